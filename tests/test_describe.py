@@ -144,7 +144,7 @@ def test_thousands_are_marked_in_many_ways(mark: str, mean: float, tmp_path: Pat
     found = describe(put(tmp_path, "t.csv", "\n".join(lines)))
     assert counts(found.release).tolist() == drawn.published[:, 3, [2, 0, 1]].tolist()
     assert sums(found.draft.keys)["sex"] == [("Ensemble", ("Hommes", "Femmes"))]
-    assert found.draft.keys["ignore"] == ["Taux"]
+    assert found.draft.keys["ignore"] == [{"column": "Taux", "because": ""}]
     assert counts(read_toml(tmp_path, found.toml())).tolist() == counts(found.release).tolist()
 
 

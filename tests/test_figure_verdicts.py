@@ -21,10 +21,10 @@ from unround.simulation import Rounds, simulate
 from unround.structure import JudgedFigure, Structure, find_structure, read_plan, write_plan
 from unround.structure.figure_grids import find_grid, steps_of
 from unround.tables import read
-from unround.tables.edges import edges_of, finest
 from unround.tables.figure_labels import TableLine, propose
 from unround.tables.figure_values import as_figures
 from unround.tables.kinds import kinds_of
+from unround.tables.labels import edges_of, finest
 from unround.tables.lines import ProfileLine, blocks_of
 
 AREAS, SEED = 420, 7
@@ -266,7 +266,9 @@ def test_placebos_samples_and_copies_are_not_evidence() -> None:
     assert (first.verdict, again.verdict) == ("evidence", "unclear")
     assert "a figure counts once" in again.why
     (few,) = find_structure(made(values[:10], shown[:10], RATE)).figures
-    assert few.why == "published for 10 areas only: too few to tell how it was computed."
+    assert (few.verdict, few.compared) == ("evidence", 10)
+    (two,) = find_structure(made(values[:2], shown[:2], RATE)).figures
+    assert two.why == "published for 2 areas only: too few to tell how it was computed."
 
 
 def test_numbers_that_are_too_large_are_not_compared() -> None:

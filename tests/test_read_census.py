@@ -16,12 +16,12 @@ from unround.regions import adjustable, published_exactly
 from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Release
 from unround.simulation import simulate
 from unround.tables import read
-from unround.tables.ages import ALL, EVER, AgeRun, age_range, tile
 from unround.tables.canada_2021 import KIND_OF, LAST, PARTS
 from unround.tables.censusmapper import matches as is_censusmapper
 from unround.tables.censusmapper import matches_indicators as is_indicators
 from unround.tables.first_names import matches as is_first_names
 from unround.tables.kinds import COUNT, kinds_of
+from unround.tables.labels import ALL, EVER, AgeRun, age_range, tile
 from unround.tables.profile_page import matches as is_profile_page
 
 

@@ -351,7 +351,8 @@ def test_what_the_toml_cannot_mean(tmp_path: Path, old: str, new: str, said: str
 
 
 def test_an_area_cannot_be_in_a_rule(tmp_path: Path) -> None:
-    said = error(tmp_path, 'areas = ["town"]\n' + TOML + '[[exact]]\ntown = "Aa"\n')
+    rule = '[[mechanisms]]\nmechanism = "rounding:3"\nwhere = { town = "Aa" }\n'
+    said = error(tmp_path, 'areas = ["town"]\n' + TOML + rule)
     assert "'town' is among `areas`, but a sum or mechanism names its codes" in said
 
 

@@ -199,7 +199,7 @@ def describe(given: options.Describe) -> Described:
     """
     from unround.tables import census_format
     from unround.tables import describe as describe_table
-    from unround.tables.questions import take_default
+    from unround.tables.opening import take_default
 
     how = mechanism_name(given.base, given.mechanism)
     table = Path(given.table) if isinstance(given.table, str | os.PathLike) else given.table

@@ -20,6 +20,7 @@ from unround.prior import Prior
 from unround.release import ABSENT, Match, Release, adjustable, table_of, why_absent
 from unround.shown import Drawn, Tabular
 from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
+from unround.tables.account import account
 from unround.tables.spool import Spool, Stage, survey
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ class Inspection(Tabular, Drawn):
             "cells": dict(self.cells),
             "figures": [one.to_json() for one in structure.figures],
             "left_out": {why: list(labels) for why, labels in self.release.left_out.items()},
+            "account": [one.to_json() for one in account(self.release, structure)],
             "mechanisms": [
                 {
                     "block": one.block,

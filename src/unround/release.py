@@ -241,6 +241,7 @@ class Entry:
     - `what`, `why`: What it was taken for, and the reason.
     - `used`: Whether it takes part in what is inferred, or tells something about what does.
     - `settle`: Where something was not understood or not used: the line of TOML, or the option, that settles it.
+    - `keys`: The columns of the release, or its figures, that it holds.
     """
 
     place: str
@@ -248,6 +249,7 @@ class Entry:
     why: str
     used: bool = True
     settle: str = ""
+    keys: tuple[str, ...] = field(default=(), repr=False)
 
     def to_json(self) -> dict[str, str | bool]:
         """Return it as plain data."""

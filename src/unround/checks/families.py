@@ -14,7 +14,7 @@ from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.release import Column, Release, table_of
 from unround.structure import JudgedSum, PlanFile, Structure
-from unround.tables.ages import age_range
+from unround.tables.labels import age_range
 
 FITS, DEPARTS, CONTRADICTS, UNTESTED = "fits", "departs", "contradicts", "untested"
 ORDER = (CONTRADICTS, DEPARTS, FITS)

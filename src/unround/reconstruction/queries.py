@@ -22,7 +22,7 @@ from unround.reconstruction.ondisk import CountTable, Rows
 from unround.reconstruction.records import Records
 from unround.release import ABSENT, Column, Release
 from unround.simulation.persons.counting import Query, counted, margins, query
-from unround.tables.ages import age_range
+from unround.tables.labels import age_range
 
 _TOTAL = re.compile(r"(?:total\b.*|all\b.*|both sexes|everyone|persons|population(?:, \d+)?)", re.IGNORECASE)
 _GROUP = re.compile(r"[ _-]?(?:groups?|years?|status|id)$", re.IGNORECASE)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from unround.show.parts import QUIET, Bullets, Code, Document, Part, Section, Terms
+from unround.release import Entry
+from unround.show.parts import QUIET, Bullets, Code, Document, Part, Section, Table, Terms, rest
 from unround.show.words import several
 from unround.tables import Described
+from unround.tables.account import account
 from unround.tables.axes import DraftAxis
 
 FEW = 6
 """Codes of an axis that are shown."""
+MOST_ENTRIES = 40
+"""Entries of an account that are listed."""
+
+
+def how_it_was_read(entries: Sequence[Entry], most: int = MOST_ENTRIES) -> Section:
+    """Return the account of a reading; what was not understood or not used comes first."""
+    ordered = sorted(entries, key=lambda one: (not one.settle, one.used))
+    rows = [(one.place, one.what.value, "yes" if one.used else "no", one.why) for one in ordered[:most]]
+    table = Table(("where", "what", "used", "why"), rows, "How it was read", left=("what", "used", "why"))
+    settle = [(one.place, f"settle it with {one.settle}") for one in ordered if one.settle]
+    return Section("How it was read", [table, rest(len(ordered), most, "the JSON lists them"), Bullets(settle[:most])])
 
 
 def description(found: Described, draft: bool = True) -> Document:
@@ -36,12 +49,11 @@ def _description(found: Described) -> Iterator[Part]:
     none = "" if used else "so that nothing can be inferred"
     yield Section(f"Sums: {len(used)}", [Bullets(sums)], aside=none)
     refused = [(f"{one.candidate.axis}: {one.candidate.shown}", one.why) for one in found.verdicts if not one.used]
-    names = found.opened.table.names
     answers = [(one.text, answer) for one, answer in found.answers]
-    left = [(names[at], why) for at, why in found.roles.left_out.items()]
-    for title, items in (("Not used", refused), ("Answered, or assumed", answers), ("Columns left out", left)):
+    for title, items in (("Not used", refused), ("Answered, or assumed", answers)):
         if items:
             yield Section(title, [Bullets(items)])
+    yield how_it_was_read(account(found.release, found.structure))
     yield Bullets([*found.release.notes[1:], *found.structure.notes], QUIET)  # the first is about describing on the way
 
 
@@ -49,8 +61,7 @@ def _where(found: Described) -> str:
     opened, layout = found.opened, found.opened.layout
     words = [found.release.source]
     if opened.sheet is not None:
-        others = f"; tables also on {', '.join(opened.other_sheets)}" if opened.other_sheets else ""
-        words.append(f"sheet {opened.sheet!r}{others}")
+        words.append(f"sheet {opened.sheet!r}")
     if layout is not None:
         rows = f"rows {layout.header[0]}–{layout.header[-1]}" if len(layout.header) > 1 else f"row {layout.header[0]}"
         words.append(f"header in {rows}, table in rows {layout.rows[0]}–{layout.rows[1]}")

@@ -9,11 +9,13 @@ from unround.audits.model import display_name
 from unround.inspection import Inspection
 from unround.release import AREA
 from unround.show.check import check
+from unround.show.describe import MOST_ENTRIES, how_it_was_read
 from unround.show.parts import QUIET, Bullets, Cell, Document, Line, Part, Section, Table, Terms, Text, rest
 from unround.show.words import NO_INCONSISTENCIES, several
 from unround.structure import JudgedSum, MechanismEvidence, Nesting
 from unround.structure.evidence import FOUND
 from unround.structure.nesting import SIZES
+from unround.tables.account import account
 
 EXAMPLES = 8
 """Sums, repeats or contradictions that are listed unless all are asked for."""
@@ -44,6 +46,7 @@ def inspection(seen: Inspection, everything: bool = False) -> Document:
 def _inspection(seen: Inspection, most: int) -> Iterator[Part]:
     structure = seen.structure
     yield _overview(seen)
+    yield how_it_was_read(account(seen.release, structure), max(most, MOST_ENTRIES))
     yield Section("How counts were published", [_mechanisms(seen, most)])
     yield _used_sums(seen, most)
     if structure.rejected:

@@ -20,6 +20,8 @@ from unround.structure.figure_data import CountData, FigureData, Flags, Ints
 from unround.structure.figure_grids import decimals_of, find_grid, steps_of
 from unround.structure.figure_tests import FigureTest, MeanTest, MedianTest, NearbyRateTest, RateTest, all_there
 
+FEWEST_AREAS = 3
+"""Areas from which rates are judged one by one, where there are too few for chance to be weighed."""
 LEAST_AREAS = 20
 """From which anything can be told."""
 NEARLY_ALL = 0.995
@@ -50,9 +52,7 @@ def judge_figures(data: FigureData) -> tuple[JudgedFigure, ...]:
         values, there = data.values(at), data.there(at)
         number = int(there.sum())
         if number < LEAST_AREAS:
-            judged.append(
-                _unclear(figure, f"published for {_areas(number)} only: too few to tell how it was computed", number)
-            )
+            judged.append(_of_few(data, at, figure))
             continue
         if float(np.abs(values[there]).max()) * data.largest(figure) > LARGEST:
             judged.append(_unclear(figure, "its values, or the counts that it is of, are too large to be compared", number))
@@ -66,6 +66,28 @@ def judge_figures(data: FigureData) -> tuple[JudgedFigure, ...]:
         else:
             judged.append(_judge(data, at, figure))
     return tuple(judged)
+
+
+def _of_few(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
+    """Judge a rate that is published for a few areas: what published counts do not give, and true ones can, is of these."""
+    values, there = data.values(at), data.there(at)
+    number = int(there.sum())
+    few = _unclear(figure, f"published for {_areas(number)} only: too few to tell how it was computed", number)
+    test = _test_for(figure, data) if figure.is_complete and figure.kind is FigureKind.RATE and not figure.sampled else None
+    if test is None or number < FEWEST_AREAS:
+        return few
+    fine, shown = decimals_of(values[there]), np.where(there, values, 0)
+    usable = there & test.usable
+    found = _on(few, figure.grid if figure.declared else Grid.of(fine * FIGURE_UNIT), shown[there], None)
+    compared, hits = int(usable.sum()), int((usable & test.hits(shown, fine)).sum())
+    if compared and hits == compared:
+        why = f"the published counts give it in {_share(hits, compared)}: it tells nothing."
+        return replace(found, verdict="recomputable", why=why, compared=compared, hits=hits)
+    possible = test.possible(shown, steps_of(found.figure.grid, shown, None))
+    if possible is None or compared < FEWEST_AREAS or not bool(possible[usable].all()):
+        return few
+    why = f"published counts give it in {_share(hits, compared)} only, and true counts can in all of them."
+    return replace(found, verdict="evidence", why=why, compared=compared, hits=hits)
 
 
 def _areas(number: int) -> str:

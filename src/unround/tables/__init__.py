@@ -16,16 +16,17 @@ What stands behind the last: spreadsheet.py and pcaxis.py read files, grid.py is
 wide tables into one row per count, cells.py puts these together. A file that is in none of these formats raises
 `UnknownFormat`, and a description of it is drafted and verified:
 
-- `describing`: `describe` is the whole way; `Described` is what comes out
-- `opening`, `layout`: a file or frame as a table with a header; where in a sheet the header is, and where the table ends
-- `number_style`: how numbers are written: what groups their digits, what parts decimals, which signs stand in their place
-- `roles`: which columns hold codes, names, counts, or neither
+- `describing`: START HERE. `describe` is the whole way; `Described` is what comes out
+- `opening`: a file or frame as a table with a header, what else is in the file, and what cannot be known without asking
+- `layout`: where in a sheet tables stand, between titles and notes; how numbers are written
+- `notes`: what the texts around a table say of its counts: how they were rounded, what signs mean
+- `roles`: which columns hold codes, names, counts, figures, or what is not understood
+- `labels`: what ages, totals, sexes and areas are called
 - `axes`: what the codes of rows and headers stand for; names such as "Men 0-14" taken apart
-- `candidates`: sums that names suggest: totals, sexes, ages that tile another age
+- `candidates`, `rows`: sums that names suggest within an area, and between areas; counts that stand unrounded among others
 - `verdicts`: which of them the counts confirm, how counts were published, and which are exact
-- `age_groups`, `words`: what ages, totals, sexes and areas are called
-- `questions`: what cannot be known, and the answer if nobody is there to be asked
-- `draft`, `writing`: the description as a TOML file, and what was found written into it
+- `draft`: the description as a TOML file, and what was found written into it
+- `account`: what became of every sheet, row, column and cell
 
 Releases, once there are some:
 
@@ -33,7 +34,7 @@ Releases, once there are some:
 - `spool`: a release on disk, read once
 
 Rates, means and medians are kept beside the counts. figure_labels.py says what they are of by labels and positions, with
-edges.py for groups; canada_2021.py by the documentation of the Canadian profile; tidy_figures.py by what the user
+labels.py for groups; canada_2021.py by the documentation of the Canadian profile; tidy_figures.py by what the user
 says. figure_values.py reads their values.
 """
 
@@ -53,15 +54,17 @@ if TYPE_CHECKING:
     from unround.release import Release
     from unround.tables.describing import Described as Described
     from unround.tables.describing import describe as describe
+    from unround.tables.describing import describe_all as describe_all
     from unround.tables.joining import join as join
     from unround.tables.joining import with_truth as with_truth
-    from unround.tables.questions import Question as Question
+    from unround.tables.opening import Question as Question
     from unround.tables.source import Source
 
 _HOME = {
     "Described": "describing",
     "describe": "describing",
-    "Question": "questions",
+    "describe_all": "describing",
+    "Question": "opening",
     "join": "joining",
     "with_truth": "joining",
 }

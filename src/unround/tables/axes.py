@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import polars as pl
+
 from unround.errors import InputError
-from unround.tables.age_groups import written_age
 from unround.tables.cells import code_text
 from unround.tables.description import BY_KEY
 from unround.tables.grid import HeadedTable, letters
-from unround.tables.roles import Roles
-from unround.tables.words import (
+from unround.tables.labels import (
     AGES,
     AREAS,
     CODES,
@@ -26,7 +26,9 @@ from unround.tables.words import (
     is_total,
     sex_of,
     tokens,
+    written_age,
 )
+from unround.tables.roles import Roles
 
 AGE, SEX, AREA, TIME, OTHER = "age", "sex", "area", "time", "other"
 """What an axis is about."""
@@ -47,6 +49,8 @@ class DraftAxis:
     - `column`, `label`: The columns that hold its codes and their names; None where they stand in the header.
     - `header`: The row of the header that its codes stand in, from 1.
     - `fill`: Whether an empty cell repeats the code above.
+    - `depths`: How far its codes are indented, where some are.
+    - `figures`: Codes that are not of counts.
     """
 
     name: str
@@ -57,6 +61,8 @@ class DraftAxis:
     label: str | None = None
     header: int | None = None
     fill: bool = False
+    depths: tuple[int, ...] = ()
+    figures: frozenset[str] = frozenset()
 
     def names_of(self, code: str) -> tuple[str, str]:
         """Return a code and what people read for it."""
@@ -82,8 +88,8 @@ def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
     names = table.names
     rows = []
     for one in roles.axes:
-        cells = code_text(table.column(one.at)).drop_nulls()
-        codes = tuple(cells.filter(cells != "").unique(maintain_order=True))
+        cells = code_text(table.column(one.at))
+        codes = tuple(cells.filter(cells != "").drop_nulls().unique(maintain_order=True))
         labels = {}
         if one.label is not None:
             labels = dict(zip(code_text(table.column(one.at)), code_text(table.column(one.label)), strict=True))
@@ -98,35 +104,55 @@ def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
         if not table.is_named(one.at):
             called, kind = "", AREA if kind == OTHER else kind  # what stands first, without a name, are areas
         kind = subject(called, codes, shown) if kind == OTHER else kind
-        rows.append(DraftAxis(slug(called, kind), kind, codes, shown, names[one.at], label, None, one.fill))
+        shows = one.label if one.label is not None and one.label in table.depths else one.at
+        depths = _code_depths(table, shows, cells, codes)
+        rows.append(DraftAxis(slug(called, kind), kind, codes, shown, names[one.at], label, None, one.fill, depths))
     across: list[DraftAxis] = []
-    if nameless := [at for at in roles.values if not table.is_named(at)]:
-        raise InputError(
-            f"{table.source}: {len(nameless)} columns of counts have no name in the header, the first of them column "
-            f"{letters(nameless[0])}. Name them, then run: unround describe {table.source}"
-        )
     counts: Mapping[str, Mapping[str, str]] = {}
     if len(roles.values) > 1:
-        across = _header_axes(table, roles.values, heading)
+        values = sorted({*roles.values, *roles.rates})
+        across = _header_axes(table, values, heading, [names[at] for at in roles.rates])
         if not across:
             raise InputError(
                 f"{table.source}: the header does not tell its {len(roles.values)} columns of counts apart. Give each a "
                 f"name, then run: unround describe {table.source}"
             )
-        if len(across) == 1 and (apart := split_by_sex(across[0].codes)):
+        plain = [code for code in across[0].codes if code not in across[0].figures]
+        if len(across) == 1 and (apart := split_by_sex(plain)):
+            across[0] = replace(across[0], codes=tuple(plain), figures=frozenset())
             across, counts = _listed(across[0], [names[at] for at in roles.values], apart)
     return _distinct(Axes(tuple(rows), tuple(across), counts))
 
 
-def _header_axes(table: HeadedTable, values: Sequence[int], heading: str) -> list[DraftAxis]:
+def _code_depths(table: HeadedTable, at: int, cells: pl.Series, codes: Sequence[str]) -> tuple[int, ...]:
+    """Return how far each code is indented where it stands first, or nothing if none is."""
+    if at not in table.depths:
+        return ()
+    first: dict[str, int] = {}
+    for code, depth in zip(cells.to_list(), table.depths[at], strict=True):
+        first.setdefault(code, depth)
+    return tuple(first[code] for code in codes)
+
+
+def _header_axes(table: HeadedTable, values: Sequence[int], heading: str, figures: Sequence[str]) -> list[DraftAxis]:
     """Return an axis for every row of the header that says different things of different columns."""
     found = []
+    columns = [tuple(row[at] for row in table.header) for at in values]
+    for at, column in zip(values, columns, strict=True):
+        if columns.index(column) != values.index(at):
+            again, first = letters(at), letters(values[columns.index(column)])
+            name = " / ".join(dict.fromkeys(column))
+            raise InputError(
+                f"{table.source} has more than one column called {name!r} ({first} and {again}). "
+                f"Rename one of them; or, if the header has more rows, say so: unround describe {table.source} --header 1-2"
+            )
     for number, row in enumerate(table.header, start=1):
         said = [row[at] for at in values]
         codes = tuple(dict.fromkeys(code for code in said if code))
         if len(codes) > 1:
-            kind = subject("", codes, {})
-            found.append(DraftAxis(slug(heading, kind), kind, codes, header=number))
+            of_counts = [code for code in codes if code not in figures]
+            kind = subject("", of_counts, {})
+            found.append(DraftAxis(slug(heading, kind), kind, codes, header=number, figures=frozenset(figures)))
     return found
 
 
@@ -197,6 +223,7 @@ def split_by_sex(names: Sequence[str]) -> dict[str, tuple[str, str]] | None:
     by_sex: dict[str, set[str]] = {"men": set(), "women": set()}
     for name in names:
         rest, sex = _without(name, MEN | WOMEN)
+        rest = "" if sex and is_total(rest) else rest
         found[name] = (rest, sex)
         if sex:
             by_sex[str(sex_of(sex))].add(rest)

@@ -22,9 +22,9 @@ import numpy as np
 from unround.figures import Figure, FigureKind
 from unround.mechanisms import Unpublished
 from unround.release import SUPPRESSED, Column, Counts, Proposal
-from unround.tables.edges import finest
 from unround.tables.figure_labels import KINDS, FigureMeaning, TableLine, figures_for, is_sampled, key_of
 from unround.tables.kinds import COUNT
+from unround.tables.labels import finest
 
 LAST = 2631
 """The last CHARACTERISTIC_ID."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from unround.tables.age_groups import age_sums, written_age
-from unround.tables.ages import Range
 from unround.tables.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
-from unround.tables.words import is_total, is_unknown, sex_of
+from unround.tables.labels import Range, age_sums, is_total, is_unknown, sex_of, written_age
 
 MOST_PARTS = 5_000
 """Parts of a sum that a description lists."""
@@ -32,6 +30,17 @@ class Candidate:
         return f"{self.total} = {' + '.join(few)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the counts say of a suggested sum: whether it is used, and why."""
+
+    candidate: Candidate
+    used: bool
+    why: str
+    refused: int = 0
+    columns: int = 0
+
+
 def find_candidates(axis: DraftAxis) -> list[Candidate]:
     """Return the sums that the codes of an axis suggest; several for one total are alternatives, the likelier first.
 
@@ -44,6 +53,8 @@ def find_candidates(axis: DraftAxis) -> list[Candidate]:
     >>> [one.shown for one in find_candidates(axis)]
     ['Total = 0-14 + 15-64 + 65+']
     """
+    if axis.figures:
+        axis = replace(axis, codes=tuple(code for code in axis.codes if code not in axis.figures), figures=frozenset())
     if axis.about == TIME or len(axis.codes) < 2:
         return []
     totals = [code for code in axis.codes if is_total(*axis.names_of(code), of_places=axis.about == AREA)]

@@ -23,6 +23,7 @@ from unround.release import (
     Progress,
     Proposal,
     Release,
+    exactly,
 )
 from unround.small_files import shortened
 from unround.tables.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
@@ -41,6 +42,7 @@ ROOM, EMPTY = 50_000_000, 50
 _DENSE = 50_000_000
 _MOST_COMBINATIONS = 2.0**62
 Index = NDArray[np.int64]
+_EXACTLY = exactly(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,8 +90,17 @@ def assemble(
     _refuse_twice(row * len(column_codes) + column, counts.size, table, description, source)
     counts[row, column] = values
 
+    of_cells = [rule for rule in description.rules if description.is_of_cells(rule)]
+    for rule in of_cells:
+        chosen = np.ix_(_where(rows, row_codes, rule.where), _where(columns, column_codes, rule.where))
+        counts[chosen] = np.where(counts[chosen] >= 0, _EXACTLY + counts[chosen], counts[chosen])
+
     above = parents({item.total: item.parts for item in columns[0].sums if len(item.parts) > 1})
-    rules = [(rule.mechanism, {axis: frozenset(codes) for axis, codes in rule.where.items()}) for rule in description.rules]
+    rules = [
+        (rule.mechanism, {axis: frozenset(codes) for axis, codes in rule.where.items()})
+        for rule in description.rules
+        if rule not in of_cells
+    ]
     stands = _stands(above)
     made = [_column(codes, columns, stands, description.default, rules, census) for codes in column_codes]
     _refuse_same_key(made, source)
@@ -118,6 +129,15 @@ def assemble(
         product=description.product,
         left_out={"numbers with decimals": odd} if odd else {},
         notes=told,
+    )
+
+
+def _where(axes: Sequence[_Axis], codes: Sequence[tuple[str, ...]], where: Mapping[str, tuple[str, ...]]) -> Index:
+    """Return which combinations of codes a rule is about."""
+    names = [axis.rule.name for axis in axes]
+    wanted = [(at, set(where[name])) for at, name in enumerate(names) if name in where]
+    return np.array(
+        [at for at, one in enumerate(codes) if all(one[place] in some for place, some in wanted)], dtype=np.int64
     )
 
 

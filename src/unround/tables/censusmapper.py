@@ -20,7 +20,6 @@ from unround.errors import InputError
 from unround.figures import Figure
 from unround.regions import adjustable, published_exactly, with_limits
 from unround.release import AREA, Column, Counts, FigureValues, Proposal, Release
-from unround.tables.ages import ALL, AgeRun, age_range, tile
 from unround.tables.canada_2021 import (
     DATASET,
     FIVE_YEARS,
@@ -38,6 +37,7 @@ from unround.tables.canada_2021 import (
 from unround.tables.figure_labels import TableLine, key_of, propose
 from unround.tables.figure_values import figures_of
 from unround.tables.kinds import COUNT, kind_of
+from unround.tables.labels import ALL, AgeRun, age_range, tile
 from unround.tables.lines import FIRST, MEN, TOTAL, WOMEN, by_sex
 from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name
 from unround.tables.source import Source

@@ -14,10 +14,10 @@ from typing import Any
 import polars as pl
 
 from unround.release import Release
-from unround.tables.ages import ALL, EVER, AgeRun, Range, tile
 from unround.tables.description_file import make_description
 from unround.tables.grid import HeadedTable
 from unround.tables.kinds import COUNT, kind_of
+from unround.tables.labels import ALL, EVER, AgeRun, Range, tile
 from unround.tables.lines import MEN, TOTAL, WOMEN
 from unround.tables.reshape import read_headed
 from unround.tables.source import Source

@@ -8,33 +8,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from unround.errors import InputError
+from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms import mechanism as mechanism_of
-from unround.release import Release
+from unround.release import ABSENT, Counts, Entry, Release, What, told_range
 from unround.shown import Shown
-from unround.structure import Structure
-from unround.tables.axes import OTHER, Axes, find_axes
-from unround.tables.candidates import Candidate, find_candidates
+from unround.structure import Structure, find_structure
+from unround.tables.account import account, account_of
+from unround.tables.axes import AREA, OTHER, SEX, Axes, DraftAxis, find_axes
+from unround.tables.candidates import Candidate, Verdict, find_candidates
 from unround.tables.description import MISSING
 from unround.tables.description_file import make_description
-from unround.tables.draft import Draft
-from unround.tables.number_style import LONGEST_SIGN
-from unround.tables.opening import Opened, open_table
-from unround.tables.questions import Ask, Question, take_default
+from unround.tables.draft import Draft, axis_keys, where_it_stands, write_asides, write_protection, write_sums
+from unround.tables.grid import HeadedTable
+from unround.tables.labels import is_total
+from unround.tables.layout import LONGEST_SIGN, bare_text
+from unround.tables.notes import Documented, exact_codes, read_notes
+from unround.tables.opening import Ask, Opened, Question, entries_around, open_table, tables_of, take_default
+from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import explained, read_headed
 from unround.tables.roles import Roles, find_roles
-from unround.tables.symbols import SIGNS
-from unround.tables.verdicts import Protection, Verdict, protection, row_axes, trusted, verify
-from unround.tables.writing import axis_keys, where_it_stands, write_asides, write_protection, write_sums
+from unround.tables.rows import base_of, row_sums, unrounded, verdict
+from unround.tables.symbols import SIGNS, as_counts, flagged_number, hidden_range, plain_numbers
+from unround.tables.tidy import is_parquet
+from unround.tables.verdicts import Protection, protection, row_axes, trusted, verify
 
 DESCRIBED = "described"
 """The format of a table that was described on the way."""
 MEANINGS = ("suppressed", "not available", "not applicable", "unreliable", "0")
+_MEANT = {code: word for word, code in MISSING.items()}
 _DOUBTFUL = {"-": "not available", "–": "not available", ".": "suppressed", ":": "not available"}
 """Signs that agencies use for different things, and what is assumed if nobody says."""
 
@@ -53,6 +64,7 @@ class Described(Shown):
     - `protection`: How counts were published.
     - `answers`: What was asked, and the answers.
     - `draft`: The description.
+    - `notes`: What the notes around the table say.
     """
 
     opened: Opened
@@ -64,6 +76,7 @@ class Described(Shown):
     protection: Protection
     answers: tuple[tuple[Question, str], ...]
     draft: Draft
+    notes: Documented = field(default_factory=Documented)
 
     def toml(self, where: Path | None = None) -> str:
         """Return the description as a TOML file, to be kept at `where`; beside the table by default."""
@@ -89,7 +102,7 @@ class Described(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        layout, names = self.opened.layout, self.opened.table.names
+        layout = self.opened.layout
         return {
             "source": self.release.source,
             "sheet": self.opened.sheet,
@@ -113,7 +126,7 @@ class Described(Shown):
             ],
             "mechanism": self.protection.default.name if self.protection.default else None,
             "mechanism_why": self.protection.why,
-            "left_out": {names[at]: why for at, why in self.roles.left_out.items()},
+            "account": [one.to_json() for one in account(self.release, self.structure)],
             "questions": [{"about": one.key, "question": one.text, "answer": answer} for one, answer in self.answers],
             "notes": list(self.release.notes),
         }
@@ -201,45 +214,233 @@ def _several_values(found: Described, opened: Opened) -> tuple[str, ...]:
     return tuple(opened.table.names[at] for at in found.roles.values)
 
 
-def _described(opened: Opened, value: str | None, mechanism: str | None, ask: Ask) -> Described:
-    """Describe a table that is open."""
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a table before its sums are looked for: its counts, what notes say, and the base of counts."""
+
+    counts: Counts
+    notes: Documented
+    base: int
+    rules: tuple[Mapping[str, Any], ...]
+
+
+def _described(
+    opened: Opened, value: str | None, mechanism: str | None, ask: Ask, unknown: Mapping[int, str] | None = None
+) -> Described:
+    """Describe a table that is open; `unknown` are columns of numbers that turned out to be something else than counts."""
     table = opened.table
-    roles = find_roles(table, value)
+    roles = find_roles(table, value, unknown)
     axes = find_axes(table, roles, opened.layout.heading if opened.layout else "")
+    if axes.counts and roles.rates:  # columns that are listed one by one hold counts
+        roles = replace(roles, unknown={**roles.unknown, **dict.fromkeys(roles.rates, "a rate")}, rates={})
     if not axes.all:
         raise InputError(
             f"{table.source} has a column of numbers and nothing that says what they count; add a column of names for its "
             f"rows, then run: unround describe {opened.typed}"
         )
+    notes = read_notes(opened.notes, [*roles.writing.signs, *_flags(table, roles)])
     draft = Draft(where_it_stands(opened, axes, roles))
-    _signs(draft, roles, opened, ask)
+    _signs(draft, roles, opened, notes, ask)
     candidates = {axis.name: find_candidates(axis) for axis in axes.all}
     rows = row_axes(axes.all, candidates)
-    if len(rows) > 1:
-        candidates = {name: [] if name in rows else found for name, found in candidates.items()}
+    candidates = {name: [] if name in rows else found for name, found in candidates.items()}
     draft.keys["areas"] = rows
-    draft.keys["axes"] = {axis.name: axis_keys(axis) for axis in axes.all}
+    draft.keys["axes"] = {axis.name: axis_keys(axis, opened.headings) for axis in axes.all}
     draft.remarks |= {("axis", axis.name): "an empty cell repeats the one above" for axis in axes.rows if axis.fill}
+    known = _look(opened, draft, rows, notes, mechanism)
+    if known.rules:
+        draft.keys["exact"] = [dict(rule) for rule in known.rules]
+    by_name = {axis.name: axis for axis in axes.all}
+    if len(rows) == 1:
+        candidates[rows[0]] = _areas(by_name[rows[0]], known)
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
+    if len(rows) == 1:
+        verdicts += [verdict(one, by_name[rows[0]], known.counts, known.base) for one in candidates[rows[0]]]
+    verdicts = [_complete(one, by_name[one.candidate.axis], notes) for one in verdicts]
+    if unknown is None and (odd := _odd(roles, axes, opened, known, structure, verdicts)):
+        return _described(opened, value, mechanism, ask, odd)
     how = protection(release, structure)
     if mechanism is not None:
         how = how.as_said(mechanism_of(mechanism))
+    elif notes.mechanism is not None and _fits(structure, notes.mechanism):
+        how = replace(how.as_said(notes.mechanism), note=notes.note, why=f"a note says so: {notes.note}")
     write_protection(draft, how)
-    if mechanism is not None:
-        structure, verdicts, release = _verified(opened, draft, candidates, rows)
     order = {axis.name: axis.codes for axis in axes.all}
     verdicts.sort(
         key=lambda one: (list(order).index(one.candidate.axis), order[one.candidate.axis].index(one.candidate.total))
     )
     write_sums(draft, axes, verdicts)
-    write_asides(draft, axes, verdicts, structure, roles, opened)
-    inferred = () if mechanism is not None else ("default", "exact", "mechanisms")
+    _write_figures(draft, axes, roles, opened, verdicts)
+    write_asides(draft, axes, verdicts, structure, roles)
+    return _finished(
+        opened, draft, Described(opened, release, structure, axes, roles, tuple(verdicts), how, (), draft), known, mechanism
+    )
+
+
+def _complete(one: Verdict, axis: DraftAxis, notes: Documented) -> Verdict:
+    """Return a verdict as notes have it, where they say that somebody is not shown or counted twice."""
+    of_sex = re.search(r"\b(?:gender|sex)", notes.incomplete, re.IGNORECASE)
+    if not notes.incomplete or axis.about == AREA or (of_sex and axis.about not in (SEX, OTHER)):
+        return one
+    return replace(one, used=False, why=f"a note says that it is not complete: {notes.incomplete}")
+
+
+def _odd(
+    roles: Roles, axes: Axes, opened: Opened, known: _Known, structure: Structure, verdicts: Sequence[Verdict]
+) -> dict[int, str]:
+    """Return columns that are not rounded as others are, and add up with none: nothing says that they hold counts."""
+    if known.base < 2 or len(axes.across) != 1 or axes.across[0].header is None or axes.counts:
+        return {}
+    axis = axes.across[0]
+    summed = {
+        code
+        for one in verdicts
+        if one.used and one.candidate.axis == axis.name
+        for code in (one.candidate.total, *one.candidate.parts)
+    }
+    summed |= {code for one in structure.sums for at in (one.total, *one.parts) for code in structure.columns[at].codes}
+    header = opened.table.header[(axis.header or 1) - 1]
+    odd = {}
+    for at in roles.values:
+        held = as_counts(
+            plain_numbers(
+                opened.table.column(at).cast(pl.String).fill_null(""), roles.writing.thousands, roles.writing.decimal
+            )
+        )[0]
+        numbers = held[(held > ABSENT) & (held != 0)]
+        if header[at] not in summed and numbers.size and np.count_nonzero(numbers % known.base) > numbers.size / 2:
+            odd[at] = "its numbers are not rounded as the others are, and add up with none"
+    return odd if len(odd) < len(roles.values) - 1 else {}
+
+
+def _finished(opened: Opened, draft: Draft, made: Described, known: _Known, mechanism: str | None) -> Described:
+    """Read the table for good: mechanisms are declared only if a person or a note says them."""
+    open_ended = {} if mechanism is not None else {"default": None, "mechanisms": None, "exact": list(known.rules)}
+    keys = {key: one for key, one in {**draft.keys, **open_ended}.items() if one is not None}
     form = DESCRIBED if mechanism is None else "frame" if opened.path is None else "tidy"
-    final = _release(opened, {key: one for key, one in draft.keys.items() if key not in inferred}, form)
-    final = trusted(final, structure)
-    made = Described(opened, final, structure, axes, roles, tuple(verdicts), how, (), draft)
+    final = trusted(_release(opened, keys, form), made.structure)
+    if mechanism is None:
+        final = _as_noted(final, made, known.notes)
+    if made.protection.note or final.figures:
+        made = replace(made, structure=find_structure(final))
+    description = make_description({**draft.keys}, where="the description", folder=_folder(opened))
+    entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes)]
+    told = account_of(opened.table, description, final, known.notes, entries)
+    made = replace(made, release=replace(final, account=told), notes=known.notes)
     final.notes.insert(0, made.note)
-    return replace(made, release=replace(final, obstacle=_obstacle(made)))
+    return replace(made, release=replace(made.release, obstacle=_obstacle(made)))
+
+
+def _folder(opened: Opened) -> Path | None:
+    return opened.path.parent if opened.path is not None else None
+
+
+def _flags(table: HeadedTable, roles: Roles) -> list[str]:
+    """Return the flags beside numbers, which notes may explain."""
+    texts = {text for at in roles.values if table.column(at).dtype == pl.String for text in table.column(at).drop_nulls()}
+    return sorted({found.flag for text in texts if (found := flagged_number(text)) is not None})
+
+
+def _look(opened: Opened, draft: Draft, rows: Sequence[str], notes: Documented, mechanism: str | None) -> _Known:
+    """Read the counts before anything is known of their sums, and find what stands unrounded among rounded ones."""
+    release = _release(opened, draft.keys)
+    blocks = list(release.blocks())
+    counts = np.concatenate([block.counts for block in blocks])
+    told = mechanism_of(mechanism) if mechanism is not None else notes.mechanism
+    base = base_of(told, counts)
+    exact_rows, cells = unrounded(counts, base)
+    rules: list[Mapping[str, Any]] = []
+    if len(rows) == 1:
+        axis = release.areas[0]
+        codes = [code for block in blocks for code in block.areas[axis].to_list()]
+        if exact_rows:
+            rules.append({rows[0]: [codes[at] for at in exact_rows]})
+        for row, column in cells:
+            rules.append({rows[0]: codes[row], **dict(zip(release.axes, release.columns[column].codes, strict=True))})
+    return _Known(counts, notes, base, tuple(rules))
+
+
+def _areas(axis: DraftAxis, known: _Known) -> list[Candidate]:
+    """Return the sums of areas: by codes that begin alike, or by indentation, names and counts."""
+    by_codes = [one for one in find_candidates(axis) if one.why.startswith(("codes", "a total and its top"))]
+    return by_codes or row_sums(axis, known.counts, known.base)
+
+
+def _fits(structure: Structure, how: Mechanism) -> bool:
+    """Return whether the counts can have been published as a note says: no column is rounded otherwise."""
+    base = getattr(how, "base", 1)
+    found = [one for one in structure.mechanisms if one is not None]
+    rounded = [one for one in found if not isinstance(one, Exact)]
+    return not rounded or any(getattr(one, "base", base) % base == 0 for one in rounded)
+
+
+def _as_noted(release: Release, made: Described, notes: Documented) -> Release:
+    """Declare what notes say of columns: how they were rounded, and which are exact; others are left to the counts."""
+    if not made.protection.note or notes.mechanism is None:
+        return release
+    found = {column.codes: how for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True)}
+    totals = {one.candidate.total for one in made.verdicts if one.used}
+    names = [code for axis in made.axes.all if axis.name in release.axes for code in axis.codes]
+    exact = set(exact_codes(notes.exact, dict.fromkeys(names), [code for code in names if code in totals]))
+    columns = []
+    for column in release.columns:
+        how = found.get(column.codes)
+        if exact & set(column.codes) and (how is None or isinstance(how, Exact)):
+            column = replace(column, mechanism=Exact(), basis="note")
+        else:
+            column = replace(column, documented=(notes.mechanism,), basis="note")
+        columns.append(column)
+    return replace(release, columns=tuple(columns))
+
+
+def _contradicted(made: Described, notes: Documented) -> list[Entry]:
+    """Return the entry of a note that the counts contradict."""
+    if notes.mechanism is None or made.protection.note or (made.protection.said and not made.protection.note):
+        return []
+    said = f"a note says: {notes.note} The counts do not look so ({made.protection.why})"
+    return [Entry("notes", What.UNKNOWN, said, False, "--base, or default = in the description")]
+
+
+def _write_figures(draft: Draft, axes: Axes, roles: Roles, opened: Opened, verdicts: Sequence[Verdict]) -> None:
+    """Write down the rates whose counts stand beside them, each with the total that it is out of."""
+    columns = [axis for axis in axes.all if axis.name not in draft.keys["areas"]]
+    names, header = opened.table.names, opened.table.header
+    across = columns and all(axis.header is not None for axis in columns)
+
+    def codes(at: int) -> tuple[str, ...]:
+        return tuple(header[(axis.header or 1) - 1][at] for axis in columns)
+
+    counted = {codes(at): at for at in roles.values} if across else {}
+    for at, (numerator, per) in roles.rates.items():
+        universe = _universe(columns, codes(numerator), counted, verdicts) if across else None
+        if universe is None:
+            draft.keys["ignore"] = [*draft.keys.get("ignore", []), {"column": names[at], "because": ""}]
+            continue
+        keys = {"column": codes(at), "numerator": codes(numerator), "universe": universe}
+        rate: dict[str, Any] = {which: "/".join(code) for which, code in keys.items()}
+        rate = {"column": rate["column"], "kind": "rate", "numerator": rate["numerator"], "universe": rate["universe"]}
+        draft.keys.setdefault("figures", []).append(rate | ({"per": per} if per != 100 else {}))
+
+
+def _universe(
+    columns: Sequence[DraftAxis], part: tuple[str, ...], counted: Mapping[tuple[str, ...], int], verdicts: Sequence[Verdict]
+) -> tuple[str, ...] | None:
+    """Return the codes of the total that a count is a part of: by a sum that holds, or by its name."""
+    for place, axis in enumerate(columns):
+        totals = [
+            one.candidate.total
+            for one in verdicts
+            if one.used and one.candidate.axis == axis.name and part[place] in one.candidate.parts
+        ]
+        totals += [code for code in axis.codes if code not in axis.figures and is_total(code, of_places=False)]
+        for total in totals:
+            wanted = (*part[:place], total, *part[place + 1 :])
+            if total != part[place] and wanted in counted:
+                return wanted
+            alone = [codes for codes in counted if codes[place] == total]
+            if total != part[place] and len(alone) == 1:
+                return alone[0]
+    return None
 
 
 def _obstacle(found: Described) -> str:
@@ -259,8 +460,8 @@ def _obstacle(found: Described) -> str:
     return ""
 
 
-def _signs(draft: Draft, roles: Roles, opened: Opened, ask: Ask) -> None:
-    """Write down what empty cells and signs in place of counts mean; ask where agencies differ."""
+def _signs(draft: Draft, roles: Roles, opened: Opened, notes: Documented, ask: Ask) -> None:
+    """Write down what empty cells and signs in place of counts mean: as notes say; ask where agencies differ."""
     writing, table = roles.writing, opened.table
     blank = writing.blank - (
         0 if roles.status is None else explained(table.column(roles.values[0]), table.column(roles.status))
@@ -270,20 +471,35 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, ask: Ask) -> None:
         question = Question("missing", f"What does an empty cell mean ({many})?", MEANINGS[:4], "not available")
         draft.keys["missing"] = ask(question)
         draft.remarks["missing"] = f"what an empty cell means; {many}"
+    zeros = any(bool((bare_text(table.column(at)) == "0").any()) for at in roles.values) or 0 in notes.signs.values()
     symbols: dict[str, Any] = {}
+    assumed = False
     for sign, times in writing.signs.items():
+        told = told_range(notes.signs[sign]) if sign in notes.signs else hidden_range(sign)
+        if told is not None:
+            low = 1 if zeros and told[0] == 0 else told[0]  # where a nought is printed as such, none of the hidden is one
+            symbols[sign] = f"{low}-{told[1]}"
+            continue
+        if sign in notes.signs:
+            symbols[sign] = _MEANT.get(notes.signs[sign], 0)
+            continue
+        if flagged_number(sign) is not None or sign in notes.flags:
+            continue
         known = SIGNS.get(sign.lower())
         if known is not None and sign not in _DOUBTFUL:
             continue
         if any(letter.isdigit() for letter in sign) or len(sign) > LONGEST_SIGN:
-            continue  # a number with a footnote, or text: it is reported as neither count nor sign
+            continue  # text: it is reported as neither count nor sign
         default = _DOUBTFUL.get(sign, "not available")
         often = "once" if times == 1 else f"{times:,} times"
         answer = ask(Question(sign, f"What does {sign!r} mean in place of a count ({often})?", MEANINGS, default))
         symbols[sign] = 0 if answer == "0" else answer if answer in MISSING else default
+        assumed = True
     if symbols:
         draft.keys["symbols"] = symbols
-        draft.remarks["symbols"] = "assumed, unless you were asked: check what the agency says"
+        draft.remarks["symbols"] = (
+            "assumed, unless you were asked: check what the agency says" if assumed else "as notes or signs say"
+        )
 
 
 def _verified(
@@ -293,25 +509,17 @@ def _verified(
     trial = {**draft.keys, "axes": {name: dict(keys) for name, keys in draft.keys["axes"].items()}}
     tried: list[Candidate] = []
     for name, found in candidates.items():
-        chosen = _one_hierarchy(found) if name in rows else list(found)
-        tried += chosen
-        if chosen:
-            trial["axes"][name]["sums"] = [{"total": one.total, "parts": list(one.parts)} for one in chosen]
+        if found and name not in rows:
+            tried += found
+            trial["axes"][name]["sums"] = [{"total": one.total, "parts": list(one.parts)} for one in found]
     release = _release(opened, trial)
     structure, verdicts = verify(release, tried)
     return structure, verdicts, release
 
 
-def _one_hierarchy(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return of the sums of areas those that make one hierarchy: every area lies in one other at most."""
-    nested = [one for one in candidates if one.why.startswith(("codes", "a total and its top"))]
-    return nested or list(candidates[:1])
-
-
 def _release(opened: Opened, keys: Mapping[str, Any], form: str = DESCRIBED) -> Release:
     """Read a table as a description says. Mechanisms are declared only if somebody declared them, and so is the form."""
-    folder = opened.path.parent if opened.path is not None else None
-    description = make_description(keys, where="the description", folder=folder)
+    description = make_description(keys, where="the description", folder=_folder(opened))
     release = read_headed(opened.table, description, form=form)
     if not release.columns:
         raise InputError(
@@ -319,3 +527,10 @@ def _release(opened: Opened, keys: Mapping[str, Any], form: str = DESCRIBED) -> 
             "table of rates; give the table of counts that they come from."
         )
     return release
+
+
+def describe_all(source: object, **options: Any) -> list[Described]:
+    """Describe every table of a file: those of all sheets, and those below each other on a sheet."""
+    if not isinstance(source, str | Path) or is_parquet(Path(source)) or is_pcaxis(Path(source)):
+        return [describe(source, **options)]
+    return [describe(source, sheet=one.sheet, header=one.layout.header, **options) for one in tables_of(Path(source))]

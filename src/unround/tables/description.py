@@ -26,6 +26,11 @@ axes stand in the rows of its header, or are listed by the names of the columns.
     sheet = "Table 1"
     header = [4, 5]              # rows, as the spreadsheet numbers them
     rows = [6, 45]               # the first and the last row of the table below it
+    skip = [12]                  # rows within that are not part of it
+
+    [[ignore]]                   # a column that is neither axis nor counts, and why; without a reason it stays open
+    column = "Ref"
+    because = "a number of the office's own"
 
     [axes.district]
     [axes.age]
@@ -48,7 +53,7 @@ from pathlib import Path
 
 from unround.errors import InputError
 from unround.figures import Figure
-from unround.mechanisms import Mechanism
+from unround.mechanisms import Exact, Mechanism
 from unround.release import AREA, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE
 
 AREAS = (AREA, "area", "geo")
@@ -85,6 +90,8 @@ class AxisRule:
     sums: tuple[SumRule, ...] = ()
     hierarchy: Path | None = None
     total: str | None = None
+    headings: tuple[int, ...] = ()
+    """Rows of the file that name a group of those below, where its codes stand in such rows."""
     header: int | None = None
     """The row of the header that its codes stand in, counted from 1 within the header; None if they stand in a column."""
     fill: bool = False
@@ -103,7 +110,8 @@ class CellRule:
 class Description:
     """All that a TOML says about a table. `where` is what to call the file in errors.
 
-    `value` is "" for a table with one row per area, whose columns hold counts. `header` and `rows` are numbered from 1.
+    `value` is "" for a table with one row per area, whose columns hold counts. `header`, `rows` and `skip` are numbered from
+    1. `ignore` are columns that are left out, each with the reason; one without a reason is still open.
     """
 
     value: str
@@ -121,7 +129,8 @@ class Description:
     header: tuple[int, ...] = (1,)
     rows: tuple[int, int] | None = None
     counts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    ignore: tuple[str, ...] = ()
+    ignore: Mapping[str, str] = field(default_factory=dict)
+    skip: tuple[int, ...] = ()
     thousands: str = ""
     decimal: str = ""
     status: str | None = None
@@ -135,12 +144,18 @@ class Description:
     @property
     def placed(self) -> bool:
         """Whether the description says where in its file the table is."""
-        return self.sheet is not None or self.rows is not None or self.header != (1,)
+        return self.sheet is not None or self.rows is not None or self.header != (1,) or bool(self.skip)
 
     @property
     def named(self) -> set[str]:
         """The axes that some rule or sum speaks of."""
-        return {axis for rule in self.rules for axis in rule.where} | {rule.axis for rule in self.sums}
+        return {axis for rule in self.rules for axis in rule.where if not self.is_of_cells(rule)} | {
+            rule.axis for rule in self.sums
+        }
+
+    def is_of_cells(self, rule: CellRule) -> bool:
+        """Return whether a rule is about single cells: counts that are printed as they are in some rows only."""
+        return isinstance(rule.mechanism, Exact) and not set(self.areas or ()).isdisjoint(rule.where)
 
     def split(self) -> tuple[tuple[AxisRule, ...], tuple[AxisRule, ...]]:
         """Return the axes of the rows and those of the columns.

@@ -10,7 +10,7 @@ from typing import Any
 from unround.errors import InputError
 from unround.figures import figure_from
 from unround.mechanisms import Exact, Mechanism, mechanism
-from unround.release import LARGEST
+from unround.release import LARGEST, between
 from unround.small_files import parsed_toml, small_text
 from unround.tables.description import (
     AREAS,
@@ -24,12 +24,13 @@ from unround.tables.description import (
     SumRule,
     near,
 )
+from unround.tables.symbols import hidden_range
 
 _TOP = (
     "format", "data", "value", "missing", "symbols", "areas", "default", "product", "axes", "mechanisms", "exact", "sums",
-    "structure", "sheet", "header", "rows", "counts", "ignore", "thousands", "decimal", "status", "figures",
+    "structure", "sheet", "header", "rows", "skip", "counts", "ignore", "thousands", "decimal", "status", "figures",
 )  # fmt: skip
-_AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "fill")
+_AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "headings", "fill")
 THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
 """What may group the digits of a number, and what may part its decimals."""
 
@@ -190,12 +191,24 @@ class _DescriptionReader:
             header=self.numbers(table, "header", [1]),
             rows=self.ends(table),
             counts=counts,
-            ignore=self.codes(table["ignore"], "ignore") if table.get("ignore") else (),
+            ignore=self.ignored(table),
+            skip=self.numbers(table, "skip", []) if table.get("skip") else (),
             thousands=self.sign(table, "thousands", THOUSANDS),
             decimal=self.sign(table, "decimal", DECIMALS),
             status=self.word(table, "status"),
             figures=tuple(figure_from(item, self.error) for item in self.tables(table, "figures")),
         )
+
+    def ignored(self, table: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the columns that are left out, each with the reason."""
+        found = {}
+        for item in self.tables(table, "ignore"):
+            self.known(item, ("column", "because"), "[[ignore]]")
+            column = self.word(item, "column")
+            if not column:
+                raise self.error('[[ignore]] needs a column, such as column = "Ref".', "ignore")
+            found[column] = self.word(item, "because") or ""
+        return found
 
     def numbers(self, table: Mapping[str, Any], key: str, default: list[int]) -> tuple[int, ...]:
         """Return numbers of rows, from 1; a single one needs no brackets."""
@@ -241,9 +254,14 @@ class _DescriptionReader:
         return found
 
     def meaning(self, value: object, key: str) -> int:
+        told = hidden_range(value) if isinstance(value, str) else None
+        if told is not None:
+            return between(*told)
         if not isinstance(value, str) or value not in MISSING:
             raise self.error(
-                f"{key} = {_shown(value)} has no meaning here. Use one of {', '.join(map(repr, MISSING))}.", key
+                f"{key} = {_shown(value)} has no meaning here. Use one of {', '.join(map(repr, MISSING))}; or a range of "
+                'hidden counts, such as "1-4".',
+                key,
             )
         return MISSING[value]
 
@@ -300,6 +318,7 @@ class _DescriptionReader:
             hierarchy=self.folder / hierarchy if hierarchy is not None else None,
             total=total,
             header=header,
+            headings=self.numbers(table, "headings", []) if table.get("headings") else (),
             fill="fill" in table,
         )
 

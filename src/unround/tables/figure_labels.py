@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from unround.figures import Figure, FigureKind, Group
-from unround.tables.edges import edges_of, finest
 from unround.tables.kinds import COUNT
+from unround.tables.labels import edges_of, finest
 from unround.tables.lines import TOTAL
 
 KINDS: Mapping[str, FigureKind] = {

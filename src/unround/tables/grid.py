@@ -6,7 +6,7 @@ Every cell is text, as it stands in the file; an empty one is null. Rows are num
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +40,21 @@ class Merged:
         return f"{letters(self.left)}{self.top + 1}:{letters(self.right)}{self.bottom + 1}"
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a spreadsheet says of cells beside their content; rows and columns from 0.
+
+    - `indents`: How far cells are indented by their format.
+    - `unstored`: Cells with a formula whose value is not in the file.
+    - `hidden_rows`, `hidden_columns`: Those that people do not see, but get with the file.
+    """
+
+    indents: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    unstored: frozenset[tuple[int, int]] = frozenset()
+    hidden_rows: tuple[int, ...] = ()
+    hidden_columns: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
     """Rows of text.
@@ -49,6 +64,7 @@ class Grid:
     - `size`: Of the file, in bytes.
     - `sheet`: Which sheet of a spreadsheet it is.
     - `merged`: Cells that are one, where the file says so. Only the first of them holds their content.
+    - `marks`: What the file says of cells beside their content.
     - `notes`: What a user should know about how the file was read.
     """
 
@@ -57,6 +73,7 @@ class Grid:
     size: int = 0
     sheet: str | None = None
     merged: tuple[Merged, ...] = ()
+    marks: Marks = field(default_factory=lambda: Marks(), repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -74,7 +91,8 @@ class HeadedTable:
     """A table whose header is known: the cells of every row of the header, column by column, and the cells below.
 
     `header[i][j]` is what the i-th row of the header says of column j, with spanning cells repeated over what they span.
-    `cells` has columns "0", "1", …, of text or, for frames, of numbers.
+    `cells` has columns "0", "1", …, of text or, for frames, of numbers. `numbers` are those of its rows in the file,
+    `texts` notes on the counts that came with it, and `depths` how far rows are indented, in each column where any is.
     """
 
     header: tuple[tuple[str, ...], ...]
@@ -82,16 +100,27 @@ class HeadedTable:
     source: str
     size: int = 0
     merged: tuple[Merged, ...] = ()
-    first_row: int = 1
+    numbers: tuple[int, ...] = field(default=(), repr=False)
+    depths: Mapping[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    marks: Marks = field(default_factory=Marks, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
+    texts: tuple[str, ...] = field(default=(), repr=False)
+
+    def number(self, at: int) -> int:
+        """Return the number of a row in the file, as people count."""
+        return self.numbers[at] if self.numbers else at + 2
 
     @property
     def names(self) -> list[str]:
-        """What every column is called: the cells of its header, each once; or "column A", if there are none."""
+        """What every column is called: the cells of its header, each once; or "column A", if there are none.
+
+        Of several that are called alike, only the first keeps the name.
+        """
         joined = [
             NAMES_JOINED.join(dict.fromkeys(cell for cell in column if cell)) for column in zip(*self.header, strict=True)
         ]
-        return [name or f"column {letters(at)}" for at, name in enumerate(joined)]
+        named = [name or f"column {letters(at)}" for at, name in enumerate(joined)]
+        return [name if named.index(name) == at else f"{name} (column {letters(at)})" for at, name in enumerate(named)]
 
     def is_named(self, at: int) -> bool:
         """Say whether the header names a column."""
@@ -154,10 +183,19 @@ def _blank_to_null(cells: pl.DataFrame) -> pl.DataFrame:
     return cells.with_columns(pl.when(bare == "").then(None).otherwise(pl.all()).name.keep())
 
 
-def with_header(grid: Grid, header: Sequence[int], rows: tuple[int, int] | None = None) -> HeadedTable:
-    """Cut a grid into its header and the rows below.
+def with_header(
+    grid: Grid,
+    header: Sequence[int],
+    rows: tuple[int, int] | None = None,
+    skip: Sequence[int] = (),
+    headings: Mapping[str, Sequence[int]] | None = None,
+) -> HeadedTable:
+    """Cut a grid into its header and the rows below, without those to skip.
 
-    Raises `InputError` where there are no such rows, or two columns are called alike.
+    `headings` are rows that name a group, by the name of the group's axis: they become a column, in which every row below
+    has the name of its group.
+
+    Raises `InputError` where there are no such rows.
     """
     first, last = rows or (max(header) + 1, grid.cells.height)
     if min(header) < 1 or max(header) >= first or last > grid.cells.height or first > last:
@@ -167,15 +205,35 @@ def with_header(grid: Grid, header: Sequence[int], rows: tuple[int, int] | None 
         )
     spans = _spanned([grid.row(at - 1) for at in header], [at - 1 for at in header], grid.merged)
     cells = grid.cells[first - 1 : last]
-    table = HeadedTable(tuple(tuple(row) for row in spans), cells, grid.source, grid.size, grid.merged, first, grid.notes)
-    names = table.names
-    for at, name in enumerate(names):
-        if names.index(name) != at:
-            raise InputError(
-                f"{grid.place} has more than one column called {name!r} ({letters(names.index(name))} and {letters(at)}). "
-                f"Rename one of them; or, if the header has more rows, say so: unround describe {grid.source} --header 1-2"
-            )
-    return table
+    for axis, those in (headings or {}).items():
+        named = {row: next((cell for cell in grid.row(row - 1) if cell), "") for row in those}
+        groups = pl.Series([named.get(row) for row in range(first, last + 1)], dtype=pl.String).forward_fill()
+        cells = cells.with_columns(groups.alias(str(cells.width)))
+        spans = [[*row, axis] for row in spans]
+    gone = {*skip, *(row for those in (headings or {}).values() for row in those)}
+    there = (~cells.select(pl.all_horizontal(pl.col(grid.cells.columns).is_null())).to_series()).to_list()
+    kept = [at for at in range(cells.height) if there[at] and at + first not in gone]
+    cells = cells[kept]
+    numbers = tuple(at + first for at in kept)
+    return HeadedTable(
+        tuple(tuple(row) for row in spans), cells, grid.source, grid.size, grid.merged, numbers,
+        _depths(grid, numbers), grid.marks, grid.notes,
+    )  # fmt: skip
+
+
+def _depths(grid: Grid, numbers: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return how far rows are indented, in the columns of text where some are: by blanks before the text, or by format."""
+    found = {}
+    by_format = {column for _, column in grid.marks.indents}
+    for at, name in enumerate(grid.cells.columns):
+        column = grid.cells[name]
+        blanks = (column.str.len_chars() - column.str.strip_chars_start(_PADDING).str.len_chars()).fill_null(0)
+        if at in by_format or (blanks > 0).any():
+            levels = [int(blanks[row - 1]) + 100 * grid.marks.indents.get((row - 1, at), 0) for row in numbers]
+            order = {level: depth for depth, level in enumerate(sorted(set(levels)))}
+            if len(order) > 1:
+                found[at] = tuple(order[level] for level in levels)
+    return found
 
 
 def _rows(rows: Sequence[int]) -> str:
@@ -207,11 +265,9 @@ def _spanned(rows: list[list[str]], places: Sequence[int], merged: Sequence[Merg
 
 def refuse_merged_counts(table: HeadedTable, columns: Sequence[int], place: str) -> None:
     """Complain of merged cells where counts are: one count for several cells belongs to none of them."""
-    wanted = set(columns)
+    wanted, rows = set(columns), set(table.numbers)
     for one in table.merged:
-        last_row = table.first_row - 1 + table.cells.height - 1
-        inside = one.top >= table.first_row - 1 and one.top <= last_row
-        if inside and any(column in wanted for column in range(one.left, one.right + 1)):
+        if one.top + 1 in rows and any(column in wanted for column in range(one.left, one.right + 1)):
             raise InputError(
                 f"{place}: the cells {one.name} are merged, and counts stand there. It is not known which of them the "
                 f"count belongs to: unmerge them in the spreadsheet, then run: unround describe {table.source}"

@@ -25,7 +25,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("percentage", _PERCENT),
     ("percentage", re.compile(r"\bpercentages?\b|(?<!\d )\bper ?cent\b|\bproportions?\b|^shares? of\b|^prevalence\b")),
     ("density", re.compile(r"\bdensity\b|\bper (?:square|sq)\b")),
-    ("area", re.compile(r"\bsq(?:uare|\.)? ?(?:kilomet|km|miles?)|\bhectares?\b|^land area\b")),
+    ("area", re.compile(r"\bsq(?:uare|\.)? ?(?:kilomet|km|miles?)|\bhectares?\b|^land area\b|\bkm²|\bkm2\b")),
     # A dollar sign with a figure behind it is a bracket of incomes, and people in it are counted.
     ("amount", re.compile(r"\$(?!\s*\d)|\bdollars\b")),
     ("index", re.compile(r"\bgini\b|\bindex\b")),

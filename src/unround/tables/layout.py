@@ -1,45 +1,249 @@
-"""Layout: where in a sheet the header stands, and where the table begins and ends, between titles and footnotes."""
+"""Layout: where in a sheet the header stands, and where the table begins and ends, between titles and footnotes.
+
+How numbers are written in a table: what groups their digits, what parts decimals, which signs stand in their place.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from unround.errors import InputError
 from unround.tables.grid import Grid
-from unround.tables.number_style import are_numbers, are_signs, bare_text
+from unround.tables.symbols import FLAGGED, RANGED, SIGNS
+
+NUMBER = "^[+−-]?(?:[0-9]{1,3}(?:[.,'\u2019 \u00a0\u202f\u2009][0-9]{3})+|[0-9]+)(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]{1,3})?%?$"
+"""What may be a number, in any country's writing."""
+PADDING = " \t\r\n\u00a0\u202f\u2009\"'\ufeff"
+MOST_SIGNS, LONGEST_SIGN = 30, 24
+"""Other texts of a column of counts that are listed; longer ones are text."""
+_PLAIN_SHARE = 0.02
+"""At least so many of the counts are below 1,000, or a point before three digits is one of decimals."""
+_MANY = 40
+"""Unless there are so many of them: one decimal in ten ends in a zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How numbers are written.
+
+    `signs` are texts in place of a number, and how often each occurs; `blank` is how many cells are empty.
+    """
+
+    thousands: str = ""
+    decimal: str = ""
+    signs: Mapping[str, int] = field(default_factory=dict)
+    blank: int = 0
+
+
+def bare_text(cells: pl.Series) -> pl.Series:
+    """Return the cells without what surrounds them."""
+    return cells.cast(pl.String).str.strip_chars(PADDING)
+
+
+def are_numbers(bare: pl.Series) -> pl.Series:
+    """Say which cells may be numbers."""
+    return bare.str.contains(NUMBER).fill_null(False)
+
+
+def are_counts(bare: pl.Series) -> pl.Series:
+    """Return which cells hold a number, perhaps with a flag."""
+    return bare.str.contains(f"{NUMBER}|{FLAGGED}").fill_null(False)
+
+
+def are_signs(bare: pl.Series) -> pl.Series:
+    """Return which cells hold a sign or a range that stands in place of a count."""
+    return (bare.str.to_lowercase().is_in([*SIGNS, ":", "."]) | bare.str.contains(RANGED)).fill_null(False)
+
+
+def find_writing(columns: Iterable[pl.Series]) -> Writing:
+    """Find out how the numbers of some columns are written.
+
+    Examples
+    --------
+    >>> find_writing([pl.Series(["1.234", "15", "x", "990"])])
+    Writing(thousands='.', decimal=',', signs={'x': 1}, blank=0)
+    >>> find_writing([pl.Series(["0.125", "0.5"])]).thousands
+    ''
+    >>> find_writing([pl.Series(["1,234.5", "15"])]).decimal, find_writing([pl.Series(["12,5", "15"])]).decimal
+    ('', ',')
+    """
+    numbers: Counter[str] = Counter()
+    signs: Counter[str] = Counter()
+    blank = 0
+    for column in columns:
+        if column.dtype != pl.String:
+            blank += column.null_count()
+            continue
+        bare = bare_text(column)
+        empty = (bare.is_null() | (bare == "")).fill_null(True)
+        blank += int(empty.sum())
+        fits = are_numbers(bare)
+        shapes = bare.filter(fits).str.replace_all("[0-9]", "9").str.strip_chars("+-−%").value_counts()
+        for shape, times in shapes.iter_rows():
+            numbers[shape] += times
+        for sign, times in bare.filter(~fits & ~empty).value_counts().iter_rows():
+            signs[sign] += times
+    zeros = any(_starts_with_zero(column) for column in columns if column.dtype == pl.String)
+    thousands, decimal = _marks(numbers, zeros)
+    return Writing(thousands, decimal, dict(signs.most_common(MOST_SIGNS)), blank)
+
+
+def _starts_with_zero(column: pl.Series) -> bool:
+    """Say whether a number such as 0.125 or 0,125 is there, in which the mark cannot group digits."""
+    return bool(bare_text(column).str.contains("^[+−-]?0+[.,][0-9]").fill_null(False).any())
+
+
+def _marks(shapes: Mapping[str, int], zeros: bool) -> tuple[str, str]:
+    """Return what groups digits and what parts decimals, told by the shapes of the numbers."""
+
+    def any_like(pattern: str) -> bool:
+        return bool(pl.Series([*shapes], dtype=pl.String).str.contains(pattern).any())
+
+    if any_like(r"^9{1,3}(?:\.999){2,}|\.999,") and not any_like(r",999(?:\.|,)"):
+        return ".", ","
+    if any_like(r"^9{1,3}(?:,999){2,}|,999\.") and not any_like(r"\.999,"):
+        return ",", ""
+    point, comma = _three_digits(shapes, "."), _three_digits(shapes, ",")
+    if any_like(r",(?:9{1,2}|9{4,})$") and not any_like(r"\.9{1,2}$"):
+        return ("." if point and not zeros else ""), ","  # 12,5: the comma parts decimals
+    if point and not zeros and not any_like(r"\.(?:9{1,2}|9{4,})$"):
+        return ".", ","
+    if comma and not zeros:
+        return ",", ""
+    if zeros and any_like(",9") and not any_like(r"\.9"):
+        return "", ","
+    return "", ""
+
+
+def _three_digits(shapes: Mapping[str, int], mark: str) -> bool:
+    """Say whether a mark stands before three digits wherever it stands, and numbers without it are below 1,000.
+
+    Decimals of three places have it everywhere, so that some counts must do without; or there are so many numbers that
+    some of the decimals would end in a zero, which is not written.
+    """
+    grouped = sum(times for shape, times in shapes.items() if mark in shape)
+    plain = sum(times for shape, times in shapes.items() if set(shape) == {"9"} and len(shape) <= 3)
+    long = sum(times for shape, times in shapes.items() if set(shape) == {"9"} and len(shape) > 3)
+    fits = all(len(shape) - shape.rindex(mark) == 4 for shape in shapes if mark in shape)
+    return grouped > 0 and fits and not long and (plain >= _PLAIN_SHARE * (grouped + plain) or grouped >= _MANY)
+
 
 HEAD = 200
 """Rows that are looked at to find the header."""
 MOST_HEADER_ROWS = 4
+MOST_ROWS, MOST_NOTES = 20_000, 100
+"""Rows of a sheet up to which further tables and headings of groups are looked for; rows of notes that are read."""
 _NUMBERS = 0.6
 """A column in which so many of the filled cells of the lower half are numbers is one of numbers."""
+_RANGED = re.compile(RANGED)
+_UNIT = re.compile(
+    r"\(?(?:numbers?|no\.?|n|counts?|persons?|people|households?|anzahl|personen|nombre|effectifs?|número|aantal|units?)\)?",
+    re.I,
+)
 _YEAR = re.compile(r"(?:18|19|20|21)\d\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Rows, from 1: those of the header, the first and the last of the table; and the texts above and below it."""
+    """Where a table stands: rows, from 1, of its header, its first and its last one; and the texts above and below it.
+
+    `skip` are rows within that hold a text and no number. `heading` is what a single cell above the header says of all
+    columns of counts: "Age". `above` and `below` are by row.
+    """
 
     header: tuple[int, ...]
     rows: tuple[int, int]
-    above: tuple[str, ...] = ()
-    below: tuple[str, ...] = ()
+    above: Mapping[int, str] = field(default_factory=dict)
+    below: Mapping[int, str] = field(default_factory=dict)
     heading: str = ""
-    """What a single cell above the header says of all columns of counts: "Age"."""
+    skip: tuple[int, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts around the table, in which notes stand."""
+        return (*self.above.values(), *self.below.values())
 
 
-def find_layout(grid: Grid, header: tuple[int, ...] | None = None) -> Layout:
-    """Find the header of a grid, and the end of its table.
+def find_layouts(grid: Grid) -> list[Layout]:
+    """Find all tables of a grid that stand below each other, from the top.
 
     Raises `InputError` where there are no numbers, or no header above them.
     """
-    head = grid.cells[:HEAD]
+    starts = _headers_below(grid)
+    found = []
+    for first, last in itertools.pairwise([0, *starts, grid.cells.height]):
+        part = replace(grid, cells=grid.cells[:last])
+        found.append(find_layout(part, None, first))
+    return found
+
+
+def _headers_below(grid: Grid) -> list[int]:
+    """Return the rows, from 0, with which a further table begins: its title, or the header itself."""
+    if grid.cells.height > MOST_ROWS:
+        return []
+    bare = [bare_text(grid.cells[name]) for name in grid.cells.columns]
+    filled = [(~cells.is_null() & (cells != "")).fill_null(False).to_list() for cells in bare]
+    # "0-14" may be a range in place of a count, or an age in a header.
+    counted = [(are_counts(cells) | (are_signs(cells) & ~cells.str.contains("^[0-9]"))).to_list() for cells in bare]
+    height, width = grid.cells.height, grid.cells.width
+    data = [any(counted[at][row] for at in range(1, width)) for row in range(height)]
+    texts = [sum(filled[at][row] and not counted[at][row] for at in range(width)) for row in range(height)]
+    starts = []
+    first = next((row for row in range(height) if data[row]), height)
+    header = grid.row(first - 1) if first else []
+    row = first
+    while row < height:
+        named = [at for at in range(1, width) if filled[at][row] and not counted[at][row]]
+        after = next((one for one in range(row + 1, min(height, row + 1 + MOST_HEADER_ROWS)) if data[one]), None)
+        apart = row > 0 and not any(cells[row - 1] for cells in filled)
+        if not data[row] and texts[row] > 1 and after is not None and named:
+            below = [at for at in range(1, width) if counted[at][after]]
+            over = sum(at in named for at in below)
+            title = row > 1 and texts[row - 1] == 1 and not data[row - 1]
+            again = grid.row(row) == header
+            if again and not title and _continues(grid, first, row, height):
+                row = after
+                continue
+            ranges = all(_RANGED.search(grid.row(row)[at]) for at in named)
+            if again or (over >= max(1, len(below) / 2) and (apart or title or (over > 1 and not ranges))):
+                starts.append(_title(row, data, filled))
+                header, row = grid.row(after - 1), after
+        row += 1
+    return starts
+
+
+def _continues(grid: Grid, first: int, row: int, height: int) -> bool:
+    """Return whether the rows below a header that is repeated are named otherwise than those above: one table goes on."""
+    above = {grid.row(at)[0] for at in range(first, row)}
+    below = {grid.row(at)[0] for at in range(row + 1, height)}
+    return not (above & below) - {""}
+
+
+def _title(row: int, data: list[bool], filled: list[list[bool]]) -> int:
+    """Return the first row of the title above a header: what stands there without an empty row between."""
+    top = row
+    while top > 0 and not data[top - 1] and any(cells[top - 1] for cells in filled):
+        top -= 1
+    if top > 0 and data[top - 1]:
+        return row  # notes of the table above, or no title at all
+    return top
+
+
+def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 0) -> Layout:
+    """Find the header of a grid from a row on, counted from 0, and the end of its table.
+
+    Raises `InputError` where there are no numbers, or no header above them.
+    """
+    head = grid.cells[start : start + HEAD]
     bare = [bare_text(head[name]) for name in head.columns]
     filled = [(~cells.is_null() & (cells != "")).fill_null(False).to_list() for cells in bare]
-    numbers = [are_numbers(cells).to_list() for cells in bare]
+    numbers = [are_counts(cells).to_list() for cells in bare]
     signs = [are_signs(cells).to_list() for cells in bare]
     values = _number_columns(filled, numbers, signs, head.height)
     if not values:
@@ -47,20 +251,37 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None) -> Layout:
             "" if grid.sheet is None else f" If the table is on another sheet: unround describe {grid.source} --sheet NAME"
         )
         raise InputError(f"{grid.place} has no column of numbers below a header, so there are no counts in it.{other}")
-    first = max(header) if header else _first_row(grid, values, filled, numbers, signs)
-    rows = header or _header_rows(grid, first, values, filled)
-    last = _last_row(grid, values)
+    part = replace(grid, cells=grid.cells[start:])
+    first = max(header) - start if header else _first_row(part, values, filled, numbers, signs)
+    rows = tuple(row - start for row in header) if header else _header_rows(part, first, values, filled)
+    last = _last_row(part, values)
     spanning = ""
     above = [row for row in range(min(rows) - 1) if any(cells[row] for cells in filled)]
     if above and above[-1] == min(rows) - 2:
         within = [at for at, cells in enumerate(filled) if cells[above[-1]]]
-        if len(within) == 1 and within[0] in values and len(grid.row(above[-1])[within[0]]) <= 40:
-            spanning = grid.row(above.pop())[within[0]]
-    texts = tuple(" ".join(cell for cell in grid.row(row) if cell) for row in above)
-    below = tuple(
-        text for row in range(last, min(grid.cells.height, last + 20)) if (text := " ".join(c for c in grid.row(row) if c))
+        if len(within) == 1 and within[0] in values and len(part.row(above[-1])[within[0]]) <= 40:
+            spanning = part.row(above.pop())[within[0]]
+    begin = max(first, max(rows))
+
+    def said(rows: Iterable[int]) -> dict[int, str]:
+        return {row + start + 1: text for row in rows if (text := " ".join(c for c in part.row(row) if c))}
+
+    named = part.row(max(rows) - 1)
+    inside = range(begin, last) if last - begin <= MOST_ROWS else range(0)
+    skip = [row for row in inside if (cells := part.row(row)) == named or _is_heading(cells, values)]
+    return Layout(
+        tuple(row + start for row in rows),
+        (begin + start + 1, last + start),
+        said(above),
+        said(range(last, min(part.cells.height, last + MOST_NOTES))),
+        spanning,
+        tuple(row + start + 1 for row in skip),
     )
-    return Layout(tuple(rows), (max(first, max(rows)) + 1, last), texts, below, spanning)
+
+
+def _is_heading(cells: list[str], values: list[int]) -> bool:
+    """Return whether a row holds one text and no number: it heads the rows below, or is a remark."""
+    return sum(bool(cell) for cell in cells) == 1 and not any(cells[at] for at in values)
 
 
 def _number_columns(filled: list[list[bool]], numbers: list[list[bool]], signs: list[list[bool]], height: int) -> list[int]:
@@ -91,11 +312,11 @@ def _first_row(
     first = next((row for row in range(height) if counts(row)), 0)
     if first + 1 < height:
         row = grid.row(first)
-        shown = [row[at] for at in values if row[at]]
+        shown = [row[at] for at in values if numbers[at][first]]
         alone = not any(sum(cells[above] for cells in filled) > 1 for above in range(first)[-1:])
         years = all(_YEAR.fullmatch(cell) for cell in shown) and len(set(shown)) == len(shown) > 1
         beyond = [grid.row(first + 1)[at] for at in values]
-        if years and alone and not all(_YEAR.fullmatch(cell) for cell in beyond if cell):
+        if years and (alone or first == 0) and not all(_YEAR.fullmatch(cell) for cell in beyond if cell):
             return first + 1  # years are numbers, but these name the columns
         if shown == [str(number) for number in range(int(shown[0]) if shown[0].isdigit() else 1, 10**6)[: len(shown)]] and (
             len(shown) > 3 and not alone
@@ -112,6 +333,9 @@ def _header_rows(grid: Grid, first: int, values: list[int], filled: list[list[bo
         at -= 1  # an empty row between header and table
     while at >= 0 and len(rows) < MOST_HEADER_ROWS:
         cells = [cell for cell in grid.row(at) if cell]
+        if at > 0 and len(cells) > 1 and len(set(cells)) == 1 and _UNIT.fullmatch(cells[0]):
+            at -= 1  # a row of units, the same for all
+            continue
         if len(set(cells)) < 2 and not (len(cells) == 1 and not rows and any(filled[c][at] for c in values)):
             break
         rows.append(at + 1)
@@ -141,7 +365,7 @@ def _last_row(grid: Grid, values: list[int]) -> int:
         there = (
             there
             | (bare.str.contains(r"[0-9]") & (bare.str.len_chars() <= 25))
-            | bare.str.to_lowercase().is_in(["x", "..", "...", "…", "-", "–", "c", "s", ":", "*", "na", "n/a"])
+            | bare.str.to_lowercase().is_in([*SIGNS, ":", "."])
         )
     held = grid.cells.select(there.fill_null(False).alias("held"))["held"]
     last = held.arg_true()

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unround.tables.ages import ALL, EVER, AgeRun, Range, age_range, tile
+from unround.tables.labels import ALL, EVER, AgeRun, Range, age_range, tile
 
 _TITLE = re.compile(
     r"total\s*[-–—:].*|.+ by (?!the\b).+|.+ for (?:the )?.*(?:population|households|families|labour force)\b.*"

@@ -1,35 +1,102 @@
-"""Opening: a file or frame as a table with a header, wherever that stands."""
+"""Opening: a file or frame as a table with a header, wherever that stands; and what else is in the file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from unround.errors import InputError
+from unround.release import Entry, What
 from unround.small_files import shortened
 from unround.tables.frames import as_headed
 from unround.tables.grid import Grid, HeadedTable, read_grid, with_header
-from unround.tables.layout import Layout, find_layout
+from unround.tables.layout import Layout, find_layout, find_layouts
+from unround.tables.notes import Documented
 from unround.tables.pcaxis import is_pcaxis
-from unround.tables.questions import Ask, Question
 from unround.tables.spreadsheet import is_spreadsheet, sheets_of
 from unround.tables.tidy import headed_table, is_parquet
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that only a person can know.
+
+    - `key`: What it is about: "sheet", "value", "missing", or the sign in question.
+    - `text`: The question, in one sentence.
+    - `choices`: The possible answers.
+    - `default`: The answer if nobody is asked; "" if there is none that would be safe, so that the question has to be
+      answered.
+    """
+
+    key: str
+    text: str
+    choices: tuple[str, ...]
+    default: str
+
+
+Ask = Callable[[Question], str]
+"""Asks a person; returns one of the choices, or "" for no answer."""
+
+
+def take_default(question: Question) -> str:
+    """Answer as if nobody were there."""
+    return question.default
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a table stands in a file: on which sheet, and with which rows as header."""
+
+    sheet: str | None
+    layout: Layout
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        rows = f"rows {self.layout.rows[0]}–{self.layout.rows[1]}"
+        return rows if self.sheet is None else f"sheet {self.sheet}, {rows}"
+
+    @property
+    def options(self) -> str:
+        """The options that choose it."""
+        header = (
+            f"{self.layout.header[0]}-{self.layout.header[-1]}" if len(self.layout.header) > 1 else self.layout.header[0]
+        )
+        return f"--header {header}" if self.sheet is None else f'--sheet "{self.sheet}" --header {header}'
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """A table with a header: where it stood in a sheet or file, unless that is a matter of course."""
+    """A table with a header: where it stood in a sheet or file, unless that is a matter of course.
+
+    `others` are the other tables of the file; `texts` the texts on sheets without a table, by sheet and row. `headings` are
+    rows that name groups, by the name of the axis that they make.
+    """
 
     table: HeadedTable
     path: Path | None = None
     sheet: str | None = None
     layout: Layout | None = None
-    other_sheets: tuple[str, ...] = ()
+    others: tuple[Place, ...] = ()
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    headings: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def typed(self) -> str:
         """What to type for the file."""
         return str(self.path) if self.path is not None else "FILE"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All texts around the table in which its counts may be explained."""
+        around = self.layout.texts if self.layout is not None else ()
+        return (*around, *(text for texts in self.texts.values() for text in texts), *self.table.texts)
+
+
+def tables_of(path: Path) -> list[Place]:
+    """Return where the tables of a file stand, on all of its sheets; a table without a sheet of rows has none."""
+    return _places(path, None)[0]
 
 
 def open_table(source: object, sheet: str | None, header: tuple[int, ...] | None, ask: Ask) -> Opened:
@@ -42,35 +109,105 @@ def open_table(source: object, sheet: str | None, header: tuple[int, ...] | None
     path = Path(source)
     if is_parquet(path) or is_pcaxis(path):
         return Opened(headed_table(path), path)
-    others: tuple[str, ...] = ()
-    if is_spreadsheet(path):
-        grid, others = _sheet(path, sheet, ask)
+    places, texts = _places(path, sheet)
+    if header is not None:
+        named = sheet or (places[0].sheet if places else None)
+        chosen = next((one for one in places if one.sheet == named and one.layout.header == header), None)
+        if chosen is None:
+            chosen = Place(named, find_layout(read_grid(path, named), header))
     else:
-        grid = read_grid(path, sheet)
-    layout = find_layout(grid, header)
-    return Opened(with_header(grid, layout.header, layout.rows), path, grid.sheet, layout, others)
+        chosen = _chosen(path, [one for one in places if sheet in (None, one.sheet)], ask)
+    grid = read_grid(path, chosen.sheet)
+    others = tuple(
+        one for one in places if one is not chosen and (one.sheet, one.layout.rows) != (chosen.sheet, chosen.layout.rows)
+    )
+    headings = _headings(grid, chosen.layout)
+    table = with_header(grid, chosen.layout.header, chosen.layout.rows, chosen.layout.skip if not headings else (), headings)
+    return Opened(table, path, chosen.sheet, chosen.layout, others, texts, headings)
 
 
-def _sheet(path: Path, sheet: str | None, ask: Ask) -> tuple[Grid, tuple[str, ...]]:
-    """Return the sheet that holds the table: the one that is asked for, or the one with most rows below a header."""
-    names = sheets_of(path)
-    if sheet is not None or len(names) == 1:
-        return read_grid(path, sheet), ()
-    found: dict[str, tuple[int, Grid]] = {}
+def _places(path: Path, sheet: str | None) -> tuple[list[Place], dict[str, tuple[str, ...]]]:
+    """Return the tables of a file, and the texts of sheets that hold none; the sheet that is asked for must hold one."""
+    found: list[Place] = []
+    texts: dict[str, tuple[str, ...]] = {}
+    wrong: InputError | None = None
+    names: list[str] | list[None] = sheets_of(path) if is_spreadsheet(path) else [None]
+    if sheet is not None and sheet not in names:
+        read_grid(path, sheet)  # which says what is wrong with that
     for name in names:
         try:
             grid = read_grid(path, name)
-            layout = find_layout(grid)
-        except InputError:
-            continue  # a cover, notes, or nothing
-        found[name] = ((layout.rows[1] - layout.rows[0] + 1) * grid.cells.width, grid)
-    if not found:
-        raise InputError(f"{path}: none of its sheets ({shortened(names)}) holds a table of numbers below a header.")
-    largest = max(found, key=lambda name: found[name][0])
-    if len(found) == 1:
-        return found[largest][1], ()
-    question = Question("sheet", "Several sheets hold tables. Which one?", tuple(found), largest)
-    chosen = ask(question) or largest
-    if chosen not in found:
-        raise InputError(f"{path} has no table on a sheet {chosen!r}; choose one of {shortened(list(found))}.")
-    return found[chosen][1], tuple(name for name in found if name != chosen)
+            found += [Place(name, layout) for layout in find_layouts(grid)]
+        except InputError as error:
+            wrong = error if wrong is None or name == sheet else wrong
+            if name is not None and "is empty" not in str(error):
+                texts[name] = _texts(grid)
+    if wrong is not None and (not found or (sheet is not None and all(one.sheet != sheet for one in found))):
+        if sheet is None and len(names) > 1:
+            raise InputError(
+                f"{path}: none of its sheets ({shortened(list(texts))}) holds a table of numbers below a header."
+            )
+        raise wrong
+    return found, texts
+
+
+def _texts(grid: Grid) -> tuple[str, ...]:
+    rows = range(min(grid.cells.height, 200))
+    return tuple(text for row in rows if (text := " ".join(cell for cell in grid.row(row) if cell)))
+
+
+def _chosen(path: Path, places: list[Place], ask: Ask) -> Place:
+    """Return the table that is meant: the only one, the one that is answered, or the largest."""
+    largest = max(places, key=lambda one: one.layout.rows[1] - one.layout.rows[0])
+    if len(places) == 1:
+        return places[0]
+    if len({one.sheet for one in places}) == 1:
+        return largest
+    by_sheet = {str(one.sheet): one for one in reversed(places)}
+    question = Question("sheet", "Several sheets hold tables. Which one?", tuple(reversed(by_sheet)), str(largest.sheet))
+    answer = ask(question) or str(largest.sheet)
+    if answer not in by_sheet:
+        raise InputError(f"{path} has no table on a sheet {answer!r}; choose one of {shortened(list(by_sheet))}.")
+    return largest if answer == str(largest.sheet) else by_sheet[answer]
+
+
+def _headings(grid: Grid, layout: Layout) -> dict[str, tuple[int, ...]]:
+    """Return the rows that name groups, if the rows below are told apart only by them; they make an axis then."""
+    if not layout.skip or layout.skip[0] != layout.rows[0]:
+        return {}
+    rows = [grid.row(row - 1) for row in range(layout.rows[0], layout.rows[1] + 1) if row not in layout.skip]
+    first = next((at for at in range(grid.cells.width) if any(row[at] for row in rows)), 0)
+    labels = [row[first] for row in rows if row[first]]
+    return {"group": layout.skip} if len(set(labels)) < len(labels) else {}
+
+
+def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
+    """Return the entries of what stands around the table, and elsewhere in the file."""
+    for sheet, texts in opened.texts.items():
+        told = any(text in notes.used for text in texts)
+        yield Entry(
+            f"sheet {sheet}", What.NOTE, "a sheet of text, without a table" + ("; it explains the counts" if told else "")
+        )
+    for other in opened.others:
+        yield Entry(
+            other.name, What.UNKNOWN, "another table of the file, which is not part of this reading", False,
+            f"read it too: {other.options}",
+        )  # fmt: skip
+    layout = opened.layout
+    if layout is None:
+        return
+    yield Entry(_rows(layout.header), What.LABEL, "the header")
+    for row, text in (*layout.above.items(), *layout.below.items()):
+        short = text if len(text) <= 80 else f"{text[:79]}…"
+        yield Entry(f"row {row}", What.NOTE, f"read as a note: {short}" if text in notes.used else f"a text: {short}")
+    groups = {row for rows in opened.headings.values() for row in rows}
+    for row in layout.skip:
+        why = "names the group of the rows below" if row in groups else "a text between rows of counts"
+        yield Entry(f"row {row}", What.LABEL, why)
+    for row in opened.table.marks.hidden_rows:
+        if row + 1 in opened.table.numbers:
+            yield Entry(f"row {row + 1}", What.LABEL, "hidden in the spreadsheet, and read all the same")
+
+
+def _rows(rows: Sequence[int]) -> str:
+    return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]}–{rows[-1]}"

@@ -56,7 +56,9 @@ def read_px(path: Path) -> HeadedTable:
     rows = product(*values.values())
     columns = dict(zip(map(str, range(len(variables))), map(list, zip(*rows, strict=True)), strict=True))
     frame = pl.DataFrame({**columns, str(len(variables)): numbers}, schema_overrides={str(len(variables)): pl.String})
-    return HeadedTable(((*variables, VALUE),), frame, str(path), size)
+    said = [text for name, text in keywords.items() if re.match(r"(?:CELL|VALUE|DATA)?NOTE|INFO|DATASYMBOL", name)]
+    texts = tuple(" ".join(_strings(text)) for text in said)
+    return HeadedTable(((*variables, VALUE),), frame, str(path), size, texts=texts)
 
 
 def _decoded(path: Path) -> str:

@@ -62,7 +62,7 @@ def value_columns(table: HeadedTable, description: Description) -> list[int]:
 
 
 def _columns_of(axis: AxisRule) -> list[str]:
-    own = [axis.column] if axis.header is None else []
+    own = [axis.column] if axis.header is None else []  # a column of headings is called like its axis
     return [*own, *(name for name in (axis.label, axis.level, axis.parent) if name is not None)]
 
 
@@ -84,11 +84,11 @@ def _filled(table: HeadedTable, description: Description) -> HeadedTable:
         if axis.fill:
             cells = cells.with_columns(pl.col(at).fill_null(strategy="forward"))
         for one in table.merged:
-            top, bottom = one.top - table.first_row + 1, one.bottom - table.first_row + 1
-            if str(one.left) == at and one.left == one.right and 0 <= top < bottom:
-                row = pl.int_range(pl.len())
-                within = (row >= top) & (row <= bottom)
-                cells = cells.with_columns(pl.when(within).then(pl.lit(cells[at][top])).otherwise(pl.col(at)).alias(at))
+            inside = [row for row, number in enumerate(table.numbers) if one.top < number <= one.bottom + 1]
+            if str(one.left) == at and one.left == one.right and len(inside) > 1:
+                within = pl.int_range(pl.len()).is_in(inside)
+                code = pl.lit(cells[at][inside[0]])
+                cells = cells.with_columns(pl.when(within).then(code).otherwise(pl.col(at)).alias(at))
     return replace(table, cells=cells)
 
 
@@ -108,7 +108,8 @@ def _melted(table: HeadedTable, description: Description) -> tuple[pl.DataFrame,
     down = [axis for axis in description.axes if axis not in across]
     codes = [_codes(table, description, axis, values) for axis in across]
     kept = {name: _place(names, name, description, table.source) for axis in down for name in _columns_of(axis)}
-    cells = table.cells.with_row_index(_ROW, offset=table.first_row)
+    numbers = [table.number(at) for at in range(table.cells.height)]
+    cells = table.cells.with_columns(pl.Series(_ROW, numbers, dtype=pl.UInt32))
     cells = cells.filter(~pl.all_horizontal(pl.col(str(at)).is_null() for at in {*kept.values(), *values}))
     for axis in down:
         _require_codes(cells, axis.column, str(kept[axis.column]), table.source)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -12,10 +13,7 @@ from unround.release import ABSENT, UNREADABLE
 from unround.tables.cells import code_text
 from unround.tables.grid import HeadedTable
 from unround.tables.kinds import COUNT, kind_of
-from unround.tables.number_style import Writing, are_numbers, are_signs, bare_text, find_writing
-from unround.tables.symbols import as_counts, plain_numbers
-from unround.tables.wide import FRACTIONS
-from unround.tables.words import (
+from unround.tables.labels import (
     AGES,
     AREAS,
     CODES,
@@ -27,9 +25,12 @@ from unround.tables.words import (
     TIMES,
     VALUES,
     about,
-    is_total,
+    counts_people,
     tokens,
 )
+from unround.tables.layout import Writing, are_counts, are_numbers, are_signs, bare_text, find_writing
+from unround.tables.symbols import RANGED, as_counts, plain_numbers
+from unround.tables.wide import FRACTIONS
 
 GROUPED = 1 / 3
 """A column with so many empty cells below its first one names groups of rows: a cell holds until the next."""
@@ -52,8 +53,10 @@ class RowAxis:
 class Roles:
     """What the columns of a table are, by their places.
 
-    `left_out` gives a reason for every column that is neither axis nor counts; `status` is the column of signs beside
-    the counts of an SDMX table.
+    `left_out` gives a reason for every column that is neither axis nor counts; `unknown` for every column of numbers, or of
+    what should be numbers, of which nothing tells what it is. `rates` are columns of figures, each with the column of the
+    counts that it is of and with what a rate of one is printed as. `status` is the column of signs beside the counts of an
+    SDMX table.
     """
 
     axes: tuple[RowAxis, ...]
@@ -61,11 +64,13 @@ class Roles:
     writing: Writing
     status: int | None = None
     left_out: dict[int, str] = field(default_factory=dict)
+    unknown: dict[int, str] = field(default_factory=dict)
+    rates: dict[int, tuple[int, int]] = field(default_factory=dict)
     sdmx: bool = False
 
 
-def find_roles(table: HeadedTable, value: str | None = None) -> Roles:
-    """Find out what every column of a table is.
+def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[int, str] | None = None) -> Roles:
+    """Find out what every column of a table is; `unknown` are columns of which that is known not to be told.
 
     Raises `InputError` where no column holds counts, or nothing tells the rows apart.
     """
@@ -77,10 +82,12 @@ def find_roles(table: HeadedTable, value: str | None = None) -> Roles:
     sdmx = {_sdmx_name(names[at]): at for at in there}
     if SDMX_VALUE in sdmx and value in (None, names[sdmx[SDMX_VALUE]]):
         return _sdmx(table, sdmx)
-    numeric = [at for at in there if _is_numeric(table.column(at))]
+    numeric = [at for at in there if _is_numeric(table.column(at), names[at])]
     codes = [at for at in numeric if names[at] != value and _is_code(names[at], table.column(at))]
     values = [at for at in numeric if at not in codes]
     left_out: dict[int, str] = {}
+    unknown = dict(unknown or {})
+    rates: dict[int, tuple[int, int]] = {}
     if value is not None:
         chosen = names.index(value)
         left_out |= {at: "not the column of counts that was chosen" for at in values if at != chosen}
@@ -97,6 +104,12 @@ def find_roles(table: HeadedTable, value: str | None = None) -> Roles:
             )
         left_out |= figures
         values = [at for at in values if at not in figures]
+        unknown |= {at: "the header does not name it" for at in values if not table.is_named(at) and at not in unknown}
+        values = [at for at in values if at not in unknown]
+        rates = _rates(table, values, figures)
+        silent = ("median", "average", "amount", "standard error", "area")
+        lost = {at: f"{figures[at]}, and nothing says of which counts" for at in figures if at not in rates}
+        unknown |= {at: why for at, why in lost.items() if kind_of(names[at]) not in silent}
     if not values:
         raise InputError(
             f"{table.source} has no column of counts: its columns ({', '.join(names[at] for at in there)}) hold codes and "
@@ -106,10 +119,58 @@ def find_roles(table: HeadedTable, value: str | None = None) -> Roles:
     if len(varied) == 1 < len(values) and about(names[varied[0]], VALUES):
         left_out |= {at: f"the same in every row: {table.column(at)[0]}" for at in values if at not in varied}
         values = varied
-    texts = [at for at in there if at not in values and at not in left_out]
+    unknown |= {at: why for at in there if at not in numeric and (why := _in_words(names[at], table.column(at), at, values))}
+    texts = [at for at in there if at not in values and at not in left_out and at not in unknown]
     status = next((at for at in texts if len(values) == 1 and _is_status(names[at], table.column(at))), None)
     axes, others = _row_axes(table, [at for at in texts if at != status])
-    return Roles(axes, tuple(values), writing, status, {**left_out, **others})
+    left_out = {at: why for at, why in left_out.items() if at not in rates and at not in unknown}
+    return Roles(axes, tuple(values), writing, status, {**left_out, **others}, unknown, rates)
+
+
+_FIGURE_WORDS = re.compile(
+    r"%|\bper ?cents?\b|\bpercentages?(?: of)?\b|\bpct\b|\bshares?(?: of)?\b|\bproportions?(?: of)?\b|\bprozent\b|"
+    r"\banteil(?: in)?\b|\bpourcentages?\b|\bpor ?ciento\b|\bporcentaje\b|\brates?(?: of)?\b|\bpro (?:tausend|1[ .]?000)\b|"
+    r"\b(?:per|pour) ([\d][\d, .\u00a0\u202f]*)(?: ?(?:people|persons|population|inhabitants|households|residents))?|"
+    r"\bnumbers?(?: of)?\b|\bno\.|\bcounts?(?: of)?\b|\banzahl\b|\beffectifs?\b|\(n\)"
+)
+
+
+def _rates(table: HeadedTable, values: Sequence[int], figures: dict[int, str]) -> dict[int, tuple[int, int]]:
+    """Return the rates whose counts stand beside them: the columns called alike, but for what makes a rate of them."""
+    names = table.names
+
+    def bare(name: str) -> str:
+        return " ".join(re.findall(r"[\w+<>-]+", _FIGURE_WORDS.sub(" ", name.lower())))
+
+    counted: dict[str, list[int]] = {}
+    for at in values:
+        counted.setdefault(bare(names[at]), []).append(at)
+    found = {}
+    for at in figures:
+        of = counted.get(bare(names[at]), [])
+        before = [one for one in values if one < at]
+        if not bare(names[at]) and before:
+            of = [before[-1]]  # a column that is only called "%" belongs to the one before it
+        per = next((match[1] for match in _FIGURE_WORDS.finditer(names[at].lower()) if match[1]), "100")
+        if len(of) == 1 and kind_of(names[at]) in (COUNT, "percentage", "rate"):
+            shown = table.column(at).cast(pl.Float64, strict=False).max()
+            small = isinstance(shown, float) and shown <= 1  # a spreadsheet shows 0.213 as 21.3%
+            found[at] = of[0], 1 if small and per == "100" else int(re.sub(r"\D", "", per))
+    return found
+
+
+def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> str:
+    """Return why a column of text should have been one of counts, or "": it is called like one, or it is full of numbers."""
+    called = counts_people(name)
+    bare = bare_text(cells).drop_nulls()
+    numbers = int(bare.str.contains(r"[0-9]").sum())
+    if not len(bare) or not values or at < min(values):
+        return ""
+    if called or (
+        numbers > len(bare) / 2 and bare.n_unique() > len(bare) / 2 and not about(name, CODES) and not _is_note(name)
+    ):
+        return f"its cells are texts, such as {bare[0]!r}, where numbers were expected"
+    return ""
 
 
 def _is_status(name: str, cells: pl.Series) -> bool:
@@ -136,36 +197,47 @@ def _sdmx(table: HeadedTable, named: dict[str, int]) -> Roles:
     return Roles(axes, (value,), writing, status, {**left_out, **others}, sdmx=True)
 
 
-def _is_numeric(cells: pl.Series) -> bool:
-    """Say whether a column holds numbers, perhaps with signs in place of some."""
+def _is_numeric(cells: pl.Series, name: str) -> bool:
+    """Return whether a column holds numbers, perhaps with flags, or with signs and ranges in place of some."""
     if cells.dtype != pl.String:
         return cells.dtype.is_numeric()
     bare = bare_text(cells).drop_nulls()
     bare = bare.filter(bare != "")
-    numbers = int(are_numbers(bare).sum())
-    texts = len(bare) - numbers - int((are_signs(bare) & ~are_numbers(bare)).sum())
-    return numbers > 0 and texts <= TEXT_SHARE * (numbers + texts)
+    plain, counts = int(are_numbers(bare).sum()), int(are_counts(bare).sum())
+    signs = int((are_signs(bare) & ~are_counts(bare)).sum())
+    if signs == len(bare) > 0:  # everything is hidden, or lost
+        return (
+            not bool(bare.str.contains(RANGED).any()) and not _is_note(name) and not about(name, ("status", "flag", "flags"))
+        )
+    texts = len(bare) - counts - signs
+    flags = bare.filter(are_counts(bare) & ~are_numbers(bare)).str.replace_all("[0-9]", "").n_unique()
+    return counts > 0 and (plain >= counts / 2 or flags == 1) and texts <= TEXT_SHARE * (counts + texts)
 
 
 def _is_code(name: str, cells: pl.Series) -> bool:
-    """Say whether a column of numbers holds codes: by its name, by leading zeros, or because they are years."""
+    """Return whether a column of numbers holds codes: by its name, by leading zeros, or because they are years."""
     if kind_of(name) not in (COUNT, "area"):
-        return False  # a median age is no age
+        return False  # a median age is not an age
+    if counts_people(name):
+        return False  # "65+ years" counts people, and is not a number of years
     named = any(about(name, words) for words in (CODES, TIMES, SEXES, AGES)) or _is_area(name)
-    # "Persons aged 15", "All ages" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
+    # "Persons aged 15" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
     words = tokens(name)
-    counted = about(name, VALUES) or is_total(name, of_places=False) or any(word.isdigit() for word in words)
+    counted = about(name, VALUES) or any(word.isdigit() for word in words)
     if named and len(words) <= 3 and not counted:
         return True
     bare = bare_text(cells).drop_nulls()
-    if cells.dtype == pl.String and bool(bare.str.contains("^0[0-9]+$").any()):
-        return True
+    zeros = int(bare.str.contains("^0[0-9]+$").sum()) if cells.dtype == pl.String else 0
+    if zeros and (zeros > len(bare) / 4 or bare.str.len_chars().n_unique() == 1):
+        return True  # a single 01 among counts is a count
     years = bare.str.contains(r"^(?:18|19|20)\d\d(?:\.0)?$")
     return len(bare) > 0 and bool(years.all()) and bare.n_unique() <= max(2, len(bare) // 2) and not name.isdigit()
 
 
 def _is_area(name: str) -> bool:
-    return about(name, AREAS) and not about(name, ("area", "areas")) and not about(name, VALUES)
+    """Return whether a column of numbers is called like codes of areas, and not like a place: "Ward", not "Castle Ward"."""
+    words = set(tokens(name))
+    return bool(words & AREAS) and words <= AREAS | CODES | NAMES | {"of", "the"} and not words <= {"area", "areas"}
 
 
 def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
@@ -178,9 +250,9 @@ def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
     numbers = broken + int((counts > ABSENT).sum())
     if percent:
         return "percentages"
-    if broken > FRACTIONS * max(1, numbers):
-        return "numbers with decimals"
-    return "" if kind in (COUNT, "area") else f"figures that are not counts ({kind})"
+    if kind not in (COUNT, "area"):
+        return f"figures that are not counts ({kind})"
+    return "numbers with decimals" if broken > FRACTIONS * max(1, numbers) else ""
 
 
 def _row_axes(table: HeadedTable, columns: Sequence[int]) -> tuple[tuple[RowAxis, ...], dict[int, str]]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.small_files import is_file, require_file, shortened
-from unround.tables.grid import OFFICE, Grid, Merged, as_text
+from unround.tables.grid import OFFICE, Grid, Marks, Merged, as_text
 from unround.tables.source import BROKEN
 
 MOST_CELLS = 50_000_000
@@ -79,9 +79,92 @@ def read_sheet(path: Path, sheet: str | None = None) -> Grid:
         others = [other for other in names if other != name]
         hint = f" Its other sheets are {shortened(others)}: choose one with --sheet." if others else ""
         raise InputError(f"{path}: the sheet {name!r} is empty.{hint}")
+    with _damage_reported(path):
+        marks, notes = _marks(path, name)
+    for row, column in marks.unstored:
+        if row < len(texts) and column < len(texts[row]):
+            texts[row][column] = UNSTORED
     columns = {str(at): pl.Series(list(cells), dtype=pl.String) for at, cells in enumerate(zip(*texts, strict=True))}
     spans = tuple(Merged(*start, *end) for start, end in merged)
-    return Grid(pl.DataFrame(columns), str(path), size, name, spans)
+    return Grid(pl.DataFrame(columns), str(path), size, name, spans, marks, notes)
+
+
+UNSTORED = "=?"
+"""Stands in a cell with a formula whose value is not in the file: there is a number, but nobody knows which."""
+LARGEST_MARKED = 1 << 26
+"""Bytes of a sheet up to which formats and formulas are looked at."""
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+
+
+def _marks(path: Path, sheet: str) -> tuple[Marks, tuple[str, ...]]:
+    """Return what the sheet of an XLSX says of its cells beside their content, and what could not be looked at."""
+    if not zipfile.is_zipfile(path):
+        return Marks(), ()
+    with zipfile.ZipFile(path) as packed:
+        if "xl/workbook.xml" not in packed.namelist():
+            return Marks(), ()
+        book = ElementTree.fromstring(packed.read("xl/workbook.xml"))
+        links = ElementTree.fromstring(packed.read("xl/_rels/workbook.xml.rels"))
+        targets = {one.get("Id"): one.get("Target", "") for one in links}
+        named = next((one for one in book.iter(f"{_MAIN}sheet") if one.get("name") == sheet), None)
+        target = "" if named is None else targets.get(named.get(_LINK), "")
+        part = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+        if part not in packed.namelist():
+            return Marks(), ()
+        if packed.getinfo(part).file_size > LARGEST_MARKED:
+            note = (
+                f"The sheet {sheet!r} is so large that indentation by format and formulas without values are not looked for."
+            )
+            return Marks(), (note,)
+        calculated = any(one.get("fullCalcOnLoad") in ("1", "true") for one in book.iter(f"{_MAIN}calcPr"))
+        indents = _indents(packed.read("xl/styles.xml")) if "xl/styles.xml" in packed.namelist() else {}
+        with packed.open(part) as file:
+            return _marks_of_sheet(file, indents, calculated), ()
+
+
+def _indents(styles: bytes) -> dict[str, int]:
+    """Return the formats of cells that indent them, by number."""
+    formats = ElementTree.fromstring(styles).find(f"{_MAIN}cellXfs")
+    found = {}
+    for number, one in enumerate(formats if formats is not None else ()):
+        alignment = one.find(f"{_MAIN}alignment")
+        if alignment is not None and int(alignment.get("indent", "0")):
+            found[str(number)] = int(alignment.get("indent", "0"))
+    return found
+
+
+def _marks_of_sheet(file: IO[bytes], indents: dict[str, int], calculated: bool) -> Marks:
+    """Go through a sheet; where a file is to be calculated when it is opened, a stored 0 only fills the place."""
+    found: dict[tuple[int, int], int] = {}
+    unstored: set[tuple[int, int]] = set()
+    rows: list[int] = []
+    columns: list[int] = []
+    for _, node in ElementTree.iterparse(file):
+        if node.tag == f"{_MAIN}c":
+            place = re.fullmatch(r"([A-Z]+)([0-9]+)", node.get("r", ""))
+            if place is None:
+                continue
+            at = int(place[2]) - 1, _column(place[1])
+            if node.get("s", "") in indents:
+                found[at] = indents[node.get("s", "")]
+            value = node.find(f"{_MAIN}v")
+            shown = "" if value is None else value.text or ""
+            if node.find(f"{_MAIN}f") is not None and (not shown or (calculated and shown == "0")):
+                unstored.add(at)
+            node.clear()
+        elif node.tag == f"{_MAIN}row" and node.get("hidden") in ("1", "true"):
+            rows.append(int(node.get("r", "0")) - 1)
+        elif node.tag == f"{_MAIN}col" and node.get("hidden") in ("1", "true"):
+            columns += range(int(node.get("min", "1")) - 1, min(int(node.get("max", "1")), MOST_COLUMNS))
+    return Marks(found, frozenset(unstored), tuple(rows), tuple(columns))
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number - 1
 
 
 def _workbook(path: Path) -> Any:

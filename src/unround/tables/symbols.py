@@ -50,6 +50,8 @@ SIGNS: Mapping[str, int] = {
     "-": NOT_AVAILABLE,
     "–": NOT_AVAILABLE,
     "f": UNRELIABLE,
+    # A spreadsheet's own errors, and a formula whose value is not in the file.
+    **dict.fromkeys(("#ref!", "#n/a", "#value!", "#div/0!", "#name?", "#num!", "#null!", "=?"), UNREADABLE),
 }
 """What stands in place of a count, in lower case, and what it means."""
 
@@ -61,9 +63,11 @@ _GROUPED = "^[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:[ \u00a0\u202f\u2009][0-9]{3})+
 NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 
 _DIGITS = r"[0-9]{1,3}(?:[, \u00a0\u202f\u2009'\u2019][0-9]{3})+|[0-9]{1,9}"
-_FLAG = r"[*†‡§#^~!¹²³⁴⁵⁶⁷⁸⁹]{1,3}|\([a-zA-Z*†]{1,2}\)|\[(?:note )?[0-9a-zA-Z]{1,2}\]|[a-zA-Z]{1,2}\)?"
+_FLAG = r"[*†‡§#^~!¹²³⁴⁵⁶⁷⁸⁹]{1,3}|\([a-zA-Z*†0-9]{1,2}\)|\[(?:note )?[0-9a-zA-Z]{1,2}\]|[a-zA-Z]{1,2}\)?"
 FLAGGED = rf"^(?:({_DIGITS})\s*({_FLAG})|\(({_DIGITS})\)|\*{{1,2}}({_DIGITS}))$"
 """A number with a sign beside it that leaves it a number: provisional, revised, of low quality, or a reference to a note."""
+RANGED = r"^(?:<|≤|&lt;) ?=? ?[0-9]{1,4}$|^[0-9]{1,4} ?[-–—] ?[0-9]{1,4}$"
+"""A range in place of a count, as it is mostly written."""
 _RANGE = re.compile(r"(?:from )?([0-9]{1,4})\s*(?:-|–|—|to|bis|à|a|tot|\.\.|…)\s*([0-9]{1,4})")
 _BELOW = re.compile(
     r"(?:<|&lt;|fewer than|less than|under|below|unter|weniger als|moins de|menos de|meno di|minder dan)\s*([0-9]{1,4})"

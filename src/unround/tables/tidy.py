@@ -14,6 +14,7 @@ from unround.errors import InputError, UnknownFormat
 from unround.release import AREA, Release
 from unround.small_files import is_file, parsed_toml, require_file, shortened, small_text
 from unround.tables import read_frame
+from unround.tables.account import account_of
 from unround.tables.cells import assemble
 from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Description
 from unround.tables.description_file import read_description
@@ -88,7 +89,9 @@ def load(path: Path, toml: Path | None = None) -> Release:
         description = read_description(toml) if toml is not None else None
     if description is not None and (description.wide or description.placed or description.thousands or description.decimal
                                     or description.status or is_spreadsheet(path) or is_pcaxis(path)):  # fmt: skip
-        return read_headed(headed_table(path, description), description, notes=notes)
+        headed = headed_table(path, description)
+        release = read_headed(headed, description, notes=notes)
+        return replace(release, account=account_of(headed, description, release))
     table, size, told = as_table(path)
     if description is None:
         description = guess(table.columns)
@@ -101,7 +104,10 @@ def load(path: Path, toml: Path | None = None) -> Release:
             )
         release = assemble(table, description, source=str(path), size=size, notes=told)
         return replace(release, proposals=tuple(by_sex(release.columns)))
-    return assemble(table, description, source=str(path), size=size, notes=[*notes, *told])
+    release = assemble(table, description, source=str(path), size=size, notes=[*notes, *told])
+    plain = table.rename({name: str(at) for at, name in enumerate(table.columns)})
+    headed = HeadedTable((tuple(table.columns),), plain, str(path), size)
+    return replace(release, account=account_of(headed, description, release))
 
 
 def headed_table(path: Path, description: Description | None = None) -> HeadedTable:
@@ -116,7 +122,8 @@ def headed_table(path: Path, description: Description | None = None) -> HeadedTa
     grid = read_grid(path, description.sheet if description is not None else None)
     if description is None:
         return with_header(grid, (1,))
-    return with_header(grid, description.header, description.rows)
+    headings = {axis.name: axis.headings for axis in description.axes if axis.headings}
+    return with_header(grid, description.header, description.rows, description.skip, headings)
 
 
 def is_parquet(path: Path) -> bool:

@@ -12,7 +12,7 @@ from unround.structure import JudgedSum, Structure, find_structure
 from unround.structure.evidence import LABELS
 from unround.structure.plan_file import MOST
 from unround.tables.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
-from unround.tables.candidates import Candidate
+from unround.tables.candidates import Candidate, Verdict
 
 REFUSED = ("impossible", "mean", "spread")
 """Why a sum is wrong; other reasons say that nothing tells."""
@@ -20,22 +20,9 @@ UNTESTED = ("unknown", "absent")
 """Why nothing can be said of a sum: how its counts were published is not known, or they are not there."""
 TOLERATED = 0.2
 """A sum of codes may be refused in this share of the columns that it spreads over: chance, where there are many."""
-AGREE = 0.95
-"""Areas add up to their total if so many of the compared counts agree."""
-MANY_ROWS = 15
+MANY_ROWS = 8
 """Codes from which an axis can be that of the rows, though it has a total."""
 MOST_RULES = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the counts say of a suggested sum: whether it is used, and why."""
-
-    candidate: Candidate
-    used: bool
-    why: str
-    refused: int = 0
-    columns: int = 0
 
 
 def row_axes(axes: Sequence[DraftAxis], candidates: Mapping[str, Sequence[Candidate]]) -> list[str]:
@@ -73,7 +60,6 @@ def verify(release: Release, candidates: Sequence[Candidate]) -> tuple[Structure
     doubted = tuple(replace(one, origin="names") for one in release.proposals)
     structure = find_structure(replace(release, proposals=doubted))
     verdicts = [_judged(one, release, structure) for one in candidates if one.axis in release.axes]
-    verdicts += [_geography(one, structure) for one in candidates if one.axis in release.areas]
     return structure, _best(verdicts)
 
 
@@ -115,16 +101,6 @@ def _words(mine: Sequence[JudgedSum], fine: Sequence[JudgedSum], refused: Sequen
         return f"too small to be tested by the counts of {areas:,} rows; taken on trust"
     impossible = sum(one.impossible for one in fine)
     return f"confirmed by the counts of {areas:,} rows" + (f"; impossible in {impossible:,} places" if impossible else "")
-
-
-def _geography(candidate: Candidate, structure: Structure) -> Verdict:
-    """Return whether areas add up to their total."""
-    found = next((one for one in structure.geography if one.by == "parent"), None)
-    if found is None:
-        return Verdict(candidate, False, "cannot be tested: some counts are missing")
-    compared, agree = (sum(pair) for pair in zip(found.exact, found.rounded, strict=True))
-    used = compared > 0 and agree >= AGREE * compared
-    return Verdict(candidate, used, found.why, compared - agree, compared)
 
 
 def _best(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -174,6 +150,7 @@ class Protection:
     why: str
     others: tuple[tuple[Mechanism, tuple[Mapping[str, tuple[str, ...]], ...]], ...] = ()
     said: bool = False
+    note: str = ""
 
     def as_said(self, mechanism: Mechanism) -> Protection:
         """Return what holds if a person says how counts were published; those that are exact among others stay so."""

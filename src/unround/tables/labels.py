@@ -1,0 +1,502 @@
+"""What totals, sexes, areas, codes and counts are called, in the languages of many tables.
+
+Ages: labels such as "5 to 9 years" are ranges, and ranges that tile another one add up to it.
+
+Ages as people write them: "0-14", "65+", "Y15T64", "5 bis unter 10", "moins de 5 ans".
+
+Edges: labels such as "5 to 9 years", "$10,000 to $19,999" or "5 or more persons" name ranges of what units have.
+
+Means and medians say something about groups whose edges are known. Edges are kept a little wide where labels leave it open
+whether a range ends with its last whole number or with the next one: somebody of "5 to 9 years" may be nearly ten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from unround.figures import Group
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.strip() for word in text.split("|"))
+
+
+TOTALS = _words(
+    "total|totals|tot|tot.|all|everyone|everybody|both|both sexes|all sexes|all genders|all persons|total persons|persons|"
+    "people|all people|all ages|total population|population|all categories|all groups|overall|sum|grand total|_t|t|"
+    "insgesamt|gesamt|zusammen|alle|personen|bevölkerung|ensemble|total général|les deux sexes|tous|toutes|tous âges|"
+    "todos|ambos sexos|total general|totale|tutti|totaal|i alt|ialt|totalt|yhteensä|ogółem|razem|celkem|összesen|"
+    "σύνολο|всего|total stated|country|nation|national|all areas|all places|all districts|all regions|all wards|"
+    "all counties|all municipalities|all schools|all households|all dwellings|all hospitals|all provinces|all states|"
+    "all towns|everywhere|gesamtgebiet|alle gemeinden|alle kreise|toutes les communes|toutes communes|toutes les régions|"
+    "todo el país|total país|"
+    "país|pays|land gesamt|totaal generaal|heel het land|hele landet|total nacional|conjunto|ambos os sexos|ambos|"
+    "personas|pessoas|personer|persone|mannen en vrouwen|alle altersgruppen|alle leeftijden|todas las edades|"
+    "todas as idades|all students|all pupils|all patients|all cases|all households and families"
+)
+"""Codes and names that stand for everybody, in lower case."""
+_TOTAL = re.compile(
+    r"(?:grand )?total\b.*|.*, total|.*\btotal$|insgesamt\b.*|gesamt\b.*|ensemble (?:de|du|des) .*|"
+    r"(?:the )?(?:whole|entire) (?:country|nation|area|region|territory|state|city|district|county|sample)"
+)
+_ALL = re.compile(r"all \w+(?: \w+)?")
+
+MEN = _words(
+    "men|man|male|males|men+|m|boys|männlich|maennlich|männer|maenner|mann|hommes|homme|masculin|h|hombres|hombre|"
+    "maschi|maschio|uomini|mannen|man|mænd|menn|män|miehet|mężczyźni|homens|homem|masculino|varones|varón"
+)
+WOMEN = _words(
+    "women|woman|female|females|women+|f|w|girls|weiblich|frauen|frau|femmes|femme|féminin|mujeres|mujer|femmine|"
+    "femmina|donne|vrouwen|vrouw|kvinder|kvinner|kvinnor|naiset|kobiety|mulheres|mulher|feminino|femenino"
+)
+LETTERS = frozenset({"m", "f", "w", "h"})
+"""Sexes of one letter: believed only if both are there."""
+
+UNKNOWN = re.compile(
+    r"_u|unk|unknown|not stated|not known|not specified|unspecified|no answer|unbekannt|ohne angabe|inconnue?|non déclaré|"
+    r"desconocido|sconosciuto|onbekend|ukendt|age unknown|not elsewhere included"
+)
+"""Categories of those of whom nothing is known; they may or may not be part of a total."""
+
+AREAS = _words(
+    "region|regions|area|areas|geo|geography|district|districts|municipality|municipalities|county|counties|country|"
+    "province|state|states|town|city|village|ward|commune|communes|gemeinde|gemeinden|kreis|bundesland|land|kommune|"
+    "kanton|canton|département|departement|departamento|provincia|municipio|comune|regione|gemeente|provincie|place|"
+    "location|territory|zone|tract|block|parish|borough|authority|lga|lsoa|msoa|oa|nuts|dguid|geouid|geoid|ref_area|sa1|sa2|"
+    "concelho|concelhos|freguesia|distrito|distritos|município|municípios|comarca|comuni|regioni|gemeenten|wijk|buurt|fylke|"
+    "län|kreise|länder|régions|régions|provinces|wards|towns|villages|schools|hospitals|sites|parishes|boroughs|tracts|"
+    "neighbourhood|neighborhood|quartier|stadtteil|bezirk|lau|postcode|school|hospital|site"
+)
+SEXES = _words("sex|sexes|gender|geschlecht|sexe|genre|sexo|género|sesso|geslacht|køn|kjønn|kön|sukupuoli|płeć")
+AGES = _words("age|ages|agegroup|age_group|alter|altersgruppe|âge|edad|età|leeftijd|alder|ålder|ikä|wiek|agegrp|agep")
+TIMES = _words(
+    "year|years|jahr|année|annee|año|anno|jaar|år|time|time_period|period|date|quarter|month|refper|reference_period|jahre|"
+    "stichtag|zeit|censusyear|census_year"
+)
+CODES = _words(
+    "code|codes|dguid|geouid|geoid|mnemonic|id|ids|key|nr|no|number_code|fips|ags|insee|istat|uid|geocode|schlüssel|plz|postcode|zip|#"
+)
+NAMES = _words("name|names|label|labels|title|description|bezeichnung|nom|libellé|nombre|nome|naam|navn|namn|nimi|desc")
+VALUES = _words(
+    "value|values|count|counts|n|obs_value|published|true|number|freq|frequency|persons|people|population|anzahl|wert|"
+    "personen|effectif|effectifs|nombre|valeur|valor|valore|numero|aantal|antal|antall|obs|cases|observation"
+)
+"""What a column of counts is called."""
+
+SDMX_VALUE, SDMX_STATUS = "OBS_VALUE", ("OBS_STATUS", "OBS_FLAG", "CONF_STATUS")
+SDMX_OTHERS = frozenset(
+    {
+        "DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "STRUCTURE_NAME", "ACTION", "LAST UPDATE", "LAST_UPDATE", "DECIMALS",
+        "UNIT_MULT", "UNIT_MULTIPLIER", "OBS_CONF", "OBS_COM", "COMMENT_OBS", "TITLE", "TIME_FORMAT", "COLLECTION",
+        "SOURCE_AGENCY", "PRE_BREAK_VALUE", *SDMX_STATUS,
+    }
+)  # fmt: skip
+"""Columns of SDMX-CSV that are no dimensions."""
+
+
+_FOOTNOTE = re.compile(r"(?:\s*(?:[*†‡§¹²³⁴⁵⁶⁷⁸⁹]+|\(\d{1,2}\)|\[(?:note )?\w{1,2}\]))+$")
+
+
+def bare_label(text: str) -> str:
+    """Return a label in lower case, without what refers to notes.
+
+    Examples
+    --------
+    >>> bare_label("Men¹"), bare_label(" Total (1)"), bare_label("All persons [note 2]")
+    ('men', 'total', 'all persons')
+    """
+    return _FOOTNOTE.sub("", " ".join(text.lower().split())).strip(" .:*")
+
+
+def counts_people(name: str) -> bool:
+    """Return whether the name of a column says whom it counts: an age, a sex or everybody, alone or among other words."""
+    parts = [part for part in re.split(r" / | [-–|] |[,;:]", name) if part.strip()]
+    if any(written_age(part) or sex_of(part) or is_total(part, of_places=False) for part in (name, *parts)):
+        return True
+    return bool(((MEN | WOMEN) - LETTERS) & set(tokens(name)))
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words of a name, in lower case.
+
+    Examples
+    --------
+    >>> tokens("Region_Name (2021)"), tokens("ageGroup")
+    (['region', 'name', '2021'], ['age', 'group'])
+    """
+    apart = re.sub(r"(?<=[a-zà-ÿ])(?=[A-Z])", " ", text)
+    return [word for word in re.split(r"[^\w+]+|_", apart.lower()) if word]
+
+
+def about(name: str, words: Iterable[str]) -> bool:
+    """Say whether the name of a column speaks of something: as a whole, or in one of its words."""
+    known = set(words)
+    return " ".join(name.lower().split()) in known or bool(known & set(tokens(name)))
+
+
+def is_total(*texts: str, of_places: bool = True) -> bool:
+    """Say whether a code, or what people read for it, stands for everybody.
+
+    "All dwellings" is a total, unless codes may be the names of places: then it may be a village.
+
+    Examples
+    --------
+    >>> is_total("_T"), is_total("Total - Age"), is_total("3", "Both sexes"), is_total("Totnes"), is_total("All Saints Road")
+    (True, True, True, False, False)
+    """
+    for text in texts:
+        bare = bare_label(text)
+        if bare in TOTALS or _TOTAL.fullmatch(bare) or (not of_places and _ALL.fullmatch(bare)):
+            return True
+    return False
+
+
+def sex_of(*texts: str) -> str | None:
+    """Return "men" or "women" if that is what a code or name stands for.
+
+    Examples
+    --------
+    >>> sex_of("Males"), sex_of("2", "weiblich"), sex_of("All")
+    ('men', 'women', None)
+    """
+    for text in texts:
+        bare = bare_label(text)
+        if bare in MEN:
+            return "men"
+        if bare in WOMEN:
+            return "women"
+    return None
+
+
+_COUNTRIES = _words(
+    "england|scotland|wales|northern ireland|ireland|great britain|united kingdom|uk|gb|new zealand|aotearoa|australia|"
+    "canada|united states|usa|us|france|deutschland|germany|österreich|austria|schweiz|suisse|svizzera|switzerland|"
+    "españa|spain|portugal|italia|italy|nederland|netherlands|belgië|belgique|belgium|luxembourg|danmark|denmark|norge|norway|sverige|"
+    "sweden|suomi|finland|ísland|iceland|polska|poland|česko|czechia|magyarország|hungary|eesti|estonia|latvija|"
+    "latvia|lietuva|lithuania|slovenia|slovenija|slovensko|slovakia|hrvatska|croatia|románia|romania|bulgaria|greece|ελλάδα|malta|cyprus|"
+    "brasil|brazil|méxico|mexico|argentina|chile|colombia|perú|peru|japan|korea|india|south africa|israel|turkey|türkiye|"
+    "métropole|france métropolitaine|england and wales|the nation|republic|kingdom|eu|eu27|world"
+)
+
+
+def is_country(text: str) -> bool:
+    """Return whether a text names a country: the total of a table of its parts, where it stands at either end."""
+    return bare_label(text) in _COUNTRIES
+
+
+def is_unknown(*texts: str) -> bool:
+    """Say whether a category is that of people of whom nothing is known."""
+    return any(UNKNOWN.fullmatch(" ".join(text.lower().split())) for text in texts)
+
+
+EVER = 1_000_000_000
+"""Stands for "and over": older than anybody."""
+
+MOST = 1_000
+"""Ranges of a table of ages: a longer one counts something else, and every range is laid beside every other."""
+
+Range = tuple[int, int]
+ALL: Range = (0, EVER)
+
+_FROM_TO = re.compile(r"(\d+) (?:to|-|–) (\d+) years(?: old| of age)?")
+_OVER = re.compile(r"(\d+) years (?:and|or) (?:over|older|more)")
+_UNDER = re.compile(r"under (\d+) years?")
+_SINGLE = re.compile(r"(\d+)(?: years?)?")
+_WHOLE = re.compile(
+    r"(?:total - )?(?:all )?ages?(?: stats| groups?)?(?: of the population)?(?: - 100% data)?|(?:fe)?males?, total"
+)
+
+
+def age_range(label: str) -> Range | None:
+    """Return the ages that a label names, both ends included; None where it names none.
+
+    Examples
+    --------
+    >>> age_range("5 to 9 years"), age_range("Under 5 years"), age_range("1 person")
+    ((5, 9), (0, 4), None)
+    >>> age_range("85 years and over") == (85, EVER)
+    True
+    """
+    name = label.strip().lower()
+    if found := _FROM_TO.fullmatch(name):
+        return (int(found[1]), int(found[2])) if int(found[1]) < int(found[2]) else None
+    if found := _OVER.fullmatch(name):
+        return int(found[1]), EVER
+    if found := _UNDER.fullmatch(name):
+        return 0, int(found[1]) - 1
+    if found := _SINGLE.fullmatch(name):
+        return int(found[1]), int(found[1])
+    return ALL if _WHOLE.fullmatch(name) else None
+
+
+@dataclass(frozen=True, slots=True)
+class AgeRun:
+    """One table of ages: lines that follow one upon the other, each range once."""
+
+    ranges: dict[Range, str]
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Return the keys of its lines."""
+        return tuple(self.ranges.values())
+
+    @property
+    def name(self) -> str:
+        """What to call the table."""
+        return "Age"
+
+    @classmethod
+    def find(cls, lines: Sequence[tuple[str, str]], range_of: Callable[[str], Range | None] = age_range) -> list[AgeRun]:
+        """Find the tables of ages among lines of (key, label); or of anything else that `range_of` reads ranges of.
+
+        A label that names no ages ends a table, and so does a range that was there before: the same names come back with
+        other meanings. Fewer than two lines are no table.
+
+        Examples
+        --------
+        >>> labels = ["0 to 4 years", "5 years and over", "Dwellings", "0 to 4 years", "5 to 9 years", "0 to 4 years"]
+        >>> [run.members for run in AgeRun.find([(str(key), label) for key, label in enumerate(labels)])]
+        [('0', '1'), ('3', '4')]
+        """
+        runs: list[dict[Range, str]] = [{}]
+        for key, label in lines:
+            ages = range_of(label)
+            if ages is None or ages in runs[-1] or ages == ALL:
+                runs.append({})
+            if ages is not None:
+                runs[-1][ages] = key
+        return [cls(run) for run in runs if len(run) > 1]
+
+
+def tile(run: AgeRun) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+    """Go through the ranges that others tile without gap or overlap, each with the fewest that do.
+
+    The key of the whole range; None for all ages where the table has no line for them. The keys of the ranges that
+    tile it, from young to old.
+
+    Examples
+    --------
+    >>> labels = ["0 to 14 years", "0 to 4 years", "5 to 14 years", "15 years and over"]
+    >>> run = AgeRun({age_range(label): label for label in labels})
+    >>> for total, parts in tile(run):
+    ...     print(total, "=", " + ".join(parts))
+    0 to 14 years = 0 to 4 years + 5 to 14 years
+    None = 0 to 14 years + 15 years and over
+    """
+    if len(run.ranges) > MOST:
+        return
+    wholes = dict.fromkeys((*run.ranges, ALL))
+    for whole in wholes:
+        parts = _fewest(whole, [ages for ages in run.ranges if ages != whole])
+        if parts:
+            yield run.ranges.get(whole), tuple(run.ranges[part] for part in parts)
+
+
+def _fewest(whole: Range, ranges: Sequence[Range]) -> tuple[Range, ...]:
+    """Return the fewest ranges that tile `whole`, or none.
+
+    Going down from its upper end, the best tiling from each age on is one range and the best tiling behind it.
+    """
+    low, high = whole
+    best: dict[int, tuple[Range, ...]] = {high + 1: ()}
+    for first, last in sorted(ranges, reverse=True):
+        if low <= first and last <= high and last + 1 in best:
+            candidate = ((first, last), *best[last + 1])
+            if first not in best or len(candidate) < len(best[first]):
+                best[first] = candidate
+    return best.get(low, ()) if low in best else ()
+
+
+_YEARS = r"(?:\s*(?:years?|yrs?\.?|jahren?|jährige|ans|años|anos|anni|jaar|år|lat|vuotta))?(?:\s*(?:old|of age|alt))?"
+_BEFORE = r"(?:(?:aged?|ages|alter|âge|edad|de|von)\s*:?\s*)?"
+_LAST = 130
+"""Nobody is older: a higher number is no age."""
+
+_FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"y_?lt_?(\d+)"), "under"),
+    (re.compile(r"y_?ge_?(\d+)"), "over"),
+    (re.compile(r"y_?gt_?(\d+)"), "above"),
+    (re.compile(r"y_?(\d+)(?:t|-|_|to)y?(\d+)"), "from"),
+    (re.compile(r"y_?(\d+)\+"), "over"),
+    (re.compile(r"y_?(\d+)"), "single"),
+    (re.compile(_BEFORE + r"(\d+)" + _YEARS + r"\s*(?:bis unter|to under|- ?<)\s*(\d+)" + _YEARS), "until"),
+    (re.compile(_BEFORE + r"(\d+)" + _YEARS + r"\s*(?:-|–|—|_|to|bis|à|a|tot|til|till|through)\s*(\d+)" + _YEARS), "from"),
+    (
+        re.compile(
+            _BEFORE + r"(\d+)" + _YEARS + r"\s*(?:\+|plus|(?:and|or|&|und|u\.|et|ou|y|e|en|og|och) ?"
+            r"(?:over|older|more|above|up|mehr|älter|aelter|darüber|plus|"
+            r"más|mas|mais|più|ouder|over|eldre|äldre|meer|mehr jahre|older))" + _YEARS
+        ),
+        "over",
+    ),
+    (re.compile(r"(?:over|über|plus de|>)\s*(\d+)" + _YEARS), "above"),
+    (re.compile(r"(?:≥|>=|at least|ab|from)\s*(\d+)" + _YEARS), "over"),
+    (re.compile(r"(?:under|unter|<|less than|below|moins de|menos de|meno di|younger than)\s*(\d+)" + _YEARS), "under"),
+    (re.compile(r"(?:≤|<=|up to|bis)\s*(\d+)" + _YEARS), "most"),
+    (re.compile(_BEFORE + r"(\d+)" + _YEARS), "single"),
+)  # fmt: skip
+
+
+def written_age(text: str) -> Range | None:
+    """Return the ages that a code or name stands for, both ends included; None where it stands for none.
+
+    Examples
+    --------
+    >>> written_age("0-14"), written_age("Y15T64"), written_age("5 bis unter 10 Jahre"), written_age("Under 5")
+    ((0, 14), (15, 64), (5, 9), (0, 4))
+    >>> written_age("65 and over") == written_age("65+") == written_age("Y_GE65") == (65, EVER)
+    True
+    >>> written_age("age_0_14"), written_age("2021"), written_age("North")
+    ((0, 14), None, None)
+    """
+    bare = _FOOTNOTE.sub("", " ".join(text.lower().split()))
+    spaced = re.sub(r"(?<=[a-z])_+(?=\d)|(?<=\d)_+(?=[a-z])", " ", bare)  # age_65_plus
+    for form, kind in _FORMS:
+        found = form.fullmatch(bare) or form.fullmatch(spaced)
+        if found is None:
+            continue
+        ages = [int(number) for number in found.groups()]
+        if max(ages) > _LAST:
+            return None
+        first, last = ages[0], ages[-1]
+        made = {
+            "under": (0, first - 1), "most": (0, first), "over": (first, EVER), "above": (first + 1, EVER),
+            "from": (first, last), "until": (first, last - 1), "single": (first, first),
+        }[kind]  # fmt: skip
+        return made if made[0] <= made[1] else None
+    return None
+
+
+def age_sums(ages: Mapping[str, Range], total: str | None) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the ages that others tile, each with the fewest that do.
+
+    Examples
+    --------
+    >>> age_sums({"0-14": (0, 14), "0-4": (0, 4), "5-14": (5, 14), "15+": (15, EVER)}, "T")
+    [('0-14', ('0-4', '5-14')), ('T', ('0-14', '15+'))]
+    """
+    ranges: dict[Range, str] = {}
+    for code, span in ages.items():
+        ranges.setdefault(span, code)
+    found = list(_tilings(ranges, total))
+    if total is None or not ranges or any(head == total for head, _ in found):
+        return found
+    # A table of adults tiles the ages from its youngest on: its total is not of all ages, but of all that are there.
+    whole = min(span[0] for span in ranges), max(span[1] for span in ranges)
+    return found if whole in ranges else list(_tilings({**ranges, whole: total}, None))
+
+
+def _tilings(ranges: Mapping[Range, str], total: str | None) -> Sequence[tuple[str, tuple[str, ...]]]:
+    found = []
+    for head, parts in tile(AgeRun(dict(ranges))):
+        whole = total if head is None else head
+        if whole is not None and (head is None or ranges.get(ALL) != head or total in (None, head)):
+            found.append((whole, parts))
+    return found
+
+
+class Edges(NamedTuple):
+    """From and to of a group, both included; None where it is open. `of` tells what is measured."""
+
+    of: str
+    low: Fraction | None
+    high: Fraction | None
+
+
+_AMOUNT = r"\$?\s*(\d[\d,]*)"
+_MONEY_SIGN = re.compile(r"\$\s*\d")
+_PLAIN_MONEY = re.compile(r"\d{4,6} (?:to \d{4,6}|or (?:less|more))")
+_MONEY_RANGE = re.compile(rf"{_AMOUNT}\s*(?:to|-|–)\s*{_AMOUNT}")
+_LESS = re.compile(rf"(?:under|less than) {_AMOUNT}(?: \(including loss\))?|{_AMOUNT} or less")
+_MORE = re.compile(rf"{_AMOUNT} (?:and|or) (?:over|more)")
+_THINGS = r"(persons?|rooms?|children|child|bedrooms?)"
+_ONE = re.compile(rf"(\d+) {_THINGS}")
+_SOME = re.compile(rf"(\d+) to (\d+) {_THINGS}")
+_MANY = re.compile(rf"(\d+) or more {_THINGS}")
+_NOTE = re.compile(r"\s*\(\d+\)\s*$")
+
+
+def edges_of(label: str) -> Edges | None:
+    """Return the edges that a label names, or None.
+
+    Examples
+    --------
+    >>> [str(edge) for edge in edges_of("$10,000 to $19,999")]
+    ['money', '10000', '20000']
+    >>> edges_of("Under $10,000 (including loss)").low, edges_of("5 or more persons").high, edges_of("Widowed")
+    (None, None, None)
+    >>> [str(edge) for edge in edges_of("80 to 84 years")], [str(edge) for edge in edges_of("2 persons")]
+    (['years', '80', '85'], ['persons', '2', '2'])
+    """
+    name = _NOTE.sub("", label.replace("_", " ")).strip().lower()
+    if _MONEY_SIGN.search(name) or _PLAIN_MONEY.fullmatch(name):
+        return _money(name)
+    if found := _ONE.fullmatch(name):
+        return Edges(_plural(found[2]), Fraction(found[1]), Fraction(found[1]))
+    if found := _SOME.fullmatch(name):
+        return Edges(_plural(found[3]), Fraction(found[1]), Fraction(found[2]))
+    if found := _MANY.fullmatch(name):
+        return Edges(_plural(found[2]), Fraction(found[1]), None)
+    ages = age_range(name)
+    if ages is None or ages == ALL:
+        return None
+    return Edges("years", Fraction(ages[0]), None if ages[1] == EVER else Fraction(ages[1] + 1))
+
+
+def _money(name: str) -> Edges | None:
+    if found := _MONEY_RANGE.fullmatch(name):
+        return Edges("money", _down(_number(found[1])), _up(_number(found[2])))
+    if found := _LESS.fullmatch(name):
+        return Edges("money", None, _up(_number(found[1] or found[2])))
+    if found := _MORE.fullmatch(name):
+        return Edges("money", _down(_number(found[1])), None)
+    return None
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def _up(number: int) -> Fraction:
+    """19,999 and some cents are below 20,000."""
+    return Fraction(number + 1 if number % 10 == 9 else number)
+
+
+def _down(number: int) -> Fraction:
+    """10,001 stands for more than 10,000."""
+    return Fraction(number - 1 if number % 10 == 1 else number)
+
+
+def _plural(word: str) -> str:
+    return {"person": "persons", "room": "rooms", "child": "children", "bedroom": "bedrooms"}.get(word, word)
+
+
+def finest(lines: Sequence[tuple[str, str]], of: str) -> tuple[Group, ...]:
+    """Return the smallest groups that follow one upon the other without a gap, from the lowest to the highest, or none.
+
+    Examples
+    --------
+    >>> labels = ["Total", "0 to 14 years", "0 to 4 years", "5 to 14 years", "15 years and over"]
+    >>> [group.count for group in finest([(label, label) for label in labels], "years")]
+    ['0 to 4 years', '5 to 14 years', '15 years and over']
+    """
+    found = [(key, edges) for key, label in lines if (edges := edges_of(label)) is not None and edges.of == of]
+    whole_numbers = of not in ("years", "money")  # where a group ends with 4, the next begins with 5
+
+    def start(edges: Edges) -> Fraction:
+        return Fraction(-1) if edges.low is None else edges.low
+
+    lowest = min((start(edges) for _, edges in found), default=None)
+    best: dict[Fraction | None, tuple[Group, ...]] = {None: ()}
+    # From the top down; of several that begin alike the narrowest comes last, and stays.
+    order = sorted(found, key=lambda one: (start(one[1]), one[1].high is None, one[1].high or 0), reverse=True)
+    for key, edges in order:
+        after = None if edges.high is None else edges.high + whole_numbers
+        if after in best:
+            best[start(edges)] = (Group(key, edges.low, edges.high), *best[after])
+    groups = best.get(lowest, ()) if lowest is not None else ()
+    return groups if len(groups) > 1 else ()
