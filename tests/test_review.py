@@ -395,13 +395,13 @@ def test_the_same_numbers_as_before_give_nothing_away(tmp_path: Path) -> None:
     true = pl.read_csv(tmp_path / "second" / "truth.csv")
     drawn = Rounding(3).publish(true["published"].to_numpy().astype(np.int64), np.random.default_rng(77))
     true.with_columns(pl.Series("published", drawn)).write_csv(tmp_path / "second" / "draft.csv")
-    told = reviewed(second, earlier=first).to_json()
+    told = reviewed(second, earlier=[first]).to_json()
     assert told["decision"] == "revise"
     best = told["repairs"][0]
     assert (best["name"], best["cells_left_most"], best["cost"]["counts_lost"]) == ("same-numbers", 0, 0)
     assert any("follow from the earlier release alone" in note for note in told["notes"])
     (tmp_path / "second" / "draft.csv").write_text((tmp_path / "first" / "draft.csv").read_text())
-    assert reviewed(second, earlier=first).decision == "publish"  # nothing new
+    assert reviewed(second, earlier=[first]).decision == "publish"  # nothing new
 
 
 def test_repairs_that_do_not_exist_are_refused(sparse: Path) -> None:
@@ -679,6 +679,57 @@ def test_a_damaged_record_is_not_overwritten(sparse: Path, tmp_path: Path) -> No
         reviewed(sparse, tmp_path / "out", repairs=[])
 
 
+# -- several tables ---------------------------------------------------------------------------------------------------
+
+
+def test_several_tables_are_one_decision(tmp_path: Path) -> None:
+    """Each is fine alone; men of 15 and over follow from both, as one prints what the other hides."""
+    (tmp_path / "sex.csv").write_text("district,Total,Men,Women\nA,40,18,22\nB,25,c,c\nC,31,20,11\nD,60,29,31\n")
+    (tmp_path / "work.csv").write_text("district,Men,Employed men,Other men\nA,18,10,8\nB,13,6,7\nC,20,12,8\nD,29,20,9\n")
+    tables = [tmp_path / "sex.csv", tmp_path / "work.csv"]
+    found = unround.review(tables, tmp_path / "out", repairs=[])
+    told = found.told
+    by_name = {one["name"]: one["decision"] for one in told["tables"]}
+    assert (by_name["sex.csv"], by_name["together"]) == ("publish", "stop")
+    assert (found.decision, found.exit_code) == ("stop", 5)
+    assert {(one["area"], one["value"]) for one in told["cells"]} >= {("B", 12)}  # women
+    page = (tmp_path / "out" / "review.html").read_text(encoding="utf-8")
+    assert page.index("All tables together") < page.index("sex.csv")  # the worst first
+    assert (tmp_path / "out" / "tables" / "1" / "cells.xlsx").exists()
+    assert "All tables together" in str(found)
+    with pytest.raises(InputError, match=r"does not say of which table: write TABLE\|B:Men"):
+        unround.review(tables, tmp_path / "out", repairs=[], accept=["B:Men"], because=["x"], reviewer="A. B.")
+
+
+def test_every_sheet_is_reviewed_and_what_is_not_read_is_named(tmp_path: Path) -> None:
+    from xlsxwriter import Workbook
+
+    with Workbook(str(tmp_path / "book.xlsx")) as book:
+        for name, rows in {
+            "One": [["district", "Total", "Men", "Women"], ["A", 40, 18, 22], ["B", 25, "c", 12], ["C", 31, 20, 11]],
+            "Notes": [["Counts are of persons."]],
+            "Two": [["district", "All", "Young", "Old"], ["A", 40, 15, 25], ["B", 25, 14, 11], ["C", 31, 21, 10]],
+        }.items():
+            sheet = book.add_worksheet(name)
+            for at, row in enumerate(rows):
+                sheet.write_row(at, 0, row)
+    told = unround.review(tmp_path / "book.xlsx", repairs=[]).told
+    assert [one["name"] for one in told["tables"]][:2] == ["book.xlsx, One", "book.xlsx, Two"]
+    assert told["decision"] == "stop"  # B: 25 − 12
+
+
+def test_an_earlier_table_is_read_by_its_own_rounding(tmp_path: Path) -> None:
+    """The draft prints exact totals; in the earlier table they are rounded, and no contradiction."""
+    draft = write_draft(tmp_path / "draft", DENSE, base=3, areas=30)
+    before = write_draft(tmp_path / "before", DENSE, base=3, areas=30, exact=False)
+    for folder in (draft.parent, before.parent):
+        text = (folder / "draft.toml").read_text()
+        (folder / "draft.toml").write_text(text.replace('default = "rounding:3"\n', "").replace(EXACT_TOTAL, ""))
+    told = reviewed(draft, earlier=[before], repairs=[]).told
+    assert told["check"]["contradictions"] == 0
+    assert not [one for one in told["unsettled"] if one["what"] == "check: contradicts"]
+
+
 # -- bad input, and the command ---------------------------------------------------------------------------------------
 
 
@@ -850,10 +901,10 @@ def test_the_command_refuses_what_it_cannot_use(run: Run, sparse: Path) -> None:
         (["review", str(sparse), "--accept", "a", "--accept", "b"], "--accept goes with --because"),
         (
             ["review", str(sparse), "--accept", "a:b", "--because", "x"],
-            "--accept and --ignore are recorded in a folder: give one with -o",
+            "--accept and --ignore are recorded in a folder: give one with",
         ),
-        (["review", str(sparse), "--seed", "-1"], "a seed must be a whole number of 0 or more"),
-        (["review", str(sparse), "--draws", "0"], "the number of draws must be from 1 to 100"),
+        (["review", str(sparse), "--seed", "-1"], "--seed must be at least 0, not -1"),
+        (["review", str(sparse), "--draws", "0"], "--draws must be"),
     ):
         ran = run(*arguments)
         assert (ran.code, said in ran.err) == (2, True), (arguments, ran.err)

@@ -12,8 +12,8 @@ it needs when it is called, so that `import unround` and `unround --help` stay q
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,13 +59,16 @@ if TYPE_CHECKING:
     from unround.replication.compound import Compound
     from unround.replication.release import ReleaseSearches
     from unround.results import AuditFolder
-    from unround.reviews import Review
+    from unround.reviews import Draft, Review, Unsettled
     from unround.scenarios import RateSteps, WhatIf
     from unround.simulation import Simulated
     from unround.solution import Solution
     from unround.structure import PlanFile
     from unround.system import System
     from unround.tables import Described
+
+FEW_NUMBERS = 6
+"""A sheet with fewer numbers is taken for notes."""
 
 # -- one system -------------------------------------------------------------------------------------------------------
 
@@ -296,20 +299,66 @@ def review(given: options.Review) -> Review:
     entries = tuple(Entry(*said) for said in reasons_of((*given.accept, *given.ignore), given.because))
     accepted, ignored = entries[: len(given.accept)], entries[len(given.accept) :]
     repairs = None if given.repairs is None else tuple(given.repairs)
-    release, plan_file = _opened(given.table, given)
+    drafts, plan_file = _drafts(given)
     return decide_on(
-        release,
+        drafts,
         path_or_none(given.out),
         rules,
         ReviewOptions(repairs, accepted, ignored, given.reviewer, given.seed, given.draws),
         plan_file=plan_file,
-        truth=_truth(given.truth, release),
-        earlier=None if given.earlier is None else read(given.earlier),
-        files=files_read(given.table, release),
+        truth=_truth(given.truth, drafts[0].release),
+        earlier=[read(table) for table in _listed(given.earlier)],
         progress=given.progress,
         command=given.command,
         finish=(lambda *_: None) if given.out is None else write_review,
     )
+
+
+def _listed(tables: options.Table | None) -> list[options.Table]:
+    return [] if tables is None else list(tables) if isinstance(tables, list | tuple) else [tables]
+
+
+def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None]:
+    """Read every table that is given; of a workbook, every sheet that holds one. What is not read is named."""
+    from unround.reviews import Draft
+    from unround.tables.spreadsheet import is_spreadsheet, sheets_of
+
+    found: list[Draft] = []
+    for table in _listed(given.table):
+        name = Path(table).name if isinstance(table, str | os.PathLike) else "the table"
+        sheets: list[str] = []
+        if given.sheet is None and given.describe is None and name != "the table" and is_spreadsheet(Path(table)):
+            sheets = sheets_of(Path(table))
+        read_now, unread = _sheets(Path(table), sheets, given) if len(sheets) > 1 else ([], [])
+        if not read_now:
+            release, _ = _opened(table, given)
+            read_now = [Draft(release, name, tuple(files_read(table, release)))]
+        found += [*read_now[:-1], replace(read_now[-1], unread=tuple(unread))]
+    return found, plan_file_of(given.plan)
+
+
+def _sheets(path: Path, names: Sequence[str], given: options.Review) -> tuple[list[Draft], list[Unsettled]]:
+    """Read the sheets of a workbook; one that has numbers, and is not read as a table, is not settled."""
+    from unround.reviews import Draft, Unsettled
+    from unround.tables.spreadsheet import read_sheet
+
+    found, unread = list[Draft](), list[Unsettled]()
+    for name in names:
+        try:
+            release, _ = _opened(path, replace(given, sheet=name))
+        except InputError as problem:
+            try:
+                cells = [cell for row in read_sheet(path, name).cells.rows() for cell in row if cell is not None]
+            except InputError:
+                continue  # an empty sheet
+            if sum(str(cell).replace(",", "").replace(" ", "").isdigit() for cell in cells) >= FEW_NUMBERS:
+                settle = (
+                    f'describe it (`unround describe {path} --sheet "{name}"`); or --ignore "sheet {name}" --because "…"'
+                )
+                unread.append(Unsettled(f"sheet {name}", f"the sheet “{name}” was not read: {problem}", settle))
+            continue
+        found.append(Draft(release, f"{path.name}, {name}", tuple(files_read(path, release))))
+    return found, unread
 
 
 # -- an audit ---------------------------------------------------------------------------------------------------------

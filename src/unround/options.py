@@ -488,7 +488,8 @@ class Review(Reading):
     """The options of `review`."""
 
     table: Annotated[
-        Table | None, Argument("The draft: any table that audit reads. Several files are read as one.", "FILE...")
+        Table | None,
+        Argument("The draft: any table that audit reads, every sheet of it. Several are decided on together.", "FILE..."),
     ] = None
     out: Annotated[
         AnyPath | None, Option("Write review.html, cells.xlsx, review.json and the audit there.", "DIR", short="-o")
@@ -500,7 +501,7 @@ class Review(Reading):
     )
     earlier: Annotated[
         Table | None,
-        Option("A release that is already out: what do both together tell that it does not?", "FILE"),
+        Option("What is already out: what do all together tell that it does not? May be repeated.", "FILE..."),
     ] = None
     repairs: Annotated[
         Sequence[str] | None,

@@ -19,7 +19,6 @@ from unround.errors import InputError
 from unround.explanation.cell import explain_at
 from unround.mechanisms.base import BoolArray
 from unround.reviews.decision import PUBLISH, Unsettled, falls_under
-from unround.reviews.earlier import copies
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import (
     CONDITIONAL,
@@ -34,6 +33,7 @@ from unround.reviews.policy import (
     limit_in_words,
 )
 from unround.reviews.table import ReviewedTable
+from unround.reviews.together import copies
 from unround.tables.spreadsheet import read_sheet
 
 CELLS, DECISIONS = "cells.xlsx", "decisions.jsonl"

@@ -33,6 +33,7 @@ from unround.output import output_folder, write_json, write_whole
 from unround.prior import Prior
 from unround.release import Column, Release
 from unround.release import Entry as AccountEntry
+from unround.reviews.decision import DECISIONS as DECISIONS_IN_ORDER
 from unround.reviews.decision import (
     EXIT_CODES,
     Ground,
@@ -44,9 +45,8 @@ from unround.reviews.decision import (
     reason_in_words,
     unsettled_of,
 )
-from unround.reviews.earlier import BesideEarlier, KnownBefore, beside_earlier, same_numbers
 from unround.reviews.exposure import Exposure, exposure_of, with_findings
-from unround.reviews.policy import KINDS, RANGE, STOP, Policy, counts_in_words, limit_in_words, policy_in_words
+from unround.reviews.policy import KINDS, RANGE, STOP, UNDECIDED, Policy, counts_in_words, limit_in_words, policy_in_words
 from unround.reviews.record import (
     CELLS,
     DECISIONS,
@@ -65,6 +65,7 @@ from unround.reviews.record import (
     written,
 )
 from unround.reviews.table import ReviewedTable
+from unround.reviews.together import Known, KnownBefore, Together, same_numbers, together
 from unround.reviews.trying import Excused, Setting, try_repairs
 from unround.reviews.worlds import Worlds, given_truth, plausible_worlds
 from unround.shown import Shown
@@ -72,7 +73,10 @@ from unround.structure import PlanFile
 from unround.tables.spool import Stage, survey
 
 AUDIT, REPORT, PAGE = REVIEWED, REVIEW, "review.html"
-OURS = (AUDIT, CELLS, DECISIONS, PAGE, REPORT)
+TABLES, TOGETHER = "tables", "together"
+"""Of several tables: the folder of the reviews of each, and that of all together."""
+
+OURS = (AUDIT, TABLES, TOGETHER, CELLS, DECISIONS, PAGE, REPORT)
 """In the order in which they are put in place."""
 
 DRAWS, FEWEST_DRAWS = ((5_000, 5), (20_000, 3)), 2
@@ -80,6 +84,9 @@ DRAWS, FEWEST_DRAWS = ((5_000, 5), (20_000, 3)), 2
 
 MOST_SHOWN, MOST_SHOWN_COLUMNS = 3_000, 80
 """Cells of the table, and columns, that the page shows as a table."""
+
+LONG = 600
+"""Letters of a contradiction that are told; contradictions.csv has them all."""
 
 MOST_CELLS = 10_000
 """Cells to act on that JSON lists; the workbook has them all."""
@@ -167,39 +174,91 @@ class _Settled:
     lines: Sequence[Mapping[str, Any]]
 
 
+@dataclass(frozen=True)
+class Draft:
+    """A table that may be published.
+
+    - `release`: What was read.
+    - `name`: What it is called in a list of tables.
+    - `files`: The files that it was read from.
+    - `unread`: What stands beside it in its file, and was not read.
+    """
+
+    release: Release
+    name: str = ""
+    files: tuple[Path, ...] = ()
+    unread: tuple[Unsettled, ...] = ()
+
+
 def review(
-    release: Release,
+    drafts: Release | Sequence[Draft],
     out: Path | None,
     policy: Policy,
     options: ReviewOptions | None = None,
     *,
     plan_file: PlanFile | None = None,
     truth: Release | None = None,
-    earlier: Release | None = None,
-    files: Sequence[Path] = (),
+    earlier: Sequence[Release] = (),
     progress: Stage = lambda *_: None,
     command: str = "",
     finish: Finish = lambda *_: None,
     now: datetime | None = None,
 ) -> Review:
-    """Decide whether a draft table may be published.
+    """Decide whether one draft table, or several together, may be published.
 
-    Arguments are documented with `unround.review`. `files` are those that the table was read from; `finish` adds pages to
-    the folder before anybody sees it. If it fails, nothing is left behind.
+    Arguments are documented with `unround.review`. `finish` adds pages to the folder before anybody sees it. If it fails,
+    nothing is left behind.
     """
-    options, now = options or ReviewOptions(), now or datetime.now(UTC)
-    older, (noted, entries) = read_decisions(out), read_entries(out)
+    given = [Draft(drafts)] if isinstance(drafts, Release) else list(drafts)
+    case = _Case(policy, options or ReviewOptions(), plan_file, earlier, progress, command, now or datetime.now(UTC))
     with _folders(out) as (work, made):
-        # 1. Audit the draft as it is, beside an earlier release if there is one; what can readers learn?
-        beside = None
-        if earlier is not None:
-            beside = beside_earlier(release, earlier, truth, work)
-            release, truth = beside.both, beside.truth
-        auditing = _Auditing(policy, plan_file, progress, command)
+        if len(given) == 1:
+            told, _ = case.judged(given, truth, work, made, out)
+        else:
+            if truth is not None:
+                raise InputError("true counts are those of one table: review the tables one by one with --truth.")
+            told = case.several(given, work, made, out)
+            write_json(made / REPORT, told)
+        finish(made, told)
+    return Review(told, out)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What is the same for all tables of a review."""
+
+    policy: Policy
+    options: ReviewOptions
+    plan_file: PlanFile | None
+    earlier: Sequence[Release]
+    progress: Stage
+    command: str
+    now: datetime
+
+    def judged(
+        self,
+        drafts: Sequence[Draft],
+        truth: Release | None,
+        work: Path,
+        made: Path,
+        out: Path | None,
+        alone: Sequence[_Draft] = (),
+    ) -> tuple[dict[str, Any], _Draft]:
+        """Review one draft, or several as one, into a folder; what each of them tells `alone` does not count again."""
+        policy, options = self.policy, self.options
+        older, (noted, entries) = read_decisions(out), read_entries(out)
+        # 1. Audit the draft as it is, beside what is already out; what can readers learn?
+        release, beside = drafts[0].release, None
+        if self.earlier or len(drafts) > 1:
+            named = [replace(one.release, source=one.name or one.release.source) for one in drafts]  # sheets of one file
+            beside = together(named, self.earlier, truth, work)
+            release, truth = beside.all, beside.truth
+        auditing = _Auditing(policy, self.plan_file, self.progress, self.command)
         draft = auditing.draft(release, work, made, truth, None if beside is None else beside.own)
-        known = auditing.known(draft, beside, work)
+        draft = _with_account(draft, drafts, beside is not None)
+        known = auditing.known(draft, beside, alone, work)
         # 2. What has a reviewer accepted?
-        stamp = _stamp(draft.table, files, options, now)
+        stamp = _stamp(draft.table, [path for one in drafts for path in one.files], options, self.now)
         if noted and noted != stamp["table"]:
             entries = []  # they are about another version of the table, and on record there
             draft.notes.append(
@@ -215,14 +274,117 @@ def review(
         settled = _Settled(*apply_ignored(open_, exceptions.lines, options.ignore, stamp))
         # 4. Try the repairs.
         draws = options.draws_of(draft.table.published)
-        ground = draft.ground
-        setting = Setting(draft.table, draft.exposure, ground, judgement, policy, excused, options.seed, draws)
-        rows, refused, worlds = _repairs(setting, draft, options, truth, work, progress)
+        setting = Setting(draft.table, draft.exposure, draft.ground, judgement, policy, excused, options.seed, draws)
+        rows, refused, worlds = _repairs(setting, draft, options, truth, work, self.progress)
         # 5. Decide, and write it down.
-        told = _told(draft, setting, exceptions, settled, (rows, refused, worlds), options, stamp, now, command)
+        told = _told(draft, setting, exceptions, settled, (rows, refused, worlds), options, stamp, self.now, self.command)
+        told["name"] = drafts[0].name if len(drafts) == 1 else TOGETHER
         _write(made, told, settled.lines)
-        finish(made, told)
-    return Review(told, out)
+        return told, draft
+
+    def several(self, drafts: Sequence[Draft], work: Path, made: Path, out: Path | None) -> dict[str, Any]:
+        """Review several drafts, each alone and all of them together: one decision, that of the worst."""
+        tables: list[dict[str, Any]] = []
+        alone: list[_Draft] = []
+        for at, draft in enumerate([*drafts, None], 1):
+            name = f"{TABLES}/{at}" if draft is not None else TOGETHER
+            scratch = work / name
+            scratch.mkdir(parents=True)
+            (made / name).mkdir(parents=True)
+            called = draft.name if draft is not None else TOGETHER
+            options = replace(self.options, accept=_of(called, self.options.accept), ignore=_of(called, self.options.ignore))
+            older = None if out is None else out / name
+            case = replace(self, options=options)
+            if draft is not None:
+                told, found = case.judged([draft], None, scratch, made / name, older)
+                alone.append(found)
+            else:
+                try:
+                    told, _ = case.judged(drafts, None, scratch, made / name, older, alone)
+                except InputError as problem:
+                    shutil.rmtree(made / name, ignore_errors=True)
+                    apart = f"What the tables tell together was not worked out: {problem}"
+                    break
+            tables.append(told | {"folder": name})
+        else:
+            apart = ""
+        lost = [entry.cell for entry in (*self.options.accept, *self.options.ignore) if "|" not in entry.cell]
+        if lost:
+            raise InputError(f"{lost[0]!r} does not say of which table: write TABLE|{lost[0]}, as in “{drafts[0].name}|…”.")
+        return _told_together(tables, drafts, apart, self)
+
+
+def _of(name: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return what is said about one of several tables: `TABLE|CELL`."""
+    mark = f"{name}|"
+    return tuple(replace(one, cell=one.cell.removeprefix(mark)) for one in entries if one.cell.startswith(mark))
+
+
+def _with_account(draft: _Draft, drafts: Sequence[Draft], joined: bool) -> _Draft:
+    """Add what was not read, or is not used beside other tables."""
+    account = tuple(entry for one in drafts for entry in one.release.account)
+    more = [open_ for one in drafts for open_ in one.unread]
+    if joined:
+        more += left_open(account)
+        figures = sum(len(one.release.figures) for one in drafts)
+        if figures and len(drafts) == 1:
+            why = f"{figures:,} rates, means or medians of the draft are not used beside other tables"
+            more.append(
+                Unsettled("figures", why, 'review the draft without --earlier too, then --ignore figures --because "…"')
+            )
+    ground = replace(draft.ground, unsettled=(*draft.ground.unsettled, *more))
+    return replace(draft, ground=ground, account=account)
+
+
+def _told_together(tables: list[dict[str, Any]], drafts: Sequence[Draft], apart: str, case: _Case) -> dict[str, Any]:
+    """Put the reviews of several tables into one: the decision is that of the worst."""
+    unsettled = [one | {"what": f"{told['name']}|{one['what']}"} for told in tables for one in told["unsettled"]]
+    if apart:
+        settle = (
+            'describe the tables with the same areas and axes; or, if they are about other people, --ignore "together|apart"'
+        )
+        aside = [one for one in _of(TOGETHER, case.options.ignore) if one.cell.strip().lower() == "apart"]
+        if not _share_nothing(drafts) and not aside:
+            unsettled.append(Unsettled("together|apart", apart, settle).to_json())
+    decisions = [told["decision"] for told in tables] + [UNDECIDED] * bool(unsettled)
+    decision = max(decisions, key=DECISIONS_IN_ORDER.index)
+    return {
+        "decision": decision,
+        "exit_code": EXIT_CODES[decision],
+        "tables": tables,
+        "unsettled": unsettled,
+        "reasons": [one | {"table": told["name"]} for told in tables for one in told["reasons"]],
+        "cells": [one | {"table": told["name"]} for told in tables for one in told["cells"]][:MOST_CELLS],
+        "cells_to_act_on": sum(told["cells_to_act_on"] for told in tables),
+        "policy": tables[0]["policy"],
+        "limits": tables[0]["limits"],
+        "exceptions": [one | {"table": told["name"]} for told in tables for one in told["exceptions"]],
+        "ignored": [one | {"table": told["name"]} for told in tables for one in told["ignored"]],
+        "files": list({one["sha256"]: one for told in tables[: len(drafts)] for one in told["files"]}.values()),
+        "reviewer": case.options.reviewer,
+        "date": case.now.date().isoformat(),
+        "seed": case.options.seed,
+        "unround": __version__,
+        "command": case.command,
+        "notes": [apart] if apart else [],
+    }
+
+
+def _share_nothing(drafts: Sequence[Draft]) -> bool:
+    """Whether no two tables have an area in common, so that there is nothing to be told together."""
+    seen: set[str] = set()
+    for draft in drafts:
+        names = {
+            str(name).strip().lower()
+            for block in draft.release.blocks()
+            for axis in (*draft.release.areas, "region_name")
+            if axis in block.areas.columns
+            for name in block.areas[axis].to_list()
+        }
+        if names & seen:
+            return False
+        seen |= names
+    return True
 
 
 @contextmanager
@@ -334,24 +496,28 @@ class _Auditing:
         ground = Ground(judged_verdict(check), no_sums=isinstance(problem, NoSums), unsettled=tuple(open_))
         return _Draft(table, exposure, ground, Prior.flat(), None, None, check, None, notes, release.account)
 
-    def known(self, draft: _Draft, beside: BesideEarlier | None, work: Path) -> KnownBefore | None:
-        """Return what the earlier release gives away already; the draft is not to blame for that."""
+    def known(self, draft: _Draft, beside: Together | None, alone: Sequence[_Draft], work: Path) -> KnownBefore | None:
+        """Return what is known without the draft: what is out already, or what tables tell alone."""
         if beside is None:
             return None
-        try:
-            folder = self.audit(beside.before, work / "before", None)
-        except InputError:  # nothing can be inferred from it alone
-            return None
-        older = ReviewedTable.of_audit(folder)
-        # Under the prior of its audit; and under one that is fitted as for repaired tables, which are compared with it.
-        least = self.policy.least_probability
-        found = KnownBefore(older, tuple(exposure_of(older, least, prior) for prior in (folder.prior, None)))
-        claims = int(found.mask(draft.table, draft.exposure).sum())
+        found: list[Known] = []
+        if alone:
+            found += [(one.table, (one.exposure,), names) for one, names in zip(alone, beside.names, strict=True)]
+        if beside.before is not None and not alone:
+            try:
+                folder = self.audit(beside.before, work / "before", None)
+            except InputError:  # nothing can be inferred from it alone
+                return None
+            older = ReviewedTable.of_audit(folder)
+            # Under the prior of its audit; and under one that is fitted as for repaired tables, which are compared with it.
+            least = self.policy.least_probability
+            found.append((older, tuple(exposure_of(older, least, prior) for prior in (folder.prior, None)), {}))
+        known = KnownBefore(tuple(found))
+        claims = int(known.mask(draft.table, draft.exposure).sum())
         if claims:
-            draft.notes.append(
-                f"{claims:,} claims follow from the earlier release alone: they are not counted against the draft."
-            )
-        return found
+            whose = "the tables alone" if alone else "the earlier release alone"
+            draft.notes.append(f"{claims:,} claims follow from {whose}: they are not counted here.")
+        return known
 
 
 def judged_verdict(check: Mapping[str, Any]) -> str:
@@ -457,7 +623,7 @@ def _told(
             "contradictions": draft.ground.contradictions,
             "self_check_failed": draft.ground.self_check_failed,
             "not_weighed": draft.ground.not_weighed,
-            "clashes": list(draft.exposure.clashes),
+            "clashes": [clash if len(clash) <= LONG else f"{clash[:LONG]} …" for clash in draft.exposure.clashes],
             "sums_for_bounds_only": len(table.model.compiled.unused) if table.equations else 0,
         },
         "selfcheck": draft.self_check,

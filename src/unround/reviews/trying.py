@@ -14,11 +14,11 @@ from unround.mechanisms import Exact, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.release import ABSENT, Counts
 from unround.reviews.decision import Ground, Judgement, falls_under, judge
-from unround.reviews.earlier import KnownBefore
 from unround.reviews.exposure import Exposure, exposure_of
 from unround.reviews.policy import KINDS, Policy
 from unround.reviews.repairs import BASE, ROUND, Repair, repairs_of
 from unround.reviews.table import ReviewedTable
+from unround.reviews.together import KnownBefore
 from unround.reviews.worlds import EXACT, Worlds
 from unround.tables.spool import Stage
 

@@ -40,11 +40,11 @@ def joined(release: Release, table: Release) -> Release:
 def names_in(both: Release, table: Release, release: Release) -> dict[str, str]:
     """Return how the columns of a table are called where it is joined with a release."""
     second: dict[str, str] = {}
+    shared = release.index
     for column in both.columns:
         first = original(column.key)
-        if first != column.key:
+        if first != column.key and column.key not in shared:
             second.setdefault(first, column.key)
-    shared = release.index
     return {
         column.key: second.get(column.key, column.key) if column.key in shared else column.key for column in table.columns
     }

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unround.audits import AuditFolder
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
 from unround.reviews.decision import PUBLISH
 from unround.reviews.policy import LIKELY, RANGE, REVISE, STOP, UNDECIDED, UNROUNDED
-from unround.reviews.run import AUDIT, PAGE
+from unround.reviews.run import AUDIT, PAGE, TOGETHER
 from unround.reviews.worlds import ESTIMATED
 from unround.show.charts import Picture
 from unround.show.check import fit_in_words
+from unround.show.parts import QUIET, STRONG, Bullets, Document, Files, Part, Row, Section, Table, Terms, Text
 from unround.show.report import files_of, write_pages
 from unround.show.site import render
 from unround.show.strongest import sentences
 from unround.show.words import arithmetic, listed, notice, number, percent, several, span
+
+if TYPE_CHECKING:
+    from unround.reviews import Review
 
 HEADLINES = {
     PUBLISH: "Publish",
@@ -361,8 +365,53 @@ def _least(told: Mapping[str, Any]) -> str:
     return f"{100 * min(found):.6g}%" if found else "66%"
 
 
+def table_rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the tables of a review of several, the worst first: what each is called, its decision, and why."""
+    order = [STOP, REVISE, UNDECIDED, PUBLISH]
+    tables = sorted(told["tables"], key=lambda one: order.index(one["decision"]))
+    return [
+        {
+            "name": "All tables together" if one["name"] == TOGETHER else one["name"],
+            "decision": one["decision"],
+            "headline": headline(one),
+            "why": _why(one),
+            "cells": number(one["cells_to_act_on"]),
+            "counts": f"{number(one['table']['counts'])} in {several(one['table']['areas'], 'area')}",
+            "page": f"{one['folder']}/{PAGE}",
+            "sha256": one["reading"]["sha256"],
+        }
+        for one in tables
+    ]
+
+
+def _why(told: Mapping[str, Any]) -> str:
+    """Say in a sentence what the decision on a table rests on."""
+    reasons = [one["sentence"] for one in told["reasons"] if one["action"] != UNDECIDED]
+    open_ = [one["why"].rstrip(".") + "." for one in told["unsettled"]]
+    return " ".join([*reasons, *open_][:2]) or meaning(told)
+
+
 def write_review(folder: Path, told: Mapping[str, Any]) -> None:
     """Write all pages into a folder that `review` made: the reports of the audit, and its own."""
+    if "tables" in told:
+        for one in told["tables"]:
+            write_review(folder / one["folder"], one)
+        page = render(
+            "tables.html",
+            told=told,
+            title=f"Review of {several(len(told['files']), 'file')}: {headline(told).lower()}",
+            headline=headline(told),
+            meaning=MEANINGS[told["decision"]].replace("The table is", "At least one table is")
+            if told["decision"] != PUBLISH
+            else f"All tables are within policy, each alone and all together. {BEYOND}",
+            date=long_date(told["date"]),
+            rows=table_rows(told),
+            tables=told["tables"],
+            questions=open_questions(told),
+            exceptions=[one for table in told["tables"] for one in exceptions(table)],
+        )
+        (folder / PAGE).write_text(page, encoding="utf-8", newline="\n")
+        return
     if (folder / AUDIT).is_dir():
         write_pages(AuditFolder.open(folder / AUDIT), decision=told["decision"])
     (folder / PAGE).write_text(review_page(told), encoding="utf-8", newline="\n")
@@ -395,3 +444,99 @@ def review_page(told: Mapping[str, Any]) -> str:
         reading=reading_rows(told),
         notice=notice(told["table"]["product"]),
     )
+
+
+# -- the terminal -----------------------------------------------------------------------------------------------------
+
+_TONES = {PUBLISH: STRONG, UNDECIDED: "conditional", REVISE: "conditional", STOP: "proved"}
+
+
+def review(found: Review | Mapping[str, Any]) -> Document:
+    """Say the decision first, then why, what to do, and where to look."""
+    told = found if isinstance(found, Mapping) else found.to_json()
+    parts = list(_several(told) if "tables" in told else _parts(told))
+    out = None if isinstance(found, Mapping) else found.folder
+    if out is not None:
+        files = [(name, said) for name, said in _FILES.items() if (out / name).exists()]
+        parts.append(Files(str(out), files))
+    return Document("Draft release review", parts)
+
+
+_FILES = {
+    "review.html": "the decision on one page, to be signed; then the details",
+    "cells.xlsx": "every cell to act on, with the proposed action and room for your word",
+    "review.json": "every number",
+    "decisions.jsonl": "the exceptions on record",
+    "audit/report.html": "the audit of the draft",
+    "tables": "the review of each table",
+    "together": "the review of all tables together",
+}
+
+
+def _parts(told: Mapping[str, Any]) -> Iterator[Part]:
+    head = masthead(told)
+    line = f"DRAFT RELEASE REVIEW · {head['file']} · sha256 {head['sha256']} · {head['date']} · {head['mechanism']}"
+    yield Text(line, QUIET)
+    yield Text(f"■ {headline(told).upper()}", _TONES[told["decision"]])
+    yield Text(meaning(told))
+    if told["unsettled"]:
+        yield Section("Not settled", [Bullets(open_questions(told))], level=3)
+    reasons = [one["sentence"] for one in told["reasons"] if one["action"] != UNDECIDED]
+    yield Bullets(reasons or [f"{one['found']}." for one in told["limits"]])
+    yield Text(f"Policy “{told['policy']['name']}”: {' '.join(one['sentence'] for one in told['limits'])}", QUIET)
+    if told["check"]["clashes"]:
+        yield Section("What contradicts", [Bullets(told["check"]["clashes"])], level=3)
+    if (shown := example(told)) is not None:
+        yield Section("In one example", [Text(shown["sentence"]), Bullets(shown["steps"], QUIET)], level=3)
+    yield from _repairs(told)
+    cells = cell_rows(told, FEW_CELLS)
+    if cells:
+        listed = [[one["cell"], one["published"], one["value"], _claimed(one), one["rule"]] for one in cells]
+        heads = ("cell", "you print", "readers learn", "claim", "rule")
+        parts: list[Part] = [Table(heads, listed, "Cells to act on", left=("claim", "rule"))]
+        if more := told["cells_to_act_on"] - len(cells):
+            parts.append(Text(f"and {several(more, 'more cell')}", QUIET))
+        yield Section(f"Cells to act on: {told['cells_to_act_on']:,}", parts, level=3)
+    checks = [("Mechanism check", check_status(told)), ("Self-check", self_check_status(told))]
+    if not_worked_out(told):
+        checks.append(("Probabilities", ("NOT COMPLETE", not_worked_out(told))))
+    yield Terms([(name, f"{state}. {said}") for name, (state, said) in checks])
+    yield Section("How this table was read", [Terms(reading_rows(told))], level=3)
+    if exceptions(told):
+        yield Section("Exceptions on record", [Bullets(exceptions(told))], level=3)
+    if told["notes"]:
+        yield Bullets([f"Note: {note}" for note in told["notes"]], QUIET)
+
+
+def _claimed(cell: Mapping[str, Any]) -> str:
+    return f"likely, up to {cell['chance']}" if cell["kind"] == LIKELY else str(cell["kind"])
+
+
+def _repairs(told: Mapping[str, Any]) -> Iterator[Part]:
+    rows = repair_rows(told)
+    if rows:
+        title = "do this" if told["decision"] == REVISE else "tried"
+        listed = [
+            Row(
+                [str(row["rank"]), row["action"], "yes" if row["within"] else "no", row["leaves"], row["costs"]],
+                "" if row["within"] else QUIET,
+            )
+            for row in rows
+        ]
+        heads = ("", title, "within policy", "leaves", "costs")
+        yield Table(heads, listed, "Repairs", left=(title, "within policy", "leaves", "costs"), header=1)
+    if said := [*footnotes(told), *refusals(told)]:
+        yield Bullets(said, QUIET)
+
+
+def _several(told: Mapping[str, Any]) -> Iterator[Part]:
+    """Say the one decision on several tables, and list them by status."""
+    tables = sum(one["name"] != TOGETHER for one in told["tables"])
+    yield Text(f"DRAFT RELEASE REVIEW · {several(tables, 'table')} · {long_date(told['date'])}", QUIET)
+    yield Text(f"■ {headline(told).upper()}", _TONES[told["decision"]])
+    listed = [[row["name"], row["decision"], row["cells"], row["why"]] for row in table_rows(told)]
+    yield Table(("table", "decision", "cells to act on", "why"), listed, "Tables by status", left=("decision", "why"))
+    if told["unsettled"]:
+        yield Section("Not settled", [Bullets(open_questions(told))], level=3)
+    if told["notes"]:
+        yield Bullets([f"Note: {note}" for note in told["notes"]], QUIET)
