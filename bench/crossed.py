@@ -16,19 +16,17 @@ from numpy.typing import NDArray
 from bench.mixing import cube
 from bench.row import Ratio, Row, Time, busy, interleaved, timed
 from unround import solve
-from unround.batch import loops
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import marginals, posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import CompiledSums, Distributions, Posterior, PriorWeights, Tight, Windows
-from unround.batch.windows import windows_of
-from unround.crossed import elimination
-from unround.crossed.chains import LANES, Effort, sample
-from unround.crossed.moves import moves_of
-from unround.crossed.table import CrossedTable, Equations, crossed_tables
-from unround.crossed.weights import CellWeights
+from unround.bounds.tighten import tighten
+from unround.engines import elimination, multiway_block
+from unround.engines.chain_kernel import CellWeights
+from unround.engines.chains import LANES, Effort, moves_of, sample
+from unround.engines.forest import marginals, posteriors
+from unround.evidence.block import Distributions, Posterior, PriorWeights, Tight, Windows, windows_of
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
+from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.forest import Equations
+from unround.sums.multiway import CrossedTable, crossed_tables
 from unround.system import Cell, Sum, System
 
 THRESHOLD = 0.66
@@ -95,13 +93,13 @@ def block_of(cells: int, equations: Equations, published: NDArray[np.int32], bas
 def exactly(block: Block) -> Distributions:
     """Return the distributions by elimination where it can, else by long chains."""
     (table,) = block.compiled.crossed
-    usual, loops.EFFORT = loops.EFFORT, Effort(sweeps=100_000, rounds=0, error=np.inf, rhat=np.inf)
+    usual, multiway_block.EFFORT = multiway_block.EFFORT, Effort(sweeps=100_000, rounds=0, error=np.inf, rhat=np.inf)
     try:
         _, found = marginals(*block[:3], block.prior)
     finally:
-        loops.EFFORT = usual
+        multiway_block.EFFORT = usual
     rows = np.arange(len(block.tight.low))
-    given = loops.TableBlock(block.compiled, table, block.windows, block.tight, block.prior, rows).given
+    given = multiway_block.TableBlock(block.compiled, table, block.windows, block.tight, block.prior, rows).given
     for a in rows.tolist():
         lows = given.low[a].tolist()
         weights = [
@@ -174,7 +172,7 @@ def rows() -> Iterator[Row]:
     published = areas_of(len(added), equations, 60, 400, 5)
     block = block_of(len(added), equations, published, 5, 12)
     (table,) = block.compiled.crossed
-    given = loops.TableBlock(block.compiled, table, block.windows, block.tight, block.prior, np.arange(1)).given
+    given = multiway_block.TableBlock(block.compiled, table, block.windows, block.tight, block.prior, np.arange(1)).given
     seeds = np.ones(1, dtype=np.uint64)
     effort = Effort(sweeps=2000, rounds=0, error=np.inf, rhat=np.inf)
     moves = int(sample(table, given, seeds, effort, threads=1).moves[0])

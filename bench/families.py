@@ -18,22 +18,21 @@ from bench.crossed import THRESHOLD
 from bench.linked import REFERENCE, Cube, distances, in_order, settled
 from bench.linked import cube as ages_cube
 from bench.mixing import cube
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import Distributions, Posterior, Tight
-from unround.batch.windows import windows_of
-from unround.crossed.chains import Effort, sample
-from unround.crossed.table import crossed_tables
-from unround.linked import tables
-from unround.linked.bounds import find_families, linked_bounds
-from unround.linked.gibbs import sample_families, shrink
-from unround.linked.loopy import exchange_messages, without_parts
-from unround.linked.methods import is_sampled
-from unround.linked.tables import TableSamples, family_block, sample_tables
-from unround.linked.weights import CountWeights
+from unround.bounds.linked import linked_bounds
+from unround.bounds.tighten import tighten
+from unround.engines import linked_tables
+from unround.engines.chains import Effort, sample
+from unround.engines.forest import posteriors
+from unround.engines.gibbs import sample_families, shrink
+from unround.engines.linked_tables import TableSamples, family_block, sample_tables
+from unround.engines.linked_weights import CountWeights, is_sampled
+from unround.engines.loopy import exchange_messages, without_parts
+from unround.evidence.block import Distributions, Posterior, Tight, windows_of
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
+from unround.sums.compiled import compile_sums
+from unround.sums.families import find_families
+from unround.sums.multiway import crossed_tables
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -100,11 +99,15 @@ def table_lines() -> Iterator[str]:
                 before = process_time()
                 found = _drawn(one)
                 spent = 1000 * (process_time() - before) / len(one.true)
-                usual, tables.EFFORT, tables.LONGEST = (tables.EFFORT, tables.LONGEST), LONG, 1 << 60
+                usual, linked_tables.EFFORT, linked_tables.LONGEST = (
+                    (linked_tables.EFFORT, linked_tables.LONGEST),
+                    LONG,
+                    1 << 60,
+                )
                 try:
                     long = _drawn(one).distributions
                 finally:
-                    tables.EFFORT, tables.LONGEST = usual
+                    linked_tables.EFFORT, linked_tables.LONGEST = usual
                 free = (long.high > long.low) & np.repeat(found.settled, children + 1)[:, np.newaxis]
                 stated = found.posterior.probability
                 exact = long.chances[np.where(free, long.start + found.posterior.mode - long.low, 0)]

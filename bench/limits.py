@@ -17,13 +17,13 @@ from bench import posterior
 from bench.reading import ours as read_all
 from bench.row import Row, Share, busy, interleaved
 from bench.single import age_by_sex
-from unround.batch.buffers import BOX, FREE, PARTIAL_BOX, USED, Buffers, arrange, box_at, buffers_for
-from unround.batch.compiled_sums import END, Forest, forest_of
-from unround.batch.posterior import posteriors
-from unround.batch.types import Ints
+from unround.engines.forest import posteriors
+from unround.engines.messages import BOX, FREE, PARTIAL_BOX, USED, Buffers, arrange, box_at, buffers_for
+from unround.evidence.block import Ints
 from unround.jit import kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.simulation import simulate
+from unround.sums.compiled import END, Forest, forest_of
 
 LENGTH = 1024
 """Numbers that a vector of the plain loop has: it stays in the fastest cache."""

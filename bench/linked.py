@@ -17,20 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.row import Time
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import marginals, posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import CompiledSums, Distributions, PriorWeights, Tight, Windows
-from unround.batch.windows import windows_of
-from unround.linked.bounds import find_families, linked_bounds
-from unround.linked.engine import Linked, link
-from unround.linked.gibbs import EFFORT, sample_families, sample_with_retry
-from unround.linked.loopy import exchange_messages
-from unround.linked.methods import GIBBS, LOOPY, METHODS, is_sampled
-from unround.linked.weights import CountWeights
+from unround.bounds.linked import linked_bounds
+from unround.bounds.tighten import tighten
+from unround.engines.forest import marginals, posteriors
+from unround.engines.gibbs import EFFORT, sample_families, sample_with_retry
+from unround.engines.linked import Linked, link
+from unround.engines.linked_weights import GIBBS, LOOPY, METHODS, CountWeights, is_sampled
+from unround.engines.loopy import exchange_messages
+from unround.evidence.block import Distributions, PriorWeights, Tight, Windows, windows_of
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.simulation import schema, true_counts
+from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.families import find_families
 
 CHILDREN = (1, 2, 3, 4, 5, 7, 10)
 BEGIN, END = "<!-- measured -->", "<!-- end -->"

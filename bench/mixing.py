@@ -14,14 +14,15 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.loops import EFFORT
-from unround.crossed.chains import AGREED, Effort, sample
-from unround.crossed.listing import list_pinned, list_tables
-from unround.crossed.table import CrossedTable, Equations, crossed_tables
-from unround.crossed.weights import CellWeights
-from unround.infer.bounds import Bounds, propagate
-from unround.infer.loops import tent
+from unround.bounds.propagation import Bounds, propagate
+from unround.engines.chain_kernel import CellWeights
+from unround.engines.chains import AGREED, Effort, sample
+from unround.engines.enumeration import list_pinned, list_tables
+from unround.engines.multiway import tent
+from unround.engines.multiway_block import EFFORT
 from unround.mechanisms import Exact, Mechanism, Rounding
+from unround.sums.forest import Equations
+from unround.sums.multiway import CrossedTable, crossed_tables
 
 SHAPES = ((5, 2, 4), (3, 3, 3), (2, 3, 3), (2, 2, 3))
 MEANS = (8, 20, 60)

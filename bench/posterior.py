@@ -9,14 +9,13 @@ import numpy as np
 
 from bench.row import Ratio, Row, Time, busy, interleaved
 from bench.single import age_by_sex
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import CompiledSums, Tight, Windows
-from unround.batch.windows import windows_of
-from unround.infer import infer
+from unround.bounds.tighten import tighten
+from unround.engines import infer
+from unround.engines.forest import posteriors
+from unround.evidence.block import Tight, Windows, windows_of
 from unround.mechanisms import Exact, Mechanism, mechanism
 from unround.simulation import published_counts, schema
+from unround.sums.compiled import CompiledSums, compile_sums
 from unround.system import System
 
 FEW = 15

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 
 from bench.row import Pair, Ratio, Row, Time, timed
+from unround.bounds.search import z3_solutions
+from unround.engines import infer
 from unround.equations import parse
-from unround.infer import infer
-from unround.infer.enumerate import z3_solutions
 from unround.mechanisms import Exact, Rounding
 from unround.system import Cell, Sum, System
 

@@ -16,9 +16,9 @@ import unround
 from bench.limits import bare_read, multiply_adds, peak
 from bench.row import Row, Share, timed
 from unround.audits.folder import RUN, AuditFolder
-from unround.batch.buffers import buffers_for
-from unround.batch.compiled_sums import forest_of
+from unround.engines.messages import buffers_for
 from unround.machine import processors
+from unround.sums.compiled import forest_of
 
 AREAS, LOOKED_AT, RUNS = 1_000, 40, 3
 """Areas of the audit, with rows of the short form; areas whose multiply-adds are counted; and how often all is done."""

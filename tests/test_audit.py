@@ -17,8 +17,8 @@ from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.bounds import BlockBounds
 from unround.audits.certificates import read_proof
 from unround.audits.claims import ClaimKind, decide
-from unround.batch.types import Posterior, Tight, Windows
 from unround.errors import InputError
+from unround.evidence.block import Posterior, Tight, Windows
 from unround.explanation.cell import explain
 from unround.proofs import check_proof
 from unround.show.words import growth

@@ -13,14 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests import shapes
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.tighten import chain, tighten
-from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Tight, Windows
-from unround.batch.windows import WindowTable, windows_of
+from unround.bounds.certificates import certain_windows, certificates
+from unround.bounds.propagation import UNBOUNDED, Bounds, Trace, propagate
+from unround.bounds.tighten import chain, tighten
 from unround.errors import InputError
-from unround.infer.bounds import UNBOUNDED, Bounds, Equations, Trace, propagate
-from unround.infer.certify import certain_windows, certificates
-from unround.infer.plan import plan_for
+from unround.evidence.block import NO_UPPER_BOUND, Tight, Windows, WindowTable, windows_of
 from unround.jit import in_threads
 from unround.mechanisms import (
     Exact,
@@ -37,6 +34,8 @@ from unround.mechanisms import (
 from unround.proofs import check_proof, proofs_of
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts
 from unround.simulation import schema
+from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.forest import Equations, plan_for
 from unround.system import Cell, Sum, System
 
 

@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 
 from tests import shapes
 from unround import simulation as sim
-from unround.batch import buffers, posterior
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import flood, posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Posterior, PriorWeights, Tight, Windows
-from unround.batch.windows import windows_of
+from unround.bounds.tighten import tighten
+from unround.engines import forest, infer, messages
+from unround.engines.answer import Marginal
+from unround.engines.forest import flood, posteriors
 from unround.equations import parse
-from unround.infer import infer
-from unround.infer.answer import Marginal
+from unround.evidence.block import NO_UPPER_BOUND, Posterior, PriorWeights, Tight, Windows, windows_of
 from unround.mechanisms import Exact, Rounding, mechanism
 from unround.release import SUPPRESSED
+from unround.sums.compiled import CompiledSums, compile_sums
 from unround.system import Sum, System
 
 Prior = Mapping[str, Mapping[int, float]]
@@ -211,13 +209,13 @@ def test_there_may_be_no_sums_and_no_areas() -> None:
 def test_other_kinds_of_arrays_are_not_compiled_anew() -> None:
     layout, windows, tight = block([parse("a: 10 = b: 5 + c: 5")] * 2)
     usual = posteriors(layout, windows, tight)
-    known = len(posterior._areas.signatures)  # type: ignore[attr-defined]
+    known = len(forest._areas.signatures)  # type: ignore[attr-defined]
     low = np.asfortranarray(windows.low).astype(np.int64)
     low.flags.writeable = False
     other = Windows(low, windows.high, windows.start, windows.weights, windows.certain)
     again = posteriors(layout, other, tight, active=np.ones((2, 1), dtype=np.bool_))
     np.testing.assert_array_equal(usual.probability, again.probability)
-    assert len(posterior._areas.signatures) == known  # type: ignore[attr-defined]
+    assert len(forest._areas.signatures) == known  # type: ignore[attr-defined]
 
 
 # --- what cannot be used ---------------------------------------------------------------------------------------
@@ -244,7 +242,7 @@ def test_cells_that_nothing_bounds_have_no_distribution() -> None:
 def test_a_link_with_a_cell_of_too_many_values_is_cut() -> None:
     layout, windows, tight = block([parse("t: 2000!; a: ?; b: ?; c: 10; t = a + b + c; c = d: 5 + e: 5")])
     found = posteriors(layout, windows, tight)
-    assert tight.high[0, 1] - tight.low[0, 1] > buffers.MOST_VALUES
+    assert tight.high[0, 1] - tight.low[0, 1] > messages.MOST_VALUES
     assert found.cut.tolist() == [1]
     width = tight.high[0, 1] - tight.low[0, 1] + 1
     assert found.mode[0, 1] == tight.low[0, 1]
@@ -263,7 +261,7 @@ def test_a_cell_by_itself_keeps_its_prior() -> None:
     system = parse("t: 2000!; a: ?; b: ?; c: 10; t = a + b + c")
     layout, windows, tight = block([system])
     values = np.arange(tight.low[0, 1], tight.high[0, 1] + 1)
-    assert values.size > buffers.MOST_VALUES
+    assert values.size > messages.MOST_VALUES
     chances = np.where(values < 40, 1.0 + (values == 7), 0.5)
     prior = {"a": dict(zip(values.tolist(), chances.tolist(), strict=True))}
     found = posteriors(layout, windows, tight, weights_of(system, prior, tight))
@@ -497,4 +495,4 @@ def test_what_the_published_count_says_alone_has_depth_zero() -> None:
     everything = np.ones((1, 6), dtype=np.bool_)
     depth = flood(layout, windows, tight, None, None, everything, tight.low, 1.0)
     assert depth[0, 0] == 0
-    assert posterior.DEEPEST in depth[0]
+    assert forest.DEEPEST in depth[0]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.shapes import judge
+from unround.engines.brute import answer, brute
 from unround.equations import parse
 from unround.errors import InputError
-from unround.infer.brute import answer, brute
 from unround.mechanisms import Exact, Laplace, Mechanism, Nearest, Rounding, Suppressed, Within
 from unround.system import Cell, Sum, System
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests import shapes
 from tests.shapes import examples
+from unround.bounds.clash import Clash, smallest_clash
 from unround.equations import parse
 from unround.errors import InputError
-from unround.infer.clash import Clash, smallest_clash
 from unround.mechanisms import Exact, Laplace, Mechanism, Nearest, Rounding, Suppressed, Unpublished, Within
 from unround.system import Cell, Sum, System
 

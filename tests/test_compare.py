@@ -15,9 +15,7 @@ import pytest
 from tests.conftest import Run
 from unround.audits import Auditor
 from unround.audits.claims import ClaimKind
-from unround.batch.posterior import posteriors
-from unround.batch.tighten import tighten
-from unround.batch.windows import windows_of
+from unround.bounds.tighten import tighten
 from unround.comparison import Material, compare, from_release, practice, simulated, what_if
 from unround.comparison.attack import Attacker
 from unround.comparison.distances import distances
@@ -27,8 +25,10 @@ from unround.comparison.narrow import Narrower, in_steps
 from unround.comparison.practice import WHAT_IFS
 from unround.comparison.privacy import cells_of_a_person, cost
 from unround.comparison.run import as_counts, fitted_prior
+from unround.engines import infer
+from unround.engines.forest import posteriors
 from unround.errors import InputError, InternalError
-from unround.infer import infer
+from unround.evidence.block import windows_of
 from unround.mechanisms import HIDDEN, Exact, Laplace, Nearest, Rounding, mechanism
 from unround.prior import Prior
 from unround.release import Column

@@ -10,17 +10,19 @@ from bench.mixing import SHAPES, cube, measure, patterns, publish
 
 from tests.shapes import examples
 from unround import check_proof, solve
-from unround.crossed import chains as chains_module
-from unround.crossed.chains import AGREED, APART, FROZEN, STUCK, Effort, sample
-from unround.crossed.elimination import marginals
-from unround.crossed.listing import list_tables
-from unround.crossed.table import CrossedTable, Equations, crossed_tables
-from unround.crossed.weights import CellWeights
+from unround.bounds.search import cpsat_bounds
+from unround.engines import chains as chains_module
+from unround.engines import infer
+from unround.engines import multiway as loops
+from unround.engines.chain_kernel import CellWeights
+from unround.engines.chains import AGREED, APART, FROZEN, STUCK, Effort, sample
+from unround.engines.elimination import marginals
+from unround.engines.enumeration import list_tables
 from unround.errors import InputError
-from unround.infer import infer, loops
-from unround.infer.enumerate import cpsat_bounds
 from unround.mechanisms import Exact, Mechanism, Nearest, Rounding, Unpublished, mechanism
 from unround.show import show
+from unround.sums.forest import Equations
+from unround.sums.multiway import CrossedTable, crossed_tables
 from unround.system import Cell, Sum, System
 
 
@@ -119,7 +121,7 @@ def test_going_through_all_tables_agrees_with_brute_force(seed: int) -> None:
 
 
 def _weights(system: System) -> CellWeights:
-    from unround.infer.bounds import Bounds, propagate
+    from unround.bounds.propagation import Bounds, propagate
 
     bounds = Bounds.of(system.windows)
     assert propagate(system.equations, bounds)
@@ -199,7 +201,7 @@ def test_chains_reach_every_table(shape: tuple[int, ...], base: int) -> None:
 
 def test_product_moves_alone_would_not_be_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge can tell: without moves between any two cells, exact one-way totals leave chains in their corner."""
-    from unround.crossed import moves
+    from unround.engines import chains as moves
 
     one_way = frozenset([3, 5, 6])
     true = [measure((3, 3, 3), one_way, 8, 3, 12, Effort(), visits=500_000, as_audits=False)]

@@ -15,20 +15,18 @@ import unround
 from tests.tables import cube_release
 from unround.audits.block import Auditor
 from unround.audits.model import Model
-from unround.batch import loops
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import marginals, posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import BY_CHAINS, BY_LISTING, EXACT, UNSETTLED
-from unround.batch.windows import windows_of
-from unround.crossed import listing
-from unround.crossed.chains import Effort
-from unround.linked.methods import APART, CHAINS, LISTED, METHODS
+from unround.bounds.tighten import tighten
+from unround.engines import enumeration, multiway_block
+from unround.engines.chains import Effort
+from unround.engines.forest import marginals, posteriors
+from unround.engines.linked_weights import APART, CHAINS, LISTED, METHODS
+from unround.evidence.block import BY_CHAINS, BY_LISTING, EXACT, UNSETTLED, windows_of
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.prior.exposure import Hierarchy
 from unround.release import NOT_AVAILABLE, Column
 from unround.show.words import tables_in_words
+from unround.sums.compiled import compile_sums
 
 SHORT = Effort(sweeps=400, rounds=0, error=np.inf, rhat=np.inf)
 
@@ -96,8 +94,8 @@ def _without_tables(compiled: object) -> object:
 
 
 def test_an_area_is_answered_alike_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "EFFORT", SHORT)
-    monkeypatch.setattr(loops, "AREAS", 3)
+    monkeypatch.setattr(multiway_block, "EFFORT", SHORT)
+    monkeypatch.setattr(multiway_block, "AREAS", 3)
     equations, added = cube((3, 3))
     counts = published((3, 3), 7, 60, 3)
     compiled = compile_sums(len(added), equations, frozenset())
@@ -120,13 +118,13 @@ def test_chains_that_disagree_leave_no_probability(monkeypatch: pytest.MonkeyPat
     model = model_of((3, 3), 3)
     windows, tight = _bounds(model.compiled, counts)
     exact = posteriors(model.compiled, windows, tight)
-    monkeypatch.setattr(loops, "EFFORT", never)
+    monkeypatch.setattr(multiway_block, "EFFORT", never)
     listed = posteriors(model.compiled, windows, tight)
     assert listed.method is not None
     assert (listed.method == BY_LISTING).any()  # few tables fit: going through them is exact
     assert np.abs(listed.probability - exact.probability).max() < 0.08
-    monkeypatch.setattr(listing, "FEW_VISITS", 1)
-    monkeypatch.setattr(loops, "VISITS", 1)
+    monkeypatch.setattr(enumeration, "FEW_VISITS", 1)
+    monkeypatch.setattr(multiway_block, "VISITS", 1)
     without = posteriors(model.compiled, windows, tight)
     assert without.method is not None
     assert (without.method == UNSETTLED).all()
@@ -148,12 +146,12 @@ def unround_likely():  # type: ignore[no-untyped-def] # the kind of claim
 
 def test_tables_that_no_move_joins_have_exact_probabilities_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.test_crossed import two_tables_that_no_move_joins
-    from unround.crossed.chains import FROZEN, sample
-    from unround.crossed.listing import list_tables
+    from unround.engines.chains import FROZEN, sample
+    from unround.engines.enumeration import list_tables
 
     table, given = two_tables_that_no_move_joins()
     equations, added = cube((5, 2, 4))
-    block = loops.TableBlock.__new__(loops.TableBlock)
+    block = multiway_block.TableBlock.__new__(multiway_block.TableBlock)
     block.compiled, block.table, block.given = compile_sums(len(added), equations, frozenset()), table, given
     ends = [sample(table, given, np.array([seed], dtype=np.uint64), Effort()).status[0] for seed in range(40)]
     block.seeds = np.array([ends.index(FROZEN)], dtype=np.uint64)
@@ -161,8 +159,8 @@ def test_tables_that_no_move_joins_have_exact_probabilities_or_none(monkeypatch:
     block.answer(Effort())
     assert block.method.tolist() == [BY_LISTING]
     np.testing.assert_allclose(block.chances, list_tables(table, given, 500_000).chances)
-    monkeypatch.setattr(listing, "FEW_VISITS", 1)
-    monkeypatch.setattr(loops, "VISITS", 1)  # too many tables, say: chains that never moved are not believed
+    monkeypatch.setattr(enumeration, "FEW_VISITS", 1)
+    monkeypatch.setattr(multiway_block, "VISITS", 1)  # too many tables, say: chains that never moved are not believed
     block.answer(Effort())
     assert block.method.tolist() == [UNSETTLED]
     # Nor would they be if the other table were the one; if it is not possible, they are.

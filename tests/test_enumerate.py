@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from tests import shapes
 from tests.shapes import examples
+from unround.bounds import search as engine
+from unround.bounds.search import cpsat_bounds, cpsat_feasible, cpsat_solutions, z3_solutions
+from unround.engines.answer import domains, weigh
+from unround.engines.brute import Brute, brute
 from unround.equations import parse
 from unround.errors import Infeasible, InputError, InternalError
-from unround.infer import enumerate as engine
-from unround.infer.answer import domains
-from unround.infer.bounds import Equations
-from unround.infer.brute import Brute, brute
-from unround.infer.enumerate import cpsat_bounds, cpsat_feasible, cpsat_solutions, weigh, z3_solutions
 from unround.mechanisms import Exact, Gaussian, Mechanism, Rounding, Suppressed, Unpublished, Window, Within
 from unround.mechanisms.base import IntArray
+from unround.sums.forest import Equations
 from unround.system import Cell, Sum, System
 
 Lister = Callable[[Equations, Sequence[Window], int], IntArray | None]

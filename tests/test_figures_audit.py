@@ -18,11 +18,11 @@ from unround.audits.folder import _figure_of, _figure_told
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model, ModelFigure
 from unround.audits.options import AuditOptions
-from unround.batch.tighten import OFF, tighten
-from unround.batch.windows import windows_of
+from unround.bounds.propagation import Bounds, propagate
+from unround.bounds.tighten import OFF, tighten
+from unround.engines.brute import brute
+from unround.evidence.block import windows_of
 from unround.figures import Figure, FigureKind, Grid, Group
-from unround.infer.bounds import Bounds, propagate
-from unround.infer.brute import brute
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.prior import Prior
 from unround.proofs import check_proof

@@ -14,11 +14,11 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests import shapes
+from unround.engines import infer
+from unround.engines.brute import brute
+from unround.engines.cutset import with_running_counts
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid, Group
-from unround.infer import infer
-from unround.infer.brute import brute
-from unround.infer.figured import with_running_counts
 from unround.mechanisms import Exact, Rounding, Suppressed, Unpublished
 from unround.proofs import Proof, check_proof, fault_in_proof
 from unround.solution import solve

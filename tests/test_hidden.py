@@ -13,16 +13,15 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from tests.shapes import examples
 from unround import audit, check_proof
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.tighten import tighten
-from unround.batch.types import NO_UPPER_BOUND, CompiledSums
-from unround.batch.windows import windows_of
-from unround.infer.bounds import Equations
-from unround.linked import hidden as hidden_module
-from unround.linked.bounds import LinkedBounds, linked_bounds, with_hidden
-from unround.linked.prover import Prover
+from unround.bounds import linked as hidden_module
+from unround.bounds.linked import LinkedBounds, linked_bounds, with_hidden
+from unround.bounds.prover import Prover
+from unround.bounds.tighten import tighten
+from unround.evidence.block import NO_UPPER_BOUND, windows_of
 from unround.mechanisms import Exact, Suppressed, Unpublished
 from unround.release import SUPPRESSED, between, told_range
+from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.forest import Equations
 from unround.system import Cell
 
 Table = NDArray[np.int64]

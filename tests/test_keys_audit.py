@@ -14,8 +14,8 @@ from tests.test_structure import release_of
 from unround.audits import AuditFolder, AuditOptions, Auditor, audit
 from unround.audits.keys import KeyedTable, Keys, SameCount
 from unround.audits.model import Model
-from unround.batch.keys import _ratios
 from unround.errors import InputError
+from unround.evidence.keys import _ratios
 from unround.explanation.cell import explain_at
 from unround.mechanisms import Rounding, Weighted, mechanism
 from unround.mechanisms.keyed import arc_of, meeting

@@ -12,26 +12,24 @@ from hypothesis import strategies as st
 
 from tests import shapes
 from tests.test_batch_posterior import block
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import posteriors, samples
-from unround.batch.tighten import tighten
-from unround.batch.types import CompiledSums, Posterior, Windows
-from unround.batch.windows import windows_of
+from unround.bounds.linked import linked_bounds
+from unround.bounds.prover import Prover
+from unround.bounds.search import cpsat_bounds
+from unround.bounds.tighten import tighten
+from unround.engines.brute import Brute, brute
+from unround.engines.forest import posteriors, samples
+from unround.engines.gibbs import EFFORT, normalised, shrink, swap_moves
+from unround.engines.linked import Linked, link
+from unround.engines.linked_weights import APART, CHAINS, FAMILY, GIBBS, LISTED, LOOPY, MERGED, METHODS, OWN, CountWeights
+from unround.engines.loopy import ROUNDS, exchange_messages
 from unround.errors import InputError
-from unround.infer.bounds import Equations
-from unround.infer.brute import Brute, brute
-from unround.infer.enumerate import cpsat_bounds
-from unround.linked.bounds import components, find_families, linked_bounds
-from unround.linked.engine import Linked, link
-from unround.linked.gibbs import EFFORT, normalised, shrink
-from unround.linked.gibbs_kernel import swap_moves
-from unround.linked.loopy import ROUNDS, exchange_messages
-from unround.linked.methods import APART, CHAINS, FAMILY, GIBBS, LISTED, LOOPY, MERGED, METHODS, OWN
-from unround.linked.prover import Prover
-from unround.linked.weights import CountWeights
+from unround.evidence.block import Posterior, Windows, windows_of
 from unround.mechanisms import Rounding
 from unround.proofs import check_proof
 from unround.release import SUPPRESSED, Counts
+from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.families import components, find_families
+from unround.sums.forest import Equations
 from unround.system import Cell, Sum, System
 
 NAMES = ("t", "a", "b")

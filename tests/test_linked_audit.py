@@ -22,10 +22,10 @@ from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.certificates import read_proof
 from unround.audits.claims import REASONS, RestsOn
 from unround.audits.folder import OURS, seal
+from unround.bounds.prover import BETWEEN
+from unround.engines import linked_weights
+from unround.engines.linked_weights import CHAINS, GIBBS, METHODS, OWN, Method
 from unround.explanation.cell import explain_at
-from unround.linked import methods
-from unround.linked.methods import CHAINS, GIBBS, METHODS, OWN, Method
-from unround.linked.prover import BETWEEN
 from unround.mechanisms import Exact, Rounding
 from unround.release import Block, Column, Proposal, Release
 from unround.show.report import page
@@ -115,7 +115,7 @@ def audited(made: Country, out: Path, **options: object) -> AuditFolder:
 def messages_at_base_3() -> Iterator[None]:
     """Let large families exchange messages, which are otherwise sampled at base 3: so every method has its areas."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(methods, "NARROW", 0.0)
+        patch.setattr(linked_weights, "NARROW", 0.0)
         yield
 
 

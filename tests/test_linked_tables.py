@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 
 import unround
 from tests.tables import cube_places, cube_release
-from unround.batch import loops
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import BY_CHAINS, UNSETTLED, CompiledSums, Posterior, Windows
-from unround.batch.windows import windows_of
-from unround.crossed.chains import Effort
-from unround.crossed.listing import list_tables
-from unround.crossed.table import Equations, crossed_tables
-from unround.linked import tables
-from unround.linked.engine import APART as DISAGREE
-from unround.linked.engine import Linked, link
-from unround.linked.methods import CHAINS, FAMILY, MERGED, METHODS
+from unround.bounds.tighten import tighten
+from unround.engines import linked_tables, multiway_block
+from unround.engines.chains import Effort
+from unround.engines.enumeration import list_tables
+from unround.engines.forest import posteriors
+from unround.engines.linked import APART as DISAGREE
+from unround.engines.linked import Linked, link
+from unround.engines.linked_weights import CHAINS, FAMILY, MERGED, METHODS
+from unround.evidence.block import BY_CHAINS, UNSETTLED, Posterior, Windows, windows_of
 from unround.mechanisms import Rounding
+from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.forest import Equations
+from unround.sums.multiway import crossed_tables
 
 Ints = NDArray[np.int64]
 BASE = 3
@@ -123,7 +122,7 @@ def test_probabilities_of_a_family_are_those_of_all_its_tables() -> None:
 
 
 def _given(windows: Windows, found: Linked, shape: tuple[int, int]):  # type: ignore[no-untyped-def] # weights of a block
-    from unround.crossed.weights import CellWeights
+    from unround.engines.chain_kernel import CellWeights
 
     given = CellWeights.empty(found.tight.low.reshape(shape), found.tight.high.reshape(shape))
     start = (windows.start + found.tight.low - windows.low).reshape(shape)
@@ -176,8 +175,8 @@ def test_chains_that_disagree_leave_areas_to_themselves(monkeypatch: pytest.Monk
     compiled = compiled_cube((3, 3))
     true, parent = families_of((3, 3), 2, 2, 6.0)
     counts = published(true)
-    monkeypatch.setattr(tables, "EFFORT", Effort(sweeps=50, rounds=0, error=0.0, rhat=1.0))
-    monkeypatch.setattr(loops, "VISITS", 1)
+    monkeypatch.setattr(linked_tables, "EFFORT", Effort(sweeps=50, rounds=0, error=0.0, rhat=1.0))
+    monkeypatch.setattr(multiway_block, "VISITS", 1)
     found = linked_areas(compiled, counts, parent)
     assert [(one.parent, one.why) for one in found.unlinked] == [(0, DISAGREE), (3, DISAGREE)]
     assert (found.method == CHAINS).all()
@@ -188,8 +187,8 @@ def test_chains_that_disagree_leave_areas_to_themselves(monkeypatch: pytest.Monk
 def test_a_family_may_know_what_an_area_alone_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = compiled_cube((3, 3))
     true, parent = families_of((3, 3), 2, 1, 6.0)
-    monkeypatch.setattr(loops, "EFFORT", Effort(sweeps=50, rounds=0, error=0.0, rhat=1.0))
-    monkeypatch.setattr(loops, "VISITS", 1)
+    monkeypatch.setattr(multiway_block, "EFFORT", Effort(sweeps=50, rounds=0, error=0.0, rhat=1.0))
+    monkeypatch.setattr(multiway_block, "VISITS", 1)
     counts = published(true)
     alone = linked_areas(compiled, counts, np.full(3, -1))
     assert alone.posterior.method is not None
@@ -206,11 +205,11 @@ def test_families_that_chains_cannot_take_say_why(monkeypatch: pytest.MonkeyPatc
     counts = published(true)
     active = np.ones((3, len(compiled.equations)), dtype=np.bool_)
     active[1, 0] = False
-    assert [one.why for one in linked_areas(compiled, counts, parent, active).unlinked] == [tables.SOME_SUMS]
-    assert [one.why for one in linked_areas(compiled, counts, parent, without=3).unlinked] == [tables.PARTLY]
-    monkeypatch.setattr(tables, "MOST_CELLS", 47)
+    assert [one.why for one in linked_areas(compiled, counts, parent, active).unlinked] == [linked_tables.SOME_SUMS]
+    assert [one.why for one in linked_areas(compiled, counts, parent, without=3).unlinked] == [linked_tables.PARTLY]
+    monkeypatch.setattr(linked_tables, "MOST_CELLS", 47)
     found = linked_areas(compiled, counts, parent)
-    assert [one.why for one in found.unlinked] == [tables.MANY.format(most=47)]
+    assert [one.why for one in found.unlinked] == [linked_tables.MANY.format(most=47)]
     assert (found.method == CHAINS).all()
 
 

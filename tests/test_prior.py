@@ -19,17 +19,14 @@ from scipy import stats
 
 from tests import shapes
 from unround.audits import audit
-from unround.batch.buffers import MOST_VALUES
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import marginals, posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import CompiledSums, PriorWeights
-from unround.batch.windows import windows_of
+from unround.bounds.tighten import tighten
+from unround.engines.brute import brute
+from unround.engines.forest import marginals, posteriors
+from unround.engines.linked import link
+from unround.engines.linked_weights import MERGED
+from unround.engines.messages import MOST_VALUES
 from unround.errors import InputError
-from unround.infer.bounds import Equations
-from unround.infer.brute import brute
-from unround.linked.engine import link
-from unround.linked.methods import MERGED
+from unround.evidence.block import PriorWeights, windows_of
 from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Suppressed, mechanism
 from unround.prior import VARIANTS, Histograms, Prior, PriorFit, fit
 from unround.prior.columns import COST, FEWER_AREAS, MOST_ROWS, ColumnFitter, Mixtures
@@ -51,6 +48,8 @@ from unround.prior.sexes import PRECISIONS, SexSplits
 from unround.prior.weights import EXPOSURES, FLOOR, area_weights
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED
 from unround.simulation import MISSING, published_counts, schema
+from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.forest import Equations
 from unround.system import System
 from unround.tables import read
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from tests import shapes
+from unround.bounds.certificates import certificates
+from unround.bounds.propagation import Bounds, propagate
 from unround.equations import parse
 from unround.errors import InternalError
-from unround.infer.bounds import Bounds, propagate
-from unround.infer.certify import certificates
 from unround.mechanisms import Rounding, Suppressed, Transition
 from unround.proofs import Proof, check_proof, fault_in_proof, proofs_of
 from unround.solution import solve
@@ -194,7 +194,7 @@ def test_what_no_bound_shows_is_proved_by_contradiction() -> None:
 
 
 def test_a_proof_too_long_to_write_is_not_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unround.infer.certify.MOST_STEPS", 0)
+    monkeypatch.setattr("unround.bounds.certificates.MOST_STEPS", 0)
     solution = solve(parse(PARITY))
     assert solution.proofs == ()
     assert (solution["z"].kind, solution["z"].probability) == ("likely", 1.0)

@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import shapes
+from unround.engines.brute import brute
 from unround.equations import parse
 from unround.errors import InputError
-from unround.infer.brute import brute
 from unround.mechanisms import mechanism
 from unround.solution import CellAnswer, Solution, solve
 from unround.system import System

@@ -10,13 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import shapes
+from unround.bounds.propagation import Bounds, propagate
+from unround.engines import infer
+from unround.engines.brute import Brute, brute
 from unround.equations import parse
 from unround.errors import InputError
-from unround.infer import infer
-from unround.infer.bounds import Bounds, propagate
-from unround.infer.brute import Brute, brute
-from unround.infer.plan import crossings_of, plan_for
 from unround.mechanisms import Rounding
+from unround.sums.forest import crossings_of, plan_for
 from unround.system import System
 
 LIMIT = 30_000

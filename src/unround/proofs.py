@@ -2,7 +2,7 @@
 
 The checker shares no code with the engines: it needs the system, the certificate, and the arithmetic of one sum and of one
 figure, whose inequality it works out for itself.
-`unround.infer.certify` describes certificates.
+`unround.bounds.certificates` describes certificates.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from unround.bounds.certificates import certificates
+from unround.engines import Inference, infer
+from unround.engines.answer import Marginal, Prior
 from unround.errors import InputError
-from unround.infer import Inference, infer
-from unround.infer.answer import Marginal, Prior
-from unround.infer.certify import certificates
 from unround.mechanisms import TAIL, Mechanism, Unpublished
 from unround.proofs import Proof, contradiction_in_words, proofs_of
 from unround.shown import Drawn, Tabular, frame_of
@@ -21,7 +21,7 @@ from unround.system import Cell, PublishedFigure, System
 if TYPE_CHECKING:
     import polars as pl
 
-    from unround.infer.clash import Clash
+    from unround.bounds.clash import Clash
 
 Kind = Literal["given", "proved", "likely", "open"]
 
@@ -354,8 +354,8 @@ def _with_bounds_of(plain: Inference, weighed: Inference) -> Inference:
 
 
 def _infeasible(system: System, prior: Prior | None, found: Inference) -> Solution:
-    from unround.infer.certify import contradiction
-    from unround.infer.clash import smallest_clash
+    from unround.bounds.certificates import contradiction
+    from unround.bounds.clash import smallest_clash
 
     named = "given" if prior else "flat"
     assumptions = _assumptions(system, prior, found)

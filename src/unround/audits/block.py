@@ -32,11 +32,10 @@ from unround.audits.nested import NestedAreas
 from unround.audits.options import AuditOptions
 from unround.audits.probabilities import BlockProbabilities, Weighing, weigh
 from unround.audits.suspects import Suspect, find_suspects
-from unround.batch.keys import Drawn, drawn_by_keys
-from unround.batch.posterior import flood, posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import Ints, Tight, Windows
-from unround.batch.windows import WindowTable
+from unround.bounds.tighten import tighten
+from unround.engines.forest import flood, posteriors
+from unround.evidence.block import Ints, Tight, Windows, WindowTable
+from unround.evidence.keys import Drawn, drawn_by_keys
 from unround.mechanisms.base import BoolArray
 from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior

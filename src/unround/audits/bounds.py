@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from unround.audits.contradictions import AREAS, ASSUMPTION, CELL, Active, Contradiction, put, settle
 from unround.audits.model import HIDDEN_AREA, Model
 from unround.audits.nested import NestedAreas
-from unround.batch.tighten import tighten
-from unround.batch.types import Ints, Tight, Windows
-from unround.batch.windows import WindowTable
-from unround.linked.bounds import FamilyClash, LinkedBounds, linked_bounds, with_hidden
+from unround.bounds.linked import FamilyClash, LinkedBounds, linked_bounds, with_hidden
+from unround.bounds.tighten import tighten
+from unround.evidence.block import Ints, Tight, Windows, WindowTable
 from unround.mechanisms.base import BoolArray
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
 

@@ -14,11 +14,11 @@ from unround.audits.contradictions import UNRESOLVED
 from unround.audits.figures import FigureBounds
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
-from unround.batch.tighten import BlockRows, chain, followed
+from unround.bounds.certificates import certain_windows, certificates
+from unround.bounds.propagation import Bounds, propagate
+from unround.bounds.prover import BETWEEN, Prover, sums_of
+from unround.bounds.tighten import BlockRows, chain, followed
 from unround.errors import InputError, InternalError
-from unround.infer.bounds import Bounds, propagate
-from unround.infer.certify import certain_windows, certificates
-from unround.linked.prover import BETWEEN, Prover, sums_of
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of

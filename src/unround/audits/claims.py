@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.bounds import BlockBounds
-from unround.batch.types import Ints, Posterior
 from unround.errors import InternalError
+from unround.evidence.block import Ints, Posterior
 from unround.mechanisms.base import BoolArray, FloatArray
 
 if TYPE_CHECKING:

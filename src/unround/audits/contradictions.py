@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.model import Model
-from unround.batch.tighten import tighten
-from unround.batch.types import Tight, Windows
-from unround.infer.certify import contradiction
-from unround.infer.clash import Clash, smallest_clash
+from unround.bounds.certificates import contradiction
+from unround.bounds.clash import Clash, smallest_clash
+from unround.bounds.tighten import tighten
+from unround.evidence.block import Tight, Windows
 from unround.mechanisms import Unpublished
 from unround.proofs import contradiction_in_words
 from unround.release import ABSENT, Counts

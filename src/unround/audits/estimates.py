@@ -13,7 +13,7 @@ from unround.audits.findings import Labels
 from unround.audits.inferred import InferredBlock
 from unround.audits.nested import NestedAreas
 from unround.audits.probabilities import Distribution
-from unround.batch.types import NO_UPPER_BOUND
+from unround.evidence.block import NO_UPPER_BOUND
 from unround.release import ABSENT, adjustable, why_absent
 
 if TYPE_CHECKING:

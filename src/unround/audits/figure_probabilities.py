@@ -1,7 +1,7 @@
 """What rates make likely: probabilities of universes and parts, from their sums and rates together.
 
 A rate that is used for bounds alone would make probabilities too high: bounds at the end of a window leave counts that are
-unlikely together with their universe. So probabilities use a rate exactly, as a factor on its two counts (`batch.rates`), or
+unlikely together with their universe. So probabilities use a rate exactly, as a factor on its two counts (`rates`), or
 not at all; means and medians they do not use.
 """
 
@@ -23,12 +23,13 @@ from unround.audits.probabilities import (
     Weighing,
     probability_alone,
 )
-from unround.batch.posterior import empty_posterior, marginals, posteriors
-from unround.batch.rates import RatePairs
-from unround.batch.tighten import BlockRows, tighten
-from unround.batch.types import CompiledSums, Ints, Posterior, PriorWeights, Tight, Windows
+from unround.bounds.tighten import BlockRows, tighten
+from unround.engines.forest import empty_posterior, marginals, posteriors
+from unround.engines.rates import RatePairs
+from unround.evidence.block import Ints, Posterior, PriorWeights, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.release import FIGURE_ABSENT
+from unround.sums.compiled import CompiledSums
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from unround.audits.bounds import BlockBounds
 from unround.audits.contradictions import FIGURE, Active, Contradiction, put, rows_of
 from unround.audits.model import Model, ModelFigure
-from unround.batch.tighten import LARGEST_FACTORS, OFF, BlockRows, tighten
-from unround.batch.types import Tight
+from unround.bounds.certificates import contradiction
+from unround.bounds.tighten import LARGEST_FACTORS, OFF, BlockRows, tighten
+from unround.evidence.block import Tight
 from unround.figures import FigureKind
-from unround.infer.certify import contradiction
 from unround.mechanisms.base import BoolArray
 from unround.proofs import contradiction_in_words, figure_value, renamed_figure
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Counts, FigureValues

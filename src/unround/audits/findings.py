@@ -13,8 +13,8 @@ from unround.audits.claims import FAMILY_NEEDED, KINDS, REASONS, ClaimKind, Rest
 from unround.audits.inferred import InferredBlock
 from unround.audits.keys import BY_KEYS
 from unround.audits.model import Model
-from unround.batch.types import NO_UPPER_BOUND, Ints
-from unround.linked.methods import METHODS
+from unround.engines.linked_weights import METHODS
+from unround.evidence.block import NO_UPPER_BOUND, Ints
 from unround.release import ABSENT, why_absent
 
 if TYPE_CHECKING:

@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.model import Model
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.keys import Keyed, KeyedRepeat
 from unround.checks import Check
 from unround.checks.families import KEYED, UNKNOWN
 from unround.checks.keys import RandomNumbers
 from unround.checks.run import NOT_INDEPENDENT
 from unround.errors import InputError
+from unround.evidence.keys import Keyed, KeyedRepeat
 from unround.mechanisms.rounding import Rounding, Sample
 from unround.mechanisms.weighted import Weighted
 from unround.regions import of_sample
 from unround.structure import PlanFile, Structure
+from unround.sums.compiled import compile_sums
 
 FILE = "keys.json"
 """Where an audit keeps it, in its folder `model/`; there is none where nothing was found."""

@@ -12,15 +12,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.rates import RatePairs, rate_pairs
-from unround.batch.types import CompiledSums
+from unround.engines.rates import RatePairs, rate_pairs
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
-from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished, Within
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, SUPPRESSED, Column, Counts, told_range
 from unround.structure import JudgedSum, Structure
+from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.forest import Equations
 from unround.system import Cell, PublishedFigure, Sum, System
 
 HIDDEN_AREA = 1_000

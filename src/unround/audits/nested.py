@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from unround.audits.contradictions import AREAS, Contradiction
 from unround.audits.model import Model
-from unround.linked.bounds import MOST_LINKED
 from unround.structure import Nesting
+from unround.sums.families import MOST_LINKED
 
 Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]

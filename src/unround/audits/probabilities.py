@@ -15,12 +15,12 @@ from unround.audits.claims import known_alone
 from unround.audits.contradictions import Active, rows_of, tight_of
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
-from unround.batch.keys import Drawn
-from unround.batch.posterior import marginals, posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import UNSETTLED, Distributions, Ints, Posterior, PriorWeights, Tight
-from unround.linked.engine import Linked, link
-from unround.linked.methods import IN_TABLES
+from unround.bounds.tighten import tighten
+from unround.engines.forest import marginals, posteriors
+from unround.engines.linked import Linked, link
+from unround.engines.linked_weights import IN_TABLES
+from unround.evidence.block import UNSETTLED, Distributions, Ints, Posterior, PriorWeights, Tight
+from unround.evidence.keys import Drawn
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior import DENSER, Prior
 from unround.release import Counts

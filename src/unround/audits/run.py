@@ -34,8 +34,8 @@ from unround.audits.truth import Score, Truth
 from unround.audits.work import PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, prepare, sweep
 from unround.checks import Check, check_spool
 from unround.checks.families import DEPARTS
+from unround.engines.linked_weights import METHODS
 from unround.errors import InternalError
-from unround.linked.methods import METHODS
 from unround.machine import give_memory_back, processors
 from unround.mechanisms import Mechanism
 from unround.options import VERIFIED

@@ -20,10 +20,9 @@ from unround.audits.bounds import applicable_sums
 from unround.audits.model import Model
 from unround.audits.options import block_size
 from unround.audits.probabilities import connected
-from unround.batch.posterior import marginals
-from unround.batch.tighten import tighten
-from unround.batch.types import Distributions
-from unround.batch.windows import WindowTable
+from unround.bounds.tighten import tighten
+from unround.engines.forest import marginals
+from unround.evidence.block import Distributions, WindowTable
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.mechanisms.base import FloatArray
 from unround.mechanisms.weighted import Weighted

@@ -18,8 +18,8 @@ from unround.audits.findings import ADD_UP
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
 from unround.audits.ranking import SIZES as SIZES
-from unround.batch.types import EXACT, NO_UPPER_BOUND, UNSETTLED, Posterior
-from unround.linked.methods import APART, METHODS
+from unround.engines.linked_weights import APART, METHODS
+from unround.evidence.block import EXACT, NO_UPPER_BOUND, UNSETTLED, Posterior
 from unround.release import ABSENT, NOT_APPLICABLE
 
 AREA_SIZES = ((0, "0-99"), (100, "100-499"), (500, "500-999"), (1000, "1,000-4,999"), (5000, "5,000+"))

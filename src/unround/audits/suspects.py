@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from unround.audits.contradictions import Active
 from unround.audits.model import Model
-from unround.batch.types import Ints
+from unround.evidence.block import Ints
 from unround.mechanisms import Exact, Mechanism, Residues, Rounding, Sample
 from unround.mechanisms.base import FloatArray, step_of
 from unround.release import ABSENT, Counts

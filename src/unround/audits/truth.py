@@ -15,8 +15,8 @@ from unround.audits.inferred import InferredBlock
 from unround.audits.keys import roles_of
 from unround.audits.model import Model
 from unround.audits.scoring import BANDS, ClaimScore
+from unround.engines.linked_weights import METHODS
 from unround.errors import InputError
-from unround.linked.methods import METHODS
 from unround.release import ABSENT, Counts, Release
 from unround.tables.spool import Spool
 

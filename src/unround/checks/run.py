@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unround.bounds.certificates import contradiction
+from unround.bounds.clash import smallest_clash
 from unround.checks.estimate import COUNTS, Estimates, PublishedTally, estimated, value_families
 from unround.checks.families import (
     ALL_TABLES,
@@ -33,8 +35,6 @@ from unround.checks.families import (
 from unround.checks.keys import FamilyRounding, RandomNumbers, RepeatTally, random_numbers
 from unround.checks.parents import ParentSums, nested_families
 from unround.checks.residuals import SIZES, ExpectedShares, Laws, ResidualCounter, compared, expected_shares
-from unround.infer.certify import contradiction
-from unround.infer.clash import smallest_clash
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.output import scratch_folder
 from unround.proofs import contradiction_in_words

@@ -12,12 +12,11 @@ from unround.audits.claims import BlockClaims, ClaimKind, decide, known_alone
 from unround.audits.contradictions import rows_of, tight_of
 from unround.audits.model import Model
 from unround.audits.probabilities import NEAR, OverPriors
-from unround.batch.posterior import posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import Posterior, Tight, Windows
-from unround.batch.windows import WindowTable
+from unround.bounds.tighten import tighten
 from unround.comparison.narrow import CUT, Narrower
+from unround.engines.forest import posteriors
 from unround.errors import InternalError
+from unround.evidence.block import Posterior, Tight, Windows, WindowTable
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.options import THRESHOLD

@@ -16,14 +16,14 @@ from unround.audits.options import block_size
 from unround.audits.scoring import ClaimScore
 from unround.audits.selfcheck import choose_and_check
 from unround.audits.truth import LARGE, Truth, sparse_totals
-from unround.batch.posterior import posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import Posterior
+from unround.bounds.tighten import tighten
 from unround.comparison.material import Material
 from unround.comparison.narrow import Narrower
 from unround.comparison.practice import TODAY, practice
 from unround.comparison.run import as_counts
+from unround.engines.forest import posteriors
 from unround.errors import InputError
+from unround.evidence.block import Posterior
 from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
 from unround.prior import Prior, PriorFit

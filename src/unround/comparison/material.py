@@ -11,7 +11,6 @@ import numpy as np
 from unround.audits.model import Model
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind
-from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
@@ -22,6 +21,7 @@ from unround.release import ABSENT, Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
 from unround.simulation.figures import described_figures
 from unround.simulation.worlds import World
+from unround.sums.forest import Equations
 from unround.tables.spool import survey
 
 if TYPE_CHECKING:

@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.model import Model
-from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import CompiledSums, Ints, Posterior, PriorWeights, Windows
-from unround.batch.windows import WindowTable
+from unround.bounds.tighten import tighten
+from unround.engines.forest import posteriors
+from unround.evidence.block import Ints, Posterior, PriorWeights, Windows, WindowTable
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.mechanisms.base import FloatArray, IntArray
 from unround.prior import Prior
 from unround.release import Counts
+from unround.sums.compiled import CompiledSums, compile_sums
 
 CUT = 1e-5
 """Counts are left out that are less likely than this beside the likeliest, by what is next to them."""

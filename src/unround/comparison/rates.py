@@ -18,11 +18,11 @@ from unround.audits.block import Auditor
 from unround.audits.claims import BlockClaims, ClaimKind
 from unround.audits.model import Model, ModelFigure
 from unround.audits.options import AuditOptions
-from unround.batch.windows import WindowTable
 from unround.comparison.material import Material
 from unround.comparison.measure import SMALL
 from unround.comparison.practice import Practice
 from unround.errors import InputError
+from unround.evidence.block import WindowTable
 from unround.figures import Figure, FigureKind, Grid
 from unround.mechanisms.base import BoolArray
 from unround.prior import Prior

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from unround.infer.bounds import Equations
 from unround.mechanisms.base import FloatArray, IntArray, Window, counts, window_from
+from unround.sums.forest import Equations
 
 FAINT = 1e-12
 """The likelihood of a count that only the constants rule out: they are estimates, so nothing is proved by them."""

@@ -16,9 +16,9 @@ from unround.audits.claims import ClaimKind, HeldBecause
 from unround.audits.contradictions import Contradiction, rows_of
 from unround.audits.findings import GIVEN, finding
 from unround.audits.folder import find_area, find_cell
-from unround.batch.buffers import MOST_VALUES
-from unround.batch.posterior import posteriors
-from unround.batch.tighten import tighten
+from unround.bounds.tighten import tighten
+from unround.engines.forest import posteriors
+from unround.engines.messages import MOST_VALUES
 from unround.explanation.family import FamilyEvidence, cell_names, family_evidence
 from unround.mechanisms.base import FloatArray
 from unround.proofs import proof_in_words

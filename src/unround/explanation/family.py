@@ -12,9 +12,9 @@ import numpy as np
 from unround.audits import AuditFolder, InferredBlock
 from unround.audits.certificates import Certificate
 from unround.audits.findings import finding
-from unround.linked.bounds import Rows
-from unround.linked.methods import ALONE, FAMILY, GIBBS, LOOPY, MERGED, METHODS, OWN
-from unround.linked.prover import BETWEEN
+from unround.bounds.prover import BETWEEN
+from unround.engines.linked_weights import ALONE, FAMILY, GIBBS, LOOPY, MERGED, METHODS, OWN
+from unround.sums.families import Rows
 
 MOST_AREAS = 30
 """Areas that are listed; the others are counted."""

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.types import NO_UPPER_BOUND, Windows
-from unround.batch.windows import WindowTable
+from unround.evidence.block import NO_UPPER_BOUND, Windows, WindowTable
 from unround.machine import processors
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray

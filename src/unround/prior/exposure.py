@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unround.batch.types import CompiledSums
-from unround.infer.plan import TOTAL
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import FloatArray, step_of
 from unround.release import ABSENT, Counts
+from unround.sums.compiled import CompiledSums
+from unround.sums.forest import TOTAL
 
 
 class Split(NamedTuple):

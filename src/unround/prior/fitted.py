@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.types import CompiledSums, Ints, PriorWeights
 from unround.errors import InputError
+from unround.evidence.block import Ints, PriorWeights
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray
 from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
@@ -21,6 +21,7 @@ from unround.prior.mixture import MOST_RATES
 from unround.prior.sexes import SexSplits, fit_splits
 from unround.prior.weights import area_weights
 from unround.release import ABSENT, Counts
+from unround.sums.compiled import CompiledSums
 
 
 class AreaSample:
@@ -269,7 +270,7 @@ class PriorFit:
     --------
     >>> fit = PriorFit(columns=3)
     >>> fit.add(np.array([[10, 5, 5]] * 12, dtype=np.int32))
-    >>> from unround.batch.compiled_sums import compile_sums
+    >>> from unround.sums.compiled import compile_sums
     >>> from unround.mechanisms import Rounding
     >>> fit.finish(compile_sums(3, ((0, (1, 2)),), frozenset()), [Rounding(5)] * 3).sentence
     'flat: 12 areas are too few to fit a prior (at least 15)'

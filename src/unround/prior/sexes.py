@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.types import NO_UPPER_BOUND, Windows
+from unround.evidence.block import NO_UPPER_BOUND, Windows
 from unround.jit import inner, kernel
 from unround.machine import processors
 from unround.mechanisms.base import FloatArray, IntArray

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError, InternalError
-from unround.infer.bounds import Equations
 from unround.mechanisms import HIDDEN
 from unround.mechanisms.base import FloatArray, IntArray
 from unround.protection.walk import Loops, Tableau, tableaux, walk
+from unround.sums.forest import Equations
 
 _FINE = 1 << 20
 """Real numbers are taken as multiples of one over this."""

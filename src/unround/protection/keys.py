@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.infer.bounds import Equations
 from unround.jit import kernel
 from unround.mechanisms.base import IntArray
 from unround.protection.table import keepable, patterns
 from unround.protection.walk import Loops, Signs, Tableau, exchange, tableaux
+from unround.sums.forest import Equations
 
 Keys = NDArray[np.uint64]
 Mask = NDArray[np.bool_]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from unround._version import __version__
 from unround.errors import InputError
-from unround.infer.bounds import Equations
 from unround.mechanisms import HIDDEN, Exact, Mechanism
 from unround.mechanisms.base import IntArray
 from unround.mechanisms.sampling import SystemGenerator
@@ -27,6 +26,7 @@ from unround.release import AREA, SUPPRESSED, Block, Column, Release
 from unround.shown import Shown
 from unround.simulation.write import ABOUT, TABLE, Parts
 from unround.structure import PlanFile, Structure
+from unround.sums.forest import Equations
 from unround.tables import SIMULATED
 from unround.tables.spool import Spool, Stage, survey
 

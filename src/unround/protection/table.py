@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.infer.bounds import Equations
 from unround.mechanisms import HIDDEN, Gaussian, Laplace, Mechanism, Rounding, Within, mechanism
 from unround.mechanisms.base import IntArray
 from unround.mechanisms.rounding import TwoWay
+from unround.sums.forest import Equations
 
 CONTROLLED, KEYED, ALIKE = "controlled", "keyed", "alike"
 ROUNDING = "rounding:"

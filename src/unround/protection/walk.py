@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.infer.bounds import Equations
 from unround.jit import MINUS_ONE, inner, kernel
 from unround.mechanisms.base import IntArray
+from unround.sums.forest import Equations
 
 Ints = NDArray[np.int64]
 Signs = NDArray[np.int8]

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.certificates import read_proof
-from unround.infer.bounds import Bounds, propagate
-from unround.infer.certify import certain_windows, certificate_of_least, certificates
+from unround.bounds.certificates import certain_windows, certificate_of_least, certificates
+from unround.bounds.propagation import Bounds, propagate
 from unround.mechanisms import Mechanism, Unpublished
 from unround.proofs import Proof, proof_of_least, proofs_of
 from unround.reconstruction.bounds import CrossTable

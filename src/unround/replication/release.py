@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from unround.expectation import expectation
-from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Rounding, Sample
 from unround.regions import published_exactly
 from unround.release import Counts, Release
 from unround.replication.claim import OVER, SEARCHES, Search
 from unround.replication.outcome import BASE, Prediction, condition
 from unround.structure import PlanFile, Structure
+from unround.sums.forest import Equations
 from unround.tables.spool import Stage, survey
 
 AREAS_AT_ONCE = 2048

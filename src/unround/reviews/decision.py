@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unround.batch.types import NO_UPPER_BOUND
+from unround.evidence.block import NO_UPPER_BOUND
 from unround.mechanisms.base import BoolArray
 from unround.release import Entry, What
 from unround.reviews.exposure import Exposure

@@ -21,9 +21,9 @@ from unround.audits.contradictions import ASSUMPTION
 from unround.audits.keys import Keys
 from unround.audits.probabilities import Weighing
 from unround.audits.summary import SIZES
-from unround.batch.posterior import posteriors
-from unround.batch.tighten import tighten
-from unround.batch.types import NO_UPPER_BOUND, Ints
+from unround.bounds.tighten import tighten
+from unround.engines.forest import posteriors
+from unround.evidence.block import NO_UPPER_BOUND, Ints
 from unround.mechanisms import Exact, Weighted
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior import Prior, PriorFit

@@ -14,8 +14,8 @@ import numpy as np
 
 from unround.audits import AuditFolder
 from unround.audits.ranking import SIZES, SMALL_FIRST
-from unround.batch.types import NO_UPPER_BOUND
 from unround.errors import InputError
+from unround.evidence.block import NO_UPPER_BOUND
 from unround.explanation.cell import explain_at
 from unround.mechanisms.base import BoolArray
 from unround.reviews.decision import PUBLISH, Unsettled, falls_under

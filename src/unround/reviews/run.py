@@ -22,11 +22,11 @@ from unround.audits.keys import Keys
 from unround.audits.model import NoSums, NothingToInfer
 from unround.audits.selfcheck import FAILED
 from unround.audits.summary import SIZES
-from unround.batch.types import NO_UPPER_BOUND
 from unround.checks import check_spool
 from unround.checks.estimate import COUNTS
 from unround.checks.families import FITS, UNTESTED, worst
 from unround.errors import InputError
+from unround.evidence.block import NO_UPPER_BOUND
 from unround.mechanisms import Mechanism
 from unround.options import THRESHOLD
 from unround.output import output_folder, write_json, write_whole

@@ -14,7 +14,6 @@ from unround.audits import AuditFolder, Model
 from unround.audits.model import ModelFigure
 from unround.audits.nested import NestedAreas
 from unround.figures import Figure
-from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.release import (
@@ -29,6 +28,7 @@ from unround.release import (
     adjustable,
     exactly,
 )
+from unround.sums.forest import Equations
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,16 +16,16 @@ import numpy as np
 from unround.audits import AuditOptions, Auditor, InferredBlock
 from unround.audits.keys import Keys
 from unround.audits.truth import Truth
-from unround.batch.posterior import samples
-from unround.batch.types import Ints
+from unround.engines.forest import samples
 from unround.errors import InputError
-from unround.infer.bounds import Equations
+from unround.evidence.block import Ints
 from unround.mechanisms import HIDDEN, Exact, Rounding
 from unround.mechanisms.base import BoolArray, IntArray
 from unround.prior import Prior
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Counts, Release
 from unround.reviews.exposure import weighing
 from unround.reviews.table import ReviewedTable
+from unround.sums.forest import Equations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

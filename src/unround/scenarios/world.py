@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from unround.audits import AuditFolder
 from unround.audits.folder import PUBLISHED
-from unround.infer.bounds import Equations
 from unround.mechanisms import HIDDEN, Mechanism
 from unround.mechanisms.base import IntArray
 from unround.protection.additive import nearest_consistent
 from unround.release import ABSENT, NOT_AVAILABLE, Block, Counts, Release, adjustable
 from unround.scenarios.scenario import Scenario
 from unround.scenarios.tables import Numbers, called, keys_of, published_anew, repeated
+from unround.sums.forest import Equations
 from unround.tables.spool import Spool
 
 MOST_AREAS = 2000

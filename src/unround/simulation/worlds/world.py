@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from unround.errors import InputError
-from unround.infer.bounds import Equations
 from unround.mechanisms.base import IntArray
 from unround.release import Column, Counts
 from unround.simulation.schema import SEXES
+from unround.sums.forest import Equations
 
 TOTAL = "total"
 """The total of everything, at the root of every tree."""

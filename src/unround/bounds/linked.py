@@ -1,0 +1,431 @@
+"""Feasibility intervals: how far hidden counts can go, over all tables that agree with what is printed.
+
+Where the sums between counts that are still open form a tree, propagation has found these intervals already. Where they form
+loops, several sums together may say more than each by itself: then an integer program is solved for each end that no table
+seen so far attains. An end is either attained by a table that fits, or said to be out of reach of the effort that is made.
+
+Bound propagation across areas: the sums of each area, and those of families, applied to a fixpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from unround.bounds.tighten import tighten
+from unround.errors import InternalError
+from unround.evidence.block import NO_UPPER_BOUND, Ints, Tight, Windows
+from unround.mechanisms.base import BoolArray
+from unround.sums.compiled import CompiledSums
+from unround.sums.families import Rows
+
+Place = tuple[int, int]
+"""A cell: its area's row, and its column."""
+
+MOST_OPEN = 1_500
+"""Open cells in one loop of sums beyond which no integer program is solved."""
+
+MIXED = 300
+"""The same where fewer than half of the open cells are hidden, and the others rounded: rounding leaves so much room that
+sums taken together hardly ever say more than one after the other."""
+
+EFFORT = 0.5
+"""The most that is spent on one end of one interval, in CP-SAT's deterministic units: about a second each."""
+
+FAR = NO_UPPER_BOUND // 2
+"""An end beyond this is none: only the largest number that the solver knows stopped it."""
+
+
+class _Contradicting(Exception):  # noqa: N818 - it is an answer, and no error
+    """No table agrees with everything that is printed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HiddenBounds:
+    """What all sums together leave of the counts in loops.
+
+    - `low`, `high`: The bounds, of all cells.
+    - `moved`: Where they are narrower than by one sum after the other.
+    - `limited`: Hidden counts whose interval might be narrower than this: more effort would have to be made.
+    - `loops`: For every moved cell the sums of its loop.
+    - `clashing`: A cell of every loop that no table fits.
+    """
+
+    low: Ints
+    high: Ints
+    moved: BoolArray
+    limited: BoolArray
+    loops: dict[Place, tuple[int, ...]]
+    clashing: tuple[Place, ...] = ()
+
+
+class SumsOfBlock:
+    """The sums within the areas of a block, and those between areas, each with a number.
+
+    - `equations`, `active`: The sums of every area, and which hold where (areas × equations); all, unless given.
+    - `parent`, `columns`: For every area the row of its parent, or -1; and the columns in which children add up.
+    """
+
+    def __init__(
+        self, compiled: CompiledSums, active: BoolArray | None, parent: np.ndarray[Any, Any], columns: BoolArray
+    ) -> None:
+        self.equations, self.active, self.columns = compiled.equations, active, columns
+        self.width, self.areas = compiled.columns, len(parent)
+        self.parent = parent
+        self.children: dict[int, list[int]] = {}
+        for row in np.flatnonzero(parent >= 0).tolist():
+            self.children.setdefault(int(parent[row]), []).append(row)
+        self.touching: list[list[int]] = [[] for _ in range(self.width)]
+        for e, (total, parts) in enumerate(self.equations):
+            for column in (total, *parts):
+                self.touching[column].append(e)
+
+    def of(self, place: Place) -> list[int]:
+        """Return the sums that a cell is in."""
+        area, column = place
+        number = len(self.equations)
+        found = [area * number + e for e in self.touching[column] if self.active is None or self.active[area, e]]
+        if self.columns[column]:
+            first, above = self.areas * number, int(self.parent[area])
+            found += [first + row * self.width + column for row in (area, above) if row >= 0 and row in self.children]
+        return found
+
+    def members(self, one: int) -> list[Place]:
+        """Return the cells of a sum, the total first."""
+        number = len(self.equations)
+        if one < self.areas * number:
+            area, e = divmod(one, number)
+            total, parts = self.equations[e]
+            return [(area, column) for column in (total, *parts)]
+        area, column = divmod(one - self.areas * number, self.width)
+        return [(row, column) for row in (area, *self.children[area])]
+
+    def needed(self, places: Sequence[Place], windows: Windows, low: Ints, high: Ints, most: int) -> list[int] | None:
+        """Return all sums that the bounds of some cells can depend on; None if these have more than so many cells.
+
+        A bound that is not that of the cell's own window comes from a sum that the cell is in.
+        """
+        found: dict[int, None] = {}
+        queue, seen = list(places), set(places)
+        for place in queue:  # grows during the loop
+            if windows.low[place] == low[place] and windows.high[place] == high[place] and place not in places:
+                continue
+            for one in self.of(place):
+                if one not in found:
+                    found[one] = None
+                    new = [other for other in self.members(one) if other not in seen]
+                    seen.update(new)
+                    queue += new
+            if len(seen) > most:
+                return None
+        return list(found)
+
+
+def hidden_bounds(sums: SumsOfBlock, windows: Windows, low: Ints, high: Ints, hidden: BoolArray) -> HiddenBounds:
+    """Work out feasibility intervals of hidden counts, from the bounds that propagation leaves.
+
+    The results of a loop depend on nothing outside it, so that they are the same however areas are put into blocks.
+    """
+    found = HiddenBounds(
+        low.copy(), high.copy(), np.zeros(low.shape, dtype=np.bool_), np.zeros(low.shape, dtype=np.bool_), {}
+    )
+    is_open = low < high
+    done: set[Place] = set()
+    too_large: set[Place] = set()
+    clashing: list[Place] = []
+    for area, column in np.argwhere(hidden & is_open).tolist():
+        place = (area, column)
+        if place in done or place in too_large:
+            found.limited[place] = place in too_large
+            continue
+        cells, inside, complete = _connected(sums, place, is_open, too_large)
+        if not complete:
+            too_large.update(cells)
+            found.limited[place] = True
+            continue
+        done.update(cells)
+        edges = sum(len(members) for members in inside.values())
+        wanted = [cell for cell in cells if hidden[cell]]
+        if edges < len(cells) + len(inside):
+            continue  # a tree
+        if len(cells) > MIXED and 2 * len(wanted) < len(cells):
+            for cell in wanted:
+                found.limited[cell] = True
+            continue
+        try:
+            _Loop(sums, windows, found, cells, inside).settle(wanted)
+        except _Contradicting:
+            clashing.append(place)
+    return replace(found, clashing=tuple(clashing))
+
+
+def _connected(
+    sums: SumsOfBlock, place: Place, is_open: BoolArray, too_large: set[Place]
+) -> tuple[list[Place], dict[int, list[Place]], bool]:
+    """Return the open cells that sums connect with one, the open cells of each of these sums, and whether these are all."""
+    cells, seen, inside = [place], {place}, dict[int, list[Place]]()
+    for cell in cells:  # grows during the loop
+        for one in sums.of(cell):
+            if one not in inside:
+                inside[one] = [other for other in sums.members(one) if is_open[other]]
+                new = [other for other in inside[one] if other not in seen]
+                seen.update(new)
+                cells += new
+        if len(cells) > MOST_OPEN or cell in too_large:
+            return cells, inside, False
+    return cells, inside, True
+
+
+class _Loop:
+    """Open cells whose sums form loops, as an integer program."""
+
+    def __init__(
+        self,
+        sums: SumsOfBlock,
+        windows: Windows,
+        found: HiddenBounds,
+        cells: list[Place],
+        inside: dict[int, list[Place]],
+    ) -> None:
+        from ortools.sat.python import cp_model
+
+        self.found, self.cells, self.inside = found, cells, inside
+        self.model = cp_model.CpModel()
+        at = {place: i for i, place in enumerate(cells)}
+        self.variables = []
+        for place in cells:
+            low, high, start = (int(one[place]) for one in (found.low, found.high, windows.start))
+            domain = cp_model.Domain(low, high)
+            if start >= 0 and windows.low[place] <= low and high <= windows.high[place] < NO_UPPER_BOUND:
+                first = start + low - int(windows.low[place])
+                possible = np.flatnonzero(windows.weights[first : first + high - low + 1])
+                domain = cp_model.Domain.from_values((low + possible).tolist())
+            self.variables.append(self.model.new_int_var_from_domain(domain, ""))
+        for one in inside:
+            total, *parts = sums.members(one)
+            known = sum(int(found.low[part]) for part in parts if part not in at)
+            added = cp_model.LinearExpr.sum([self.variables[at[part]] for part in parts if part in at])
+            self.model.add(added + known == (self.variables[at[total]] if total in at else int(found.low[total])))
+        self.least: list[int] = []
+        self.most: list[int] = []
+
+    def settle(self, wanted: list[Place]) -> None:
+        """Find the ends of the intervals of some cells, and put them into the results."""
+        numbers = {place: i for i, place in enumerate(self.cells)}
+        for place in wanted:
+            i = numbers[place]
+            for sign, bounds in ((1, self.found.low), (-1, self.found.high)):
+                if self._attained(i, sign) == bounds[place]:
+                    continue
+                limit = self._solve(i, sign)
+                if limit is None or self._attained(i, sign) != limit:
+                    self.found.limited[place] |= limit is not None or sign > 0 or int(bounds[place]) < FAR
+                if limit is not None and sign * limit > sign * int(bounds[place]):
+                    bounds[place] = limit
+                    self.found.moved[place] = True
+                    self.found.loops[place] = tuple(self.inside)
+
+    def _attained(self, variable: int, sign: int) -> int | None:
+        """Return the least, or the most, that a cell is in the tables found so far."""
+        seen = self.least if sign > 0 else self.most
+        return seen[variable] if seen else None
+
+    def _solve(self, variable: int, sign: int) -> int | None:
+        """Return how far one cell can go at most, and remember the table that was found; None if nothing was learnt."""
+        from ortools.sat.python import cp_model
+
+        self.model.minimize(sign * self.variables[variable])
+        if self.least:
+            self.model.clear_hints()
+            for one, value in zip(self.variables, self.least if sign > 0 else self.most, strict=True):
+                self.model.add_hint(one, value)
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers, solver.parameters.random_seed = 1, 1
+        solver.parameters.max_deterministic_time = EFFORT
+        status = solver.solve(self.model)
+        if status == cp_model.INFEASIBLE:
+            raise _Contradicting
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN):
+            raise InternalError(f"CP-SAT stopped without an answer ({solver.status_name(status)}).")
+        if status != cp_model.UNKNOWN:
+            values = list(solver.response_proto.solution)
+            self.least = [min(pair) for pair in zip(self.least or values, values, strict=True)]
+            self.most = [max(pair) for pair in zip(self.most or values, values, strict=True)]
+        limit = solver.best_objective_bound
+        return None if abs(limit) > FAR else sign * round(limit)
+
+
+MOST_ROUNDS = 60
+"""Rounds after which propagation between areas stops: the bounds are then valid, if not yet tight."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyClash:
+    """A parent whose published counts cannot be the sums of its children's: this link is not used.
+
+    `column` is a cell without a possible value, or -1 where only all sums of an area together show the contradiction.
+    """
+
+    parent: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkedBounds:
+    """Bounds by all sums, within areas and between them.
+
+    - `tight`: The bounds. `by_low` and the like explain a bound only where `moved` is False.
+    - `moved`: Where other areas tighten the bounds of a cell beyond its own area's.
+    - `parent`: The links that were used: as given, -1 where dropped.
+    - `clashes`: The links that were dropped, by parent.
+    - `limited`: Hidden counts whose bounds might be narrower if more effort were made; None where that was not looked at.
+    - `loops`: Where bounds come from several sums together: these sums, numbered as in `hidden.SumsOfBlock`.
+    """
+
+    tight: Tight
+    moved: BoolArray
+    parent: Rows
+    clashes: tuple[FamilyClash, ...]
+    limited: BoolArray | None = None
+    loops: Mapping[Place, tuple[int, ...]] = field(default_factory=dict)
+
+
+def linked_bounds(
+    compiled: CompiledSums,
+    windows: Windows,
+    tight: Tight,
+    parent: Rows,
+    linked: BoolArray,
+    active: BoolArray | None = None,
+    *,
+    proofs_only: bool = False,
+) -> LinkedBounds:
+    """Tighten bounds by the sums between parents and children, until nothing changes.
+
+    Notes
+    -----
+    Where parent and children contradict each other, the link is dropped, everything derived from it is undone, and
+    propagation starts again: one wrong count cannot spoil other families.
+    """
+    used = parent.astype(np.int64).copy()
+    broken = ~tight.feasible
+    for at in np.unique(used[broken & (used >= 0)]):
+        used[used == at] = -1  # a child that is not feasible says nothing about the others
+    used[(used >= 0) & broken[used]] = -1
+    clashes: list[FamilyClash] = []
+    while True:
+        low, high = tight.low.copy(), tight.high.copy()
+        clash = _propagate(compiled, windows, low, high, used, linked, active, proofs_only)
+        if not clash:
+            break
+        for at, column in clash.items():
+            used[used == at] = -1
+            clashes.append(FamilyClash(at, column))
+    moved = (low != tight.low) | (high != tight.high)
+    tightened = Tight(low, high, tight.by_low, tight.by_high, tight.depth_low, tight.depth_high, tight.feasible)
+    return LinkedBounds(tightened, moved, used, tuple(sorted(clashes, key=lambda clash: clash.parent)))
+
+
+def with_hidden(
+    compiled: CompiledSums,
+    windows: Windows,
+    bounds: LinkedBounds,
+    linked: BoolArray,
+    active: BoolArray,
+    hidden: BoolArray,
+) -> tuple[LinkedBounds, tuple[Place, ...]]:
+    """Narrow the bounds of hidden counts to what all sums together leave of them; return also where nothing is left."""
+    sums = SumsOfBlock(compiled, active, bounds.parent, linked)
+    certain = hidden & windows.certain & bounds.tight.feasible[:, None]
+    found = hidden_bounds(sums, windows, bounds.tight.low, bounds.tight.high, certain)
+    narrowed = replace(
+        bounds,
+        tight=replace(bounds.tight, low=found.low, high=found.high),
+        moved=bounds.moved | found.moved,
+        limited=found.limited,
+        loops=found.loops,
+    )
+    return narrowed, found.clashing
+
+
+def _propagate(
+    compiled: CompiledSums,
+    windows: Windows,
+    low: Ints,
+    high: Ints,
+    parent: Rows,
+    linked: BoolArray,
+    active: BoolArray | None,
+    proofs_only: bool,
+) -> dict[int, int]:
+    """Tighten bounds in place; return the parents with a contradiction, each with a column (or -1)."""
+    columns = np.flatnonzero(linked)
+    children = np.flatnonzero(parent >= 0)
+    for _ in range(MOST_ROUNDS if children.size else 0):
+        moved, empty = _between(low, high, parent, children, columns)
+        if empty:
+            return empty
+        rows = np.flatnonzero(moved)
+        if not rows.size:
+            break
+        cut = narrowed(windows, low, high, rows, proofs_only=proofs_only)
+        within = tighten(compiled, cut, None if active is None else active[rows])
+        impossible = rows[~within.feasible]
+        if impossible.size:
+            # Some family of the area is wrong; the one in which it is a child is larger, and is dropped first.
+            return {int(parent[a] if parent[a] >= 0 else a): -1 for a in impossible}
+        low[rows], high[rows] = within.low, within.high
+    return {}
+
+
+def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows) -> tuple[BoolArray, dict[int, int]]:
+    """Apply all sums between areas once; return which areas moved, or the parents with a contradiction."""
+    above = parent[children]
+    parents, place = np.unique(above, return_inverse=True)
+    own_low, own_high = low[np.ix_(children, columns)].astype(np.int64), high[np.ix_(children, columns)].astype(np.int64)
+    own_high[own_high >= NO_UPPER_BOUND] = NO_UPPER_BOUND
+    least, most = (np.zeros((parents.size, columns.size), dtype=np.int64) for _ in range(2))
+    open_parts = np.zeros(least.shape, dtype=np.int64)
+    np.add.at(least, place, own_low)
+    np.add.at(most, place, own_high)
+    np.add.at(open_parts, place, own_high >= NO_UPPER_BOUND)
+    there = np.ix_(parents, columns)
+    top_low, top_high = np.maximum(low[there], least), np.minimum(high[there], most)
+    empty = top_low > top_high
+    if empty.any():
+        return np.zeros(len(low), dtype=np.bool_), {
+            int(parents[i]): int(columns[np.argmax(empty[i])]) for i in np.flatnonzero(empty.any(axis=1))
+        }
+    moved = np.zeros(len(low), dtype=np.bool_)
+    moved[parents] |= ((top_low > low[there]) | (top_high < high[there])).any(axis=1)
+    # A child's bounds are what the parent leaves when all the others are at their opposite ends.
+    spare = np.where(top_high >= NO_UPPER_BOUND, NO_UPPER_BOUND, top_high - least)[place]
+    new_high = np.minimum(own_high, own_low + spare)
+    others_open = open_parts[place] - (own_high >= NO_UPPER_BOUND)
+    need = top_low[place] - (most[place] - own_high)
+    new_low = np.where(others_open > 0, own_low, np.maximum(own_low, need))
+    low[there], high[there] = top_low, np.minimum(top_high, NO_UPPER_BOUND)
+    empty = new_low > new_high
+    if empty.any():
+        bad = np.flatnonzero(empty.any(axis=1))
+        return moved, {int(above[i]): int(columns[np.argmax(empty[i])]) for i in bad}
+    moved[children] |= ((new_low > own_low) | (new_high < own_high)).any(axis=1)
+    here = np.ix_(children, columns)
+    # An area that is a parent too may have moved already, above.
+    low[here], high[here] = np.maximum(low[here], new_low), np.minimum(high[here], new_high)
+    empty = low[here] > high[here]
+    return moved, {int(above[i]): int(columns[np.argmax(empty[i])]) for i in np.flatnonzero(empty.any(axis=1))}
+
+
+def narrowed(windows: Windows, low: Ints, high: Ints, rows: Rows, *, proofs_only: bool = False) -> Windows:
+    """Return the windows of some areas, cut to bounds; with `proofs_only`, uncertain columns keep their bounds only."""
+    old_low, start = windows.low[rows], windows.start[rows]
+    new_low, new_high = low[rows], high[rows]
+    inside = (start >= 0) & (new_low >= old_low) & (new_high <= windows.high[rows])
+    if proofs_only:
+        inside &= windows.certain
+    moved = np.where(inside, start + (new_low.astype(np.int64) - old_low), -1)
+    return Windows(new_low, new_high, moved, windows.weights, np.ones_like(windows.certain))

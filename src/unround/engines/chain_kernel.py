@@ -1,0 +1,328 @@
+"""The chain: a heat bath over whole tables, compiled.
+
+A move adds t times a pattern of ones and minus ones to the leaves, and to all totals above them. Of three neighbouring
+values of t, 0 among them, one is drawn by what each weighs; which three is drawn first, or chains would not be reversible.
+
+The chains of an area are lanes: they make the same moves, each with random numbers of its own, so that a processor works on
+many of them at once. A state is the distance of every count from a centre. For randomly rounded totals that is what was
+published, and the weight is the base less the distance: plain arithmetic. All other cells look their weights up.
+
+What is known of each cell, as the chains take it: the likelihood times the prior of every possible count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.jit import inner
+from unround.mechanisms.base import FloatArray
+from unround.sums.multiway import Ints
+
+PAD = 4
+"""Zeros before and behind the weights of every cell: no move leads beyond them."""
+
+Singles = NDArray[np.float32]
+RandomState = NDArray[np.uint64]
+RandomLanes = NDArray[np.uint32]
+
+COLD = 0.1
+"""The temperature of the search for a first table, in units of one person too many or too few."""
+
+FAR = 3
+"""How far the leaves of different starts are apart at most."""
+
+ZERO, ONE, TWO, UNIT = np.float32(0), np.float32(1), np.float32(2), np.float32(2.0**-24)
+
+
+@inner
+def draw(random: RandomState, at: int) -> np.uint64:
+    """Return 64 random bits (splitmix64)."""
+    random[at] += np.uint64(0x9E3779B97F4A7C15)
+    z = random[at]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.uint64(z ^ (z >> np.uint64(31)))
+
+
+@inner
+def uniform(random: RandomState, at: int) -> float:
+    """Return a random number in [0, 1)."""
+    return float(draw(random, at) >> np.uint64(11)) * 2.0**-53
+
+
+@inner
+def keep_moves(
+    start: Ints, cell: Ints, step: Ints, kind_start: Ints, weight: FloatArray, along: int, low: Ints, high: Ints, kept: Ints,
+    ends: Ints, share: FloatArray,
+) -> float:  # fmt: skip
+    """List the moves of the first kinds that change no cell with one possible value.
+
+    The weight of all kinds together.
+    """
+    size, total = 0, 0.0
+    for kind in range(len(weight)):
+        ends[kind] = size
+        for m in range(kind_start[kind], kind_start[kind + 1] if kind < along else kind_start[kind]):
+            free = True
+            for j in range(start[m], start[m + 1]):
+                if high[cell[j]] - low[cell[j]] < abs(step[j]):
+                    free = False
+                    break
+            if free:
+                kept[size] = m
+                size += 1
+        if size > ends[kind]:
+            total += weight[kind]
+        share[kind] = total
+    ends[len(weight)] = size
+    return total
+
+
+@inner
+def has_pinned_total(above_start: Ints, above: Ints, leaves: NDArray[np.int64], low: Ints, high: Ints, free: Ints) -> bool:
+    """Say whether some, but not all, of the leaves that can change have a total that cannot; `free` is scratch space."""
+    number = 0
+    free[:] = 0
+    for i in range(len(leaves)):
+        if high[leaves[i]] > low[leaves[i]]:
+            number += 1
+            for j in range(above_start[i], above_start[i + 1]):
+                free[above[j]] += 1
+    found = False
+    for c in range(len(free)):
+        found |= high[c] == low[c] and 1 < free[c] < number
+    return found
+
+
+@inner
+def choose(random: RandomState, kept: Ints, ends: Ints, share: FloatArray) -> int:
+    """Draw a move: a kind by its weight, then any of that kind."""
+    left, kind = uniform(random, 0) * share[len(share) - 1], 0
+    while left >= share[kind]:
+        kind += 1
+    number = ends[kind + 1] - ends[kind]
+    return int(kept[ends[kind] + int(uniform(random, 0) * number)])
+
+
+@inner
+def advance(
+    moves: int,
+    start: Ints,
+    cell: Ints,
+    step: Ints,
+    kept: Ints,
+    ends: Ints,
+    share: FloatArray,
+    base: Singles,
+    weights: Singles,
+    centre: NDArray[np.int64],
+    state: Singles,
+    random: RandomState,
+    lanes: RandomLanes,
+    chance: Singles,
+) -> None:
+    """Make so many moves in all lanes."""
+    number = state.shape[1]
+    low, middle, high, by = chance[0], chance[1], chance[2], chance[3]
+    for _ in range(moves):
+        m = choose(random, kept, ends, share)
+        first = -np.int64(draw(random, 0) % np.uint64(3))
+        for lane in range(number):
+            low[lane] = middle[lane] = high[lane] = ONE
+        for j in range(start[m], start[m + 1]):
+            c = cell[j]
+            here = state[c]
+            s, b = np.float32(step[j]), base[c]
+            begin = np.float32(first) * s
+            if b > ZERO:
+                scale = ONE / b
+                for lane in range(number):
+                    d = here[lane] + begin
+                    low[lane] *= max((b - abs(d)) * scale, ZERO)
+                    d += s
+                    middle[lane] *= max((b - abs(d)) * scale, ZERO)
+                    d += s
+                    high[lane] *= max((b - abs(d)) * scale, ZERO)
+            else:
+                at, by_one = centre[c] + first * step[j], step[j]
+                for lane in range(number):
+                    k = at + int(here[lane])
+                    low[lane] *= weights[k]
+                    middle[lane] *= weights[k + by_one]
+                    high[lane] *= weights[k + by_one + by_one]
+        for lane in range(number):
+            r = lanes[lane]
+            r = np.uint32(r ^ np.uint32(r << np.uint32(13)))  # compiled code would go on with 64 bits
+            r = np.uint32(r ^ (r >> np.uint32(17)))
+            r = np.uint32(r ^ np.uint32(r << np.uint32(5)))
+            lanes[lane] = r
+            two = low[lane] + middle[lane]
+            total = two + high[lane]
+            left = np.float32(np.int32(np.uint32(r * np.uint32(0x9E3779BB)) >> np.uint32(8))) * UNIT * total
+            t = np.float32(first) + (ONE if left >= low[lane] else ZERO) + (ONE if left >= two else ZERO)
+            by[lane] = t if total > ZERO else ZERO  # a product too small for a float
+        for j in range(start[m], start[m + 1]):
+            here, s = state[cell[j]], np.float32(step[j])
+            for lane in range(number):
+                here[lane] += s * by[lane]
+
+
+@inner
+def record(state: Singles, centre: NDArray[np.int64], seen: NDArray[np.int32]) -> None:
+    """Count the present value of every cell, lane by lane."""
+    for c in range(len(state)):
+        at = centre[c]
+        for lane in range(state.shape[1]):
+            seen[lane, at + int(state[c, lane])] += 1
+
+
+@inner
+def weight_of(state: Singles, lane: int, centre: NDArray[np.int64], logs: Singles) -> float:
+    """Return the logarithm of what a table weighs."""
+    found = 0.0
+    for c in range(len(state)):
+        found += logs[centre[c] + int(state[c, lane])]
+    return found
+
+
+@inner
+def find_table(
+    start: Ints,
+    cell: Ints,
+    step: Ints,
+    kind_start: Ints,
+    weight: FloatArray,
+    is_leaf: NDArray[np.bool_],
+    least: Ints,
+    most: Ints,
+    low: Ints,
+    high: Ints,
+    weights: Singles,
+    place: NDArray[np.int64],
+    value: Ints,
+    random: RandomState,
+    tries: int,
+) -> bool:
+    """Search for a table that fits, by annealing: leaves stay within bounds, and all cells are led into theirs.
+
+    Whether every cell has a possible count now.
+    """
+    wrong, total = 0, 0.0
+    for c in range(len(value)):
+        wrong += misfit(c, value[c], low, high, weights, place)
+    for kind in range(len(weight)):
+        total += weight[kind]
+    for _ in range(tries):
+        if wrong == 0:
+            return True
+        left, kind = uniform(random, 0) * total, 0
+        while left >= weight[kind]:
+            left -= weight[kind]
+            kind += 1
+        m = kind_start[kind] + int(uniform(random, 0) * (kind_start[kind + 1] - kind_start[kind]))
+        t = 1 if draw(random, 0) >> np.uint64(63) else -1
+        change, inside = 0, True
+        for j in range(start[m], start[m + 1]):
+            c = cell[j]
+            new = value[c] + t * step[j]
+            if is_leaf[c] and (new < least[c] or new > most[c]):
+                inside = False
+                break
+            change += misfit(c, new, low, high, weights, place) - misfit(c, value[c], low, high, weights, place)
+        if inside and (change <= 0 or uniform(random, 0) < np.exp(-change / COLD)):
+            wrong += change
+            for j in range(start[m], start[m + 1]):
+                value[cell[j]] += t * step[j]
+    return wrong == 0
+
+
+@inner
+def scatter(
+    leaves: NDArray[np.int64], above_start: Ints, above: Ints, low: Ints, high: Ints, value: Ints, random: RandomState
+) -> None:
+    """Move every leaf by up to `FAR`, within its bounds, and all totals with it: somewhere else to start a search from."""
+    for i in range(len(leaves)):
+        leaf = leaves[i]
+        old = value[leaf]
+        new = old + int(uniform(random, 0) * (2 * FAR + 1)) - FAR
+        change = max(low[leaf], min(high[leaf], new)) - old
+        for j in range(above_start[i], above_start[i + 1]):
+            value[above[j]] += change
+
+
+@inner
+def misfit(c: int, value: int, low: Ints, high: Ints, weights: Singles, place: NDArray[np.int64]) -> int:
+    """Return by how much a count is out of bounds; 1 if it is within them but not possible."""
+    if value < low[c]:
+        return int(low[c] - value)
+    if value > high[c]:
+        return int(value - high[c])
+    return 0 if weights[place[c] + value - low[c]] > 0.0 else 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellWeights:
+    """The weights of all possible counts of some areas.
+
+    - `low`, `high`: Areas × cells: the bounds.
+    - `place`: Areas × cells: where in `weights` the least count is; the others follow it.
+    - `base`, `centre`: Areas × cells: for cells that were rounded randomly, and have no prior and no bound of their own,
+      the base and what was published. Elsewhere the base is 0.
+    - `weights`: Area after area, cell after cell, with `kernel.PAD` zeros before and behind each.
+    - `area`: Where each area begins in `weights`, and where the last ends.
+    """
+
+    low: Ints
+    high: Ints
+    place: NDArray[np.int64]
+    base: Singles
+    centre: Ints
+    weights: FloatArray
+    area: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, low: Ints, high: Ints) -> CellWeights:
+        """Return weights of zero for all counts within the bounds, to be filled in."""
+        width = high.astype(np.int64) - low + 1 + 2 * PAD
+        end = np.cumsum(width).reshape(width.shape)
+        area = np.concatenate([[0], end[:, -1]])
+        weights = np.zeros(int(end[-1, -1]))
+        return cls(low, high, end - width + PAD, np.zeros(low.shape, dtype=np.float32), low.copy(), weights, area)
+
+    @classmethod
+    def of_one(
+        cls, lows: Sequence[int], weights: Sequence[FloatArray], bases: Sequence[int], published: Sequence[int], copies: int
+    ) -> CellWeights:
+        """Return the weights of one system, several times over; a base of 0 says that weights are to be looked up."""
+        low = np.array([lows] * copies, dtype=np.int32)
+        high = low + np.array([[one.size - 1 for one in weights]], dtype=np.int32)
+        found = cls.empty(low, high)
+        found.base[:] = bases
+        found.centre[:] = np.where(found.base > 0, published, low)
+        for k, one in enumerate(weights):
+            scaled = one / one.max()
+            for copy in range(copies):
+                found.weights[found.place[copy, k] : found.place[copy, k] + one.size] = scaled
+        return found
+
+    def first(self) -> CellWeights:
+        """Return the weights of the first area alone."""
+        return self.one(0)
+
+    def one(self, number: int) -> CellWeights:
+        """Return the weights of one area alone."""
+        begin, end = self.area[number : number + 2].tolist()
+        one = slice(number, number + 1)
+        return CellWeights(
+            self.low[one],
+            self.high[one],
+            self.place[one] - begin,
+            self.base[one],
+            self.centre[one],
+            self.weights[begin:end],
+            self.area[number : number + 2] - begin,
+        )

@@ -1,0 +1,516 @@
+"""The steps that lead from one table that adds up to another: some leaves go up by t, others down by t.
+
+Along axes, a step is a product: on every axis either one place, or one place up and another down. The more places change
+sign, the fewer totals change with them: with a difference on each axis only leaves do. Where totals are exact, products
+alone may not reach every table; steps between any two leaves are added for these (the Markov basis of independent axes).
+
+Probabilities by several chains for each area, their standard errors, and whether the chains agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.engines.chain_kernel import (
+    ZERO,
+    CellWeights,
+    Singles,
+    advance,
+    draw,
+    find_table,
+    has_pinned_total,
+    keep_moves,
+    record,
+    scatter,
+    weight_of,
+)
+from unround.jit import in_threads, inner, kernel
+from unround.mechanisms.base import FloatArray
+from unround.sums.multiway import CrossedTable, Ints
+
+MOST_MOVES = 20_000
+"""Moves of a kind; of more, so many are drawn."""
+
+WEIGHTS = (2.0, 2.0, 1.0, 0.5)
+"""How often moves with 0, 1, 2, 3 and more differences are made, relative to each other."""
+
+ANYWHERE = (1.0, 1.0)
+"""The same for moves between any two leaves: one less here and one more there, and two that swap one coordinate."""
+
+Leaves = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moves:
+    """All moves, kind by kind.
+
+    - `start`: Where the cells of each move begin, and where the last end.
+    - `cell`, `step`: The cells that a move changes (places in the table), and by how much for t = 1.
+    - `kind_start`: The first move of each kind, and how many there are.
+    - `weight`: How often each kind is chosen.
+    - `along`: How many kinds, the first ones, are products along axes.
+    """
+
+    start: Ints
+    cell: Ints
+    step: Ints
+    kind_start: Ints
+    weight: NDArray[np.float64]
+    along: int
+
+
+@lru_cache(maxsize=64)
+def moves_of(table: CrossedTable) -> Moves:
+    """Return the moves of a table."""
+    kinds: list[tuple[Leaves, Leaves]] = []
+    weight: list[float] = []
+    for number in range(table.axes + 1):
+        found = _products(table, number)
+        if len(found[0]):
+            kinds.append(found)
+            weight.append(WEIGHTS[min(number, len(WEIGHTS) - 1)])
+    along = len(kinds)
+    for found, one in zip((_transfers(table), _swaps(table)), ANYWHERE, strict=True):
+        if len(found[0]):
+            kinds.append(found)
+            weight.append(one)
+    starts, cells, steps = [np.zeros(1, dtype=np.int32)], [], []
+    for leaves, signs in kinds:
+        start, cell, step = _cells(leaves, signs, table.above_start, table.above, table.cells.size)
+        starts.append(start[1:] + starts[-1][-1])
+        cells.append(cell)
+        steps.append(step)
+    sizes = np.cumsum([0, *(len(leaves) for leaves, _ in kinds)]).astype(np.int32)
+    return Moves(np.concatenate(starts), np.concatenate(cells), np.concatenate(steps), sizes, np.array(weight), along)
+
+
+def _grid(table: CrossedTable) -> NDArray[np.int64]:
+    """Return which leaf is where; -1 where there is none."""
+    grid = np.full(table.shape, -1, dtype=np.int64)
+    grid[tuple(table.coordinates.T)] = np.arange(table.leaves.size)
+    return grid
+
+
+def _products(table: CrossedTable, number: int) -> tuple[Leaves, Leaves]:
+    """Return moves with so many differences, as the leaves that change and their signs, a row each."""
+    grid, rng = _grid(table), np.random.default_rng(number)
+    found = []
+    signs = np.array([(-1) ** bin(corner).count("1") for corner in range(1 << number)])
+    chosen = list(combinations(range(table.axes), number))
+    for axes in chosen:
+        sizes = [size * (size - 1) // 2 if axis in axes else size for axis, size in enumerate(table.shape)]
+        every, most = int(np.prod(sizes)), MOST_MOVES // len(chosen)
+        which = np.arange(every) if every <= most else np.unique(rng.integers(0, every, most))
+        places = np.unravel_index(which, sizes)
+        corners = []
+        for corner in range(1 << number):
+            at = []
+            for axis, size in enumerate(table.shape):
+                if axis in axes:
+                    pairs = np.stack(np.triu_indices(size, 1))
+                    at.append(pairs[corner >> axes.index(axis) & 1][places[axis]])
+                else:
+                    at.append(places[axis])
+            corners.append(grid[tuple(at)])
+        found.append(np.stack(corners, axis=1))
+    leaves = np.concatenate(found)
+    leaves = leaves[(leaves >= 0).all(axis=1)]
+    return leaves, np.broadcast_to(signs, leaves.shape)
+
+
+def _pairs(table: CrossedTable) -> tuple[Leaves, Leaves]:
+    """Return two leaves each that differ along several axes."""
+    number = table.leaves.size
+    rng = np.random.default_rng(number)
+    if number * (number - 1) // 2 <= MOST_MOVES:
+        one, other = np.triu_indices(number, 1)
+    else:
+        one, other = rng.integers(0, number, (2, MOST_MOVES))
+    several = (table.coordinates[one] != table.coordinates[other]).sum(axis=1) > 1
+    return one[several], other[several]
+
+
+def _transfers(table: CrossedTable) -> tuple[Leaves, Leaves]:
+    leaves = np.stack(_pairs(table), axis=1)
+    return leaves, np.broadcast_to(np.array([1, -1]), leaves.shape)
+
+
+def _swaps(table: CrossedTable) -> tuple[Leaves, Leaves]:
+    """Return moves in which two leaves swap their place along one axis."""
+    leaves = np.concatenate([*_swapped(table, *_pairs(table)), np.empty((0, 4), dtype=np.int64)])
+    if len(leaves) > MOST_MOVES:
+        leaves = leaves[np.sort(np.random.default_rng(len(leaves)).permutation(len(leaves))[:MOST_MOVES])]
+    return leaves, np.broadcast_to(np.array([1, 1, -1, -1]), leaves.shape)
+
+
+def _swapped(table: CrossedTable, one: Leaves, other: Leaves) -> Iterator[Leaves]:
+    grid = _grid(table)
+    if table.axes == 1:  # no axis to swap along: two go up, two go down
+        half = len(one) // 2
+        leaves = np.stack([one[:half], one[half : 2 * half], other[:half], other[half : 2 * half]], axis=1)
+        yield leaves[[len(set(four)) == 4 for four in leaves.tolist()]]
+        return
+    for axis in range(table.axes):
+        first, second = table.coordinates[one].copy(), table.coordinates[other].copy()
+        differ = first[:, axis] != second[:, axis]
+        first[:, axis], second[:, axis] = table.coordinates[other, axis], table.coordinates[one, axis]
+        leaves = np.stack([grid[tuple(first.T)], grid[tuple(second.T)], one, other], axis=1)[differ]
+        leaves = leaves[(leaves >= 0).all(axis=1)]
+        # On two axes this is a product; on three, swapping one is swapping the other two.
+        yield leaves[(table.coordinates[leaves[:, 2]] != table.coordinates[leaves[:, 3]]).sum(axis=1) > 2]
+
+
+@kernel
+def _cells(leaves: Leaves, signs: Leaves, above_start: Ints, above: Ints, cells: int) -> tuple[Ints, Ints, Ints]:
+    """Return the cells that each move changes, and by how much."""
+    moves, corners = leaves.shape
+    most = 0
+    for i in range(len(above_start) - 1):
+        most = max(most, above_start[i + 1] - above_start[i])
+    start = np.zeros(moves + 1, dtype=np.int32)
+    cell, step = np.empty(moves * corners * most, dtype=np.int32), np.empty(moves * corners * most, dtype=np.int32)
+    change, size = np.zeros(cells, dtype=np.int32), 0
+    for m in range(moves):
+        for turn in range(2):
+            for k in range(corners):
+                leaf = leaves[m, k]
+                for j in range(above_start[leaf], above_start[leaf + 1]):
+                    c = above[j]
+                    if turn == 0:
+                        change[c] += signs[m, k]
+                    elif change[c] != 0:
+                        cell[size], step[size] = c, change[c]
+                        change[c] = 0
+                        size += 1
+        start[m + 1] = size
+    return start, cell[:size].copy(), step[:size].copy()
+
+
+LANES = 16
+"""Chains of an area: as many as a processor works on at once. What they find is compared."""
+
+FEWEST_LEAVES = 32
+"""Tables with fewer leaves that can change are sampled as if they had so many: it takes no time."""
+
+STARTS = 4
+"""Tables that are searched for, apart from each other, for the chains to start from."""
+
+SEARCH = 300_000
+"""Moves after which the search for one is given up."""
+
+ASTRAY = 1.2
+"""R-hat from which on a round tells so little of where the chains will end that it is not counted."""
+
+STUCK, APART, AGREED, FROZEN = 0, 1, 2, 3
+"""How an area ended: no table was found to start from; the chains do not agree; they do; they do, but some total is exact
+and no count ever changed, though some may have several values, so that there may be tables to which no move leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long chains run.
+
+    - `sweeps`: Moves of all chains together in the first round, in units of the table's leaves that can change. A third
+      as many come before it, uncounted.
+    - `rounds`: How often the length may double, where chains do not agree yet.
+    - `error`: The largest standard error of the probability of any cell's likeliest count with which chains are said to
+      agree.
+    - `rhat`: The same for R-hat, which compares chains with each other: 1 if nothing tells them apart.
+    """
+
+    sweeps: int = 5000
+    rounds: int = 4
+    error: float = 0.025
+    rhat: float = 1.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """What chains found.
+
+    - `status`: For every area `STUCK`, `APART`, `AGREED` or `FROZEN`.
+    - `chances`: The probability of every possible count, laid out like `CellWeights.weights`.
+    - `error`: Areas × cells: the standard error of the probability of the likeliest count.
+    - `rhat`: For every area the largest R-hat of any cell.
+    - `moves`: For every area the moves that each of its chains made.
+    - `best`: Areas × cells: the likeliest table that was seen.
+    """
+
+    status: NDArray[np.int64]
+    chances: FloatArray
+    error: FloatArray
+    rhat: FloatArray
+    moves: NDArray[np.int64]
+    best: Ints
+
+
+class Steps(NamedTuple):
+    """The arrays of `Moves`, as kernels take them."""
+
+    start: Ints
+    cell: Ints
+    step: Ints
+    kind_start: Ints
+    weight: FloatArray
+
+
+def steps_of(table: CrossedTable) -> Steps:
+    """Return the moves of a table, as kernels take them."""
+    moves = moves_of(table)
+    return Steps(moves.start, moves.cell, moves.step, moves.kind_start, moves.weight)
+
+
+def sample(
+    table: CrossedTable,
+    given: CellWeights,
+    seeds: NDArray[np.uint64],
+    effort: Effort,
+    begin: Ints | None = None,
+    threads: int | None = None,
+    skipped: NDArray[np.bool_] | None = None,
+) -> Sampled:
+    """Draw tables from the posterior of every area."""
+    areas, cells = given.low.shape
+    if begin is None:
+        leaves = _nearest(given, table.leaves)
+        begin = (leaves.astype(np.int64) @ table.belongs().T.astype(np.int64)).astype(np.int32)
+    result = Sampled(
+        np.zeros(areas, dtype=np.int64),
+        np.zeros(given.weights.size),
+        np.zeros((areas, cells)),
+        np.ones(areas),
+        np.zeros(areas, dtype=np.int64),
+        begin.copy(),
+    )
+    is_leaf = np.zeros(cells, dtype=np.bool_)
+    is_leaf[table.leaves] = True
+    tried = _Trial(
+        steps_of(table),
+        moves_of(table).along,
+        is_leaf,
+        table.leaves,
+        table.above_start,
+        table.above,
+        seeds.astype(np.uint64),
+        np.ascontiguousarray(begin),
+        np.array([effort.error, effort.rhat]),
+        np.zeros(areas, dtype=np.bool_) if skipped is None else skipped,
+    )
+
+    def job(first: int, last: int) -> None:
+        _areas(
+            first, last, tried, given.low, given.high, given.place, given.base, given.centre, given.weights, given.area,
+            LANES, effort.sweeps, effort.rounds, result.status, result.chances, result.error, result.rhat, result.moves,
+            result.best,
+        )  # fmt: skip
+
+    in_threads(job, areas, threads, fewest=1)
+    return result
+
+
+def _nearest(given: CellWeights, leaves: NDArray[np.int64]) -> Ints:
+    """Return a likely count of every leaf by itself."""
+    found = given.low[:, leaves].copy()
+    width = given.high[:, leaves] - found
+    place = given.place[:, leaves]
+    best = given.weights[place]
+    for k in range(1, int(width.max(initial=0)) + 1):
+        inside = k <= width
+        now = np.where(inside, given.weights[np.where(inside, place + k, 0)], -1.0)
+        found = np.where(now > best, given.low[:, leaves] + k, found)
+        best = np.maximum(now, best)
+    return np.asarray(found, dtype=np.int32)
+
+
+class _Trial(NamedTuple):
+    """What all areas of a run share."""
+
+    steps: Steps
+    along: int
+    is_leaf: NDArray[np.bool_]
+    leaves: NDArray[np.int64]
+    above_start: Ints
+    above: Ints
+    seeds: NDArray[np.uint64]
+    begin: Ints
+    limits: FloatArray
+    skipped: NDArray[np.bool_]
+
+
+@kernel
+def _areas(
+    first: int, last: int, tried: _Trial, lows: Ints, highs: Ints, places: NDArray[np.int64], bases: Singles, centres: Ints,
+    weights: FloatArray, area_start: NDArray[np.int64], lanes: int, sweeps: int, rounds: int, status: NDArray[np.int64],
+    chances: FloatArray, errors: FloatArray, rhats: FloatArray, made: NDArray[np.int64], best: Ints,
+) -> None:  # fmt: skip
+    """Run the chains of a range of areas. Compilers make better use of a number of lanes that they do not know."""
+    start, cell, step, kind_start, weight = tried.steps
+    cells, kinds = lows.shape[1], len(weight)
+    random, lane_random = np.zeros(1, dtype=np.uint64), np.zeros(lanes, dtype=np.uint32)
+    state, value = np.zeros((cells, lanes), dtype=np.float32), np.zeros(cells, dtype=np.int32)
+    found = np.zeros(cells, dtype=np.int32)
+    chance, share = np.zeros((4, lanes), dtype=np.float32), np.zeros(kinds)
+    kept, ends = np.zeros(len(start), dtype=np.int32), np.zeros(kinds + 1, dtype=np.int32)
+    each = np.zeros(lanes)
+    largest = 0
+    for a in range(first, last):
+        largest = max(largest, area_start[a + 1] - area_start[a])
+    seen = np.zeros((lanes, largest), dtype=np.int32)
+    logs, copied = np.zeros(largest, dtype=np.float32), np.zeros(largest, dtype=np.float32)
+    for a in range(first, last):
+        if tried.skipped[a]:
+            continue
+        low, high, here = lows[a], highs[a], copied[: area_start[a + 1] - area_start[a]]
+        here[:] = weights[area_start[a] : area_start[a + 1]]
+        place, base = places[a] - area_start[a], bases[a]
+        centre = place + centres[a] - low  # where in the weights a cell at distance 0 is
+        random[0] = tried.seeds[a]
+        pinned = has_pinned_total(tried.above_start, tried.above, tried.leaves, low, high, value)
+        kinds_used = kinds if pinned else tried.along
+        total = keep_moves(start, cell, step, kind_start, weight, kinds_used, low, high, kept, ends, share)
+        begun = True
+        for lane in range(lanes):
+            lane_random[lane] = np.uint32(draw(random, 0) >> np.uint64(32)) | np.uint32(1)
+            if lane < STARTS and begun:
+                value[:] = tried.begin[a]
+                if lane > 0 and pinned:  # where moves may not lead everywhere, starts that differ show it
+                    scatter(tried.leaves, tried.above_start, tried.above, low, high, value, random)
+                begun = find_table(
+                    start, cell, step, kind_start, weight, tried.is_leaf, low, high, low, high, here, place, value, random,
+                    SEARCH,
+                )  # fmt: skip
+                if not begun and lane > 0 and pinned:
+                    begun = True
+                    value[:] = found
+                found[:] = value
+                for c in range(cells):
+                    for other in range(lane, lanes, STARTS):
+                        state[c, other] = value[c] - centres[a, c]
+        if not begun:
+            continue
+        free = 0
+        for c in range(cells):
+            free += tried.is_leaf[c] and high[c] > low[c]
+        thin = 2 * max(free, 8)
+        length = max(free, FEWEST_LEAVES) * sweeps // lanes + 1
+        for k in range(len(here)):
+            logs[k] = np.log(here[k]) if here[k] > ZERO else -np.inf
+        heaviest, done, turn, again = -np.inf, 0, 0, True
+        while again:
+            if turn == 0 or rhats[a] > ASTRAY:
+                seen[:] = 0
+                if total > 0.0:
+                    advance(
+                        length // 3,
+                        start,
+                        cell,
+                        step,
+                        kept,
+                        ends,
+                        share,
+                        base,
+                        here,
+                        centre,
+                        state,
+                        random,
+                        lane_random,
+                        chance,
+                    )
+                done += length // 3
+            for _ in range(-(-length // thin)):
+                if total > 0.0:
+                    advance(
+                        thin, start, cell, step, kept, ends, share, base, here, centre, state, random, lane_random, chance
+                    )
+                done += thin
+                record(state, centre, seen)
+                if len(best):
+                    for lane in range(lanes):
+                        now = weight_of(state, lane, centre, logs)
+                        if now > heaviest + 1e-6:
+                            heaviest = now
+                            for c in range(cells):
+                                best[a, c] = centres[a, c] + int(state[c, lane])
+            rhats[a], worst = _compare(seen, low, high, place, each, chances[area_start[a] : area_start[a + 1]], errors[a])
+            status[a] = AGREED if rhats[a] <= tried.limits[1] and worst <= tried.limits[0] else APART
+            again = status[a] == APART and turn < rounds
+            turn += 1
+            length *= 2 if turn > 1 else 1
+        if status[a] == AGREED and pinned and _all_still(low, high, place, chances[area_start[a] : area_start[a + 1]]):
+            status[a] = FROZEN
+        made[a] = done
+
+
+@inner
+def _all_still(low: Ints, high: Ints, place: NDArray[np.int64], chances: FloatArray) -> bool:
+    """Say whether there are counts that may have several values, and none of them ever changed."""
+    free = 0
+    for c in range(len(low)):
+        if high[c] > low[c]:
+            free += 1
+            still = False
+            for k in range(high[c] - low[c] + 1):
+                still |= chances[place[c] + k] == 1.0
+            if not still:
+                return False
+    return free > 0
+
+
+@inner
+def _compare(
+    seen: NDArray[np.int32], low: Ints, high: Ints, place: NDArray[np.int64], each: FloatArray, chances: FloatArray,
+    error: FloatArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Put down probabilities and standard errors; return the largest R-hat and the largest error."""
+    lanes = len(seen)
+    worst_rhat, worst = 1.0, 0.0
+    for c in range(len(low)):
+        width = high[c] - low[c] + 1
+        everything, mode = 0, 0
+        for k in range(width):
+            times = 0
+            for lane in range(lanes):
+                times += seen[lane, place[c] + k]
+            chances[place[c] + k] = times
+            everything += times
+            if times > chances[place[c] + mode]:
+                mode = k
+        for k in range(width):
+            chances[place[c] + k] /= everything
+        error[c] = 0.0
+        if width == 1:
+            continue
+        own = everything / lanes
+        for lane in range(lanes):
+            each[lane] = seen[lane, place[c] + mode] / own
+        error[c] = np.sqrt(_variance(each) / lanes)
+        worst = max(worst, error[c])
+        within = 0.0
+        for lane in range(lanes):
+            mean = square = 0.0
+            for k in range(width):
+                mean += k * seen[lane, place[c] + k]
+                square += float(k) * k * seen[lane, place[c] + k]
+            each[lane] = mean / own
+            within += (square / own - each[lane] ** 2) / lanes
+        between = _variance(each)
+        if between > 0.0:
+            worst_rhat = max(worst_rhat, np.sqrt(1.0 + between / within) if within > 0.0 else np.inf)
+    return worst_rhat, worst
+
+
+@inner
+def _variance(values: FloatArray) -> float:
+    middle = found = 0.0
+    for value in values:
+        middle += value / len(values)
+    for value in values:
+        found += (value - middle) ** 2 / (len(values) - 1)
+    return found

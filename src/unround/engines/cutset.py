@@ -1,0 +1,283 @@
+"""Loops, cut open: fix a few cells, solve the tree that is left for each of their values, and add up.
+
+Exact for any system; the work is that of one tree times the number of values that the cut cells can take together. It suits
+trees with a few overlapping sums (15 and over = 15 to 64 + 65 and over, beside total = under 15 + 15 to 64 + 65 and over):
+cutting one cell opens that loop. Whole tables of rows by columns have too many loops for it.
+
+Inequalities, which figures give, are cut open in the same way: once all their cells but one are known, they bound that one.
+
+Systems with figures: a rate, a mean or a median ties cells together that no sum does.
+
+Once all cells of an inequality but one are known, it is a bound of that one; so fixing some cells, as for loops (`cutset`),
+opens these ties too, and every case is a tree. A rate takes the values of its universe, a median the running count up to one
+group, which gets a cell of its own. Where that is too much work, all solutions are listed; where they are too many, the
+figure is used for bounds alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unround.bounds.propagation import UNBOUNDED, Bounds, propagate
+from unround.engines.answer import Answer, Inference, Marginal
+from unround.engines.tree import Impossible, TooWide, Tree
+from unround.mechanisms import Window
+from unround.mechanisms.base import FloatArray
+from unround.sums.forest import Equations, Plan, plan_for
+from unround.system import Row, System
+
+MOST_CASES = 20_000
+"""Cases that are gone through before the system is left to other engines."""
+
+
+def cut_cells(
+    equations: Equations, lows: list[int], highs: list[int], rows: tuple[Row, ...] = ()
+) -> tuple[list[int], Plan] | None:
+    """Choose cells so that the system has no loops once they are known; None if they have too many values.
+
+    A cell in d sums lies on up to d − 1 independent loops: the cheapest loops are cut first. Before that, all cells but one
+    of every inequality are cut.
+    """
+    fixed = {i for i, low in enumerate(lows) if low == highs[i]}
+    meeting: dict[int, int] = {}
+    for total, parts in equations:
+        for cell in (total, *parts):
+            meeting[cell] = meeting.get(cell, 0) + 1
+    cost = {c: math.log(highs[c] - lows[c] + 1) / (d - 1) for c, d in meeting.items() if d > 1 and c not in fixed}
+    chosen: list[int] = []
+    cases = 1
+    while True:
+        tied = [free for row in rows if len(free := [c for c in row.cells if c not in fixed]) > 1]
+        plan = None if tied else plan_for(len(lows), equations, frozenset(fixed))
+        if plan is not None:
+            return chosen, plan
+        times = Counter(c for free in tied for c in free)
+        options = {c: math.log(highs[c] - lows[c] + 1) / number for c, number in times.items()} if tied else cost
+        if not options:
+            return None
+        cell = min(options, key=lambda c: (options[c], c))
+        cost.pop(cell, None)
+        cases *= highs[cell] - lows[cell] + 1
+        if cases > MOST_CASES:
+            return None
+        chosen.append(cell)
+        fixed.add(cell)
+
+
+def solve_by_cutset(
+    equations: Equations,
+    bounds: Bounds,
+    weights: list[FloatArray],
+    cut: list[int],
+    plan: Plan,
+    top: int,
+    rows: tuple[Row, ...] = (),
+) -> tuple[Answer, list[tuple[int, int]]]:
+    """Add up the answers of all cases; return them with the least and the greatest value of every cell."""
+    sums = [np.zeros(one.size) for one in weights]
+    solutions: int | None = 0
+    mass, exponent = 0.0, 0
+    best: list[tuple[tuple[int, ...], float, int]] = []
+    ends: list[tuple[int, int]] = []
+    for case in _cases(equations, bounds, cut, rows):
+        starts = [low - first for low, first in zip(case.lows, bounds.lows, strict=True)]
+        inside = [
+            one[start : start + high - low + 1]
+            for one, start, low, high in zip(weights, starts, case.lows, case.highs, strict=True)
+        ]
+        tree = Tree(plan, case.lows, inside)
+        try:
+            answer = tree.solve(top)
+        except Impossible:
+            continue
+        assert answer.marginals is not None
+        there = tree.ends(answer)
+        ends = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(ends, there, strict=True)] if ends else there
+        solutions = None if solutions is None or answer.solutions is None else solutions + answer.solutions
+        mantissa, shift = tree.evidence
+        if mass == 0 or shift > exponent:  # keep the largest case near 1
+            scale = 2.0 ** (exponent - shift) if mass else 0.0
+            mass, sums, exponent = mass * scale, [one * scale for one in sums], shift
+        share = math.ldexp(mantissa, shift - exponent)
+        mass += share
+        for total, start, marginal in zip(sums, starts, answer.marginals, strict=True):
+            assert marginal is not None
+            total[start : start + marginal[1].size] += share * marginal[1]
+        best = _merged(best, [(values, p * mantissa, shift) for values, p in answer.best], top)
+    if mass == 0:
+        raise Impossible
+    ranked = tuple((values, math.ldexp(weight / mass, shift - exponent)) for values, weight, shift in best)
+    marginals = tuple((low, total / mass) for low, total in zip(bounds.lows, sums, strict=True))
+    return Answer(solutions, marginals, ranked), ends
+
+
+def _cases(equations: Equations, bounds: Bounds, cut: list[int], rows: tuple[Row, ...]) -> Iterator[Bounds]:
+    """Go through the values of the cut cells, leaving out those that sums and figures already rule out."""
+    if not cut:
+        # Each inequality has one cell left, and applied once more it says all that it can, wherever propagation stopped.
+        alone = bounds.copy()
+        if not rows or propagate((), alone, None, rows):
+            yield alone
+        return
+    cell, rest = cut[0], cut[1:]
+    for value in range(bounds.lows[cell], bounds.highs[cell] + 1):
+        case = bounds.copy()
+        case.lows[cell] = case.highs[cell] = value
+        if propagate(equations, case, None, rows):
+            yield from _cases(equations, case, rest, rows)
+
+
+def _merged(
+    one: list[tuple[tuple[int, ...], float, int]], other: list[tuple[tuple[int, ...], float, int]], top: int
+) -> list[tuple[tuple[int, ...], float, int]]:
+    # A probability of 0.0 is one below any double: it comes last.
+    return sorted(one + other, key=lambda entry: (-math.log2(entry[1] or 1e-320) - entry[2], entry[0]))[:top]
+
+
+MOST_VALUES = 10_000_000
+"""Possible values of all cells together above which distributions are not computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """Sums and inequalities, over the cells of a system and some running counts after them."""
+
+    cells: int
+    equations: Equations
+    rows: tuple[Row, ...]
+
+
+def with_running_counts(cells: int, equations: Equations, rows: Sequence[Row]) -> Ties:
+    """Write inequalities with fewer cells.
+
+    Where all parts of a total have the same factor, the total takes their place. Where some of them have, their sum becomes
+    a cell of its own, and a part of the total: what was one sum of many parts is then two.
+
+    Examples
+    --------
+    >>> ties = with_running_counts(5, ((0, (1, 2, 3, 4)),), [Row(((1, 2), (2, 2), (0, -1)), 1, 0, 0)])
+    >>> ties.equations, ties.rows[0].terms
+    (((0, (5, 3, 4)), (5, (1, 2))), ((0, -1), (5, 2)))
+    """
+    sums = list(equations)
+    found = []
+    for row in rows:
+        factors = dict(row.terms)
+        _lift(factors, sums)
+        for e, (total, parts) in enumerate(list(sums)):
+            alike: dict[int, list[int]] = {}
+            for part in parts:
+                alike.setdefault(factors.get(part, 0), []).append(part)
+            for factor, some in alike.items():
+                if factor and 1 < len(some) < len(parts):
+                    chosen = frozenset(some)
+                    sums[e] = (total, (cells, *(part for part in sums[e][1] if part not in chosen)))
+                    sums.append((cells, tuple(some)))
+                    cells += 1
+        _lift(factors, sums)
+        found.append(row._replace(terms=tuple(sorted(factors.items()))))
+    return Ties(cells, tuple(sums), tuple(found))
+
+
+def _lift(factors: dict[int, int], sums: Sequence[tuple[int, tuple[int, ...]]]) -> None:
+    """Let totals take the place of all their parts, in place; of sums that share parts, the first."""
+    moved = True
+    while moved:
+        moved = False
+        for total, parts in sums:
+            factor = factors.get(parts[0], 0)
+            if len(parts) > 1 and factor and all(factors.get(part) == factor for part in parts):
+                for part in parts:
+                    del factors[part]
+                factors[total] = factors.get(total, 0) + factor
+                if not factors[total]:
+                    del factors[total]
+                moved = True
+
+
+def by_cutset(
+    system: System, rows: tuple[Row, ...], windows: Sequence[Window], bounds: Bounds, top: int
+) -> Inference | None:
+    """Answer by fixing cells until figures and loops are cut open; None where that is too much work."""
+    if max(bounds.highs) >= UNBOUNDED or sum(bounds.highs) - sum(bounds.lows) > MOST_VALUES:
+        return None
+    cells = len(windows)
+    best: tuple[int, Ties, Bounds, list[int], Plan] | None = None
+    for ties in (Ties(cells, system.equations, rows), with_running_counts(cells, system.equations, rows)):
+        more = ties.cells - cells
+        wide = Bounds([*bounds.lows, *[0] * more], [*bounds.highs, *[UNBOUNDED] * more], bounds.holes)
+        if not propagate(ties.equations, wide, None, ties.rows):
+            return Inference(False, "cutset", "no combination of the possible values adds up")
+        found = cut_cells(ties.equations, wide.lows, wide.highs, ties.rows)
+        if found is not None:
+            cases = int(np.prod([wide.highs[c] - wide.lows[c] + 1 for c in found[0]], dtype=np.float64))
+            if best is None or cases < best[0]:
+                best = cases, ties, wide, *found
+    if best is None:
+        return None
+    _, ties, wide, cut, plan = best
+    weights = [_weights(windows[i] if i < cells else None, wide.lows[i], wide.highs[i]) for i in range(ties.cells)]
+    try:
+        answer, ends = solve_by_cutset(ties.equations, wide, weights, cut, plan, top, ties.rows)
+    except TooWide:
+        return None
+    except Impossible:
+        return Inference(False, "cutset", "no combination of the possible values adds up")
+    assert answer.marginals is not None
+    answer = Answer(answer.solutions, answer.marginals[:cells], tuple((values[:cells], p) for values, p in answer.best))
+    names = ", ".join([system.cells[i].name if i < cells else "a running count" for i in cut])
+    why = f"{', '.join(named(system, rows))}: exact for each value of {names}" if cut else "figures that bounds express"
+    lows, highs = tuple([low for low, _ in ends[:cells]]), tuple([high for _, high in ends[:cells]])
+    return Inference(True, "cutset", why, lows, highs, answer)
+
+
+def named(system: System, rows: Sequence[Row]) -> list[str]:
+    """Name the figures that inequalities are of."""
+    return list(dict.fromkeys(system.figures[row.figure].figure.name for row in rows))
+
+
+def _weights(window: Window | None, low: int, high: int) -> FloatArray:
+    if window is None or window.weights is None:
+        return np.ones(high - low + 1)
+    start = low - window.low
+    return window.weights[start : start + high - low + 1]
+
+
+def for_bounds_alone(
+    system: System, rows: tuple[Row, ...], infer: Callable[..., Inference], searched: Inference
+) -> Inference:
+    """Answer with as many figures as there is an exact way for; the others only say what is possible."""
+    used = [row.figure for row in rows]
+    # The figures with the most cells are the hardest to use.
+    hardest = sorted(set(used), key=lambda f: (-len(system.figures[f].figure.counts), f))
+    for number in range(1, len(hardest) + 1):
+        aside = hardest[:number]
+        rest = System(system.cells, system.sums, [one for f, one in enumerate(system.figures) if f not in aside])
+        found = infer(rest, top=0)
+        if found.answer is not None and found.answer.marginals is not None:
+            marginals = [
+                _within(one, low, high)
+                for one, low, high in zip(found.answer.marginals, searched.lows, searched.highs, strict=True)
+            ]
+            if all(one is not None for one in marginals):
+                names = tuple(system.figures[f].figure.name for f in sorted(aside))
+                why = f"{found.why}; {', '.join(names)} used for possible ranges alone"
+                answer = Answer(None, tuple(marginals), ())
+                return replace(searched, engine=found.engine, why=why, answer=answer, errors=found.errors, aside=names)
+    return searched
+
+
+def _within(one: Marginal | None, low: int, high: int | None) -> Marginal | None:
+    """Return a distribution given that a count lies within bounds."""
+    if one is None or high is None:
+        return None
+    start, chances = one
+    inside = np.zeros(high - low + 1)
+    first, last = max(low, start), min(high, start + len(chances) - 1)
+    inside[first - low : last - low + 1] = chances[first - start : last - start + 1]
+    return (low, inside / inside.sum()) if inside.sum() > 0 else None

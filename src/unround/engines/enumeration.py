@@ -1,0 +1,298 @@
+"""All tables that fit, one after the other, depth first: exact, and the judge of everything else where they are few.
+
+The likeliest tables near those that chains have seen: climbed to, and then their neighbours.
+
+How far each cell can go, shown by tables that fit: what they show needs no other search.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.engines.chain_kernel import CellWeights, Singles, find_table, has_pinned_total
+from unround.engines.chains import Steps, moves_of, steps_of
+from unround.jit import in_threads, kernel
+from unround.mechanisms.base import FloatArray
+from unround.sums.multiway import CrossedTable, Ints
+
+FEW_VISITS = 100_000
+"""Steps that cost less than chains do: a millisecond or two."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """What was found by going through all tables.
+
+    - `complete`: For every area whether all tables were gone through; if not, nothing else of it means anything.
+    - `number`: How many tables fit.
+    - `chances`: The probability of every possible count, laid out like `CellWeights.weights`.
+    - `best`, `weight`: Areas × top × cells: the likeliest tables, and areas × top: their probabilities, the likeliest
+      first; 0 where there are fewer tables.
+    """
+
+    complete: NDArray[np.bool_]
+    number: FloatArray
+    chances: FloatArray
+    best: Ints
+    weight: FloatArray
+
+
+def list_pinned(table: CrossedTable, given: CellWeights) -> Listed:
+    """Go through all tables of areas in which some totals are exact, where that takes few steps.
+
+    There tables may lie so far apart that no move leads from one to the other, or hardly any: chains could be wrong without
+    showing it.
+    """
+    pinned = np.zeros(len(given.low), dtype=np.bool_)
+    _find_pinned(table.above_start, table.above, table.leaves, given.low, given.high, pinned)
+    return list_tables(table, given, FEW_VISITS, chosen=pinned)
+
+
+def list_tables(
+    table: CrossedTable,
+    given: CellWeights,
+    visits: int,
+    top: int = 0,
+    threads: int | None = None,
+    chosen: NDArray[np.bool_] | None = None,
+) -> Listed:
+    """Go through all tables that fit, in areas where that takes few steps."""
+    areas, cells = given.low.shape
+    tried = np.ones(areas, dtype=np.bool_) if chosen is None else chosen
+    # The longest axis comes last, so that what is complete early are small tables.
+    longest_first = np.argsort([-size for size in table.shape], kind="stable")
+    order = np.lexsort([table.coordinates[:, axis] for axis in longest_first[::-1]])
+    belongs = table.belongs()[:, order]
+    last = belongs.shape[1] - 1 - np.argmax(belongs[:, ::-1], axis=1)
+    complete = np.argsort(last, kind="stable").astype(np.int64)
+    ends = np.searchsorted(last[complete], np.arange(belongs.shape[1] + 1)).astype(np.int64)
+    result = Listed(
+        np.zeros(areas, dtype=np.bool_),
+        np.zeros(areas),
+        np.zeros(given.weights.size),
+        np.zeros((areas, top, cells), dtype=np.int32),
+        np.zeros((areas, top)),
+    )
+
+    def job(first: int, final: int) -> None:
+        _areas(
+            first, final, tried, table.leaves[order], table.above_start, table.above, order, complete, ends,
+            given.low, given.high, given.place, given.weights, visits, result.complete, result.number, result.chances,
+            result.best, result.weight,
+        )  # fmt: skip
+
+    in_threads(job, areas, threads, fewest=1)
+    return result
+
+
+@kernel
+def _find_pinned(
+    above_start: Ints, above: Ints, leaves: NDArray[np.int64], low: Ints, high: Ints, pinned: NDArray[np.bool_]
+) -> None:
+    """Mark the areas in which some, but not all, of the leaves that can change have a total that cannot."""
+    scratch = np.zeros(low.shape[1], dtype=np.int32)
+    for a in range(len(low)):
+        pinned[a] = has_pinned_total(above_start, above, leaves, low[a], high[a], scratch)
+
+
+@kernel
+def _areas(
+    first: int, final: int, tried: NDArray[np.bool_], leaves: NDArray[np.int64], above_start: Ints, above: Ints,
+    order: NDArray[np.int64],
+    complete: NDArray[np.int64], ends: NDArray[np.int64], lows: Ints, highs: Ints, places: NDArray[np.int64],
+    weights: FloatArray, visits: int, done: NDArray[np.bool_], number: FloatArray, chances: FloatArray, best: Ints,
+    best_weight: FloatArray,
+) -> None:  # fmt: skip
+    """Go through the tables of a range of areas."""
+    depth, cells, top = len(leaves), lows.shape[1], best.shape[1]
+    partial, rest_low, rest_high = np.zeros(cells, np.int64), np.zeros(cells, np.int64), np.zeros(cells, np.int64)
+    value, until = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
+    product, mass, count = np.ones(depth + 2), np.zeros(depth + 2), np.zeros(depth + 2)
+    for a in range(first, final):
+        if not tried[a]:
+            continue
+        low, high, place = lows[a], highs[a], places[a]
+        partial[:] = 0
+        rest_low[:] = 0
+        rest_high[:] = 0
+        for k in range(depth):
+            for j in range(above_start[order[k]], above_start[order[k] + 1]):
+                rest_low[above[j]] += low[leaves[k]]
+                rest_high[above[j]] += high[leaves[k]]
+        mass[:] = 0.0
+        count[:] = 0.0
+        k, entering, steps = 0, True, 0
+        while k >= 0 and steps <= visits:
+            leaf, i = leaves[k], order[k]
+            if entering:  # set this leaf to the least count that its totals allow
+                least, most = np.int64(low[leaf]), np.int64(high[leaf])
+                for j in range(above_start[i], above_start[i + 1]):
+                    c = above[j]
+                    rest_low[c] -= low[leaf]
+                    rest_high[c] -= high[leaf]
+                    least = max(least, low[c] - partial[c] - rest_high[c])
+                    most = min(most, high[c] - partial[c] - rest_low[c])
+                value[k], until[k] = least - 1, most
+                for j in range(above_start[i], above_start[i + 1]):
+                    partial[above[j]] += least - 1
+            else:  # what was below this count is complete
+                chances[place[leaf] + value[k] - low[leaf]] += mass[k + 1]
+                for j in range(ends[k], ends[k + 1]):
+                    c = complete[j]
+                    if c != leaf:
+                        chances[place[c] + partial[c] - low[c]] += mass[k + 1]
+                mass[k] += mass[k + 1]
+                count[k] += count[k + 1]
+            down = False
+            while value[k] < until[k] and not down:
+                value[k] += 1
+                steps += 1
+                for j in range(above_start[i], above_start[i + 1]):
+                    partial[above[j]] += 1
+                weight = product[k]
+                for j in range(ends[k], ends[k + 1]):
+                    c = complete[j]
+                    weight *= weights[place[c] + partial[c] - low[c]]
+                down = weight > 0.0
+                product[k + 1] = weight
+            if not down:  # back to the leaf before
+                for j in range(above_start[i], above_start[i + 1]):
+                    c = above[j]
+                    partial[c] -= value[k]
+                    rest_low[c] += low[leaf]
+                    rest_high[c] += high[leaf]
+                k -= 1
+                entering = False
+            elif k + 1 < depth:
+                k += 1
+                mass[k] = count[k] = 0.0
+                entering = True
+            else:
+                mass[k + 1], count[k + 1] = product[k + 1], 1.0
+                entering = False
+                if top > 0 and product[k + 1] > best_weight[a, top - 1] * (1 + 1e-12):
+                    at = top - 1
+                    while at > 0 and product[k + 1] > best_weight[a, at - 1] * (1 + 1e-12):
+                        best_weight[a, at] = best_weight[a, at - 1]
+                        best[a, at] = best[a, at - 1]
+                        at -= 1
+                    best_weight[a, at] = product[k + 1]
+                    for c in range(cells):
+                        best[a, at, c] = partial[c]
+        done[a] = k < 0
+        number[a] = count[0]
+        if done[a] and mass[0] > 0.0:
+            for c in range(cells):
+                for v in range(high[c] - low[c] + 1):
+                    chances[place[c] + v] /= mass[0]
+            for at in range(top):
+                best_weight[a, at] /= mass[0]
+
+
+Values = tuple[int, ...]
+
+MOST_CLIMBED = 400
+"""Tables whose neighbours are looked at."""
+
+ALIKE = 1e-9
+"""Logarithms of weights that differ by less count as equal."""
+
+
+def best_near(table: CrossedTable, given: CellWeights, seen: Iterable[Values], top: int) -> list[tuple[Values, float]]:
+    """Return the likeliest tables that are found from some tables, with the logarithms of their weights.
+
+    Each table's neighbours, one move away, are looked at, the likeliest table first, until none of the `top` best has
+    neighbours left that were not looked at. There may be likelier tables far from all that were seen.
+    """
+    moves = moves_of(table)
+    with np.errstate(divide="ignore"):
+        logs = np.log(given.weights[: given.area[1]])
+    place, low = given.place[0], given.low[0]
+    found: dict[Values, float] = {}
+    for values in seen:
+        found[values] = float(logs[place + np.array(values) - low].sum())
+    waiting = [(-weight, values) for values, weight in found.items()]
+    heapq.heapify(waiting)
+    for _ in range(MOST_CLIMBED):
+        best = heapq.nsmallest(top, found.items(), key=lambda item: (-item[1], item[0]))
+        least = best[-1][1] if len(best) == top else -np.inf
+        if not waiting or -waiting[0][0] < least - ALIKE:
+            break
+        weight, values = heapq.heappop(waiting)
+        at = place + np.array(values) - low
+        change = _changes(moves.start[: moves.kind_start[moves.along] + 1], moves.cell, moves.step, at, logs)
+        good = np.argwhere(-weight + change > least - ALIKE)
+        order = np.argsort(-change[good[:, 0], good[:, 1]], kind="stable")[: 20 * top]
+        for m, sign in good[order].tolist():
+            new = np.array(values)
+            these = slice(moves.start[m], moves.start[m + 1])
+            new[moves.cell[these]] += (1 - 2 * sign) * moves.step[these]
+            one = tuple(new.tolist())
+            if one not in found:
+                found[one] = -weight + float(change[m, sign])
+                heapq.heappush(waiting, (-found[one], one))
+    ranked = sorted(found.items(), key=lambda item: (round(-item[1] / ALIKE), item[0]))
+    return ranked[:top]
+
+
+@kernel
+def _changes(start: Ints, cell: Ints, step: Ints, at: NDArray[np.int64], logs: FloatArray) -> FloatArray:
+    """Return by how much each move, forwards and backwards, changes the logarithm of the weight."""
+    found = np.zeros((len(start) - 1, 2))
+    for m in range(len(start) - 1):
+        for sign in range(2):
+            change = 0.0
+            for j in range(start[m], start[m + 1]):
+                k = at[cell[j]]
+                change += logs[k + (1 - 2 * sign) * step[j]] - logs[k]
+            found[m, sign] = change
+    return found
+
+
+TRIES = 20_000
+"""Moves after which a bound is left for others to find."""
+
+
+def shown_ends(
+    table: CrossedTable, given: CellWeights, seen: Sequence[tuple[int, int]], begin: Ints
+) -> tuple[tuple[int, int], ...]:
+    """Return for every cell the least and the greatest count of tables seen, or found by leading it to its bounds."""
+    ends = np.array(seen, dtype=np.int32).T.copy()
+    is_leaf = np.zeros(len(begin), dtype=np.bool_)
+    is_leaf[table.leaves] = True
+    weights = given.weights[: given.area[1]].astype(np.float32)
+    _lead(steps_of(table), is_leaf, given.low[0], given.high[0], weights, given.place[0], begin.astype(np.int32), ends)
+    return tuple((int(low), int(high)) for low, high in ends.T)
+
+
+@kernel
+def _lead(
+    steps: Steps, is_leaf: NDArray[np.bool_], low: Ints, high: Ints, weights: Singles, place: NDArray[np.int64], begin: Ints,
+    ends: Ints,
+) -> None:  # fmt: skip
+    """Lead one cell after the other to each of its bounds, from a table that fits."""
+    start, cell, step, kind_start, weight = steps
+    random = np.array([1], dtype=np.uint64)
+    wanted_low, wanted_high, place_now = low.copy(), high.copy(), place.copy()
+    value = begin.copy()
+    for c in range(len(low)):
+        for side in range(2):
+            target = low[c] if side == 0 else high[c]
+            if ends[side, c] == target:
+                continue
+            value[:] = begin
+            wanted_low[c] = wanted_high[c] = target
+            place_now[c] = place[c] + target - low[c]
+            if find_table(
+                start, cell, step, kind_start, weight, is_leaf, low, high, wanted_low, wanted_high, weights, place_now,
+                value, random, TRIES,
+            ):  # fmt: skip
+                for other in range(len(low)):
+                    ends[0, other] = min(ends[0, other], value[other])
+                    ends[1, other] = max(ends[1, other], value[other])
+            wanted_low[c], wanted_high[c], place_now[c] = low[c], high[c], place[c]

@@ -1,0 +1,424 @@
+"""Linked areas: bounds and probabilities of every cell of every area, given all areas of a nesting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unround.bounds.linked import FamilyClash, LinkedBounds, linked_bounds
+from unround.engines.forest import empty_posterior, posteriors
+from unround.engines.gibbs import EFFORT, Effort, FamilySamples, sample_with_retry
+from unround.engines.linked_tables import TableSamples, sample_tables, why_not_sampled, windows_for_tables
+from unround.engines.linked_weights import (
+    FAMILY,
+    GIBBS,
+    IN_TABLES,
+    LOOPY,
+    MERGED_IN_TABLES,
+    CountWeights,
+    DistributionKeeper,
+    Kept,
+    is_sampled,
+    summarise,
+)
+from unround.engines.loopy import exchange_messages, without_parts
+from unround.errors import InputError
+from unround.evidence.block import BY_CHAINS, UNSETTLED, Distributions, Posterior, PriorWeights, Tight, Windows
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.sums.compiled import CompiledSums
+from unround.sums.families import MOST_LINKED, FamilyGroups, Rows, components, find_families
+from unround.sums.multiway import CrossedTable
+
+BATCH = 1500
+"""Areas whose weights are listed at a time: some ten thousand numbers each for a profile of ages."""
+
+WIDEST = 60
+"""Possible values of a linked cell above which its family is not linked: it would take long and gain little."""
+
+MOST_COUNTS = 400
+"""Counts per area above which families of several children are not linked: sampling would take longer than all the rest.
+Only children are still merged, which costs nothing."""
+
+LARGE = "it has more than {most} children, too many for probabilities to be linked"
+WIDE = "some count in the family has more than {widest} possible values"
+MANY = "its areas have more than {most} counts each, which would take too long to sample"
+MISFIT = "no possible counts fit everything published about it and its only child"
+APART = "sampling did not converge, or found no counts that fit"
+"""Why a family is not linked for probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unlinked:
+    """A parent that is not linked with its children for probabilities, and why. Its bounds are linked regardless."""
+
+    parent: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linked:
+    """The results for linked areas.
+
+    - `tight`: Bounds by all sums, within areas and between them.
+    - `moved`: Where other areas tighten the bounds of a cell.
+    - `parent`: The links used for bounds: as given, -1 where one contradicts.
+    - `posterior`: The posterior.
+    - `method`: By area, how its probabilities were obtained: a code of `methods`.
+    - `children`: By area, the number of children of the family it was linked in: 1 where merged, 0 where not linked.
+    - `rhat`, `error`: By area, where its family was sampled: the largest R-hat, and the largest standard error of a
+      probability; 1 and 0 elsewhere.
+    - `unlinked`: Families that are not linked for probabilities.
+    - `clashes`: Parents that cannot be the sum of their children.
+    - `kept`: The distributions of the area that was asked for, from which its probabilities were taken.
+    """
+
+    tight: Tight
+    moved: BoolArray
+    parent: Rows
+    posterior: Posterior
+    method: np.ndarray[tuple[int], np.dtype[np.int8]]
+    children: np.ndarray[tuple[int], np.dtype[np.int32]]
+    rhat: FloatArray
+    error: FloatArray
+    unlinked: tuple[Unlinked, ...]
+    clashes: tuple[FamilyClash, ...]
+    kept: Kept
+
+
+def link(
+    compiled: CompiledSums,
+    windows: Windows,
+    tight: Tight,
+    parent: Rows,
+    linked: BoolArray,
+    prior: PriorWeights | None = None,
+    active: BoolArray | None = None,
+    *,
+    alike: BoolArray | None = None,
+    effort: Effort = EFFORT,
+    most: int = MOST_LINKED,
+    keep: int | None = None,
+) -> Linked:
+    """Compute bounds and probabilities of areas in a nesting.
+
+    Notes
+    -----
+    A parent with one child is merged with it, which is exact. Small families are sampled, others exchange messages; tables
+    by several axes are sampled by chains over the tables of the whole family. An area that is a child in one family and the
+    parent of another takes its probabilities from the smaller; larger families that exchange messages contribute one. Using
+    less information leaves claims calibrated.
+
+    Results do not depend on the order of areas, nor on what else is in the block.
+    """
+    areas, columns = tight.low.shape
+    if parent.shape != (areas,) or linked.shape != (columns,) or (parent >= areas).any():
+        raise InputError("every area needs the row of its parent, or -1, and every column whether it is linked.")
+    bounds = linked_bounds(compiled, windows, tight, parent, linked, active)
+    groups = find_families(bounds.parent, most)
+    work = _Work(compiled, windows, tight, bounds, linked, prior, active, alike, effort, keep)
+    batches = components(groups, BATCH)
+    alone = np.ones(areas, dtype=np.bool_)
+    for rows in batches:
+        alone[rows] = False
+    rest = replace(bounds.tight, feasible=bounds.tight.feasible & alone)
+    work.put_own(np.flatnonzero(alone), posteriors(compiled, windows, rest, prior, active), np.flatnonzero(alone))
+    everyone = np.arange(areas)
+    work.keeper.enter(np.where(alone, everyone, -1), everyone)
+    work.keeper.keep_own(compiled, windows, rest, prior, active)
+    for rows in batches:
+        work.batch(groups, rows)
+    work.unlinked += [Unlinked(at, LARGE.format(most=most)) for at in groups.large]
+    return Linked(
+        bounds.tight,
+        bounds.moved,
+        bounds.parent,
+        work.posterior,
+        work.method,
+        work.children,
+        work.rhat,
+        work.error,
+        tuple(sorted(work.unlinked, key=lambda family: family.parent)),
+        bounds.clashes,
+        work.keeper.cells,
+    )
+
+
+class _Work:
+    """The results being built."""
+
+    def __init__(
+        self,
+        compiled: CompiledSums,
+        windows: Windows,
+        tight: Tight,
+        bounds: LinkedBounds,
+        linked: BoolArray,
+        prior: PriorWeights | None,
+        active: BoolArray | None,
+        alike: BoolArray | None,
+        effort: Effort,
+        keep: int | None,
+    ) -> None:
+        self.compiled, self.windows, self.tight, self.bounds = compiled, windows, tight, bounds
+        self.linked, self.prior, self.active, self.alike, self.effort = linked, prior, active, alike, effort
+        areas, columns = bounds.tight.low.shape
+        self.posterior = empty_posterior(areas, columns)
+        self.method = np.zeros(areas, dtype=np.int8)
+        self.children = np.zeros(areas, dtype=np.int32)
+        self.rhat, self.error = np.ones(areas), np.zeros(areas)
+        self.unlinked: list[Unlinked] = []
+        self.keeper = DistributionKeeper(keep, linked)
+        self.in_tables = np.zeros(columns, dtype=np.bool_)
+        for table in compiled.crossed:
+            self.in_tables[table.cells] = True
+        self.in_forest = linked & ~self.in_tables  # the linked columns of which sampling and messages know all sums
+
+    def put_own(self, rows: Rows, found: Posterior, at: Rows) -> None:
+        """Copy the posterior of areas on their own into the results."""
+        self.put(rows, found, at)
+        assert found.method is not None
+        self.method[rows], self.children[rows] = IN_TABLES[found.method[at]], 0
+
+    def put(self, rows: Rows, found: Posterior, at: Rows) -> None:
+        """Copy the posterior of some areas into the results."""
+        for name in ("mode", "probability", "mean", "deviation", "cut", "possible", "method", "error"):
+            getattr(self.posterior, name)[rows] = getattr(found, name)[at]
+
+    def batch(self, groups: FamilyGroups, rows: Rows) -> None:
+        """Compute a batch of areas that are linked to no area outside it."""
+        place = np.full(len(groups.unit), -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        active = None if self.active is None else self.active[rows]
+        tight = Tight(*(getattr(self.bounds.tight, name)[rows] for name in Tight.__slots__))
+        unit = place[groups.unit[rows]]
+        self._equal_bounds(tight, unit)
+        listed = CountWeights(self.windows, tight.low, tight.high, rows)
+        prior = None if self.prior is None else self.prior.rows(rows)
+        self._merge(listed, unit, groups.height[rows], rows)
+        listed.weights = listed.scale(listed.weights)  # always, or draws would depend on whether messages were exchanged
+        found = posteriors(self.compiled, listed.windows(), tight, prior, active)
+        self.keeper.enter(place, unit)
+        self.keeper.keep_own(self.compiled, listed.windows(), tight, prior, active)
+        merged = np.bincount(unit, minlength=len(rows))[unit] > 1
+        assert found.method is not None
+        assert found.error is not None
+        self.method[rows] = np.where(merged, MERGED_IN_TABLES[found.method], IN_TABLES[found.method])
+        self.children[rows], self.error[rows] = merged, np.where(merged, found.error.max(axis=1, initial=0.0), 0.0)
+        # Where windows have holes, bounds do not see every contradiction: such units are separated again.
+        broken = np.zeros(len(rows), dtype=np.bool_)
+        broken[unit[~found.possible]] = True
+        broken = broken[unit]
+        here = set(rows.tolist())
+        families = {int(place[at]): place[groups.families[at]] for at in sorted(here & groups.families.keys())}
+        families = {at: members for at, members in families.items() if self._possible(broken, at, members, rows)}
+        # Before any message is multiplied into the weights.
+        windows = windows_for_tables(self.windows, listed, rows, merged[:, np.newaxis] | self.bounds.moved[rows])
+        small, large = dict[int, Rows](), dict[int, Rows]()
+        silent = not without_parts(self.compiled, self.in_forest).size
+        for at, members in families.items():
+            if self._narrow(listed, at, members, rows):
+                width = float(self._widths(listed, at, members).mean())
+                (small if silent or is_sampled(len(members), width) else large)[at] = members
+        own_prior = prior
+        if large:
+            prior = self._exchange(listed, large, found, rows, prior, active)
+        if small:
+            self._sample(listed, small, found, rows, prior, active)
+        for table in self.compiled.crossed:
+            self._sample_tables(table, windows, tight, families, found, rows, own_prior, active)
+        self.put(rows, found, np.arange(len(rows)))
+        self._spread(found, unit, rows)
+        self._separate(rows[broken], rows[broken & (groups.height[rows] > 0)])
+
+    def _separate(self, rows: Rows, heads: Rows) -> None:
+        """Compute areas on their own after all."""
+        if rows.size:
+            alone = replace(self.tight, feasible=np.zeros_like(self.tight.feasible))
+            alone.feasible[rows] = self.tight.feasible[rows]
+            self.put_own(rows, posteriors(self.compiled, self.windows, alone, self.prior, self.active), rows)
+            everyone = np.arange(len(self.method))
+            self.keeper.enter(np.where(np.isin(everyone, rows), everyone, -1), everyone)
+            self.keeper.keep_own(self.compiled, self.windows, alone, self.prior, self.active)
+            self.unlinked += [Unlinked(at, MISFIT) for at in heads.tolist()]
+
+    def _equal_bounds(self, tight: Tight, unit: Rows) -> None:
+        """Give areas that are the same people the same bounds, in case propagation stopped early."""
+        columns = np.flatnonzero(self.linked)
+        for array, join in ((tight.low, np.maximum), (tight.high, np.minimum)):
+            some = array[:, columns]
+            whole = some.copy()
+            join.at(whole, unit, some)
+            array[:, columns] = whole[unit]
+
+    def _merge(self, listed: CountWeights, unit: Rows, height: Rows, rows: Rows) -> None:
+        """Multiply the weights of areas that are the same people; a copied count is used once."""
+        columns = np.flatnonzero(self.linked)
+        # The representative of a unit collects from all areas above it, and returns the product.
+        steps = range(1, int(height.max(initial=0)) + 1)
+        for step in steps:
+            some = np.flatnonzero(height == step)
+            factor = listed.weights[listed.stretches(some, columns)].copy()
+            if self.alike is not None and self.alike[rows[some]].any():
+                both = (self.windows.start[rows[some]] >= 0) & (self.windows.start[rows[unit[some]]] >= 0)
+                twice = (both & self.alike[rows[some], np.newaxis])[:, columns]
+                factor[np.repeat(twice.ravel(), listed.width[np.ix_(some, columns)].ravel())] = 1.0
+            listed.weights[listed.stretches(unit[some], columns)] *= factor
+        for step in steps:
+            some = np.flatnonzero(height == step)
+            listed.weights[listed.stretches(some, columns)] = listed.weights[listed.stretches(unit[some], columns)]
+
+    def _possible(self, broken: BoolArray, at: int, members: Rows, rows: Rows) -> bool:
+        """Return whether all areas of a family are possible."""
+        if broken[at] or broken[members].any():
+            self.unlinked.append(Unlinked(int(rows[at]), MISFIT))
+            return False
+        return True
+
+    def _narrow(self, listed: CountWeights, at: int, members: Rows, rows: Rows) -> bool:
+        """Return whether the cells of a family outside tables by several axes are few and narrow enough to be linked."""
+        width = self._widths(listed, at, members)
+        if not width.size:
+            return False
+        if np.count_nonzero(~self.in_tables) > MOST_COUNTS:
+            self.unlinked.append(Unlinked(int(rows[at]), MANY.format(most=MOST_COUNTS)))
+            return False
+        if width.min() < 1 or width.max() > WIDEST:
+            self.unlinked.append(Unlinked(int(rows[at]), WIDE.format(widest=WIDEST)))
+            return False
+        return True
+
+    def _widths(self, listed: CountWeights, at: int, members: Rows) -> Rows:
+        """Return the number of possible counts of each linked cell of a family outside tables by several axes."""
+        return np.asarray(listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.in_forest))])
+
+    def _of_forest(self, found: Distributions) -> Distributions:
+        """Return distributions without those of tables by several axes, not all of whose sums were used."""
+        return replace(found, start=np.where(self.in_tables, -1, found.start)) if self.in_tables.any() else found
+
+    def _exchange(
+        self,
+        listed: CountWeights,
+        families: dict[int, Rows],
+        found: Posterior,
+        rows: Rows,
+        prior: PriorWeights | None,
+        active: BoolArray | None,
+    ) -> PriorWeights | None:
+        """Exchange messages in large families, and multiply them into the weights; return the prior beside these."""
+        number = _sizes(families, len(rows))
+        some = np.flatnonzero(number)
+        place = np.full(len(rows), -1, dtype=np.int64)
+        place[some] = np.arange(len(some))
+        here = {int(place[at]): place[members] for at, members in families.items()}
+        few, use = listed.take(some), None if active is None else active[some]
+        own_prior = None if prior is None else prior.rows(some)
+        beliefs, factor = exchange_messages(self.compiled, few, own_prior, use, here, self.in_forest)
+        # Where no counts add up any more, the area keeps its own posterior.
+        known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], beliefs.chances, len(some)) > 0)
+        beliefs = self._of_forest(beliefs)
+        summarise(found, beliefs, some[known], known)
+        self.keeper.take(beliefs, some[known], known)
+        listed.weights[listed.stretches(some, np.arange(listed.low.shape[1]))] = few.scale(few.weights * factor)
+        self.method[rows[some[known]]], self.children[rows[some[known]]] = LOOPY, number[some[known]]
+        # A parent has no prior of its own: it follows from its children's.
+        return None if prior is None else prior.without(np.array(list(families)), self.in_forest)
+
+    def _sample(
+        self,
+        listed: CountWeights,
+        families: dict[int, Rows],
+        found: Posterior,
+        rows: Rows,
+        prior: PriorWeights | None,
+        active: BoolArray | None,
+    ) -> None:
+        """Sample small families; an area in two of them takes its probabilities from the smaller."""
+        for again, drawn in sample_with_retry(self.compiled, listed, prior, active, families, self.in_forest, self.effort):
+            self._take(drawn, ~drawn.failed, again, found, rows)
+        heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
+        self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]
+
+    def _take(self, drawn: FamilySamples, good: BoolArray, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
+        """Copy sampled posteriors, where an area has none from a smaller family.
+
+        Of two families of the same size, the one in which the area is the parent counts.
+        """
+        number = np.array([len(members) for members in families.values()], dtype=np.int32)[drawn.family]
+        areas, head = rows[drawn.rows], np.diff(drawn.family, prepend=-1) > 0
+        better = good[drawn.family] & ((self.method[areas] != GIBBS) | (number < self.children[areas]))
+        for n in np.unique(number):  # an area with two families ends up with the smaller
+            some = np.flatnonzero(better & (number == n) & ((self.method[areas] != GIBBS) | (n < self.children[areas])))
+            some = some[np.argsort(head[some], kind="stable")]  # of an area named twice, the last entry counts
+            chances = self._of_forest(drawn.chances)
+            summarise(found, chances, drawn.rows[some], some)
+            self.keeper.take(chances, drawn.rows[some], some)
+            self.method[areas[some]], self.children[areas[some]] = GIBBS, n
+            self.rhat[areas[some]], self.error[areas[some]] = (
+                drawn.rhat[drawn.family[some]],
+                drawn.spread[drawn.family[some]],
+            )
+
+    def _sample_tables(
+        self,
+        table: CrossedTable,
+        windows: Windows,
+        tight: Tight,
+        families: dict[int, Rows],
+        found: Posterior,
+        rows: Rows,
+        prior: PriorWeights | None,
+        active: BoolArray | None,
+    ) -> None:
+        """Sample families in one table by several axes; an area in two of them takes its probabilities from the smaller."""
+        chosen = dict[int, Rows]()
+        for at, members in families.items():
+            why = why_not_sampled(table, tight, self.linked, active, np.array([at, *members]))
+            if why:
+                self.unlinked.append(Unlinked(int(rows[at]), why))
+            else:
+                chosen[at] = members
+        done = np.zeros(len(rows), dtype=np.bool_)
+        for drawn in sample_tables(self.compiled, table, windows, tight, prior, chosen):  # the smallest families first
+            self.unlinked += [Unlinked(int(rows[at]), APART) for at in drawn.rows[~drawn.settled, 0].tolist()]
+            here = done.copy()
+            # Of two families of the same size, the one in which the area is the parent counts: it comes last.
+            number = drawn.rows.shape[1]
+            for places in (np.arange(1, number), np.arange(1)):
+                self._take_tables(table, drawn, places, here, found, rows)
+            done[drawn.rows[drawn.settled].ravel()] = True
+
+    def _take_tables(
+        self, table: CrossedTable, drawn: TableSamples, places: Rows, done: BoolArray, found: Posterior, rows: Rows
+    ) -> None:
+        """Copy what chains found about members of families, where an area has nothing from a smaller family."""
+        family, member = np.nonzero(drawn.settled[:, np.newaxis] & ~done[drawn.rows[:, places]])
+        member = places[member]
+        some, at = drawn.rows[family, member], family * drawn.rows.shape[1] + member
+        for name in ("mode", "probability", "mean", "deviation", "error"):
+            into, new = getattr(found, name), getattr(drawn.posterior, name)
+            into[np.ix_(some, table.cells)] = new[np.ix_(at, table.cells)]
+        assert found.method is not None
+        if len(self.compiled.crossed) == 1:  # of several, another may be the one without an answer
+            found.method[some] = np.where(found.method[some] == UNSETTLED, BY_CHAINS, found.method[some])
+        self.keeper.take(drawn.distributions, some, at)
+        self.method[rows[some]], self.children[rows[some]] = FAMILY, drawn.rows.shape[1] - 1
+        self.rhat[rows[some]], self.error[rows[some]] = drawn.rhat[family], drawn.error[family]
+
+    def _spread(self, found: Posterior, unit: Rows, rows: Rows) -> None:
+        """Copy the results of a representative to all areas that are the same people."""
+        columns = np.flatnonzero(self.linked)
+        some = np.flatnonzero(unit != np.arange(len(unit)))
+        for name in ("mode", "probability", "mean", "deviation", "error"):
+            getattr(self.posterior, name)[np.ix_(rows[some], columns)] = getattr(found, name)[np.ix_(unit[some], columns)]
+        assert self.posterior.method is not None
+        for array in (self.method, self.children, self.rhat, self.error, self.posterior.method):
+            array[rows[some]] = array[rows[unit[some]]]
+
+
+def _sizes(families: dict[int, Rows], areas: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return by area the number of children of its family, the smaller of two; 0 without a family."""
+    number = np.zeros(areas, dtype=np.int32)
+    for at, members in sorted(families.items(), key=lambda one: -len(one[1])):
+        number[[at, *members]] = len(members)
+    return number

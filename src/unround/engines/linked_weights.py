@@ -1,0 +1,246 @@
+"""The weights of all possible counts as one flat array, so that evidence from other areas can be multiplied in.
+
+Distributions of linked areas: summarised into a posterior, and those of one area kept whole.
+
+The methods by which an area's probabilities are obtained, when each is used, and its measured error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.engines.forest import empty_distributions, marginals
+from unround.engines.marginals import ALIKE
+from unround.evidence.block import Distributions, Ints, Posterior, PriorWeights, Tight, Windows
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.sums.compiled import CompiledSums
+from unround.sums.families import Rows
+
+
+class CountWeights:
+    """The weights of all possible counts of some areas, cell after cell.
+
+    - `windows`: The windows of all areas.
+    - `low`, `high`: Bounds of the areas in question; cells with too many possible values are not listed.
+    - `rows`: The rows of these areas.
+    """
+
+    def __init__(self, windows: Windows, low: Ints, high: Ints, rows: Rows) -> None:
+        self.low, self.high, self.certain = np.ascontiguousarray(low), np.ascontiguousarray(high), windows.certain
+        grid = empty_distributions(self.low, self.high)
+        self.start = grid.start
+        self.width = np.where(grid.start >= 0, self.high.astype(np.int64) - self.low + 1, 0)
+        self.begin = np.concatenate([[0], np.cumsum(self.width.sum(axis=1))])
+        shown = windows.start[rows]
+        origin = np.where(shown >= 0, shown + (self.low.astype(np.int64) - windows.low[rows]), -1)
+        cell = np.repeat(np.arange(self.width.size), self.width.ravel())
+        self.cell = cell
+        self.step = np.arange(cell.size) - self.start.ravel()[cell]
+        at = origin.ravel()[cell]
+        self.weights: FloatArray = np.where(at >= 0, windows.weights[np.where(at >= 0, at + self.step, 0)], 1.0)
+
+    def stretches(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the places of all weights of some areas' cells, area by area."""
+        start, width = self.start[np.ix_(rows, columns)].ravel(), self.width[np.ix_(rows, columns)].ravel()
+        if not width.sum():
+            return np.zeros(0, dtype=np.int64)
+        before = np.cumsum(width) - width
+        return np.repeat(start - before, width) + np.arange(int(width.sum()))
+
+    def windows(self, weights: FloatArray | None = None) -> Windows:
+        """Return windows with these weights, or others; cells that are not listed have bounds only."""
+        return Windows(
+            self.low, self.high, self.start, self.weights if weights is None else weights, np.ones_like(self.certain)
+        )
+
+    def scale(self, weights: FloatArray) -> FloatArray:
+        """Divide the weights of every cell by their largest."""
+        if not weights.size:
+            return weights
+        firsts = np.flatnonzero(np.r_[True, self.cell[1:] != self.cell[:-1]])
+        largest = np.maximum.reduceat(weights, firsts)
+        return np.asarray(weights / np.repeat(np.where(largest > 0, largest, 1.0), np.diff(np.r_[firsts, weights.size])))
+
+    def in_own_order(self, rows: Rows) -> list[int]:
+        """Return areas in an order that depends only on their weights, so that results do not depend on their position."""
+
+        def known(row: int) -> tuple[bytes, bytes, bytes]:
+            weights = self.weights[self.begin[row] : self.begin[row + 1]]
+            return self.low[row].tobytes(), self.high[row].tobytes(), weights.tobytes()
+
+        return sorted(rows.tolist(), key=known)
+
+    def take(self, rows: Rows) -> CountWeights:
+        """Return the weights of some areas, each as often as it is named."""
+        windows = Windows(self.low, self.high, self.start, self.weights, self.certain)
+        return CountWeights(windows, self.low[rows], self.high[rows], rows)
+
+
+Kept = dict[int, tuple[int, FloatArray]]
+"""Whole distributions, by column: the least count and the probabilities from there on; without cells of too many values."""
+
+
+def summarise(into: Posterior, found: Distributions, rows: Rows, members: Rows) -> None:
+    """Summarise distributions: those of `members` become the posterior of `rows`; cells without one stay unchanged."""
+    start = found.start[members]
+    here = start >= 0
+    if not here.any():
+        return
+    low = found.low[members][here].astype(np.int64)
+    width = found.high[members][here].astype(np.int64) - low + 1
+    first = np.cumsum(width) - width
+    step = np.arange(int(width.sum())) - np.repeat(first, width)
+    chances = found.chances[np.repeat(start[here], width) + step]
+    largest = np.maximum.reduceat(chances, first)
+    best = np.where(chances >= np.repeat(largest, width) * (1 - ALIKE), step, np.iinfo(np.int64).max)
+    mode = np.minimum.reduceat(best, first)
+    mean = np.add.reduceat(chances * step, first)
+    square = np.add.reduceat(chances * (step - np.repeat(mean, width)) ** 2, first)
+    where, column = np.nonzero(here)
+    at = rows[where], column
+    into.mode[at] = low + mode
+    into.probability[at] = chances[first + mode]
+    into.mean[at] = low + mean
+    into.deviation[at] = np.sqrt(square)
+
+
+class DistributionKeeper:
+    """Keeps the distributions of one area; later ones replace earlier ones, as in the posterior.
+
+    - `row`: The area; None keeps nothing.
+    - `linked`: The columns in which areas add up.
+    """
+
+    def __init__(self, row: int | None, linked: BoolArray) -> None:
+        self.row, self.linked = row, np.flatnonzero(linked)
+        self.columns = np.arange(len(linked))
+        self.cells: Kept = {}
+        self._place = self._representative = -1
+
+    def enter(self, place: Rows, unit: Rows) -> None:
+        """Begin a batch: `place` gives the position of areas in it, `unit` their representatives."""
+        self._place = -1 if self.row is None else int(place[self.row])
+        self._representative = int(unit[self._place]) if self._place >= 0 else -1
+
+    def keep_own(
+        self, compiled: CompiledSums, windows: Windows, tight: Tight, prior: PriorWeights | None, active: BoolArray | None
+    ) -> None:
+        """Keep the distributions that follow from the areas of a batch alone."""
+        if self._place < 0:
+            return
+        two = np.array([self._place, self._representative])
+        cut = Windows(windows.low[two], windows.high[two], windows.start[two], windows.weights, windows.certain)
+        bounds = Tight(*(getattr(tight, name)[two] for name in Tight.__slots__))
+        own_prior = None if prior is None else prior.rows(two)
+        _, found = marginals(compiled, cut, bounds, own_prior, None if active is None else active[two])
+        self._put(found, 0, self.columns)
+        self._put(found, 1, self.linked)
+
+    def take(self, found: Distributions, rows: Rows, at: Rows) -> None:
+        """Keep distributions of areas of the batch: those of `rows`, at these places in `found`."""
+        for k in np.flatnonzero(rows == self._representative).tolist() if self._representative >= 0 else ():
+            self._put(found, int(at[k]), self.columns if self._representative == self._place else self.linked)
+
+    def _put(self, found: Distributions, row: int, columns: Rows) -> None:
+        for column in columns.tolist():
+            start = int(found.start[row, column])
+            if start >= 0:
+                low, high = int(found.low[row, column]), int(found.high[row, column])
+                self.cells[column] = low, found.chances[start : start + high - low + 1].copy()
+
+
+OWN, MERGED, GIBBS, LOOPY, CHAINS, LISTED, APART, FAMILY = range(8)
+"""Codes of methods: places in `METHODS`."""
+
+IN_TABLES = np.array([OWN, CHAINS, LISTED, APART], dtype=np.int8)
+"""The codes of areas by how their tables by several axes were answered; see `evidence.block.EXACT` and those after it."""
+
+MERGED_IN_TABLES = np.array([MERGED, FAMILY, MERGED, APART], dtype=np.int8)
+"""The same for areas that are merged with their only child."""
+
+ALONE = frozenset({OWN, CHAINS, LISTED, APART})
+"""Methods that use no other area."""
+
+MOST_SAMPLED = 4
+"""Children up to which a family is always sampled; larger ones exchange messages."""
+
+NARROW = 6.0
+"""Average number of possible counts per cell below which larger families are sampled too (base 3, not base 5): where most
+children have only one possible count, few are left, and messages are overconfident."""
+
+
+def is_sampled(children: int, width: float) -> bool:
+    """Return whether a family with this many children, and this average number of possible counts per cell, is sampled."""
+    return children <= MOST_SAMPLED or width < NARROW
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of obtaining probabilities.
+
+    - `code`: Its place in `METHODS`, as in `Linked.method`.
+    - `name`, `sentence`: What reports call it, and how they explain it.
+    - `mean`, `worst`: Total variation distance from the exact distribution of a cell: on average, and in the worst cell
+      that was compared. `docs/linked.md` has the tables and how they are made.
+    """
+
+    code: int
+    name: str
+    sentence: str
+    mean: float
+    worst: float
+
+
+METHODS = (
+    Method(OWN, "own area", "From the area's own table alone: exact, but without information from other areas.", 0.0, 0.0),
+    Method(MERGED, "merged", "The area and its only child contain the same people, published twice: exact.", 0.0, 0.0),
+    Method(
+        GIBBS,
+        "sampled",
+        f"A parent with up to {MOST_SAMPLED} children, or more where few counts are possible: Gibbs sampling of whole "
+        "areas, with shrinkage towards messages.",
+        0.017,
+        0.11,
+    ),
+    Method(
+        LOOPY,
+        "messages",
+        f"A parent with more than {MOST_SAMPLED} children: messages between areas (loopy belief propagation), approximate.",
+        0.018,
+        0.12,
+    ),
+    Method(
+        CHAINS,
+        "chains",
+        "From all sums of the area's own table by several axes: Markov chains over whole tables that agree with each other.",
+        0.011,
+        0.13,
+    ),
+    Method(
+        LISTED,
+        "all tables",
+        "Chains did not agree, or may not have reached every table, but all tables that fit could be gone through: exact.",
+        0.0,
+        0.0,
+    ),
+    Method(
+        APART,
+        "none",
+        "Chains over whole tables do not agree or do not reach every table, and there are too many tables to go through: no "
+        "probability uses the sums.",
+        0.0,
+        0.0,
+    ),
+    Method(
+        FAMILY,
+        "family chains",
+        "From all sums of the tables by several axes of a parent and its children, and between them: Markov chains over the "
+        "tables of the whole family.",
+        0.013,
+        0.1,
+    ),
+)
+"""In the order of the codes. The errors are the largest over all family sizes and bases measured."""

@@ -1,0 +1,468 @@
+"""From the belief of a node to the marginals of its cells and their summaries, compiled.
+
+Draws of a whole area from its exact joint posterior, compiled: forward filtering, backward sampling on a forest.
+
+After the upward pass of `sum_product`, values are drawn from the roots to the leaves.
+
+The depth of likely claims: belief propagation on a flooding schedule, compiled.
+
+After k rounds a node's belief includes everything within k links, and nothing else. A message is only computed if it can
+still reach a cell in question.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.engines.messages import (
+    ABOVE,
+    ABSENT,
+    ARRAY,
+    BELIEF,
+    BOX,
+    DISTANCE,
+    DONE,
+    FREE,
+    LOOSE,
+    MODE,
+    NODE_DISTANCE,
+    ORDER,
+    PARTIAL,
+    PARTIAL_BOX,
+    SINGLE,
+    USED,
+    Buffers,
+    absorb_from_above,
+    box_at,
+    collect_belief,
+    layer_box,
+    reduce_to,
+    send_down,
+    send_up,
+)
+from unround.evidence.block import NO_UPPER_BOUND, Ints
+from unround.evidence.cells import Evidence, weight
+from unround.jit import MINUS_ONE, ZERO, inner
+from unround.mechanisms.base import FloatArray
+from unround.sums.compiled import (
+    BELOW,
+    BELOW_END,
+    CHILD,
+    END,
+    HOME,
+    HOME_LAYER,
+    LAYER,
+    PARENT,
+    PARENT_LAYER,
+    SIGN,
+    Forest,
+    Table,
+)
+from unround.sums.forest import FIRST, PAIR, SECOND, TOTAL
+
+ALIKE = 1e-12
+"""Probabilities that differ by less than this proportion count as equal: the difference is rounding error."""
+
+NONE = -1
+"""The mode of a cell without one: nothing bounds it, or no counts add up."""
+
+Summary = tuple[int, float, float, float]
+"""The mode, its probability, the mean and the standard deviation."""
+
+
+@inner
+def is_linked(forest: Forest, buffers: Buffers, column: int) -> bool:
+    """Return whether a cell is part of its node's state in this area."""
+    mode, is_total = buffers.nodes[forest.homes[column, HOME], MODE], forest.homes[column, HOME_LAYER] == TOTAL
+    return mode != ABSENT and (is_total or mode != SINGLE) and not (is_total and mode == LOOSE)
+
+
+@inner
+def marginal(
+    forest: Forest, buffers: Buffers, arena: FloatArray, at: int, column: int, low: Ints, high: Ints, to: FloatArray
+) -> tuple[int, int]:
+    """Put a cell's marginal, from the belief of its node, into a vector; return its first count and how many there are."""
+    n, layer = forest.homes[column, HOME], forest.homes[column, HOME_LAYER]
+    box = layer_box(forest, buffers, n, layer, low, high)
+    if buffers.nodes[n, MODE] == SINGLE:
+        layer = SECOND
+    reduce_to(arena, at, box_at(buffers.nodes, n, BOX), layer, to, ZERO, box[1], box[3])
+    return box[1], box[3]
+
+
+@inner
+def summary(weights: FloatArray, low: int, size: int) -> Summary:
+    """Summarise a distribution that is not normalised."""
+    everything = largest = first = 0.0
+    for k in range(size):
+        everything += weights[k]
+        first += k * weights[k]
+        largest = max(largest, weights[k])
+    if everything == 0.0:
+        return NONE, 0.0, math.nan, math.nan
+    likeliest = 0
+    while weights[likeliest] < largest * (1 - ALIKE):
+        likeliest += 1
+    mean = first / everything
+    second = 0.0
+    for k in range(size):
+        second += (k - mean) ** 2 * weights[k]
+    return low + likeliest, weights[likeliest] / everything, low + mean, math.sqrt(second / everything)
+
+
+@inner
+def own_summary(evidence: Evidence, area: int, column: int, low: int, high: int) -> Summary:
+    """Summarise a cell's local evidence."""
+    if high >= NO_UPPER_BOUND:
+        return NONE, 0.0, math.nan, math.nan
+    # Where nothing was published, and the prior is flat, all counts weigh the same.
+    end = low if evidence.start[area, column] < 0 and evidence.prior_start[area, column] < 0 else high
+    rest, each = high - end, 0.0
+    if rest > 0:
+        each = weight(evidence, area, column, high)
+    everything, first, largest, likeliest = 0.0, 0.0, 0.0, NONE
+    for count in range(low, end + 1):
+        one = weight(evidence, area, column, count)
+        everything += one
+        first += one * (count - low)
+        if one > largest * (1 + ALIKE):
+            largest, likeliest = one, count
+    if each > largest * (1 + ALIKE):
+        largest, likeliest = each, end + 1
+    middle = 0.5 * (end + 1 + high) - low
+    everything += rest * each
+    first += rest * each * middle
+    if everything == 0.0:
+        return NONE, 0.0, math.nan, math.nan
+    mean = first / everything
+    second = rest * each * ((middle - mean) ** 2 + (float(rest) ** 2 - 1) / 12)
+    for count in range(low, end + 1):
+        second += (count - low - mean) ** 2 * weight(evidence, area, column, count)
+    return likeliest, largest / everything, low + mean, math.sqrt(second / everything)
+
+
+@inner
+def share_of(weights: FloatArray, low: int, size: int, value: int) -> float:
+    """Return the probability of one count, from a distribution that is not normalised."""
+    everything = 0.0
+    for k in range(size):
+        everything += weights[k]
+    inside = low <= value < low + size
+    return weights[value - low] / everything if inside and everything > 0.0 else 0.0
+
+
+@inner
+def own_share(evidence: Evidence, area: int, column: int, low: int, high: int, value: int) -> float:
+    """Return the probability of one count by local evidence alone; 0 where nothing bounds the cell."""
+    if not low <= value <= high or high >= NO_UPPER_BOUND:
+        return 0.0
+    if low == high:
+        return 1.0
+    end = low if evidence.start[area, column] < 0 and evidence.prior_start[area, column] < 0 else high
+    everything = 0.0
+    for count in range(low, end + 1):
+        everything += weight(evidence, area, column, count)
+    if high > end:
+        everything += (high - end) * weight(evidence, area, column, high)
+    return weight(evidence, area, column, value) / everything if everything > 0.0 else 0.0
+
+
+@inner
+def list_own(evidence: Evidence, area: int, column: int, low: int, high: int, to: FloatArray) -> None:
+    """Put a cell's local evidence into a vector."""
+    for count in range(low, high + 1):
+        to[count - low] = weight(evidence, area, column, count)
+
+
+@inner
+def put_probabilities(weights: FloatArray, first: int, size: int, chances: FloatArray, at: int, low: int) -> None:
+    """Write a distribution that is not normalised, of counts from `first` on, to a place for counts from `low` on.
+
+    Where no count has any weight there is no distribution: all probabilities are zero.
+    """
+    everything = 0.0
+    for k in range(size):
+        everything += weights[k]
+    for k in range(size):
+        chances[at + first - low + k] = weights[k] / everything if everything > 0.0 else 0.0
+
+
+RandomState = NDArray[np.uint64]
+"""The state of the random number generator: one number, changed by every draw. Its first value is the seed."""
+
+
+@inner
+def _mixed(z: np.uint64) -> np.uint64:
+    """Mix the bits of a number, as SplitMix64 does."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@inner
+def draw(random_state: RandomState) -> float:
+    """Return a number from 0 up to but not including 1, by SplitMix64: the same on every machine and in every thread."""
+    random_state[0] += np.uint64(0x9E3779B97F4A7C15)
+    return float(_mixed(random_state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inner
+def seed_for(seed: np.uint64, area: int, random_state: RandomState) -> None:
+    """Begin an area's own stream of random numbers: mixed twice, so that no two streams run one behind the other."""
+    random_state[0] = _mixed(seed ^ _mixed(np.uint64(area + 1)))
+
+
+@inner
+def _place_in(arena: FloatArray, at: int, size: int, random_state: RandomState) -> int:
+    """Draw a position with probability proportional to its weight."""
+    everything = 0.0
+    for k in range(size):
+        everything += arena[at + k]
+    left, last = draw(random_state) * everything, 0
+    for k in range(size):
+        if arena[at + k] > 0.0:
+            left -= arena[at + k]
+            last = k
+            if left < 0.0:
+                break
+    return last
+
+
+@inner
+def _set_from_layer(
+    buffers: Buffers, arena: FloatArray, n: int, layer: int, value: int, random_state: RandomState, state: Table
+) -> None:
+    """Draw the state of a pair, conditional on one layer."""
+    own, at = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF]
+    everything, left, drawn = 0.0, 0.0, False
+    for turn in range(2):
+        if turn == 1:
+            left, drawn = draw(random_state) * everything, False
+        for r in range(own[2]):
+            for c in range(own[3]):
+                here = own[0] + r if layer == FIRST else own[1] + c if layer != TOTAL else own[0] + r + own[1] + c
+                if here != value or drawn:
+                    continue
+                one = arena[at + r * own[3] + c]
+                if turn == 0:
+                    everything += one
+                elif one > 0.0:
+                    left -= one
+                    drawn = left < 0.0
+                    state[n, 0], state[n, 1] = own[0] + r, own[1] + c
+
+
+@inner
+def _divide(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, random_state: RandomState, state: Table) -> None:
+    """Draw the states of a link's children, conditional on that of its parent."""
+    slots = buffers.slots
+    n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
+    start, free = forest.links[i, END], buffers.links[i, FREE]
+    row, column = 0, state[n, 1]
+    if layer == PAIR:
+        row = state[n, 0]
+    elif buffers.nodes[n, MODE] != SINGLE:
+        column = state[n, 0] if layer == FIRST else state[n, 1] if layer != TOTAL else state[n, 0] + state[n, 1]
+    # What the ends that have one value add up to is left out of partial sums.
+    row -= buffers.links[i, BOX] - slots[start + free - 1, PARTIAL_BOX]
+    column -= buffers.links[i, BOX + 1] - slots[start + free - 1, PARTIAL_BOX + 1]
+    for s in range(start + free - 1, start - 1, -1):
+        box, at = box_at(slots, s, BOX), slots[s, ARRAY]
+        down, right = row, column
+        if s > start:
+            before, partial = box_at(slots, s - 1, PARTIAL_BOX), slots[s - 1, PARTIAL]
+            everything, left, drawn = 0.0, 0.0, False
+            for turn in range(2):
+                if turn == 1:
+                    left = draw(random_state) * everything
+                for r in range(max(0, row - before[0] - before[2] + 1 - box[0]), min(box[2], row - before[0] - box[0] + 1)):
+                    line = partial + (row - box[0] - r - before[0]) * before[3] + column - box[1] - before[1]
+                    first = max(0, column - before[1] - before[3] + 1 - box[1])
+                    for c in range(first, min(box[3], column - before[1] - box[1] + 1)):
+                        one = arena[at + r * box[3] + c] * arena[line - c]
+                        if turn == 0:
+                            everything += one
+                        elif one > 0.0 and not drawn:
+                            left -= one
+                            drawn = left < 0.0
+                            down, right = box[0] + r, box[1] + c
+            row -= down
+            column -= right
+        e = slots[s, ORDER]
+        n, layer, sign = forest.ends[e, CHILD], forest.ends[e, LAYER], forest.ends[e, SIGN]
+        if layer == PAIR or buffers.nodes[n, MODE] == SINGLE:
+            state[n, 0], state[n, 1] = sign * down, sign * right
+        else:
+            _set_from_layer(buffers, arena, n, layer, sign * right, random_state, state)
+
+
+@inner
+def sample(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    evidence: Evidence,
+    area: int,
+    low: Ints,
+    high: Ints,
+    random_state: RandomState,
+    state: Table,
+    into: Ints,
+) -> None:
+    """Draw one value for every cell of an area, all together, after the upward pass and before the downward pass."""
+    for n in range(len(forest.nodes)):
+        if buffers.nodes[n, MODE] != ABSENT and buffers.nodes[n, ABOVE] < 0:
+            own = box_at(buffers.nodes, n, BOX)
+            k = _place_in(arena, buffers.nodes[n, BELIEF], own[2] * own[3], random_state)
+            state[n, 0], state[n, 1] = own[0] + k // own[3], own[1] + k % own[3]
+    for i in range(len(forest.links) - 1):
+        if buffers.links[i, USED] and buffers.links[i, FREE] > 0:
+            _divide(forest, buffers, arena, i, random_state, state)
+    for c in range(len(forest.homes)):
+        n, layer = forest.homes[c, HOME], forest.homes[c, HOME_LAYER]
+        if low[c] == high[c]:
+            into[c] = low[c]
+        elif not is_linked(forest, buffers, c):
+            into[c] = _own_value(evidence, area, c, low[c], high[c], random_state, into[c])
+        elif buffers.nodes[n, MODE] == SINGLE:
+            into[c] = state[n, 1]
+        else:
+            into[c] = state[n, 0] + state[n, 1] if layer == TOTAL else state[n, 0] if layer == FIRST else state[n, 1]
+
+
+@inner
+def _own_value(
+    evidence: Evidence, area: int, column: int, low: int, high: int, random_state: RandomState, otherwise: int
+) -> int:
+    """Draw the value of a cell that no link reaches; cells with very many values are left unchanged."""
+    if high - low > 1000:
+        return otherwise
+    everything = 0.0
+    for count in range(low, high + 1):
+        everything += weight(evidence, area, column, count)
+    left, found = draw(random_state) * everything, low
+    for count in range(low, high + 1):
+        one = weight(evidence, area, column, count)
+        if one > 0.0:
+            left -= one
+            found = count
+            if left < 0.0:
+                break
+    return found
+
+
+DEEPEST = 6
+"""Stands for this depth or any greater one."""
+
+OPEN_YET = -2
+"""Stands for a depth that is wanted and not yet known."""
+
+_FAR = 1 << 30
+"""A distance greater than any."""
+
+
+@inner
+def _measure(forest: Forest, buffers: Buffers, depth: Ints) -> None:
+    """Compute how far nodes and links are from the cells in question."""
+    nodes, links = buffers.nodes, buffers.links
+    for n in range(len(nodes)):
+        nodes[n, NODE_DISTANCE] = _FAR
+    for column in range(len(depth)):
+        if depth[column] == OPEN_YET:
+            nodes[forest.homes[column, HOME], NODE_DISTANCE] = 0
+    for i in range(len(forest.links) - 1):
+        links[i, DISTANCE] = _FAR
+    for distance in range(1, DEEPEST):
+        for i in range(len(forest.links) - 1):
+            if not links[i, USED] or links[i, DISTANCE] < distance:
+                continue
+            nearest = nodes[forest.links[i, PARENT], NODE_DISTANCE]
+            for e in range(forest.links[i, END], forest.links[i + 1, END]):
+                nearest = min(nearest, nodes[forest.ends[e, CHILD], NODE_DISTANCE])
+            if nearest == distance - 1:
+                links[i, DISTANCE] = distance
+                _approach(forest, buffers, i, distance)
+
+
+@inner
+def _approach(forest: Forest, buffers: Buffers, i: int, distance: int) -> None:
+    """Bring the nodes of a link to at most this distance."""
+    n = forest.links[i, PARENT]
+    buffers.nodes[n, NODE_DISTANCE] = min(buffers.nodes[n, NODE_DISTANCE], distance)
+    for e in range(forest.links[i, END], forest.links[i + 1, END]):
+        n = forest.ends[e, CHILD]
+        buffers.nodes[n, NODE_DISTANCE] = min(buffers.nodes[n, NODE_DISTANCE], distance)
+
+
+@inner
+def _send(
+    forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints, radius: int
+) -> None:
+    """Send all messages that reach the cells in question from within this radius."""
+    for sent in range(radius):
+        for i in range(len(forest.links) - 1):
+            if not buffers.links[i, USED] or buffers.links[i, DONE] > sent or buffers.links[i, DISTANCE] > radius - sent:
+                continue
+            for e in range(forest.links[i, END], forest.links[i + 1, END]):
+                n = forest.ends[e, CHILD]
+                if forest.nodes[n, BELOW] < forest.nodes[n, BELOW_END]:
+                    collect_belief(forest, buffers, arena, n, buffers.nodes[n, BELIEF], sent - 1, MINUS_ONE)
+            send_up(forest, buffers, arena, scratch, i, sent)
+            send_down(forest, buffers, arena, scratch, i, low, high, sent - 1, sent)
+            buffers.links[i, DONE] = sent + 1
+
+
+@inner
+def find_depths(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    scratch: FloatArray,
+    evidence: Evidence,
+    area: int,
+    low: Ints,
+    high: Ints,
+    value: Ints,
+    threshold: float,
+    depth: Ints,
+) -> None:
+    """Fill in the depths of one area, where they are `OPEN_YET`."""
+    columns = len(depth)
+    for column in range(columns):
+        if (
+            depth[column] == OPEN_YET
+            and own_share(evidence, area, column, low[column], high[column], value[column]) >= threshold
+        ):
+            depth[column] = 0
+    for i in range(len(forest.links) - 1):
+        buffers.links[i, DONE] = 0
+    for radius in range(DEEPEST):
+        waiting = False
+        for column in range(columns):
+            if depth[column] == OPEN_YET:
+                pair = is_linked(forest, buffers, column) and buffers.nodes[forest.homes[column, HOME], MODE] != SINGLE
+                waiting |= radius + pair < DEEPEST
+        if not waiting:
+            break
+        if radius:
+            _measure(forest, buffers, depth)
+            _send(forest, buffers, arena, scratch, low, high, radius)
+        for column in range(columns):
+            if depth[column] != OPEN_YET or not is_linked(forest, buffers, column):
+                continue
+            n, at = forest.homes[column, HOME], buffers.spare[0, 2]
+            collect_belief(forest, buffers, arena, n, at, radius - 1, MINUS_ONE)
+            absorb_from_above(forest, buffers, arena, n, at, radius - 1)
+            start, size = marginal(forest, buffers, arena, at, column, low, high, scratch[0])
+            if start <= value[column] < start + size:
+                everything = 0.0
+                for k in range(size):
+                    everything += scratch[0, k]
+                if scratch[0, value[column] - start] >= threshold * everything:
+                    depth[column] = min(radius + (buffers.nodes[n, MODE] != SINGLE), DEEPEST)
+    for column in range(columns):
+        if depth[column] == OPEN_YET:
+            depth[column] = DEEPEST

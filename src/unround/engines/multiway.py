@@ -1,0 +1,275 @@
+"""Sums that form loops, as in tables by several axes: exactly where that is affordable, else by Markov chains.
+
+In this order: by going through all tables, where they are few; by elimination, where one axis is long and the rest small; by
+chains; and by going through more tables, where chains do not agree. What none of these answers has no probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.bounds.propagation import Bounds
+from unround.engines.answer import Answer, Marginal
+from unround.mechanisms import Window
+from unround.mechanisms.base import FloatArray
+from unround.sums.multiway import CrossedTable, Ints
+
+if TYPE_CHECKING:
+    from unround.engines.chains import Sampled
+
+Seeds = NDArray[np.uint64]
+
+NOISE = 1e-12
+"""Probabilities below this are not told from rounding errors of elimination; bounds tell whether a value is possible."""
+
+WIDEST = 20_000
+"""Possible values of a cell beyond which nothing is sampled."""
+
+SOME_VISITS, MANY_VISITS = 2_000_000, 40_000_000
+"""Steps through tables that are taken where elimination is too large, a quarter of a second; and where chains have failed,
+some seconds."""
+
+MANY_LEAVES = 50
+"""Leaves that can change from which on few steps are enough to see that there are too many tables."""
+
+COPIES = 8
+"""Groups of chains of one system; each starts by itself."""
+
+EFFORT = 50_000_000
+"""Moves of all chains together: about a second on two processors."""
+
+MOST_SWEEPS = 40_000
+"""Moves of a group's chains for every leaf; small tables need no more."""
+
+LONGER = 4
+"""How many times as long chains run where they do not agree."""
+
+LARGEST_ERROR, LARGEST_RHAT = 0.02, 1.05
+"""The standard error of a probability, and the R-hat, with which chains are said to agree."""
+
+
+class NoTable(Exception):  # noqa: N818 - it is an answer, and no error
+    """No values add up."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableAnswer:
+    """What was found about a table.
+
+    - `engine`, `why`: How it was found, and why so.
+    - `answer`: The probabilities; None where chains do not agree.
+    - `shown`: For every cell a low and a high value that occur in some table that fits.
+    - `errors`: The standard error of the probability of each cell's likeliest value; None where probabilities are exact.
+    - `rhat`: How well chains agree.
+    """
+
+    engine: str
+    why: str
+    answer: Answer | None
+    shown: tuple[tuple[int, int], ...]
+    errors: tuple[float, ...] | None = None
+    rhat: float | None = None
+
+
+def solve_table(
+    table: CrossedTable,
+    windows: Sequence[Window],
+    bounds: Bounds,
+    weights: Sequence[FloatArray],
+    top: int,
+    engine: str,
+    witness: Callable[[], list[int] | None],
+) -> TableAnswer | None:
+    """Answer a system that is one table.
+
+    None where possible ranges are too wide. Raises `NoTable` if no values add up.
+    """
+    if max(one.size for one in weights) > WIDEST:
+        return None
+    task = _Task(table, windows, bounds, weights, top)
+    kind = table_in_words(table)
+    if engine == "auto":
+        from unround.engines.enumeration import FEW_VISITS
+
+        found = task.go_through(FEW_VISITS, f"{kind}; all solutions could be gone through")
+        if found is not None:
+            return found
+    if engine in ("auto", "elimination"):
+        found = task.eliminate(kind, witness)
+        if found is not None or engine == "elimination":
+            return found
+    if engine == "auto" and task.free < MANY_LEAVES:
+        found = task.go_through(SOME_VISITS, f"{kind}; all solutions could be gone through")
+        if found is not None:
+            return found
+    sampled = task.run_chains(kind, witness)
+    if sampled.answer is not None or engine == "chains":
+        return sampled
+    found = task.go_through(MANY_VISITS, f"{kind}; Markov chains do not agree, but all solutions could be gone through")
+    return sampled if found is None else found
+
+
+def table_in_words(table: CrossedTable) -> str:
+    """Say what kind of loops these are."""
+    if table.axes == 1:
+        return "the sums form loops"
+    return f"the sums are those of a {' × '.join(map(str, table.shape))} table"
+
+
+class _Task:
+    """One table, and the ways to answer it."""
+
+    def __init__(
+        self, table: CrossedTable, windows: Sequence[Window], bounds: Bounds, weights: Sequence[FloatArray], top: int
+    ) -> None:
+        from unround.engines.chain_kernel import CellWeights
+
+        self.table, self.top, self.lows, self.weights = table, top, bounds.lows, weights
+        leaves = set(table.leaves.tolist())
+        self.free = sum(weights[leaf].size > 1 for leaf in leaves)
+        bases = [0 if i in leaves and window.low == 0 else tent(window) for i, window in enumerate(windows)]
+        centres = [window.low + base - 1 for window, base in zip(windows, bases, strict=True)]
+        self.given = CellWeights.of_one(bounds.lows, weights, bases, centres, COPIES)
+
+    def eliminate(self, kind: str, witness: Callable[[], list[int] | None]) -> TableAnswer | None:
+        """Answer exactly, slice by slice; None where there are too many states."""
+        from unround.engines.elimination import Contradicting, marginals
+
+        try:
+            found = marginals(self.table, self.lows, self.weights)
+        except Contradicting:
+            raise NoTable from None
+        if found is None:
+            return None
+        found = tuple((low, np.where(chances > NOISE, chances, 0.0)) for low, chances in found)
+        sampled = self._sample(1000, self._seeds(), None, witness)
+        best = self._best([tuple(values) for values in sampled.best.tolist()])
+        why = f"{kind}, small enough to be eliminated slice by slice"
+        return TableAnswer("elimination", why, Answer(None, found, best, relative=True), _ends(found))
+
+    def go_through(self, visits: int, why: str) -> TableAnswer | None:
+        """Answer by going through all solutions; None if there are too many."""
+        from unround.engines.enumeration import list_tables
+
+        listed = list_tables(self.table, self.given.first(), visits, self.top)
+        if not listed.complete[0]:
+            return None
+        if not listed.number[0]:
+            raise NoTable
+        marginals = self._marginals(listed.chances)
+        best = [
+            (tuple(values), float(p)) for values, p in zip(listed.best[0].tolist(), listed.weight[0], strict=True) if p > 0
+        ]
+        best.sort(key=lambda one: (-round(math.log(one[1]), 9), one[0]))
+        number = int(listed.number[0]) if listed.number[0] < 2**53 else None
+        return TableAnswer("enumeration", why, Answer(number, marginals, tuple(best)), _ends(marginals))
+
+    def run_chains(self, kind: str, witness: Callable[[], list[int] | None]) -> TableAnswer:
+        """Answer by chains, longer ones where the first do not agree."""
+        sweeps = min(EFFORT // (COPIES * max(self.free, 8)), MOST_SWEEPS)
+        seeds, begin = self._seeds(), None
+        for longer in (1, LONGER):
+            found = self._sample(sweeps * longer, seeds, begin, witness)
+            chances = found.chances.reshape(COPIES, -1)
+            errors, rhat = self._judged(chances, found.rhat)
+            agreed = rhat <= LARGEST_RHAT and max(errors) <= LARGEST_ERROR
+            seeds, begin = seeds + np.uint64(COPIES), found.best
+            if agreed:
+                break
+        from unround.engines.enumeration import shown_ends
+
+        marginals = self._marginals(chances.mean(axis=0))
+        seen = _ends(marginals)
+        ends = shown_ends(self.table, self.given, seen, found.best[0])
+        # A value that never changed, though a table with another one exists: no move leads there.
+        if any(before[0] == before[1] and now[0] < now[1] for before, now in zip(seen, ends, strict=True)):
+            why = f"{kind}; Markov chains do not reach every solution, so probabilities are not available"
+            return TableAnswer("chains", why, None, ends, None, rhat)
+        if not agreed:
+            why = f"{kind}; Markov chains do not agree (R-hat {rhat:.2f}), so probabilities are not available"
+            return TableAnswer("chains", why, None, ends, None, rhat)
+        best = self._best([tuple(values) for values in found.best.tolist()])
+        why = f"{kind}; Markov chains, which agree (R-hat {rhat:.3f})"
+        return TableAnswer("chains", why, Answer(None, marginals, best, relative=True), ends, tuple(errors), rhat)
+
+    def _sample(self, sweeps: int, seeds: Seeds, begin: Ints | None, witness: Callable[[], list[int] | None]) -> Sampled:
+        """Run chains; where they find no table to start from, a search does, or shows that there is none."""
+        from unround.engines.chains import STUCK, Effort, sample
+
+        effort = Effort(sweeps, 0, LARGEST_ERROR, LARGEST_RHAT)
+        found = sample(self.table, self.given, seeds, effort, begin)
+        if (found.status == STUCK).any():
+            values = witness()
+            if values is None:
+                raise NoTable
+            found = sample(self.table, self.given, seeds, effort, np.array([values] * COPIES, dtype=np.int32))
+        return found
+
+    def _best(self, seen: list[tuple[int, ...]]) -> tuple[tuple[tuple[int, ...], float], ...]:
+        if not self.top:
+            return ()
+        from unround.engines.enumeration import best_near
+
+        found = best_near(self.table, self.given, dict.fromkeys(seen), self.top)
+        return tuple((values, math.exp(weight - found[0][1])) for values, weight in found)
+
+    def _judged(self, chances: FloatArray, rhats: FloatArray) -> tuple[list[float], float]:
+        """Return the standard error of every cell's likeliest value, and the largest R-hat, from groups of chains."""
+        from unround.engines.chains import LANES
+
+        errors, worst = [], float(rhats.max())
+        for place, one in zip(self.given.place[0].tolist(), self.weights, strict=True):
+            each = chances[:, place : place + one.size]
+            mode = int(np.argmax(each.mean(axis=0)))
+            errors.append(float(each[:, mode].std(ddof=1) / math.sqrt(COPIES)))
+            values = np.arange(one.size)
+            means = each @ values
+            within = float((each @ values**2 - means**2).mean())
+            between = float(means.var(ddof=1)) * LANES
+            if between > 0:
+                worst = max(worst, math.sqrt(1 + between / within) if within > 0 else math.inf)
+        return errors, worst
+
+    def _marginals(self, chances: FloatArray) -> tuple[Marginal, ...]:
+        return tuple(
+            (low, np.asarray(chances[place : place + one.size], dtype=np.float64))
+            for low, place, one in zip(self.lows, self.given.place[0].tolist(), self.weights, strict=True)
+        )
+
+    def _seeds(self) -> Seeds:
+        """Return seeds that depend on the system alone."""
+        digest = blake2b(digest_size=8)
+        for low, one in zip(self.lows, self.weights, strict=True):
+            digest.update(low.to_bytes(8, "little") + one.astype("<f4").tobytes())
+        return np.arange(COPIES, dtype=np.uint64) + np.uint64(int.from_bytes(digest.digest(), "little") >> 1)
+
+
+def tent(window: Window) -> int:
+    """Return the base if a window is that of unbiased random rounding, whole; 0 for any other.
+
+    Examples
+    --------
+    >>> from unround.mechanisms import Nearest, Rounding
+    >>> tent(Rounding(5).window(20)), tent(Rounding(5).window(0)), tent(Nearest(5).window(20))
+    (5, 0, 0)
+    """
+    if window.weights is None or window.weights.size % 2 == 0 or window.weights.size < 3:
+        return 0
+    base = (window.weights.size + 1) // 2
+    rising = np.minimum(np.arange(1, 2 * base), np.arange(2 * base - 1, 0, -1)) / base
+    return base if np.allclose(window.weights, rising * window.weights.max(), rtol=1e-12, atol=0) else 0
+
+
+def _ends(marginals: Sequence[Marginal]) -> tuple[tuple[int, int], ...]:
+    found = []
+    for low, chances in marginals:
+        there = np.flatnonzero(chances)
+        found.append((low + int(there[0]), low + int(there[-1])))
+    return tuple(found)

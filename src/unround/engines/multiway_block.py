@@ -1,0 +1,282 @@
+"""Tables by several axes, for a block of areas: Markov chains over whole tables, or all tables where chains do not agree.
+
+The forest of `posterior` leaves out sums that close loops. Where all sums of a connected piece are those of a table by
+several axes (`CompiledSums.crossed`), its cells get their probabilities here, from every sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.bounds.search import cpsat_witness
+from unround.engines.chain_kernel import CellWeights
+from unround.engines.chains import AGREED, FROZEN, STUCK, Effort, sample
+from unround.engines.enumeration import list_pinned, list_tables
+from unround.engines.marginals import NONE, share_of, summary
+from unround.evidence.block import (
+    BY_CHAINS,
+    BY_LISTING,
+    UNSETTLED,
+    Distributions,
+    Ints,
+    Posterior,
+    PriorWeights,
+    Tight,
+    Windows,
+)
+from unround.evidence.cells import Evidence, evidence_of, weight
+from unround.jit import in_threads, inner, kernel
+from unround.mechanisms import Window
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.sums.compiled import CompiledSums
+from unround.sums.forest import Equations
+from unround.sums.multiway import CrossedTable
+
+EFFORT = Effort(sweeps=10_000, rhat=1.1)
+"""How long chains run; see docs/tables.md for the errors that this leaves."""
+
+SOME = Effort(sweeps=4000, rhat=1.1)
+"""The same where only some cells are asked about, as under the second and further priors of a set."""
+
+QUICK = Effort(sweeps=2000, rounds=0, error=np.inf, rhat=np.inf)
+"""The same where many predictions are averaged, or nothing is claimed: a standard error of two points or so."""
+
+MOST_MOVES = 1_250_000
+"""Moves of an area's chains together in their first round: large tables get fewer for each leaf."""
+
+WIDEST = 500
+"""Possible counts of a cell beyond which its table is left to the forest."""
+
+VISITS = 1_000_000
+"""Steps through all tables of an area in which chains do not agree, or find no table to start from."""
+
+AREAS = 256
+"""Areas whose weights are in memory at a time."""
+
+
+def add_tables(
+    compiled: CompiledSums,
+    windows: Windows,
+    tight: Tight,
+    prior: PriorWeights | None,
+    active: NDArray[np.bool_] | None,
+    result: Posterior,
+    value: Ints | None = None,
+    wanted: BoolArray | None = None,
+    found: Distributions | None = None,
+    *,
+    quick: bool = False,
+) -> None:
+    """Replace what the forest says of tables by several axes with what all their sums say."""
+    assert result.method is not None
+    assert result.error is not None
+    for table in compiled.crossed:
+        cells = table.cells
+        width = tight.high[:, cells].astype(np.int64) - tight.low[:, cells]
+        rows = tight.feasible & (width < WIDEST).all(axis=1)
+        if active is not None:
+            rows &= active[:, list(table.equations)].all(axis=1)
+        if wanted is not None:
+            rows &= wanted[:, cells].any(axis=1)
+        chosen = np.flatnonzero(rows)
+        for first in range(0, chosen.size, AREAS):
+            block = TableBlock(compiled, table, windows, tight, prior, chosen[first : first + AREAS])
+            effort = QUICK if quick else EFFORT if wanted is None else SOME
+            block.answer(replace(effort, sweeps=min(effort.sweeps, MOST_MOVES // table.leaves.size)))
+            block.put(result, value, found)
+
+
+class TableBlock:
+    """One table, in some areas.
+
+    - `compiled`: What all areas share; of it, the number of columns and the sums are used.
+    - `table`: The table: its cells and sums are positions in those.
+    - `windows`, `tight`, `prior`: As for `posterior.posteriors`.
+    - `rows`: The areas.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledSums,
+        table: CrossedTable,
+        windows: Windows,
+        tight: Tight,
+        prior: PriorWeights | None,
+        rows: NDArray[np.int64],
+    ) -> None:
+        self.compiled, self.table, self.rows = compiled, table, rows
+        places = np.ix_(rows, table.cells)
+        self.given = CellWeights.empty(tight.low[places], tight.high[places])
+        evidence = evidence_of(windows, prior, compiled.columns, 0, None)
+        is_leaf = np.zeros(table.cells.size, dtype=np.bool_)
+        is_leaf[table.leaves] = True
+        given = self.given
+
+        def fill(first: int, last: int) -> None:
+            _fill(
+                first, last, rows, table.cells, is_leaf, evidence, windows.high, given.low, given.high, given.place,
+                given.base, given.centre, given.weights,
+            )  # fmt: skip
+
+        in_threads(fill, rows.size)
+        self.seeds = _seeds(given.low, given.high, given.centre)
+        self.method = np.full(rows.size, BY_CHAINS, dtype=np.int8)
+        self.possible = np.ones(rows.size, dtype=np.bool_)
+
+    def answer(self, effort: Effort) -> None:
+        """Run the chains; go through all tables where they do not agree, or may not reach every table."""
+        few = list_pinned(self.table, self.given)
+        sampled = sample(self.table, self.given, self.seeds, effort, skipped=few.complete)
+        self.chances, self.error, self.rhat = sampled.chances, sampled.error, sampled.rhat
+        for i in np.flatnonzero(few.complete).tolist():
+            self._put_listed(i, few.chances[self.given.area[i] : self.given.area[i + 1]], few.number[i])
+        for i in np.flatnonzero((sampled.status != AGREED) & ~few.complete).tolist():
+            alone = self.given.one(i)
+            here = slice(self.given.area[i], self.given.area[i + 1])
+            listed = list_tables(self.table, alone, VISITS)
+            if listed.complete[0]:
+                self._put_listed(i, listed.chances, listed.number[0])
+                continue
+            status = sampled.status[i]
+            if status == STUCK:
+                begin = cpsat_witness(*self._system(alone))
+                if begin is None:
+                    self.possible[i] = False
+                    continue
+                again = sample(self.table, alone, self.seeds[i : i + 1], effort, np.array([begin], dtype=np.int32))
+                status = again.status[0]
+                self.chances[here], self.error[i], self.rhat[i] = again.chances, again.error[0], again.rhat[0]
+            if status not in (AGREED, FROZEN) or (status == FROZEN and self._is_frozen(alone, self.chances[here])):
+                self.method[i] = UNSETTLED
+
+    def _put_listed(self, i: int, chances: FloatArray, number: float) -> None:
+        """Write down what going through all tables of an area gave."""
+        self.chances[self.given.area[i] : self.given.area[i + 1]] = chances
+        self.error[i], self.rhat[i] = 0.0, 1.0
+        self.method[i], self.possible[i] = BY_LISTING, number > 0
+
+    def _system(self, alone: CellWeights) -> tuple[Equations, list[Window]]:
+        """Return the sums of one area, and what is possible, as exact searches take them."""
+        at = {int(cell): place for place, cell in enumerate(self.table.cells)}
+        equations = [self.compiled.equations[e] for e in self.table.equations]
+        sums = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in equations)
+        windows = []
+        for low, high, place in zip(alone.low[0].tolist(), alone.high[0].tolist(), alone.place[0].tolist(), strict=True):
+            weights = alone.weights[place : place + high - low + 1]
+            windows.append(Window(low, high, weights, holes=not weights.all()))
+        return sums, windows
+
+    def _is_frozen(self, alone: CellWeights, chances: FloatArray) -> bool:
+        """Return whether a count that never changed has another value in some table that fits."""
+        sums, windows = self._system(alone)
+        for c, (window, place) in enumerate(zip(windows, alone.place[0].tolist(), strict=True)):
+            there = np.flatnonzero(chances[place : place + window.high - window.low + 1])
+            if there.size > 1 or window.low == window.high:
+                continue
+            assert window.weights is not None
+            for others in (slice(None, there[0]), slice(there[0] + 1, None)):
+                weights = window.weights[others]
+                low = window.low + (others.start or 0)
+                narrow = Window(low, low + weights.size - 1, weights, holes=not weights.all())
+                if weights.any() and cpsat_witness(sums, [*windows[:c], narrow, *windows[c + 1 :]]) is not None:
+                    return True
+        return False
+
+    def put(self, result: Posterior, value: Ints | None, found: Distributions | None) -> None:
+        """Write down what was found."""
+        assert result.method is not None
+        assert result.error is not None
+        asked = np.zeros((0, 0)) if result.asked is None or value is None else result.asked
+        values = np.zeros((1, 1), dtype=np.int32) if value is None else value
+        starts = np.zeros((0, 0), dtype=np.int64) if found is None else found.start
+        into = np.zeros(0) if found is None else found.chances
+        known = self.possible & (self.method != UNSETTLED)
+        _put(
+            self.rows, self.table.cells, known, self.given.low, self.given.high, self.given.place, self.chances, values,
+            result.mode, result.probability, result.mean, result.deviation, asked, starts, into,
+        )  # fmt: skip
+        places = np.ix_(self.rows, self.table.cells)
+        result.error[places] = np.where(known[:, np.newaxis], self.error, 0.0)
+        result.method[self.rows] = np.maximum(result.method[self.rows], self.method)
+        result.possible[self.rows] = self.possible
+
+
+def _seeds(*what: Ints) -> NDArray[np.uint64]:
+    """Return for every area a seed that depends on what is known of it alone, and not on where in the release it stands."""
+    found = np.full(len(what[0]), 0xCBF29CE484222325, dtype=np.uint64)
+    for array in what:
+        for column in array.T:
+            found = (found ^ column.astype(np.int64).view(np.uint64)) * np.uint64(0x100000001B3)
+    return found
+
+
+@kernel
+def _fill(
+    first: int, last: int, rows: NDArray[np.int64], cells: NDArray[np.int64], is_leaf: NDArray[np.bool_], evidence: Evidence,
+    window_high: Ints, low: Ints, high: Ints, place: NDArray[np.int64], base: NDArray[np.float32], centre: Ints,
+    weights: FloatArray,
+) -> None:  # fmt: skip
+    """Write down the weights of every cell of some areas."""
+    for i in range(first, last):
+        a = rows[i]
+        for j in range(len(cells)):
+            c = cells[j]
+            largest = 0.0
+            for k in range(high[i, j] - low[i, j] + 1):
+                one = weight(evidence, a, c, low[i, j] + k)
+                weights[place[i, j] + k] = one
+                largest = max(largest, one)
+            if largest > 0.0:
+                for k in range(high[i, j] - low[i, j] + 1):
+                    weights[place[i, j] + k] /= largest
+            if evidence.prior_start[a, c] < 0 and not (is_leaf[j] and evidence.low[a, c] == 0):
+                base[i, j] = _base(evidence, a, c, evidence.low[a, c], window_high[a, c])
+                if base[i, j] > 0:
+                    centre[i, j] = evidence.low[a, c] + int(base[i, j]) - 1
+
+
+@inner
+def _base(evidence: Evidence, area: int, column: int, low: int, high: int) -> float:
+    """Return the base if a window is that of unbiased random rounding, whole; 0 for any other."""
+    start, size = evidence.start[area, column], high - low + 1
+    if start < 0 or size < 3 or size > 99 or size % 2 == 0:
+        return 0.0
+    base = (size + 1) // 2
+    middle = evidence.weights[start + base - 1]
+    for k in range(size):
+        if abs(evidence.weights[start + k] * base - middle * min(k + 1, size - k)) > 1e-9 * middle:
+            return 0.0
+    return float(base)
+
+
+@kernel
+def _put(
+    rows: NDArray[np.int64], cells: NDArray[np.int64], known: NDArray[np.bool_], low: Ints, high: Ints,
+    place: NDArray[np.int64], chances: FloatArray, value: Ints, mode: Ints, probability: FloatArray, mean: FloatArray,
+    deviation: FloatArray, asked: FloatArray, starts: NDArray[np.int64], into: FloatArray,
+) -> None:  # fmt: skip
+    """Summarise every cell; without probabilities, nothing is known of it but its bounds."""
+    for i in range(len(rows)):
+        a = rows[i]
+        for j in range(len(cells)):
+            c = cells[j]
+            size, at = high[i, j] - low[i, j] + 1, place[i, j]
+            mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = NONE, 0.0, np.nan, np.nan
+            if size == 1:
+                mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = low[i, j], 1.0, low[i, j], 0.0
+            elif known[i]:
+                mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = summary(
+                    chances[at : at + size], low[i, j], size
+                )
+            if len(asked):
+                asked[a, c] = 0.0
+                if size == 1:
+                    asked[a, c] = 1.0 if value[a, c] == low[i, j] else 0.0
+                elif known[i]:
+                    asked[a, c] = share_of(chances[at : at + size], low[i, j], size, value[a, c])
+            if len(starts) and starts[a, c] >= 0 and known[i]:
+                for k in range(size):
+                    into[starts[a, c] + k] = chances[at + k] if size > 1 else 1.0

@@ -1,0 +1,114 @@
+"""Families of areas: units of areas that are the same people, families of units, and areas that they connect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+MOST_LINKED = 10
+"""Children above which a parent's rounded counts say too little about any of them to be worth the time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilyGroups:
+    """Units of areas that are the same people, and families of units.
+
+    - `unit`: For every area the row of its representative: the last of a chain of only children, or the area itself.
+    - `above`: For every representative the representative of its parent; -1 where it is not linked to one, and for all
+      other rows.
+    - `height`: For every area, how many steps it is above its representative.
+    - `families`: The rows of the children of each unit that has at least two, by the row of the parent.
+    - `large`: The parents that have more than `MOST_LINKED` children.
+    """
+
+    unit: Rows
+    above: Rows
+    height: Rows
+    families: dict[int, Rows]
+    large: tuple[int, ...]
+
+
+def find_families(parent: Rows, most: int = MOST_LINKED) -> FamilyGroups:
+    """Find units and families.
+
+    Examples
+    --------
+    >>> found = find_families(np.array([-1, 0, 1, 2, 2]))
+    >>> found.unit, found.families
+    (array([2, 2, 2, 3, 4]), {2: array([3, 4])})
+    """
+    areas = len(parent)
+    children = np.bincount(parent[parent >= 0], minlength=areas)
+    single = (parent >= 0) & (children[parent] == 1)
+    unit = np.arange(areas, dtype=np.int64)
+    below = np.arange(areas, dtype=np.int64)
+    below[parent[single]] = np.flatnonzero(single)
+    height = np.zeros(areas, dtype=np.int64)
+    while True:
+        further = below[unit]
+        if (further == unit).all():
+            break
+        height += further != unit
+        unit = further
+    above = np.full(areas, -1, dtype=np.int64)
+    linked = np.flatnonzero((parent >= 0) & ~single)
+    # The top of a chain has the parent; its bottom is the representative.
+    above[unit[linked]] = unit[parent[linked]]
+    order = linked[np.argsort(above[unit[linked]], kind="stable")]
+    rows = unit[order]
+    heads, starts = np.unique(above[rows], return_index=True)
+    families, large = {}, []
+    for head, members in zip(heads.tolist(), np.split(rows, starts[1:]) if rows.size else (), strict=True):
+        if len(members) > most:
+            large.append(head)
+            above[members] = -1
+        else:
+            families[head] = np.sort(members)
+    return FamilyGroups(unit, above, height, families, tuple(large))
+
+
+def components(groups: FamilyGroups, most: int) -> list[Rows]:
+    """Return connected areas in batches of about `most`, without areas that are linked to no other."""
+    top = np.where(groups.above >= 0, groups.above, np.arange(len(groups.above)))
+    while True:
+        higher = top[top]
+        if (higher == top).all():
+            break
+        top = higher
+    piece = top[groups.unit]
+    size = np.bincount(piece, minlength=len(piece))
+    rows = np.flatnonzero(size[piece] > 1)
+    rows = rows[np.argsort(piece[rows], kind="stable")]
+    if not rows.size:
+        return []
+    number = np.cumsum(np.r_[True, piece[rows][1:] != piece[rows][:-1]]) - 1
+    ends = np.flatnonzero(np.r_[number[1:] != number[:-1], True]) + 1
+    batches, start = [], 0
+    for before, end in zip(np.r_[0, ends[:-1]].tolist(), ends.tolist(), strict=True):
+        if end - start > most and before > start:
+            batches.append(rows[start:before])
+            start = before
+    batches.append(rows[start:])
+    return batches
+
+
+def pieces_of(families: dict[int, Rows], areas: int) -> Rows:
+    """Return for every area the number of its piece: families with a common area form one piece."""
+    above = np.arange(areas, dtype=np.int64)
+    for parent, children in families.items():
+        above[children] = parent
+    while (above != above[above]).any():
+        above = above[above]
+    return np.unique(above, return_inverse=True)[1].astype(np.int64)
+
+
+def seeds(families: list[NDArray[np.int32]]) -> NDArray[np.uint64]:
+    """Return a random seed for every family, a hash of its bounds: independent of its position in a release."""
+    from hashlib import blake2b
+
+    digests = [blake2b(np.ascontiguousarray(one).astype("<i4").tobytes(), digest_size=8).digest() for one in families]
+    return np.array([int.from_bytes(one, "little") for one in digests], dtype=np.uint64)
