@@ -77,6 +77,11 @@ def show(result: object, console: Console, *, verbose: bool = False, **options: 
     """Print a result."""
     from unround.show import terminal
 
+    if any(kind.__name__ == "Review" for kind in type(result).__mro__):
+        from unround.show.terminal.review import show_review
+
+        show_review(result.to_json(), console, result.folder)  # type: ignore[attr-defined]
+        return
     if any(kind.__name__ == "AuditFolder" for kind in type(result).__mro__):
         from unround.show.terminal.audit import show_audit
 
@@ -104,4 +109,8 @@ def card(result: object) -> str:
         from unround.show.notebook import audit_card
 
         return audit_card(result)  # type: ignore[arg-type]
+    if any(kind.__name__ == "Review" for kind in type(result).__mro__):
+        from unround.show.parts import Code, Document
+
+        return page.card(Document("Review", [Code(text(result))]))
     return page.card(document(result))
