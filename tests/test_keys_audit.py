@@ -21,7 +21,7 @@ from unround.mechanisms import Rounding, Weighted, mechanism
 from unround.mechanisms.keyed import arc_of, meeting
 from unround.prior import Prior
 from unround.release import Column
-from unround.show.keys import rows, sentences
+from unround.show.audit import key_rows, key_sentences
 from unround.structure import read_plan
 
 SEXES = ("total", "men", "women")
@@ -166,10 +166,10 @@ def test_summary_report_and_explanations_tell(keyed):
     for claim in likely.gather_every(likely.height // 5).to_dicts():
         shown = explain_at(folder, place[claim["region"]], cells[claim["characteristic_id"], claim["sex"]])
         assert dict(shown.distribution)[claim["value"]] == pytest.approx(claim["probability"], abs=1e-9)
-    said = sentences(folder.summary)
+    said = key_sentences(folder.summary)
     assert said[0].startswith(f"In {len(told['tables'])} tables, the random number of a total is the sum of its parts'")
     assert said[1].startswith("3 counts that appear in several tables are rounded with one random number")
-    assert len(rows(folder.summary)) == len(told["tables"])
+    assert len(key_rows(folder.summary)) == len(told["tables"])
 
 
 def test_repeats_of_which_nothing_is_known_count_once(tmp_path):
@@ -302,5 +302,5 @@ def test_counts_that_sums_cannot_tie_together_are_withheld(tmp_path):
     assert told[3]["likely"] > 5000
     assert told[2]["keys"]["columns_withheld"] > 0
     assert told[2]["held_back"]["likely"] > 1000
-    assert any("likely claims there are withheld" in one for one in sentences(told[2]))
-    assert not any("withheld" in one for one in sentences(told[3]))
+    assert any("likely claims there are withheld" in one for one in key_sentences(told[2]))
+    assert not any("withheld" in one for one in key_sentences(told[3]))

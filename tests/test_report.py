@@ -23,12 +23,11 @@ from unround.audits.folder import OURS, seal
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
 from unround.show import charts
-from unround.show.footing import footing
-from unround.show.front import example
+from unround.show.audit import example, footing
+from unround.show.charts import Share, squares, waffle
 from unround.show.palette import PALETTE, tokens
 from unround.show.report import MOST_BLOCKS, MOST_CLASHES, MOST_ZEROS, page, write_pages
 from unround.show.strongest import MOST, letters, sentences, strongest
-from unround.show.waffle import Share, squares, waffle
 from unround.show.words import NOTICE, headline, notice, verdict
 from unround.tables import read
 from unround.tables.frames import from_frame

@@ -29,7 +29,8 @@ from unround.reviews.repairs import without
 from unround.reviews.run import ReviewOptions, judged_verdict
 from unround.reviews.table import ReviewedTable
 from unround.reviews.worlds import ESTIMATED, plausible_worlds
-from unround.show.review import review_page
+from unround.show.page import page
+from unround.show.review import review as review_document
 
 from .conftest import Run
 from .shared import EXAMPLES, FORMULA
@@ -301,7 +302,7 @@ def test_draws_of_a_three_way_table_are_moved_until_all_sums_hold(tmp_path: Path
     assert (np.abs(true - table.counts) < 3).all()
     told = unround.review(release, repairs=["controlled"]).to_json()
     assert told["check"]["sums_for_bounds_only"] == len(table.model.compiled.unused)
-    assert "NOT COMPLETE" in review_page(told)
+    assert "NOT COMPLETE" in page(review_document(told))
     assert all("they form loops" in one["why"] for one in told["not_tried"])
 
 
@@ -564,7 +565,7 @@ def test_the_same_seed_gives_the_same_review(sparse: Path) -> None:
     assert once(3) == once(3)
     assert once(3)["repairs"] != once(4)["repairs"]
     assert once(3)["reasons"] == once(4)["reasons"]
-    assert "16 November 2026" in review_page(once(3))
+    assert "16 November 2026" in page(review_document(once(3)))
 
 
 def test_a_second_review_replaces_the_first_and_nothing_else(sparse: Path, tmp_path: Path) -> None:

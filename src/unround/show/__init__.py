@@ -2,8 +2,8 @@
 
 - `parts`: what documents are made of; `terminal`, `page`: the two that show them
 - one module per command, with its sentences, tables and document: `solve`, `describe`, `inspect`, `check`, `explain`,
-  `compare`, `calibrate`, `reconstruct`, `diff`, `whatif`, `review`, `paper`; of an audit `report`, with `footing`, `front`,
-  `selfcheck` and `strongest`
+  `compare`, `calibrate`, `reconstruct`, `diff`, `whatif`, `review`, `paper`; of an audit `report`, with `audit`, `selfcheck`
+  and `strongest`
 - `words`: numbers, kinds of claims, and what is said of audits and counts
 - `palette`, `charts`, `maps`, `plots`: colours, and everything that is drawn
 - `site`, `counts`: the templates and the stylesheet of the explorer
@@ -77,17 +77,8 @@ def show(result: object, console: Console, *, verbose: bool = False, **options: 
     """Print a result."""
     from unround.show import terminal
 
-    if any(kind.__name__ == "Review" for kind in type(result).__mro__):
-        from unround.show.terminal.review import show_review
-
-        show_review(result.to_json(), console, result.folder)  # type: ignore[attr-defined]
-        return
-    if any(kind.__name__ == "AuditFolder" for kind in type(result).__mro__):
-        from unround.show.terminal.audit import show_audit
-
-        show_audit(result, console)  # type: ignore[arg-type]
-        return
-    terminal.show(document(result, **options), console, verbose)
+    at_length = {"verbose": True} if verbose else {}
+    terminal.show(document(result, **options, **at_length), console, verbose)
 
 
 def text(result: object) -> str:
@@ -105,12 +96,4 @@ def card(result: object) -> str:
     """Return a result as the card of a notebook."""
     from unround.show import page
 
-    if any(kind.__name__ == "AuditFolder" for kind in type(result).__mro__):
-        from unround.show.notebook import audit_card
-
-        return audit_card(result)  # type: ignore[arg-type]
-    if any(kind.__name__ == "Review" for kind in type(result).__mro__):
-        from unround.show.parts import Code, Document
-
-        return page.card(Document("Review", [Code(text(result))]))
     return page.card(document(result))

@@ -29,7 +29,7 @@ def page(document: Document) -> str:
     """Return a document as a page of its own."""
     printer = _Printer(short=False)
     return render(
-        "page.html", document=document, content=printer.all(document.parts), contents=list(_contents(document.parts))
+        "document.html", document=document, content=printer.all(document.parts), contents=list(_contents(document.parts))
     )
 
 
@@ -84,8 +84,8 @@ class _Printer:
     def _(self, part: doc.Text) -> Markup:
         if not part.text:
             return Markup()
-        if part.tone in CLAIMS and not self.short:
-            return Markup('<h2 class="headline {}">{}</h2>').format(part.tone, prose(part.text))
+        if part.tone == doc.QUOTE:
+            return Markup('<blockquote class="quote">{}</blockquote>').format(prose(part.text))
         return Markup("<p{}>{}</p>").format(_class(part.tone), prose(part.text))
 
     @html.register
@@ -109,7 +109,7 @@ class _Printer:
     def _(self, part: doc.Table) -> Markup:
         if not part.rows:
             return Markup()
-        shown = [(at, one) for at, one in enumerate(part.columns) if one.only != TERMINAL]
+        shown = [(at, one) for at, one in enumerate(part.columns) if one.only in ("", PAGE)]
         drawn = any(row.claims for row in part.lines)
         kinds = [kind for kind in CLAIMS if any((row.claims or {}).get(kind) for row in part.lines)]
         largest = max((sum(row.claims.values()) for row in part.lines if row.claims), default=0)
@@ -119,7 +119,7 @@ class _Printer:
         foot = Markup()
         if part.foot is not None:
             foot = Markup("<tfoot>{}</tfoot>").format(self.row(part, part.foot, shown, 0.0 if drawn else None))
-        key = _key([(kind, kind, "") for kind in kinds]) if drawn else Markup()
+        key = _key([(kind, kind, "", "") for kind in kinds]) if drawn else Markup()
         legend = Markup('<p class="quiet">{}</p>').format(prose(part.legend)) if part.legend else Markup()
         table = Markup("{}<table{}><thead><tr>{}</tr></thead>\n<tbody>{}</tbody>{}</table>").format(
             "", _class(part.style), head, body, foot
@@ -137,10 +137,15 @@ class _Printer:
                 dot = Markup('<i class="dot {}"></i>').format(table.colours[said.text]) if table.colours else ""
                 small = Markup(" <small><bdi>{}</bdi></small>").format(cut(said.small, 80)) if said.small else ""
                 name = Markup('<th scope="row" class="name">{}<bdi>{}</bdi>{}</th>')
-                cells.append(name.format(dot, cut(said.text, NAME), small))
+                text = (
+                    Markup('<a href="{}">{}</a>').format(said.link, cut(said.text, NAME))
+                    if said.link
+                    else cut(said.text, NAME)
+                )
+                cells.append(name.format(dot, text, small))
             else:
                 kind = f"{'' if column.left else 'n'} {said.tone}"
-                cells.append(Markup("<td{}>{}</td>").format(_class(kind), _said(said)))
+                cells.append(Markup("<td{}{}>{}</td>").format(_class(kind), _attribute("title", said.title), _said(said)))
         if largest is not None:
             bars = Markup('<td class="bars" aria-hidden="true">{}</td>')
             cells.insert(table.header + 1, bars.format(strip(row.claims, largest) if row.claims and largest else ""))
@@ -172,10 +177,10 @@ class _Printer:
             return Markup()
         name = part.anchor or re.sub(r"\W+", "-", part.title.lower()).strip("-")
         aside = Markup(" <small>{}</small>").format(prose(part.aside)) if part.aside else ""
-        head = Markup("<h{0}{3}>{1}{2}</h{0}>").format(
-            part.level, prose(part.title, NAME), aside, _attribute("id", f"{name}-h" if part.level == 2 else part.anchor)
-        )
-        if part.level > 2 or self.short:
+        address = _attribute("id", f"{name}-h" if part.level == 2 else part.anchor)
+        tone = _class(f"headline {part.tone}" if part.tone else "")
+        head = Markup("<h{0}{1}{2}>{3}{4}</h{0}>").format(part.level, address, tone, prose(part.title, 400), aside)
+        if part.level != 2 or self.short or part.style == doc.INLINE:
             return head + Markup("\n") + body
         return Markup('<section{} aria-labelledby="{}-h"{}>\n{}\n{}\n</section>').format(
             _attribute("id", part.anchor), name, _class(part.style), head, body
@@ -258,14 +263,14 @@ def _said(cell: doc.Cell) -> Markup:
     return Markup("<bdi>{}</bdi>{}").format(prose(cell.text, CELL), small) if cell.text or small else Markup()
 
 
-def _key(rows: Iterable[tuple[str, str, str]], style: str = "") -> Markup:
-    """Return what colours mean: the class of each, its name, and a number."""
+def _key(rows: Iterable[tuple[str, str, str, str]], style: str = "") -> Markup:
+    """Return what colours mean: the class of each, its name, a number, and what is to be added."""
     items = Markup()
-    for kind, name, number in rows:
+    for kind, name, number, more in rows:
         mark = f"area {kind}" if style == "map-key" else kind
-        items += Markup('<li><i class="{}"></i><span>{}</span>{}</li>').format(
-            mark, name, Markup(" <b>{}</b>").format(number) if number else ""
-        )
+        bold = Markup(" <b>{}</b>").format(number) if number else ""
+        small = Markup(" <small>{}</small>").format(more) if more else ""
+        items += Markup('<li><i class="{}"></i><span>{}</span>{}{}</li>').format(mark, name, bold, small)
     return Markup('<ul{} aria-label="Colours">{}</ul>').format(_class(f"key {style}"), items)
 
 

@@ -13,11 +13,18 @@ from typing import TypeAlias
 
 from markupsafe import Markup
 
-LEAD, STRONG, QUIET, ALARM, EXAMPLE = "lead", "strong", "quiet", "alarm", "example"
-"""Tones of a text: what comes first, what must be seen, what is there for those who want it, a warning, an example."""
+LEAD, STRONG, QUIET, ALARM, QUOTE = "lead", "strong", "quiet", "alarm", "quote"
+"""Tones of a text: what comes first, what must be seen, what is there for those who want it, a warning, words to copy."""
 
-PAGE, TERMINAL, MORE = "page", "terminal", "more"
-"""Where a part is shown, if not everywhere: on pages alone, on the terminal alone, and not where a short version is."""
+PAGE, TERMINAL, CARD, MORE = "page", "terminal", "card", "more"
+"""Where a part is shown, if not everywhere: on pages, the terminal or cards alone; or where it is not to be short."""
+
+
+NOWHERE = "nowhere"
+"""A column that has nothing to say."""
+
+INLINE = "inline"
+"""The style of a section that is part of a sheet, and no section of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +65,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell that is more than text: a kind of claim as `badge`, a smaller text after it, or a tone of its own."""
+    """A cell that is more than text: a kind of claim as `badge`, a smaller text after it, a tone, a title, a link."""
 
     text: str
     badge: str = ""
     small: str = ""
     tone: str = ""
+    title: str = ""
+    link: str = ""
 
 
 Line: TypeAlias = list[str | Cell]
@@ -122,7 +131,7 @@ class Chart:
     picture: Markup
     caption: str = ""
     note: str = ""
-    key: Sequence[tuple[str, str, str]] = ()
+    key: Sequence[tuple[str, str, str, str]] = ()
     style: str = ""
     below: Sequence[str] = ()
 
@@ -150,7 +159,12 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Under a heading: `anchor` is its address on a page, `short` its name in the contents, `aside` goes on its line."""
+    """Parts under a heading.
+
+    - `anchor`, `short`: Its address on a page, and its name in the contents.
+    - `aside`: What stands behind the heading, on its line.
+    - `tone`: A kind of claim, for a heading that says what was found.
+    """
 
     title: str
     parts: Sequence[Part]
@@ -159,11 +173,12 @@ class Section:
     aside: str = ""
     style: str = ""
     level: int = 2
+    tone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts that a page hides until somebody asks; a terminal shows them under a heading, unless they are `MORE`."""
+    """Parts that a page hides until somebody asks; elsewhere they stand under a heading, or only where `only` says."""
 
     title: str
     parts: Sequence[Part]

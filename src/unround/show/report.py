@@ -1,43 +1,87 @@
-"""`report.html` and `report-public.html`: an audit as one page each, complete in itself, without a script.
+"""`report.html` and `report-public.html`: an audit as one page each, complete in itself; and its short form.
 
 Whatever the release, a page stays small: it shows a limited number of tables, findings and inconsistencies and counts the
 rest, and it shortens very long names. The public page is made from the summary alone, which names no area; anything in the
-summary that could name one is left out as well.
+summary that could name one is left out as well. The terminal shows the short form, and with --verbose the whole report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from unround._version import __version__
 from unround.audits import AuditFolder
 from unround.audits.folder import PUBLIC_REPORT, REPORT
 from unround.audits.ranking import SMALL_FIRST
 from unround.errors import InputError
 from unround.expectation import interval, surprise
-from unround.show import captions, charts, front, keys, nesting, selfcheck
-from unround.show.calibrate import CLAIMS_NOTE, claims_table
+from unround.show import audit, charts, selfcheck
+from unround.show.calibrate import claims_parts
 from unround.show.check import fit_in_words, rounded_independently
 from unround.show.diff import changed
-from unround.show.footing import decision_of, footing
 from unround.show.maps import map_of_report
-from unround.show.page import html
-from unround.show.parts import Section
-from unround.show.site import render
+from unround.show.page import page as html_page
+from unround.show.parts import (
+    ALARM,
+    CARD,
+    LEAD,
+    QUIET,
+    QUOTE,
+    TERMINAL,
+    Box,
+    Bullets,
+    Cell,
+    Chart,
+    Code,
+    Column,
+    Document,
+    Fact,
+    Facts,
+    Files,
+    Fold,
+    Line,
+    Only,
+    Part,
+    Row,
+    Section,
+    Side,
+    Table,
+    Terms,
+    Text,
+    rest,
+)
 from unround.show.strongest import MOST, Strong, first_contradictions, first_suspects, first_zeros, strongest
 from unround.show.words import (
     CLAIMS,
     INCONSISTENCIES,
+    MEANINGS,
+    NO_INCONSISTENCIES,
+    at_least,
     block_named,
+    by_several,
     conditions,
+    due,
+    figures_used,
     headline,
+    inconsistencies,
+    likely_means,
     not_listed,
     notice,
+    number,
+    percent,
+    rate,
     settling,
     several,
+    share,
     size_named,
+    span_of,
+    spelled,
+    tables_in_words,
     verdict,
+    why_several,
 )
 
 MOST_BLOCKS = 8
@@ -63,12 +107,24 @@ POPULATION = {
 }
 """What is assumed of unrounded counts."""
 
+FILES = {
+    REPORT: "the result as a page; open it in a browser",
+    PUBLIC_REPORT: "the same without any area or inferred value, to share",
+    "findings.csv": "every claim, those that matter most first (also as findings.parquet)",
+    "contradictions.csv": "inconsistent published figures, with the smallest clash",
+    "suspects.csv": "areas whose counts are possible, but add up absurdly badly",
+    "proofs.jsonl": "a certificate for every proved count",
+    "estimates.parquet": "an estimate of every count, with error bars",
+    "summary.json": "the numbers above, and more",
+}
+"""What an audit writes, and what it is good for."""
+
 
 def write_pages(
     folder: AuditFolder, diff: Mapping[str, Any] | None = None, decision: str | None = None
 ) -> tuple[Path, Path]:
     """Write both pages into an audit folder, replacing older ones."""
-    decision = decision or decision_of(folder)
+    decision = decision or audit.decision_of(folder)
     written = []
     for name, public in ((REPORT, False), (PUBLIC_REPORT, True)):
         path = folder.path / name
@@ -86,12 +142,7 @@ def page(
     folder: AuditFolder, *, public: bool = False, diff: Mapping[str, Any] | None = None, decision: str | None = None
 ) -> str:
     """Return the report of an audit as one HTML document."""
-    shown = context(folder, public=public) | {"footing_entries": footing(folder.summary, decision)}
-    section = None
-    if diff is not None:
-        title = f"What changed since {Path(diff['before']['path']).name}"
-        section = html(Section(title, list(changed(diff, public=public)), "changed", "What changed"))
-    return render("report.html", shown, diff=section)
+    return html_page(report(folder, public=public, diff=diff, decision=decision))
 
 
 def files_of(source: str) -> str:
@@ -105,58 +156,569 @@ def files_of(source: str) -> str:
     return " + ".join(Path(one).name for one in source.split(" + "))
 
 
-def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
-    """Gather what a page shows; the template only lays it out."""
-    told = folder.summary
+def title_of(told: Mapping[str, Any]) -> str:
+    """Return what the release is called: the product, or its files."""
     product = told["product"]
-    title = f"{product[:1].upper()}{product[1:]}" if product else files_of(told["source"])
-    few = public and told["areas"] < FEWEST_AREAS
+    return f"{product[:1].upper()}{product[1:]}" if product else files_of(told["source"])
+
+
+def report(
+    folder: AuditFolder, *, public: bool = False, diff: Mapping[str, Any] | None = None, decision: str | None = None
+) -> Document:
+    """Return everything that an audit has to say."""
+    told = folder.summary
     strong = {} if public else {kind: found for kind in CLAIMS if (found := _strongest(folder, kind))}
-    return {
-        "public": public,
-        "told": told,
-        "title": title,
-        "file": files_of(told["source"]),
-        "notice": notice(product),
-        "kinds": [kind for kind in CLAIMS if told[kind]],
-        "verdict": verdict(told),
-        "headline": headline(told),
-        "independent": rounded_independently(told),
-        "tone": next((kind for kind in CLAIMS if told[kind]), "open"),
-        "picture": front.picture(told),
-        "example": front.example(strong),
-        "next_steps": front.next_steps(told, public=public),
-        "assumed": _assumed(told, public=public),
-        "blocks": _blocks(told),
-        "families": _families(told),
-        "by_value": None if few else _by_value(told),
-        "by_size": _by_size(told),
-        "map": None if public else map_of_report(folder),
-        "routes": _routes(told),
-        "nesting": nesting.section(told),
-        "selfcheck": selfcheck.section(told),
-        "priors": told["priors"]["variants"],
-        "not_listed": not_listed(told),
-        "conditions": [*settling(told), *conditions(told)],
-        "findings": {kind: [{"one": one, "chart": _histogram(one)} for one in found] for kind, found in strong.items()},
-        "zeros": _zeros(folder, public=public),
-        "clashes": _clashes(folder, public=public),
-        "suspects": _suspects(folder, public=public),
-        "truth": _truth(told, public=public),
-    }
+    parts: list[Part] = [_sheet(told, strong, decision, public)]
+    if diff is not None:
+        since = f"What changed since {Path(diff['before']['path']).name}"
+        parts.append(Section(since, list(changed(diff, public=public)), "changed", "What changed"))
+    parts += [_claims(told), _risk(folder, public)]
+    parts += [_findings(folder, strong)] if strong else []
+    parts.append(_faults(folder, public))
+    parts += _truth(told, public)
+    parts += [_assumed(told, strong, public), *selfcheck.parts(told), *_areas(told), _method(told, public)]
+    hidden = f" ({told['areas_hidden']:,} without any count)" if told["areas_hidden"] else ""
+    facts = [
+        files_of(told["source"]),
+        f"{several(told['areas'], 'area')}{hidden}",
+        several(told["cells_published"], "published count"),
+        f"{several(told['structure']['sums_kept'], 'sum')} per area",
+    ]
+    return Document(
+        title_of(told),
+        parts,
+        "Audit report, public version" if public else "Audit report: not for publication",
+        " · ".join(facts),
+        notice(told["product"]),
+        "report",
+        contents=True,
+        window=f"{'Public audit report' if public else 'Audit report'}: {title_of(told)}",
+    )
 
 
-# -- what was assumed -------------------------------------------------------------------------------------------------
+# -- the short form ---------------------------------------------------------------------------------------------------
 
 
-def _assumed(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
-    return {
-        "mechanisms": list(told["mechanisms"].items()),
-        "population": POPULATION[told["population"]],
-        "notes": [] if public else told["notes"][:MOST_NOTES],
-        "check": checked(told.get("check"), public=public),
-        "keys": {"sentences": keys.sentences(told), "rows": keys.rows(told)},
-    }
+def short(folder: AuditFolder, verbose: bool = False) -> Document:
+    """Say what was found, what it rests on and what to do next, in some 25 lines; with `verbose` everything, before that."""
+    told, decision = folder.summary, audit.decision_of(folder)
+    entries = [Fact(one.what.lower(), one.state, "", TONES[one.tone]) for one in audit.footing(told, decision)]
+    parts: list[Part] = [
+        Text(headline(told), LEAD),
+        Text(" ".join(verdict(told))),
+        Facts(entries, "claim", "What this rests on"),
+    ]
+    if any(told[kind] for kind in CLAIMS):
+        parts.append(_by_value(told, "inferred count"))
+    parts.append(Text("\n".join(conditions(told))))
+    parts.append(Text("\n".join([*settling(told), *not_used(told), *selfcheck.withheld(told)]), ALARM))
+    score = told.get("truth")
+    if score is not None:
+        parts.append(Text(_against_truth(score), "wrong" if score["wrong"]["proved"] else ""))
+    if verbose:
+        parts += [one for one in report(folder, decision=decision).parts[1:] if isinstance(one, Section)]
+    else:
+        parts.append(Text("\n".join(_also(told)), QUIET))
+    parts.append(Only(TERMINAL, [_next(told, public=False)]))
+    if folder.run.get("started_anew"):
+        parts.append(Text(f"Note: {folder.run['started_anew']}, so that everything was done again.", QUIET))
+    parts += [_first_claims(folder), Text(notice(told["product"]), QUIET), _files(folder, verbose)]
+    return Document(title_of(told), parts)
+
+
+TONES = {audit.FINE: "", audit.DOUBT: ALARM, audit.UNKNOWN: "strong"}
+"""How the state of what claims rest on is printed."""
+
+
+def _by_value(told: Mapping[str, Any], first: str) -> Part:
+    by_value = told["sensitive_claims"]["by_value"]
+    rows = [Row([size_named(size), *(f"{by_value[size][kind]:,}" for kind in CLAIMS)]) for size in SMALL_FIRST]
+    return Table((first, *CLAIMS), rows, first, foot=Row(["all", *(f"{told[kind]:,}" for kind in CLAIMS)], "strong"))
+
+
+def _also(told: Mapping[str, Any]) -> list[str]:
+    """Say in a line each what --verbose tells at length."""
+    said = [*not_listed(told), *tables_in_words(told), *audit.key_sentences(told)[:1], *figures_used(told)]
+    said += [inconsistencies(told)] if told["contradictions"] else []
+    notes = len(told["notes"])
+    more = f" There {'is' if notes == 1 else 'are'} {several(notes, 'note')} about the file." if notes else ""
+    return [*said, f"--verbose tells all of it: by table, beside chance, the strongest findings, assumptions.{more}"]
+
+
+def _against_truth(score: Mapping[str, Any]) -> str:
+    """Say in a line how claims compare with the truth."""
+    said = []
+    for kind in CLAIMS:
+        checked, wrong = score["checked"][kind], score["wrong"][kind]
+        if checked:
+            said.append(
+                f"{kind}: {checked:,} checked, "
+                + (f"{wrong:,} wrong ({percent(wrong / checked)})" if wrong else "none wrong")
+            )
+    failed = f" An assumption failed: {score['assumption_failed']}." if score["assumption_failed"] else ""
+    return f"Compared with the truth: {'; '.join(said) or 'nothing to compare'}.{failed}"
+
+
+def not_used(told: Mapping[str, Any]) -> list[str]:
+    """Say which sums told nothing, and where there were too many possibilities to use them."""
+    found = []
+    added, unweighed = told["structure"]["sums_added_up_afterwards"], told["areas_not_weighed"]
+    if added:
+        found.append(
+            f"{several(added, 'sum adds', 'sums add')} up exactly in all areas: totals were added up after rounding, or all "
+            "counts were rounded together. Such totals add no information to their parts, and their sums are not used."
+        )
+    singly = told["cells_judged_singly"]
+    if singly and not unweighed:
+        found.append(
+            f"{several(singly, 'count is', 'counts are')} cut off from a sum, mostly by counts that are hidden. What sums "
+            "make likely there was not computed: that is not a sign of safety."
+        )
+    apart = told["areas_where_chains_disagree"]
+    if apart:
+        found.append(
+            f"In {several(apart, 'area')} the Markov chains for tables by several axes do not agree. What sums make likely "
+            "there is not known: that is not a sign of safety."
+        )
+    if unweighed:
+        found.append(
+            f"In {unweighed:,} of {told['areas']:,} areas the noise leaves too many counts possible to use all sums at "
+            "once. What sums make likely there was not computed: that is not a sign of safety."
+        )
+    return found
+
+
+def _first_claims(folder: AuditFolder) -> Part:
+    """Return the first claims, for the card of a notebook."""
+    findings = folder.first_findings(8)
+    axes = findings.columns[: findings.columns.index("published")]  # what says where: codes and names
+    rows: list[Line] = [
+        [
+            *("" if row[axis] is None else str(row[axis]) for axis in axes),
+            number(row["published"]),
+            number(row["value"]),
+            percent(row["probability_low"]),
+            Cell(row["kind"], badge=row["kind"]),
+        ]
+        for row in findings.to_dicts()
+    ]
+    more = sum(folder.summary[kind] for kind in CLAIMS) - len(rows)
+    heads: tuple[str | Column, ...] = (
+        *(Column(axis, left=True) for axis in axes),
+        "published",
+        "inferred",
+        "probability at least",
+        Column("", left=True),
+    )
+    title = f"The first claims{f'; {more:,} more in .findings' if more > 0 else ''}"
+    return Fold(title, [Table(heads, rows, "The first claims")], only=CARD) if rows else Text("")
+
+
+def _files(folder: AuditFolder, verbose: bool) -> Part:
+    """Say where to look next."""
+    told = folder.summary
+    claims = any(told[kind] for kind in CLAIMS)
+    useful = {"contradictions.csv": told["contradictions"], "suspects.csv": told["suspect"]["areas"]}
+    useful |= {"proofs.jsonl": claims, "findings.csv": claims}
+    if not verbose:
+        useful |= dict.fromkeys((PUBLIC_REPORT, "proofs.jsonl", "estimates.parquet", "summary.json"), False)
+    there = [(name, what) for name, what in FILES.items() if (folder.path / name).exists() and useful.get(name, True)]
+    example = _an_example(folder)
+    commands = [f"unround explain {example}"] if example is not None else []
+    return Files(f"{folder.path}/", there, [*commands, shlex.join(["unround", "serve", str(folder.path), "--open"])])
+
+
+def _an_example(folder: AuditFolder) -> str | None:
+    """Return the arguments of `explain` for the claim that matters most."""
+    axes = folder.told["axes"]
+    rows = folder.first_findings(1).to_dicts()
+    if not rows or len(folder.told["areas"]) > 1:
+        return None
+    row = rows[0]
+    area = row[folder.told["areas"][0]]
+    if axes == ["characteristic_id", "sex"]:
+        sex = [] if row["sex"] == "total" else ["--sex", row["sex"]]
+        return shlex.join([str(folder.path), str(area), str(row["characteristic_id"]), *sex])
+    codes = tuple(row[axis] for axis in axes)
+    key = next(column.key for column in folder.model.columns if column.codes == codes)
+    return shlex.join([str(folder.path), str(area), key])
+
+
+# -- the first page ---------------------------------------------------------------------------------------------------
+
+
+def _sheet(told: Mapping[str, Any], strong: Mapping[str, Sequence[Strong]], decision: str | None, public: bool) -> Section:
+    entries = [Fact(one.what, one.state, one.said, one.tone, one.anchor) for one in audit.footing(told, decision)]
+    example = audit.example(strong)
+    left: list[Part] = [Text(" ".join(verdict(told)), LEAD)]
+    if example is not None:
+        lines = Bullets(example.lines, style="arithmetic")
+        letters = Text(example.letters, "small quiet")
+        left.append(Section("For example", [Text(example.sentence, "example"), lines, letters], level=3))
+    left += [_next(told, public=public), Section("To quote", [Text(audit.to_quote(told, title_of(told)), QUOTE)], level=3)]
+    status = (
+        "Public version. It names no area and shows no inferred value, so it can be shared while the agency decides what to "
+        "do. The full report, with findings and proofs, stays with those who need it."
+        if public
+        else f"Not for publication. This page {'shows inferred values for' if told['by_block'] else 'may name'} single "
+        "areas. To share the result, use `report-public.html`, and tell the agency first."
+    )
+    parts: list[Part] = [
+        Facts(entries, "footing", "What the claims rest on"),
+        Side([left, [audit.picture(told)]], "front"),
+        Text(status, "status" if public else "status alarm"),
+        Text(notice(told["product"]), "made"),
+    ]
+    tone = next((kind for kind in CLAIMS if told[kind]), "open")
+    return Section(headline(told), parts, "verdict", "In short", style="sheet", tone=tone)
+
+
+def _next(told: Mapping[str, Any], *, public: bool) -> Part:
+    return Section("What to do next", [Bullets(audit.next_steps(told, public=public), style="next")], level=3)
+
+
+# -- claims by table, and next to chance ------------------------------------------------------------------------------
+
+
+def _kinds(told: Mapping[str, Any]) -> list[str]:
+    return [kind for kind in CLAIMS if told[kind]]
+
+
+def _claims(told: Mapping[str, Any]) -> Section:
+    title = "Findings by table, beside chance"
+    chance = told.get("chance_by_block", {})
+    parts: list[Part] = []
+    if told["by_block"]:
+        said = {**MEANINGS, "likely": likely_means(told)}
+        parts.append(Facts([Fact(kind, f"{told[kind]:,}", said[kind], kind) for kind in CLAIMS], "tiles"))
+        parts.append(
+            Text(
+                "For each table, what is claimed; and how many of its sums have only one solution on their own, next to the "
+                "number expected by chance."
+            )
+        )
+        rows = [(block_named(name, chance), numbers, chance.get(name)) for name, numbers in told["by_block"].items()]
+        lines = [Row([name, *_numbers(told, numbers), *_beside(found)], claims=numbers) for name, numbers, found in rows]
+        heads = ("Table", *_kinds(told), "proofs from one sum", "by chance")
+        parts.append(_limited(heads, lines, [numbers for _, numbers, _ in rows], MOST_BLOCKS, told, "more tables"))
+        silent = sum(name not in told["by_block"] for name in chance)
+        parts.append(Text(f"{several(silent, 'table reveals', 'tables reveal')} nothing." if silent else "", QUIET))
+    else:
+        parts.append(Text("No table reveals a count."))
+    return Section(title, [*parts, *_families(told)], "claims", "Findings by table")
+
+
+def _numbers(told: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    return [f"{row[kind]:,}" for kind in _kinds(told)]
+
+
+def _beside(found: Mapping[str, Any] | None) -> list[str]:
+    return [f"{found['proved']:,}", rate(found["proved_expected"])] if found and found["groups"] else ["–", "–"]
+
+
+def _limited(
+    heads: Sequence[str],
+    lines: Sequence[Row],
+    claims: Sequence[Mapping[str, Any]],
+    most: int,
+    told: Mapping[str, Any],
+    more: str,
+) -> Part:
+    """Keep the first rows, and sum up the others."""
+    left = claims[most:]
+    sums = {kind: sum(row[kind] for row in left) for kind in CLAIMS}
+    foot = Row([f"{len(left):,} {more}", *_numbers(told, sums)]) if left else None
+    return Table(heads, lines[:most], f"Claims by {heads[0].lower()}", foot=foot)
+
+
+def _families(told: Mapping[str, Any]) -> Iterator[Part]:
+    """Say what single sums reveal, one row per kind of sum, with what chance predicts."""
+    met = sorted((one for one in told["chance"] if one["groups"]), key=lambda one: -one["groups"])
+    if not met:
+        return
+    one_base = len({one["base"] for one in met}) == 1
+    drawn = []
+    for one in [one for one in met if one["proved"] or one["proved_expected"] >= 0.05][:MOST_FAMILIES]:
+        low, high = interval(one["proved_expected"], CHANCE)
+        base = "" if one_base else f", base {one['base']}"
+        label = f"{one['parts']} parts, {'exact' if one['exact_total'] else 'rounded'} total{base}"
+        drawn.append({"label": label, "found": one["proved"], "low": low, "high": high})
+    parts: list[Part] = []
+    if drawn:
+        note = "single sums that prove all their counts, by kind; diamond: found; grey: the range of chance, 99 times in 100"
+        parts.append(Chart(charts.against_chance(drawn), "", note))
+    proved, expected = (sum(one[name] for one in met) for name in ("proved", "proved_expected"))
+    predicted = rate(expected) if expected == 0 or expected >= 0.05 else "fewer than 0.1"
+    folded: list[Part] = [
+        Text(
+            "Random rounding alone makes some sums reveal all their counts; how often depends on the number of parts and "
+            f"the kind of total. Here {f'{proved:,}' if proved else 'no'} {'sum does' if proved <= 1 else 'sums do'}; "
+            f"chance predicts {predicted}. This covers only sums whose counts are all well above 0; there is no such "
+            "benchmark for claims that combine several sums."
+        )
+    ]
+    odd = [one for one in met if surprise(one["proved"], one["proved_expected"]) < 1 - CHANCE][:MOST_FAMILIES]
+    if odd:
+        said = [f"{one['family']}: {one['proved']:,} found, {one['proved_expected']:,.1f} predicted" for one in odd]
+        folded += [Text("By chance, a number this far off occurs less than once in a hundred times for:"), Bullets(said)]
+    else:
+        folded.append(Text("No kind of sum departs from what chance predicts."))
+    rows = [
+        [
+            one["family"],
+            f"{one['groups']:,}",
+            f"{one['proved']:,}",
+            rate(one["proved_expected"]),
+            f"{one['strong']:,}",
+            rate(one["strong_expected"]),
+        ]
+        for one in met[:MOST_FAMILIES]
+    ]
+    heads = ("Kind of sum", "sums", "proved", "by chance", "likely", "by chance")
+    more = rest(len(met), MOST_FAMILIES, "`summary.json` has them all")
+    folded += [Table(heads, rows, "Single sums compared with chance"), more]
+    fold = Fold(f"{several(len(rows), 'kind of sum', 'kinds of sums')}, compared with chance", folded)
+    yield Section(audit.chance_caption(met), [*parts, fold], level=3)
+
+
+# -- where the risk sits ----------------------------------------------------------------------------------------------
+
+
+def _risk(folder: AuditFolder, public: bool) -> Section:
+    told, parts = folder.summary, list[Part]()
+    drawn = None if public else map_of_report(folder)
+    if drawn is not None:
+        key = [(name, label, f"{many:,}", "") for name, label, many in drawn.key]
+        parts.append(Chart(drawn.picture, drawn.caption, key=key, style="map-figure", below=drawn.sentences))
+    if told["by_block"]:
+        few = public and told["areas"] < FEWEST_AREAS
+        parts.append(Side([_sizes(told), [] if few else _values(told)]))
+        sensitive = told["sensitive_claims"]
+        zeros, whole = sensitive["zeros_proved"], sensitive["parts_proved_to_be_their_total"]
+        if few:
+            parts.append(
+                Text(
+                    "With so few areas, the distribution of claims over counts would nearly reveal the counts; it is in the "
+                    "full report.",
+                    QUIET,
+                )
+            )
+        elif zeros or whole:
+            parts.append(
+                Text(
+                    f"{several(zeros, 'zero is', 'zeros are')} proved: nobody there has that property. "
+                    f"{several(whole, 'part is', 'parts are')} proved to equal their total: everybody there has it."
+                )
+            )
+        routes = list(told["by_route"].items())
+        lines = [Row([name, *_numbers(told, row)], claims=row) for name, row in routes]
+        table = _limited(("Argument", *_kinds(told)), lines, [row for _, row in routes], MOST_ROUTES, told, "more")
+        how = Text("How many sums an argument combines. Arguments of several steps reveal counts that no single sum does.")
+        parts.append(Fold("By kind of argument: how many sums it combines", [how, table]))
+    else:
+        parts.append(Text("Nothing is claimed, so there is nothing to break down. That rests on the assumptions below."))
+    return Section("Where the risk is", parts, "risk", "Where the risk is")
+
+
+def _sizes(told: Mapping[str, Any]) -> list[Part]:
+    """Return claims by the size of their area, and their number per 1,000 counts, published or suppressed."""
+    rows = {size_named(name): row for name, row in told.get("by_area_size", {}).items() if row["areas"]}
+    if not rows:
+        return []
+    rates = {size: {kind: 1000 * row[kind] / max(1, row["cells"]) for kind in CLAIMS} for size, row in rows.items()}
+    what, note = "Claims per 1,000 counts by size of area", "claims per 1,000 counts, by the area's largest published count"
+    lines = [[size, f"{row['areas']:,}", *_numbers(told, row)] for size, row in rows.items()]
+    table = Table(("Size of area", "areas", *_kinds(told)), lines, "Claims by size of area")
+    drawn = Chart(charts.stacked_bars(rates, what, digits=1), audit.size_caption(rates), note)
+    return [drawn, Fold("The numbers by size of area", [table])]
+
+
+def _values(told: Mapping[str, Any]) -> list[Part]:
+    rows = {size_named(size): told["sensitive_claims"]["by_value"][size] for size in SMALL_FIRST}
+    drawn = charts.stacked_bars(rows, "Claims by inferred count")
+    table = Fold("The numbers by inferred count", [_by_value(told, "Inferred count")])
+    return [Chart(drawn, audit.value_caption(told), "number of claims, by inferred count"), table]
+
+
+# -- the strongest findings -------------------------------------------------------------------------------------------
+
+
+def _strongest(folder: AuditFolder, kind: str) -> list[Strong]:
+    """Return the strongest findings of a kind, none where there are none or none are shown."""
+    return strongest(folder, kind) if folder.summary[kind] and MOST[kind] else []
+
+
+def _findings(folder: AuditFolder, strong: Mapping[str, Sequence[Strong]]) -> Section:
+    told = folder.summary
+    parts: list[Part] = [
+        Text(
+            "Small counts come first, zeros last; one finding stands for all that rest on the same sums of an area. In each "
+            "argument, A is the count in question. All claims are in `findings.csv`, all proofs in `proofs.jsonl`; `unround "
+            "explain` gives the argument for any count."
+        )
+    ]
+    for kind, found in strong.items():
+        why = Text(why_several(told["priors"]["variants"]) if kind == "likely" else "")
+        cards = Box([Box(_card(one), f"card {kind}", "li") for one in found], "cards", "ol")
+        parts.append(Section(f"{kind.capitalize()}: {len(found)} of {told[kind]:,}", [why, cards], level=3))
+    zeros = told["sensitive_claims"]["by_value"]["0"]["likely"]
+    if zeros:
+        shown = first_zeros(folder, MOST_ZEROS)
+        lines = [
+            [one["area"] or one["code"], one["what"], number(one["row"]["published"]), at_least(one["row"])] for one in shown
+        ]
+        more = f" The first {len(shown)}; all of them are at the end of `findings.csv`." if zeros > len(shown) else ""
+        table = Table(("Area", "Count", "published", "probability of 0"), lines, "Likely zeros", left=("Count",))
+        said = Text(f"Nobody is counted there, if the claim is right.{more}")
+        parts.append(Fold(several(zeros, "likely zero"), [said, table], "zeros"))
+    return Section("The strongest findings, with their arithmetic", parts, "findings", "Strongest findings")
+
+
+def _card(one: Strong) -> list[Part]:
+    """Return a finding: what is claimed, where, and the argument for it."""
+    row, kind = one.finding, one.finding["kind"]
+    where = [one.area or one.code, *([one.code] if one.area else []), *([one.table] if one.table else [])]
+    must = {"proved": "must be", "conditional": "must be, on this condition", "likely": "most likely"}[kind]
+    facts = [Fact("published", "nothing" if row["published"] is None else number(row["published"]))]
+    facts.append(Fact(must, number(row["value"])))
+    if kind == "likely" and by_several(row):
+        facts += [
+            Fact("at least", percent(row["probability_low"])),
+            Fact("on average", percent(row["probability"])),
+            Fact("highest found", percent(row["probability_high"])),
+        ]
+    elif kind == "likely":
+        facts.append(Fact("probability", percent(row["probability"])))
+    facts += [Fact("possible", span_of(row))] if kind == "likely" else []
+    facts += [Fact("condition", row["assumptions"])] if kind == "conditional" else []
+    title = "The argument" if kind != "likely" else "The argument, and how likely each count is"
+    fold = Fold(title, [Text(due(row), QUIET), Side([_argument(one), _evidence(one)], "two")])
+    return [Section(one.what, [Text(" · ".join(where), "where"), Facts(facts, "claim")], level=4), fold]
+
+
+def _argument(one: Strong) -> list[Part]:
+    likely = one.finding["kind"] == "likely"
+    more = f" and {len(one.sums) - 4} more" if len(one.sums) > 4 else ""
+    title = "Totals that include this count" if likely else f"The argument, from {', '.join(one.sums[:4])}{more}"
+    left = f"{one.more_steps} more {'sums' if likely else 'steps'} are not shown." if one.more_steps else ""
+    parts: list[Part] = [Section(title, [Bullets(one.steps, style="steps"), Text(left, QUIET)], level=5)]
+    if one.others:
+        parts.append(Section("Other areas", [Bullets(one.others)], level=5))
+    if one.growth:
+        value = number(one.finding["value"])
+        grown = Table((f"How probable {value} becomes", ""), [[step, percent(p)] for step, p in one.growth], style="small")
+        parts.append(grown)
+    return parts
+
+
+def _evidence(one: Strong) -> list[Part]:
+    parts: list[Part] = []
+    if one.distribution:
+        finding = one.finding
+        drawn = charts.histogram(
+            one.distribution, name=one.what, kind=finding["kind"], published=finding["published"], height=120
+        )
+        parts.append(Section("How likely each count is", [Chart(drawn)], level=5))
+    lines = [
+        [cell.letter, cell.what, f"{number(cell.published)}{' (exact)' if cell.mechanism == 'exact' else ''}"]
+        for cell in one.cells
+    ]
+    heads = (Column("cell", left=True), "what it counts", "published")
+    table = Table(heads, lines, "Cells", left=("what it counts",), style="small letters")
+    return [*parts, table, Text(f"and {one.more_cells:,} more cells." if one.more_cells else "", QUIET)]
+
+
+# -- faults -----------------------------------------------------------------------------------------------------------
+
+
+def _faults(folder: AuditFolder, public: bool) -> Section:
+    told = folder.summary
+    clashes, suspect = told["contradictions"], told["suspect"]
+    left: list[Part] = [Text(NO_INCONSISTENCIES)]
+    if clashes:
+        kinds = told["contradictions_by_kind"]
+        named = ", ".join(several(many, *INCONSISTENCIES.get(kind, (kind, kind))) for kind, many in kinds.items())
+        found = several(clashes, "inconsistency was", "inconsistencies were")
+        left = [
+            Text(
+                f"{found} found: {named}. No true counts could have been published in this way. The sums in question are "
+                "left out for that area; everything else was audited."
+            )
+        ]
+        rows = [[row["area"], row["clash"]] for row in first_contradictions(folder, MOST_CLASHES)] if not public else []
+        if rows:
+            table = Table(("Area", "What is inconsistent"), rows, "Inconsistencies", left=("What is inconsistent",))
+            more = rest(clashes, len(rows), "`contradictions.csv` has them all")
+            which = f"Which figures: {several(clashes, 'inconsistency', 'inconsistencies')}"
+            left.append(Fold(which, [table, more], "clashes"))
+    columns: list[list[Part]] = [[Section("Figures that cannot all be right", left, "contradictions", level=3)]]
+    if suspect["areas"]:
+        columns.append([Section("Suspect data: possible, but absurd", _suspects(folder, public), "suspects", level=3)])
+    return Section("Faults in the data", [Side(columns)], "faults", "Faults in the data")
+
+
+def _suspects(folder: AuditFolder, public: bool) -> list[Part]:
+    suspect = folder.summary["suspect"]
+    areas = suspect["areas"]
+    said = (
+        f"In {several(areas, 'area')}, counts add up so badly that rounding does not explain it: by chance, any such area "
+        f"would appear in fewer than {share(suspect['level'])} of releases. {'It makes' if areas == 1 else 'They make'} no "
+        "likely and no conditional claims."
+    )
+    if public:
+        return [Text(said)]
+    names = ("area", "sum", "published", "parts_add_up_to", "chance")
+    rows = [[row[name] for name in names] for row in first_suspects(folder, MOST_SUSPECTS)]
+    heads = ("Area", "Sum", "published total", "parts add up to", "chance at most")
+    more = rest(suspect["sums"], len(rows), "`suspects.csv` has them all")
+    table = Table(heads, rows, "Suspect data", left=("Sum",))
+    return [Text(said), Fold(f"Which figures: {several(areas, 'area')}", [table, more], "absurd")]
+
+
+# -- the truth --------------------------------------------------------------------------------------------------------
+
+
+def _truth(told: Mapping[str, Any], public: bool) -> Iterator[Part]:
+    """Say how claims compare with the truth, if it was given."""
+    score = told.get("truth")
+    if score is None:
+        return
+    bands = [
+        {**band, **charts.wilson(band["right"], band["claims"])}
+        for band in score["calibration"].get("findings", [])
+        if band["claims"]
+    ]
+    failed = score["assumption_failed"]
+    parts: list[Part] = [Text(f"An assumption failed: {failed}." if failed else "", ALARM)]
+    lines = []
+    for kind in _kinds(told):
+        checked, wrong = score["checked"][kind], score["wrong"][kind]
+        if checked:
+            lines.append([kind, f"{checked:,}", f"{wrong:,}", percent(1 - wrong / checked)])
+    left: list[Part] = [
+        Text(
+            "Every claim was compared with the unrounded table. No proved claim may be wrong; likely ones should be right "
+            "as often as they state."
+        ),
+        Table(("Claims", "checked", "wrong", "right"), lines, "Claims compared with the truth"),
+    ]
+    by_part = [[row[name] for name in ("part", "stated", "right", "off")] for row in audit.by_part(score)]
+    left.append(Table(("Likeliest counts", "stated", "right", "off"), by_part, "Totals and parts compared with the truth"))
+    right: list[Part] = []
+    if bands:
+        drawn = charts.reliability({"": ("likely", bands)}, "stated probability", "share that is right")
+        note = "each point is a band of stated probability; bars: 95% sampling error"
+        right.append(Chart(drawn, audit.truth_caption(bands), note))
+    parts.append(Side([left, right]))
+    if score.get("claims_by_value"):
+        parts.append(Fold("Likely claims, by the count claimed", claims_parts(score["claims_by_value"])))
+    if score["proved_wrong"] and not public:
+        wrongs = [", ".join(f"{name} {value}" for name, value in one.items()) for one in score["proved_wrong"]]
+        parts.append(Section("Proved claims that are wrong", [Bullets(wrongs)], level=3))
+    yield Section("Compared with the truth", parts, "truth", "Compared with the truth")
+
+
+# -- assumptions and method -------------------------------------------------------------------------------------------
 
 
 def checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
@@ -170,141 +732,152 @@ def checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
     }
 
 
-# -- claims by table, and next to chance ------------------------------------------------------------------------------
-
-
-def _blocks(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables with most claims, each with its bars, next to what chance predicts of its sums."""
-    chance = told.get("chance_by_block", {})
-    nothing = {"groups": 0, "proved": 0, "proved_expected": 0.0, "strong": 0, "strong_expected": 0.0}
-    rows = [
-        {"name": block_named(name, chance), **numbers, "chance": chance.get(name, nothing)}
-        for name, numbers in told["by_block"].items()
+def _assumed(told: Mapping[str, Any], strong: Mapping[str, Any], public: bool) -> Section:
+    structure, priors = told["structure"], told["priors"]["variants"]
+    mechanisms = [f"`{name}` {sentence}" for name, sentence in list(told["mechanisms"].items())[:8]]
+    more = len(told["mechanisms"]) - len(mechanisms)
+    mechanisms += [f"{more} more are in `summary.json`."] if more else []
+    loops = structure["sums_for_bounds_only"]
+    serves = several(loops, "sum closes a loop, and serves", "sums close loops, and serve")
+    sums = (
+        f"After checking all areas, {several(structure['sums_kept'], 'sum was', 'sums were')} kept and "
+        f"{structure['sums_rejected']:,} rejected; {structure['audited']:,} of {structure['columns']:,} columns are audited."
+        + (f" {serves} bounds and proofs, not probabilities." if loops else "")
+    )
+    why = f" {why_several(priors)}" if len(priors) > 1 and "likely" not in strong else ""
+    found = checked(told.get("check"), public=public)
+    parts: list[Part] = [
+        Terms(
+            [
+                ("How counts were published", "\n".join(mechanisms)),
+                ("Which sums hold", " ".join([sums, *tables_in_words(told)])),
+                ("Exact counts", POPULATION[told["population"]]),
+                ("Prior (for likely counts only)", f"{told['prior_in_words']}.{why}"),
+                ("Do the data fit these assumptions?", Text(found["sentence"], ALARM if found["alarm"] else "")),
+            ],
+            "wide",
+            {"Do the data fit these assumptions?": "check"},
+        )
     ]
-    silent = [name for name in chance if name not in told["by_block"]]
-    return {**_with_bars(rows, MOST_BLOCKS), "silent": len(silent)}
-
-
-def _routes(told: Mapping[str, Any]) -> dict[str, Any]:
-    return _with_bars([{"name": name, **numbers} for name, numbers in told["by_route"].items()], MOST_ROUTES)
-
-
-def _with_bars(rows: list[dict[str, Any]], most: int) -> dict[str, Any]:
-    """Keep the first rows and sum up the others; the largest row's claims are the longest bar."""
-    largest = max((sum(row[kind] for kind in CLAIMS) for row in rows), default=0)
-    rest = {kind: sum(row[kind] for row in rows[most:]) for kind in CLAIMS} if rows[most:] else None
-    return {"rows": rows[:most], "largest": largest, "more": len(rows) - len(rows[:most]), "rest": rest}
-
-
-def _families(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what single sums reveal, one row per kind of sum, with what chance predicts; and the chart of it."""
-    met = sorted((one for one in told["chance"] if one["groups"]), key=lambda one: -one["groups"])
-    telling = [one for one in met if one["proved"] or one["proved_expected"] >= 0.05]
-    one_base = len({one["base"] for one in met}) == 1
-    drawn = []
-    for one in telling[:MOST_FAMILIES]:
-        low, high = interval(one["proved_expected"], CHANCE)
-        base = "" if one_base else f", base {one['base']}"
-        label = f"{one['parts']} parts, {'exact' if one['exact_total'] else 'rounded'} total{base}"
-        drawn.append({"label": label, "found": one["proved"], "low": low, "high": high})
-    odd = [one for one in met if surprise(one["proved"], one["proved_expected"]) < 1 - CHANCE]
-    return {
-        "rows": met[:MOST_FAMILIES],
-        "more": len(met) - len(met[:MOST_FAMILIES]),
-        "chart": charts.against_chance(drawn) if drawn else None,
-        "caption": captions.chance(met),
-        "proved": sum(one["proved"] for one in met),
-        "expected": sum(one["proved_expected"] for one in met),
-        "odd": [
-            f"{one['family']}: {one['proved']:,} found, {one['proved_expected']:,.1f} predicted"
-            for one in odd[:MOST_FAMILIES]
-        ],
-    }
-
-
-# -- where the risk sits ----------------------------------------------------------------------------------------------
-
-
-def _by_value(told: Mapping[str, Any]) -> dict[str, Any]:
-    by_value = told["sensitive_claims"]["by_value"]
-    rows = {size_named(name): by_value[name] for name in SMALL_FIRST}
-    claims = sum(sum(numbers.values()) for numbers in rows.values())
-    chart = charts.stacked_bars(rows, "Claims by inferred count") if claims else None
-    return {"rows": rows, "chart": chart, "caption": captions.by_value(told)}
-
-
-def _by_size(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return claims by the size of their area, and their number per 1,000 counts, published or suppressed."""
-    rows, rates = {}, {}
-    for name, numbers in told.get("by_area_size", {}).items():
-        if numbers["areas"]:
-            size = size_named(name)
-            rows[size] = numbers
-            rates[size] = {kind: 1000 * numbers[kind] / max(1, numbers["cells"]) for kind in CLAIMS}
-    claims = sum(numbers[kind] for numbers in rows.values() for kind in CLAIMS)
-    what = "Claims per 1,000 counts by size of area"
-    chart = charts.stacked_bars(rates, what, digits=1) if claims else None
-    return {"rows": rows, "chart": chart, "caption": captions.by_size(rates)}
-
-
-# -- findings, inconsistencies, truth ----------------------------------------------------------------------------------
-
-
-def _strongest(folder: AuditFolder, kind: str) -> list[Strong]:
-    """Return the strongest findings of a kind, none where there are none or none are shown."""
-    return strongest(folder, kind) if folder.summary[kind] and MOST[kind] else []
-
-
-def _histogram(one: Strong) -> str:
-    if not one.distribution:
-        return ""
-    finding = one.finding
-    return charts.histogram(
-        one.distribution, name=one.what, kind=finding["kind"], published=finding["published"], height=120
+    if found["odd"]:
+        odd = [(f"{family} ({said})", note) for family, said, note in found["odd"]]
+        which = several(len(odd), "family of sums that does", "families of sums that do")
+        parts.append(Fold(f"{which} not fit", [Bullets(odd), rest(found["more"], 0, "`summary.json` has them all")]))
+    return Section(
+        "Assumptions, and whether the data support them",
+        [*parts, Side([_keys(told), _conditions(told), _held(told, public)])],
+        "assumed",
+        "Assumptions",
     )
 
 
-def _zeros(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
-    """Return how many likely counts are zeros, and the first of them."""
-    number = folder.summary["sensitive_claims"]["by_value"]["0"]["likely"]
-    rows = first_zeros(folder, MOST_ZEROS) if number and not public else []
-    return {"number": number, "rows": rows, "more": number - len(rows)}
+def _keys(told: Mapping[str, Any]) -> list[Part]:
+    said, rows = audit.key_sentences(told), audit.key_rows(told)
+    if not said:
+        return []
+    first = said[:1] if rows else said
+    parts: list[Part] = [Text(one) for one in first]
+    if rows:
+        more = ", and what else is known of them" if said[1:] else ""
+        lines = [[row["table"], row["constant"], row["why"]] for row in rows]
+        table = Table(("Table", "Constant", "By"), lines, "Keys by table", left=("By",))
+        title = f"The constants of {several(len(rows), 'table')}{more}"
+        parts.append(Fold(title, [*(Text(one) for one in said[1:]), table]))
+    return [Section("Random numbers that add up", parts, level=3)]
 
 
-def _suspects(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
-    told = folder.summary["suspect"]
-    rows = first_suspects(folder, MOST_SUSPECTS) if told["areas"] and not public else []
-    return {"number": told["areas"], "rows": rows, "more": told["sums"] - len(rows), "level": told["level"]}
+def _conditions(told: Mapping[str, Any]) -> list[Part]:
+    said: list[Part] = [*(Text(one, ALARM) for one in settling(told)), *(Text(one) for one in conditions(told))]
+    return [Section("What is not settled, and what conditional claims rest on", said, "conditions", level=3)] if said else []
 
 
-def _clashes(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
-    number = folder.summary["contradictions"]
-    rows = first_contradictions(folder, MOST_CLASHES) if number and not public else []
-    kinds = folder.summary["contradictions_by_kind"]
-    return {
-        "number": number,
-        "kinds": [several(many, *INCONSISTENCIES.get(kind, (kind, kind))) for kind, many in kinds.items()],
-        "rows": rows,
-        "more": number - len(rows),
-    }
+def _held(told: Mapping[str, Any], public: bool) -> list[Part]:
+    parts: list[Part] = [Text(one) for one in not_listed(told) or ["Nothing is held back."]]
+    parts += [Text(one) for one in (*not_used(told), *figures_used(told))]
+    failed = sum(one["verdict"] == "failed" for one in (told.get("selfcheck") or {"tables": ()})["tables"])
+    if failed:
+        parts.append(
+            Text(
+                f"Likely claims of {several(failed, 'table')} are withheld, because the prior failed its self-check there. "
+                "That is not a sign of safety.",
+                ALARM,
+            )
+        )
+    left = ", ".join(f"{many:,} {why}" for why, many in told["left_out"].items())
+    parts.append(Text(f"Columns left out: {left}." if left else "", QUIET))
+    notes = [] if public else told["notes"][:MOST_NOTES]
+    if notes:
+        parts.append(Fold(f"{several(len(notes), 'note')} about the file", [Bullets(notes, QUIET)]))
+    return [Section("What is not listed", parts, "held", level=3)]
 
 
-def _truth(told: Mapping[str, Any], *, public: bool) -> dict[str, Any] | None:
-    """Return how claims compare with the truth, if it was given."""
-    score = told.get("truth")
-    if score is None:
-        return None
-    bands = [
-        {**band, **charts.wilson(band["right"], band["claims"])}
-        for band in score["calibration"].get("findings", [])
-        if band["claims"]
+def _areas(told: Mapping[str, Any]) -> Iterator[Part]:
+    found = audit.nesting(told)
+    if found is None:
+        return
+    names = ("name", "families", "linked", "columns", "rejected", "why")
+    levels = [[row[name] or "–" for name in names] for row in found["levels"]]
+    heads = ("Areas in areas", "families", "linked", "columns that add up", "left out", "because")
+    which = Fold("Which areas were linked", [Table(heads, levels, "Levels of areas", left=("because",))])
+    names = ("name", "sentence", "areas", "likely", "mean", "worst")
+    methods = [[row[name] for name in names] for row in found["methods"]]
+    heads = ("Method", "What it does", "areas", "likely counts", "mean error", "largest error")
+    legend = (
+        "Error: the distance between a count's distribution and the exact one (total variation), measured over many "
+        "families for which the exact one is known. The column `method` of `findings.csv` names the method of each claim."
+    )
+    how = Table(heads, methods, "Methods", left=("What it does",), legend=legend)
+    title = "How probabilities were obtained, and how exact they are"
+    parts: list[Part] = [*(Text(one) for one in found["sentences"]), which, Fold(title, [how])]
+    yield Section("Areas within areas", parts, "areas", "Areas within areas")
+
+
+def _method(told: Mapping[str, Any], public: bool) -> Section:
+    priors, nested = told["priors"]["variants"], audit.nesting(told) is not None
+    rounding = (
+        "assume that counts were rounded independently of each other."
+        if rounded_independently(told)
+        else "account for the dependence between roundings that the check found where they can: see Assumptions."
+    )
+    likely = [
+        "Model estimates: exact probabilities given all sums of an area at once, by message passing over the tree of "
+        f"characteristics. They use the prior, and {rounding}"
     ]
-    return {
-        "score": score,
-        "claims": claims_table(score.get("claims_by_value", [])),
-        "claims_note": CLAIMS_NOTE,
-        "parts": keys.by_part(score),
-        "wrong": [] if public else score["proved_wrong"],
-        "chart": charts.reliability({"": ("likely", bands)}, "stated probability", "share that is right") if bands else None,
-        "caption": captions.truth(bands),
-    }
+    if len(priors) > 1:
+        likely.append(
+            f"A count is likely only if all {spelled(len(priors))} priors give it {share(told['threshold'])} or more; "
+            "counts that only some of them make likely are not listed, which does not make them safe."
+        )
+    if nested:
+        likely.append("Where areas are linked, the sums of all of them are used, by methods that are not all exact.")
+    terms = Terms([("Proved", PROVED), ("Conditional", CONDITIONAL), ("Likely", " ".join(likely))])
+    version = told["unround"]
+    made = (
+        f"unround {version}{f' (page by {__version__})' if version != __version__ else ''}, file format {told['format']}, "
+        f"threshold {share(told['threshold'])}, prior {told['prior']}."
+    )
+    command: list[Part] = [Code(told["command"])] if told["command"] and not public else []
+    parts: list[Part] = [
+        Fold("How each kind of claim is made", [terms]),
+        Section("Responsible use", [Bullets(RESPONSIBLE, style="plain halves")], level=3),
+        Section("How this was made", [Text(made), *command], level=3),
+    ]
+    return Section("Method, and how to use this report", parts, "method", "Method and use")
+
+
+PROVED = (
+    "Bounds from every published count are carried through all sums until nothing changes. Where one value is left, it is "
+    "the only one possible under every dataset consistent with the agency's documentation. Each proof has a certificate "
+    "that an independent checker verified. It uses no probability and no prior."
+)
+CONDITIONAL = (
+    "Proved, given an assumption the agency does not guarantee: that a population which may have been adjusted was not, "
+    "that a sum suggested only by the data holds, or that counts next to an inconsistency are right."
+)
+RESPONSIBLE = (
+    "This report is about cells of published tables, never about persons. Do not link it with other data to identify "
+    "anyone; licences such as Statistics Canada’s forbid it.",
+    "Tell the agency before publishing findings about a real release, and give it time.",
+    "Inferred values are not official counts, and must not be presented as such.",
+    "A count that is not listed is not therefore safe: other tables and other knowledge were not considered.",
+)

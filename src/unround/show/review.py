@@ -1,4 +1,4 @@
-"""A draft table and the decision on it: the sentences of terminal and page, and the page to sign."""
+"""A draft table and the decision on it; on a page, the first sheet is to be signed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,40 @@ from unround.audits import AuditFolder
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
 from unround.reviews.decision import PUBLISH
 from unround.reviews.policy import LIKELY, RANGE, REVISE, STOP, UNDECIDED, UNROUNDED
-from unround.reviews.run import AUDIT, PAGE, TOGETHER
+from unround.reviews.run import AUDIT, TOGETHER
+from unround.reviews.run import PAGE as PAGE_FILE
 from unround.reviews.worlds import ESTIMATED
 from unround.show.charts import Picture
 from unround.show.check import fit_in_words
-from unround.show.parts import QUIET, STRONG, Bullets, Document, Files, Part, Row, Section, Table, Terms, Text
+from unround.show.page import page
+from unround.show.parts import (
+    INLINE,
+    NOWHERE,
+    PAGE,
+    QUIET,
+    TERMINAL,
+    Box,
+    Bullets,
+    Cell,
+    Chart,
+    Code,
+    Column,
+    Document,
+    Files,
+    Line,
+    Only,
+    Part,
+    Row,
+    Section,
+    Side,
+    Table,
+    Terms,
+    Text,
+    rest,
+)
 from unround.show.report import files_of, write_pages
-from unround.show.site import render
 from unround.show.strongest import sentences
-from unround.show.words import arithmetic, listed, notice, number, percent, several, span
+from unround.show.words import CLAIMS, arithmetic, listed, notice, number, percent, several, span
 
 if TYPE_CHECKING:
     from unround.reviews import Review
@@ -39,7 +64,32 @@ MEANINGS = {
 }
 STATUS = {FITS: "PASSED", DEPARTS: "FAILED", CONTRADICTS: "FAILED", UNTESTED: "NOT TESTED"}
 
-FEW_REPAIRS, FEW_CELLS, FEW_REASONS = 4, 6, 5
+TONES = {PUBLISH: "strong", UNDECIDED: "conditional", REVISE: "conditional", STOP: "wrong"}
+
+FILES = {
+    "review.html": "the decision on one page, to be signed; then the details",
+    "cells.xlsx": "every cell to act on, with the proposed action and room for your word",
+    "review.json": "every number",
+    "decisions.jsonl": "the exceptions on record",
+    "audit/report.html": "the audit of the draft",
+    "tables": "the review of each table",
+    "together": "the review of all tables together",
+}
+
+METHOD = (
+    "The draft was audited as readers could do it: from the printed numbers, the sums between them, and how they were "
+    "rounded. Every count was weighed under every prior of the set. Everything is inferred from cells; nothing is said "
+    "about persons."
+)
+WHERE = "The full report is `audit/report.html`; all numbers are in `review.json`."
+ACCEPT = (
+    "To accept a cell, write yes and the reason beside it in `cells.xlsx`, save, and run the review again; or use `--accept "
+    "CELL --because TEXT`."
+)
+MARKS = {"proved": "ᵖ", "conditional": "ᶜ", "range": "ʳ", "likely": "ˡ"}
+"""How coloured cells of the draft are told apart without colours."""
+
+FEW_REPAIRS, FEW_CELLS, FEW_REASONS, FEW_QUESTIONS = 4, 6, 5, 6
 """Rows on the first page; the others follow after it."""
 
 MOST_CELLS = 60
@@ -122,7 +172,7 @@ def not_worked_out(told: Mapping[str, Any]) -> str:
         return ""
     return (
         f"{several(sums, 'sum forms a loop', 'sums form loops')} with others, and {'is' if sums == 1 else 'are'} used for "
-        "proofs only. How likely counts are with them as well was not worked out: that is no sign of safety."
+        "proofs only. How likely counts are with them as well was not computed: that is not a sign of safety."
     )
 
 
@@ -207,19 +257,16 @@ def costs(row: Mapping[str, Any]) -> str:
     return "; ".join(said) or "nothing"
 
 
-def repair_rows(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the repairs as text."""
-    return [
-        {
-            "rank": row["rank"],
-            "name": row["name"],
-            "action": row["action"],
-            "leaves": leaves(row),
-            "costs": costs(row),
-            "within": row["within_policy"],
-        }
-        for row in told["repairs"]
-    ]
+def _repairs(told: Mapping[str, Any], most: int | None = None) -> Part:
+    """Return the repairs as a table; in full, with the names by which they are asked for."""
+    rows: list[Row] = []
+    for row in told["repairs"][:most]:
+        action = Cell(row["action"], small="" if most else row["name"])
+        within = "yes" if row["within_policy"] else "no"
+        tone = "" if row["within_policy"] else QUIET
+        rows.append(Row([str(row["rank"]), action, within, leaves(row), costs(row)], tone))
+    left = ("within policy", "leaves", "costs")
+    return Table(("", "repair", *left), rows, "Repairs", left=left, header=1)
 
 
 def footnotes(told: Mapping[str, Any]) -> list[str]:
@@ -252,26 +299,36 @@ def refusals(told: Mapping[str, Any]) -> list[str]:
 # -- cells ------------------------------------------------------------------------------------------------------------
 
 
-def cell_rows(told: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
-    """Return the worst cells as text."""
-    rows = []
+def _cells(told: Mapping[str, Any], most: int) -> Part:
+    """Return the worst cells as a table."""
+    rows: list[Line] = []
     for one in told["cells"][:most]:
-        chance = percent(one["probability_high"]) if one["claim"] == LIKELY and one["probability_high"] else one["claim"]
+        kind = one["claim"]
+        chance = f"up to {percent(one['probability_high'])}" if kind == LIKELY and one["probability_high"] else ""
+        value = span(one["low"], one["high"]) if kind == RANGE else number(one["value"])
         rows.append(
-            {
-                "cell": one["cell"],
-                "area": one["area_name"] or one["area"],
-                "what": one["what"],
-                "published": "–" if one["published"] is None else number(one["published"]),
-                "value": number(one["value"]) if one["claim"] != RANGE else span(one["low"], one["high"]),
-                "rule": "; ".join(one["rules"]),
-                "range": span(one["low"], one["high"]),
-                "kind": one["claim"],
-                "chance": chance,
-                "comment": one["comment"],
-            }
+            [
+                one["cell"],
+                one["what"],
+                number(one["published"]),
+                span(one["low"], one["high"]),
+                Cell(value, tone="strong"),
+                Cell(kind, badge=kind if kind in CLAIMS else "", small=chance),
+                "; ".join(one["rules"]),
+                one["comment"],
+            ]
         )
-    return rows
+    heads = (
+        "cell",
+        Column("count", left=True, only=PAGE),
+        "you print",
+        Column("possible", only=PAGE),
+        "readers learn",
+        Column("claim", left=True),
+        Column("rule", left=True),
+        Column("comment", left=True, only=PAGE if any(one["comment"] for one in told["cells"][:most]) else NOWHERE),
+    )
+    return Table(heads, rows, "Cells to act on", style="small")
 
 
 def exceptions(told: Mapping[str, Any]) -> list[str]:
@@ -335,8 +392,8 @@ def shares(told: Mapping[str, Any]) -> dict[str, int]:
     return {**squares, "open": 100 - sum(squares.values())}
 
 
-def squares_chart(told: Mapping[str, Any]) -> str:
-    """Draw 100 squares: the share of counts that is open, likely, proved."""
+def _squares(told: Mapping[str, Any]) -> Part:
+    """Draw 100 squares: the share of counts that is open, likely, proved; with how many counts each colour stands for."""
     each = shares(told)
     said = listed([f"{each[kind]} {kind}" for kind, _ in SQUARES if each[kind]])
     picture = Picture(164, 164, f"Of 100 counts: {said}", "squares")
@@ -345,19 +402,11 @@ def squares_chart(told: Mapping[str, Any]) -> str:
         for _ in range(each[kind]):
             picture.rect(2 + 16 * (at % 10), 2 + 16 * (at // 10), 14, 14, f"bar {colour}", kind, 2)
             at += 1
-    return picture.done()
-
-
-def squares_key(told: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the colours of the squares, with how many counts they stand for."""
     numbers = {kind: sum(sizes.values()) for kind, sizes in told["claims"].items()}
     numbers["open"] = max(0, told["table"]["counts"] - sum(numbers.values()))
-    names = {LIKELY: f"likely ({_least(told)} or more)", "open": "open"}
-    return [
-        {"colour": colour, "name": names.get(kind, kind), "number": number(numbers[kind])}
-        for kind, colour in SQUARES
-        if numbers[kind]
-    ]
+    names = {LIKELY: f"likely ({_least(told)} or more)"}
+    key = [(colour, names.get(kind, kind), number(numbers[kind]), "") for kind, colour in SQUARES if numbers[kind]]
+    return Chart(picture.done(), "Of 100 counts", key=key)
 
 
 def _least(told: Mapping[str, Any]) -> str:
@@ -365,23 +414,71 @@ def _least(told: Mapping[str, Any]) -> str:
     return f"{100 * min(found):.6g}%" if found else "66%"
 
 
-def table_rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the tables of a review of several, the worst first: what each is called, its decision, and why."""
+def write_review(folder: Path, told: Mapping[str, Any]) -> None:
+    """Write all pages into a folder that `review` made: the reports of the audits, and its own."""
+    for one in told.get("tables", ()):
+        write_review(folder / one["folder"], one)
+    if "tables" not in told and (folder / AUDIT).is_dir():
+        write_pages(AuditFolder.open(folder / AUDIT), decision=told["decision"])
+    (folder / PAGE_FILE).write_text(page(review(told)), encoding="utf-8", newline="\n")
+
+
+def review(found: Review | Mapping[str, Any]) -> Document:
+    """Give the decision first, then why, what to do, and where to look; on a page, the first sheet is to be signed."""
+    told = found if isinstance(found, Mapping) else found.to_json()
+    folder = None if isinstance(found, Mapping) else found.folder
+    if "tables" in told:
+        parts, of, product = list(_several(told)), several(len(told["files"]), "file"), None
+    else:
+        parts, of = [Box(list(_sheet(told)), "sheet", "article"), *_after(told)], files_of(told["table"]["source"])
+        product = told["table"]["product"]
+    if folder is not None:
+        parts.append(Files(f"{folder}/", [(name, what) for name, what in FILES.items() if (folder / name).exists()]))
+    title = f"Review of {of}: {headline(told).lower()}"
+    return Document(title, parts, notice=notice(product), style="review", masthead=False)
+
+
+def _heading(told: Mapping[str, Any], facts: str, more: str, said: str) -> Iterator[Part]:
+    """Return the decision, as a terminal and as a page begin with it."""
+    yield Only(TERMINAL, [Text(f"DRAFT RELEASE REVIEW · {facts}", QUIET)])
+    yield Only(TERMINAL, [Text(f"■ {headline(told).upper()}", TONES[told["decision"]]), Text(said)])
+    verdict = Box([Section(headline(told), [Text(said)], level=1)], f"verdict {told['decision']}")
+    yield Only(PAGE, [Text("Draft release review", "kicker"), Text(f"{facts}{more}", "facts-line"), verdict])
+
+
+def _several(told: Mapping[str, Any]) -> Iterator[Part]:
+    """Give the one decision on several tables, and list them by status."""
+    decision, tables = told["decision"], told["tables"]
+    number_of = several(sum(one["name"] != TOGETHER for one in tables), "table")
+    said = MEANINGS[decision].replace("The table is", "At least one table is")
+    if decision == PUBLISH:
+        said = f"All tables are within policy, each alone and all together. {BEYOND}"
     order = [STOP, REVISE, UNDECIDED, PUBLISH]
-    tables = sorted(told["tables"], key=lambda one: order.index(one["decision"]))
-    return [
-        {
-            "name": "All tables together" if one["name"] == TOGETHER else one["name"],
-            "decision": one["decision"],
-            "headline": headline(one),
-            "why": _why(one),
-            "cells": number(one["cells_to_act_on"]),
-            "counts": f"{number(one['table']['counts'])} in {several(one['table']['areas'], 'area')}",
-            "page": f"{one['folder']}/{PAGE}",
-            "sha256": one["reading"]["sha256"],
-        }
-        for one in tables
-    ]
+    rows: list[Line] = []
+    for one in sorted(tables, key=lambda one: order.index(one["decision"])):
+        name = "All tables together" if one["name"] == TOGETHER else one["name"]
+        counts = f"{number(one['table']['counts'])} in {several(one['table']['areas'], 'area')}"
+        cell = Cell(name, small=counts, link=f"{one['folder']}/{PAGE_FILE}")
+        rows.append([cell, one["decision"], number(one["cells_to_act_on"]), _why(one), f"{one['reading']['sha256'][:12]}…"])
+    heads = (
+        "table",
+        Column("decision", left=True),
+        "cells to act on",
+        Column("why", left=True),
+        Column("read as", left=True, only=PAGE),
+    )
+    parts = [*_heading(told, f"{number_of} · {long_date(told['date'])}", "", said)]
+    parts.append(_inline("The tables, the worst first", [Table(heads, rows, "Tables by status")]))
+    questions = open_questions(told)
+    if questions:
+        parts.append(_inline("Not settled", [Bullets(questions, style="reasons")]))
+    accepted = [one for table in tables for one in exceptions(table)]
+    if accepted:
+        parts.append(_inline("Exceptions on record", [Bullets(accepted)]))
+    yield Box([*parts, Only(PAGE, list(_signature(told)))], "sheet", "article")
+    drafts = [(one, one["picture"]) for one in tables if one["name"] != TOGETHER and one["picture"]]
+    yield Only(PAGE, [_draft(picture, one["name"]) for one, picture in drafts])
+    yield Bullets([f"Note: {note}" for note in told["notes"]], QUIET)
 
 
 def _why(told: Mapping[str, Any]) -> str:
@@ -391,152 +488,145 @@ def _why(told: Mapping[str, Any]) -> str:
     return " ".join([*reasons, *open_][:2]) or meaning(told)
 
 
-def write_review(folder: Path, told: Mapping[str, Any]) -> None:
-    """Write all pages into a folder that `review` made: the reports of the audit, and its own."""
-    if "tables" in told:
-        for one in told["tables"]:
-            write_review(folder / one["folder"], one)
-        page = render(
-            "tables.html",
-            told=told,
-            title=f"Review of {several(len(told['files']), 'file')}: {headline(told).lower()}",
-            headline=headline(told),
-            meaning=MEANINGS[told["decision"]].replace("The table is", "At least one table is")
-            if told["decision"] != PUBLISH
-            else f"All tables are within policy, each alone and all together. {BEYOND}",
-            date=long_date(told["date"]),
-            rows=table_rows(told),
-            tables=told["tables"],
-            questions=open_questions(told),
-            exceptions=[one for table in told["tables"] for one in exceptions(table)],
-        )
-        (folder / PAGE).write_text(page, encoding="utf-8", newline="\n")
-        return
-    if (folder / AUDIT).is_dir():
-        write_pages(AuditFolder.open(folder / AUDIT), decision=told["decision"])
-    (folder / PAGE).write_text(review_page(told), encoding="utf-8", newline="\n")
+def _sheet(told: Mapping[str, Any]) -> Iterator[Part]:
+    head, table = masthead(told), told["table"]
+    counts = f"{several(table['counts'], 'count')} in {several(table['areas'], 'area')}"
+    facts = f"{head['file']} · sha256 {head['sha256']} · {head['date']} · {head['mechanism']}"
+    yield from _heading(told, facts, f" · {counts}", meaning(told))
+    questions = open_questions(told)
+    if questions:
+        more = rest(len(questions), FEW_QUESTIONS, "`review.json` has them all")
+        yield _inline("Not settled", [Bullets(questions[:FEW_QUESTIONS], style="reasons"), more])
+    yield Side([_reasons(told), [_squares(told)]], "found")
+    clashes = told["check"]["clashes"]
+    if clashes:
+        more = rest(told["check"]["contradictions"], len(clashes[:2]), "`audit/contradictions.csv` has them all")
+        yield _inline("What contradicts", [Bullets(clashes[:2], style="arithmetic"), more])
+    shown = example(told)
+    if shown is not None:
+        longer = [f"and {shown['more']} more steps: see the audit"] if shown["more"] else []
+        steps = Bullets([*shown["steps"], *longer], QUIET, "arithmetic")
+        yield _inline("In one example", [Text(shown["sentence"], "example"), steps])
+    if told["repairs"]:
+        title = "Any one of these is enough" if told["decision"] == REVISE else "What was tried"
+        left = len(told["repairs"]) - FEW_REPAIRS
+        tried = f"{several(left, 'more repair was', 'more repairs were')} tried; see all repairs." if left > 0 else ""
+        within = [row for row in told["repairs"] if row["within_policy"]]
+        if told["decision"] == REVISE and len(within) < len(told["repairs"][:FEW_REPAIRS]):
+            title = "Any one of these that is within policy is enough"
+        yield _inline(title, [_repairs(told, FEW_REPAIRS), Text(tried, QUIET)])
+    if told["cells"]:
+        worst = "The worst first. " if told["cells_to_act_on"] > FEW_CELLS else ""
+        note = Text(f"{worst}All of them, with the proposed action: `cells.xlsx`.", QUIET)
+        yield _inline(f"Cells to act on: {told['cells_to_act_on']:,}", [_cells(told, FEW_CELLS), note])
+    yield Terms(list(_checks(told)), "wide checks")
+    yield Only(PAGE, list(_signature(told)))
 
 
-def review_page(told: Mapping[str, Any]) -> str:
-    """Return the page."""
-    repairs = repair_rows(told)
-    return render(
-        "review.html",
-        told=told,
-        title=f"Review of {files_of(told['table']['source'])}: {headline(told).lower()}",
-        head=masthead(told),
-        headline=headline(told),
-        meaning=meaning(told),
-        squares=squares_chart(told),
-        key=squares_key(told),
-        example=example(told),
-        repairs=repairs,
-        first_repairs=repairs[:FEW_REPAIRS],
-        reasons=told["reasons"][:FEW_REASONS],
-        first_cells=cell_rows(told, FEW_CELLS),
-        cells=cell_rows(told, MOST_CELLS),
-        check=check_status(told),
-        self_check=self_check_status(told),
-        not_worked_out=not_worked_out(told),
-        footnotes=[*footnotes(told), *refusals(told)],
-        exceptions=exceptions(told),
-        questions=open_questions(told),
-        reading=reading_rows(told),
-        notice=notice(told["table"]["product"]),
-    )
+def _inline(title: str, parts: Sequence[Part]) -> Section:
+    return Section(title, parts, style=INLINE)
 
 
-# -- the terminal -----------------------------------------------------------------------------------------------------
-
-_TONES = {PUBLISH: STRONG, UNDECIDED: "conditional", REVISE: "conditional", STOP: "proved"}
-
-
-def review(found: Review | Mapping[str, Any]) -> Document:
-    """Say the decision first, then why, what to do, and where to look."""
-    told = found if isinstance(found, Mapping) else found.to_json()
-    parts = list(_several(told) if "tables" in told else _parts(told))
-    out = None if isinstance(found, Mapping) else found.folder
-    if out is not None:
-        files = [(name, said) for name, said in _FILES.items() if (out / name).exists()]
-        parts.append(Files(str(out), files))
-    return Document("Draft release review", parts)
-
-
-_FILES = {
-    "review.html": "the decision on one page, to be signed; then the details",
-    "cells.xlsx": "every cell to act on, with the proposed action and room for your word",
-    "review.json": "every number",
-    "decisions.jsonl": "the exceptions on record",
-    "audit/report.html": "the audit of the draft",
-    "tables": "the review of each table",
-    "together": "the review of all tables together",
-}
-
-
-def _parts(told: Mapping[str, Any]) -> Iterator[Part]:
-    head = masthead(told)
-    line = f"DRAFT RELEASE REVIEW · {head['file']} · sha256 {head['sha256']} · {head['date']} · {head['mechanism']}"
-    yield Text(line, QUIET)
-    yield Text(f"■ {headline(told).upper()}", _TONES[told["decision"]])
-    yield Text(meaning(told))
-    if told["unsettled"]:
-        yield Section("Not settled", [Bullets(open_questions(told))], level=3)
+def _reasons(told: Mapping[str, Any]) -> list[Part]:
     reasons = [one["sentence"] for one in told["reasons"] if one["action"] != UNDECIDED]
-    yield Bullets(reasons or [f"{one['found']}." for one in told["limits"]])
-    yield Text(f"Policy “{told['policy']['name']}”: {' '.join(one['sentence'] for one in told['limits'])}", QUIET)
-    if told["check"]["clashes"]:
-        yield Section("What contradicts", [Bullets(told["check"]["clashes"])], level=3)
-    if (shown := example(told)) is not None:
-        yield Section("In one example", [Text(shown["sentence"]), Bullets(shown["steps"], QUIET)], level=3)
-    yield from _repairs(told)
-    cells = cell_rows(told, FEW_CELLS)
-    if cells:
-        listed = [[one["cell"], one["published"], one["value"], _claimed(one), one["rule"]] for one in cells]
-        heads = ("cell", "you print", "readers learn", "claim", "rule")
-        parts: list[Part] = [Table(heads, listed, "Cells to act on", left=("claim", "rule"))]
-        if more := told["cells_to_act_on"] - len(cells):
-            parts.append(Text(f"and {several(more, 'more cell')}", QUIET))
-        yield Section(f"Cells to act on: {told['cells_to_act_on']:,}", parts, level=3)
-    checks = [("Mechanism check", check_status(told)), ("Self-check", self_check_status(told))]
+    title, listed_ = "Why", reasons[:FEW_REASONS]
+    if not reasons:
+        title = "Policy check"
+        accepted = [f"; {one['allowed']:,} would be acceptable" if one["allowed"] else "" for one in told["limits"]]
+        listed_ = [f"{one['found']}{more}." for one, more in zip(told["limits"], accepted, strict=True)]
+    limits = " ".join(one["sentence"] for one in told["limits"])
+    policy = Text(f"Policy “{told['policy']['name']}”: {limits}", "quiet policy-line")
+    return [_inline(title, [Bullets(listed_, style="reasons"), rest(len(reasons), FEW_REASONS, "see below"), policy])]
+
+
+def _checks(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, (state, said) in (
+        ("Fit of the data", check_status(told)),
+        ("Self-check of probabilities", self_check_status(told)),
+    ):
+        yield name, f"{state}. {said}"
     if not_worked_out(told):
-        checks.append(("Probabilities", ("NOT COMPLETE", not_worked_out(told))))
-    yield Terms([(name, f"{state}. {said}") for name, (state, said) in checks])
-    yield Section("How this table was read", [Terms(reading_rows(told))], level=3)
+        yield "Probabilities", f"NOT COMPLETE. {not_worked_out(told)}"
     if exceptions(told):
-        yield Section("Exceptions on record", [Bullets(exceptions(told))], level=3)
-    if told["notes"]:
-        yield Bullets([f"Note: {note}" for note in told["notes"]], QUIET)
+        applied = len(told["exceptions"]) + len(told["ignored"])
+        refused = f", {len(told['exceptions_not_applied'])} not applied" if told["exceptions_not_applied"] else ""
+        yield "Exceptions", f"{applied} applied{refused}; listed below."
 
 
-def _claimed(cell: Mapping[str, Any]) -> str:
-    return f"likely, up to {cell['chance']}" if cell["kind"] == LIKELY else str(cell["kind"])
+def _signature(told: Mapping[str, Any]) -> Iterator[Part]:
+    by = f": {told['reviewer']}" if told["reviewer"] else ""
+    yield Box([Text(f"Reviewer{by}"), Text("Signature"), Text("Date")], "sign")
+    files = [f"{file['name']} sha256 {file['sha256']}" for file in told["files"]]
+    read = [(one.get("name", "Read"), one["reading"]["sha256"]) for one in told.get("tables", [told])]
+    lines = [
+        *(f"{name} as sha256 {digest} (counts, columns, sums and what was left out)" for name, digest in read),
+        *files,
+        f"unround {told['unround']} · seed {told['seed']} · {told['date']} · Not for publication: this page shows inferred "
+        "values of single cells.",
+    ]
+    yield Text("\n".join(lines), "made")
 
 
-def _repairs(told: Mapping[str, Any]) -> Iterator[Part]:
-    rows = repair_rows(told)
-    if rows:
-        title = "do this" if told["decision"] == REVISE else "tried"
-        listed = [
-            Row(
-                [str(row["rank"]), row["action"], "yes" if row["within"] else "no", row["leaves"], row["costs"]],
-                "" if row["within"] else QUIET,
-            )
-            for row in rows
-        ]
-        heads = ("", title, "within policy", "leaves", "costs")
-        yield Table(heads, listed, "Repairs", left=(title, "within policy", "leaves", "costs"), header=1)
-    if said := [*footnotes(told), *refusals(told)]:
-        yield Bullets(said, QUIET)
+def _after(told: Mapping[str, Any]) -> Iterator[Part]:
+    """Return what follows the first sheet."""
+    yield Section("How this table was read", [Terms(reading_rows(told), "wide")], "reading")
+    picture = told["picture"]
+    if picture:
+        yield Only(PAGE, [_draft(picture)])
+    yield Only(PAGE, list(_policy(told)))
+    notes = [*footnotes(told), *refusals(told)]
+    if told["repairs"] or notes:
+        table = [_repairs(told)] if told["repairs"] else []
+        yield Only(PAGE, [Section("All repairs", [*table, Bullets(notes, QUIET)], "repairs")])
+        yield Only(TERMINAL, [Bullets(notes, QUIET)])
+    if told["cells"]:
+        more = rest(told["cells_to_act_on"], MOST_CELLS, "`cells.xlsx` has them all")
+        yield Only(PAGE, [Section("Cells to act on", [_cells(told, MOST_CELLS), more, Text(ACCEPT, QUIET)], "cells")])
+    if exceptions(told):
+        said = (
+            "From `decisions.jsonl`. An exception applies to this very table, and to no surer claim than the one that was "
+            "accepted."
+        )
+        yield Section("Exceptions on record", [Bullets(exceptions(told)), Text(said, QUIET)], "exceptions")
+    alone = told["likely_alone"]
+    known = (
+        f" {several(alone, 'count is', 'counts are')} likely from the published value alone; sums add little to that, and "
+        "no limit counts them."
+        if alone
+        else ""
+    )
+    command: list[Part] = [Code(told["command"])] if told["command"] else []
+    made: list[Part] = [Text(f"{METHOD}{known} {BEYOND} {WHERE}"), Bullets(told["notes"], QUIET), *command]
+    yield Only(PAGE, [Section("How this was made", made, "method")])
+    yield Only(TERMINAL, [Text("\n".join(f"Note: {note}" for note in told["notes"]), QUIET)])
 
 
-def _several(told: Mapping[str, Any]) -> Iterator[Part]:
-    """Say the one decision on several tables, and list them by status."""
-    tables = sum(one["name"] != TOGETHER for one in told["tables"])
-    yield Text(f"DRAFT RELEASE REVIEW · {several(tables, 'table')} · {long_date(told['date'])}", QUIET)
-    yield Text(f"■ {headline(told).upper()}", _TONES[told["decision"]])
-    listed = [[row["name"], row["decision"], row["cells"], row["why"]] for row in table_rows(told)]
-    yield Table(("table", "decision", "cells to act on", "why"), listed, "Tables by status", left=("decision", "why"))
-    if told["unsettled"]:
-        yield Section("Not settled", [Bullets(open_questions(told))], level=3)
-    if told["notes"]:
-        yield Bullets([f"Note: {note}" for note in told["notes"]], QUIET)
+def _policy(told: Mapping[str, Any]) -> Iterator[Part]:
+    rows = [
+        [one["sentence"], one["found"], number(one["allowed"]), "yes" if one["exceeded"] else "no"] for one in told["limits"]
+    ]
+    highest = (
+        "How likely a count is goes by the highest probability that any of the priors gives to it: the highest found, which "
+        "is not an upper bound."
+    )
+    table = Table(("limit", "found", "acceptable", "exceeded"), rows, "Limits", left=("found", "exceeded"), legend=highest)
+    source = Text(f"Word for word, from {told['policy']['source']}:")
+    yield Section("The policy in force", [table, source, Code(told["policy"]["text"])], "policy")
+
+
+def _draft(picture: Mapping[str, Any], name: str = "The table") -> Part:
+    """Return the table itself, with the cells to act on coloured and marked."""
+    rows: list[Line] = []
+    for row in picture["rows"]:
+        line: Line = [row["area"]]
+        for value, kind, reach in row["cells"]:
+            top = "any" if reach and reach[1] is None else reach[1] if reach else ""
+            known = f"{kind}: {reach[0]}{f' to {top}' if top != reach[0] else ''}" if kind and reach else ""
+            text = f"{'·' if value is None else number(value)}{MARKS.get(kind, '') if kind else ''}"
+            line.append(Cell(text, tone=f"cell-{kind}" if kind else "", title=known))
+        rows.append(line)
+    left = picture["left_out"]
+    more = f" {several(left, 'row')} without cells to act on {'is' if left == 1 else 'are'} not shown." if left else ""
+    legend = f"Coloured and marked: proved ᵖ, conditional ᶜ, size known ʳ, likely ˡ; or unrounded, accepted, hidden.{more}"
+    table = Table(("", *picture["columns"]), rows, "The table", legend=legend, style="small draft")
+    return Section(f"{name}, with the cells to act on", [table], "table" if name == "The table" else "")

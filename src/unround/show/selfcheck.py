@@ -1,12 +1,13 @@
-"""How the prior did when published counts were hidden and predicted: sentences, rows and one picture."""
+"""How the prior did when published counts were hidden and predicted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from unround.show import charts
-from unround.show.words import percent, several
+from unround.show.parts import ALARM, QUIET, Cell, Chart, Fold, Line, Part, Section, Side, Table, Text, rest
+from unround.show.words import percent, rate, several
 
 TITLE = "Self-check: published counts predicted from the others"
 
@@ -84,34 +85,59 @@ def withheld(told: Mapping[str, Any]) -> list[str]:
     if len(failed) > MOST_TABLES:
         said.append(f"Likely claims of {several(len(failed) - MOST_TABLES, 'more table')} are withheld; see summary.json.")
     if failed and found["withheld"]:
-        said.append(f"{several(found['withheld'], 'count')} would have been called likely there. That is no sign of safety.")
+        said.append(
+            f"{several(found['withheld'], 'count')} would have been called likely there. That is not a sign of safety."
+        )
     return said
 
 
-def section(told: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Gather what a page shows of the self-check; None where there was none."""
+def parts(told: Mapping[str, Any]) -> list[Part]:
+    """Return what is shown of the self-check, also where there was none."""
     found = told.get("selfcheck")
     if not found:
-        return None
+        said = (
+            "Probabilities were not checked: no prior was fitted to the release, or no published count could be predicted "
+            "from the others."
+        )
+        return [Section("Self-check", [Text(said)], "selfcheck", "Self-check")]
     bands = [_drawn(band) for band in found["calibration"] if band["predictions"]]
-    return {
-        "title": TITLE,
-        "caption": in_a_clause(told).rstrip("."),
-        "sentences": sentences(told),
-        "how": WHAT_IT_IS,
-        "limits": NO_TRUTH,
-        "failed": sum(one["verdict"] == "failed" for one in found["tables"]),
-        "withheld": withheld(told),
-        "chart": charts.reliability({"": ("likely", bands)}, "predicted probability", "share published as predicted")
-        if bands
-        else None,
-        "tables": [
-            {**one, "rms": "–" if one["rms_z"] is None else f"{one['rms_z']:.1f}"} for one in _worst(found["tables"])
-        ],
-        "more_tables": max(0, len(found["tables"]) - MOST_TABLES),
-        "columns": found["worst_columns"][:MOST_COLUMNS],
-        "scores": _scores(found["log_score"]),
-    }
+    right: list[Part] = []
+    if bands:
+        drawn = charts.reliability({"": ("likely", bands)}, "predicted probability", "share published as predicted")
+        note = "each point is a band of predictions, larger for more of them; bars: 95% sampling error"
+        right.append(Chart(drawn, in_a_clause(told).rstrip("."), note))
+    left = [*(Text(one) for one in sentences(told)), *(Text(one, ALARM) for one in withheld(told)), *_details(found)]
+    return [Section(TITLE, [Side([left, right])], "selfcheck", "Self-check")]
+
+
+def _details(found: Mapping[str, Any]) -> Iterator[Part]:
+    scores = ", ".join(f"{name} {score}" for name, score in _scores(found["log_score"]))
+    better = f"Mean log score of the predictions under each prior, nearer 0 is better: {scores}." if scores else ""
+    yield Fold("What this check does, and what it cannot see", [Text(f"{WHAT_IT_IS} {NO_TRUTH}"), Text(better, QUIET)])
+    rows = []
+    for one in _worst(found["tables"]):
+        why = f": {one['why']}" if one["why"] and one["verdict"] != "passed" else ""
+        missed = "–" if one["rms_z"] is None else f"{one['rms_z']:.1f}"
+        rows.append([one["table"], f"{one['columns']:,}", f"{one['cells']:,}", missed, f"{one['verdict']}{why}"])
+    if rows:
+        heads = ("Table", "columns", "predictions", "zeros miss by", "verdict")
+        table = Table(heads, rows, "Self-check by table", left=("verdict",))
+        more = rest(len(found["tables"]), MOST_TABLES, "`summary.json` has them all")
+        yield Fold(f"By table: {several(len(rows), 'table')}", [table, more])
+    columns: list[Line] = [
+        [
+            Cell(row["label"], small=row["column"]),
+            f"{row['predictions']:,}",
+            rate(row["zeros_predicted"]),
+            f"{row['zeros_published']:,}",
+            f"{row['z']:+.1f}".replace("-", "−"),
+        ]
+        for row in found["worst_columns"][:MOST_COLUMNS]
+    ]
+    if columns:
+        heads = ("Column", "predictions", "zeros predicted", "zeros published", "z")
+        title = "Columns that were predicted worst"
+        yield Fold(title, [Table(heads, columns, title)])
 
 
 def _fullest(bands: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -18,7 +18,7 @@ from unround.boundaries import Boundaries, boundaries_of, kept_boundaries
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
 from unround.release import ABSENT
-from unround.show.footing import Footing, decision_of, footing
+from unround.show.audit import Footing, decision_of, footing
 from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, area_size_of
 from unround.web.facets import Facet
 from unround.web.outline import Outline, OutlineLine, outline_of

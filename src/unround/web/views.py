@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from unround.audits.certificates import proof_lines
@@ -14,9 +15,10 @@ from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea
 from unround.explanation.family import how_linked
 from unround.show import selfcheck
+from unround.show.audit import next_steps, picture
 from unround.show.charts import histogram, shown_part
 from unround.show.check import rounded_independently
-from unround.show.front import next_steps, picture
+from unround.show.page import html
 from unround.show.report import checked
 from unround.show.words import (
     CLAIMS,
@@ -76,7 +78,7 @@ def start(asked: Asked) -> Page:
         "sizes": SIZES,
         "headline": headline(told),
         "tone": next((kind for kind in CLAIMS if told[kind]), ""),
-        "picture": picture(told),
+        "picture": html(picture(told)),
         "next_steps": next_steps(told, public=False),
         "map": small_map(explorer),
         "doubts": [
@@ -279,7 +281,7 @@ def about(asked: Asked) -> Page:
     answer = {"notice": notice(told["product"]), **kept, "population": told["population"], "notes": told["notes"]}
     more = {
         "folder": str(asked.explorer.folder.path),
-        "checked": selfcheck.section(told),
+        "checked": Markup("\n").join(map(html, selfcheck.parts(told))),
         "check": checked(told.get("check"), public=False),
         "independent": rounded_independently(told),
         "contradictions": inconsistencies(told) if told["contradictions"] else "",

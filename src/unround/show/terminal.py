@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text as Words
 
 from unround.show import parts as doc
-from unround.show.parts import MORE, PAGE, QUIET, Document, Part
+from unround.show.parts import MORE, QUIET, Document, Part
 from unround.show.words import STYLES
 
 _HIDDEN = re.compile(
@@ -87,7 +87,7 @@ class _Printer:
         above, self.last = self.last, part
         if above is None or (isinstance(above, doc.Bullets) and isinstance(part, doc.Bullets)):
             return
-        if isinstance(part, doc.Text) and (part.tone == QUIET or part.tone == getattr(above, "tone", None) != ""):
+        if isinstance(part, doc.Text) and part.tone == QUIET and isinstance(above, doc.Text | doc.Table | doc.Bullets):
             return
         self.console.print()
 
@@ -141,7 +141,9 @@ class _Printer:
         if not part.rows:
             return
         self.gap(part)
-        shown = [at for at, one in enumerate(part.columns) if one.only != PAGE and one.least <= self.console.width]
+        shown = [
+            at for at, one in enumerate(part.columns) if one.only in ("", doc.TERMINAL) and one.least <= self.console.width
+        ]
         grid = Grid(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         for at in shown:
             column = part.columns[at]
@@ -179,7 +181,7 @@ class _Printer:
 
     @put.register
     def _(self, part: doc.Fold) -> None:
-        if self.verbose or part.only != MORE:
+        if part.only == "" or (part.only == MORE and self.verbose):
             self.heading(part.title)
             self.all(part.parts)
             self.last = part

@@ -1,0 +1,489 @@
+"""What is said of an audit: what it rests on, how much can be inferred, an example, what to do next, and the small sections.
+
+`footing` is the strip on top of the report and of every page of the explorer: each entry names a check, says how it came out
+in a word or two and a sentence, and leads to the reasons: `anchor` is the name of the section that has them, in the report
+and on the explorer's page "About".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unround.audits import AuditFolder
+from unround.audits.folder import REVIEW, REVIEWED
+from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
+from unround.show import selfcheck
+from unround.show.charts import Share, per_10_000, waffle
+from unround.show.check import keys_explain, known_by
+from unround.show.parts import Chart
+from unround.show.strongest import Strong
+from unround.show.words import CLAIMS, UNGROUPED, at_least, listed, percent, rate, several, share
+from unround.tables import SIMULATED
+
+FINE, DOUBT, UNKNOWN = "fine", "doubt", "unknown"
+"""How an entry looks: as it should be; a reason for doubt; or nobody knows."""
+
+STATES = {FITS: "fits the data", DEPARTS: "departs from the data", CONTRADICTS: "contradicted by the data"}
+"""What the check of the mechanism came to."""
+
+NOT_TESTED = "not tested"
+
+DECISIONS = {name: (name, FINE if name == "publish" else DOUBT) for name in ("publish", "undecided", "revise", "stop")}
+
+
+@dataclass(frozen=True, slots=True)
+class Footing:
+    """One thing that claims rest on.
+
+    - `what`: What was looked at.
+    - `state`: What came of it, in a word or two.
+    - `tone`: `FINE`, `DOUBT` or `UNKNOWN`.
+    - `said`: The same in a sentence.
+    - `anchor`: The section with the reasons.
+    """
+
+    what: str
+    state: str
+    tone: str
+    said: str
+    anchor: str
+
+
+def footing(told: Mapping[str, Any], decision: str | None = None) -> tuple[Footing, ...]:
+    """Return what the claims of an audit rest on."""
+    return tuple(_entries(told, decision))
+
+
+def decision_of(folder: AuditFolder) -> str | None:
+    """Return the decision of the review that an audit belongs to; None where there is none."""
+    path = folder.path.resolve().parent / REVIEW
+    if folder.path.resolve().name != REVIEWED or not path.is_file():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["decision"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None  # damaged, or none of ours: the audit stands without it
+    return found if found in DECISIONS else None
+
+
+def _entries(told: Mapping[str, Any], decision: str | None) -> Iterator[Footing]:
+    if decision is not None:
+        state, tone = DECISIONS[decision]
+        yield Footing("Decision", state, tone, "By the policy check: see review.html.", "verdict")
+    yield mechanism(told)
+    yield probabilities(told)
+    faults = _faults(told)
+    if faults is not None:
+        yield faults
+    held = _held_back(told)
+    if held is not None:
+        yield held
+
+
+def mechanism(told: Mapping[str, Any]) -> Footing:
+    """Say whether the data fit how they are thought to have been published."""
+    check = told.get("check")
+    rounded = all(name.startswith(("rounding:", "exact")) for name in told["mechanisms"])
+    noun = "rounding" if rounded else "mechanism"
+    if check is None or check["verdict"] == UNTESTED:
+        return Footing(noun.capitalize(), NOT_TESTED, UNKNOWN, f"A wrong {noun} would make claims wrong.", "check")
+    how, verdict = f"{known_by(check)} {noun}", check["verdict"]
+    what = how.capitalize()
+    if verdict == FITS:
+        return Footing(what, STATES[FITS], FINE, f"The data fit the {how}.", "check")
+    if verdict == DEPARTS:
+        why = "keys explain it." if keys_explain(check["families"]) else "probabilities may be off."
+        return Footing(what, STATES[DEPARTS], DOUBT, f"The data depart from the {how}: {why}", "check")
+    impossible = max((one.get("impossible", 0) for one in check["families"] if one["verdict"] == CONTRADICTS), default=0)
+    some = f"at least {impossible:,}" if impossible > 1 else "some"
+    said = f"The data contradict the {how}: {some} published figures cannot come from it."
+    return Footing(what, STATES[CONTRADICTS], DOUBT, said, "check")
+
+
+def probabilities(told: Mapping[str, Any]) -> Footing:
+    """Say how probabilities did when published counts were hidden and predicted."""
+    what, found = "Probabilities", told.get("selfcheck")
+    if not found:
+        return Footing(what, NOT_TESTED, UNKNOWN, "No prior was fitted that could have been checked.", "selfcheck")
+    failed = sum(one["verdict"] == "failed" for one in found["tables"])
+    said = selfcheck.in_a_clause(told)
+    if failed:
+        state = f"failed in {several(failed, 'table')}"
+        return Footing(what, state, DOUBT, f"{said} Likely claims there are withheld.", "selfcheck")
+    if not selfcheck.says_anything(told):  # a check that had nothing to look at has not been passed
+        return Footing(what, "nothing to check", UNKNOWN, said, "selfcheck")
+    return Footing(what, "self-check passed", FINE, said, "selfcheck")
+
+
+def _faults(told: Mapping[str, Any]) -> Footing | None:
+    suspect, clashes = told["suspect"]["areas"], told["contradictions"]
+    if not suspect and not clashes:
+        return None
+    parts = [several(clashes, "inconsistency", "inconsistencies")] if clashes else []
+    parts += [several(suspect, "area with suspect data", "areas with suspect data")] if suspect else []
+    return Footing("Data", "faults found", DOUBT, f"{listed(parts)}; set apart.", "faults")
+
+
+def _held_back(told: Mapping[str, Any]) -> Footing | None:
+    number = sum(told["held_back"].values())
+    if not number:
+        return None
+    return Footing("Held back", several(number, "claim"), DOUBT, "Not listed, and no sign of safety.", "held")
+
+
+# -- the first page ---------------------------------------------------------------------------------------------------
+
+
+MOST_STEPS = 4
+"""Steps of a proof that can be told in two lines."""
+
+NAMED = 4
+"""Cells of the arithmetic that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A finding in two lines of arithmetic.
+
+    - `kind`: Proved, conditional or likely.
+    - `sentence`: What was printed, and what it must or most likely was.
+    - `lines`: The arithmetic, with letters for counts.
+    - `letters`: What the letters stand for.
+    """
+
+    kind: str
+    sentence: str
+    lines: tuple[str, ...]
+    letters: str
+
+
+def picture(told: Mapping[str, Any]) -> Chart:
+    """Return the picture of 10,000 counts, its title, and what its colours mean."""
+    zeros = told["sensitive_claims"]["by_value"]["0"]["likely"]
+    claims = sum(told[kind] for kind in CLAIMS)
+    whole = max(told["cells_published"], claims)
+    shares = [
+        Share("proved", "proved", told["proved"]),
+        Share("conditional", "conditional", told["conditional"]),
+        Share("likely, and not 0", "likely", told["likely"] - zeros),
+        Share("likely 0", "likely zero", zeros),
+        Share("open: nothing is claimed", "open", whole - claims),
+    ]
+    rows = [(one, per_10_000(one.number, whole)) for one in shares]
+    said = "; ".join(f"{one.name}: {many}" for one, many in rows)
+    drawn = waffle(shares, whole, f"10,000 squares for the published counts. {said}")
+    key = [
+        (one.kind, one.name, many, "" if one.kind == "open" else f"{one.number:,} in all")
+        for one, many in rows
+        if one.number
+    ]
+    return Chart(drawn, _picture_title(told, whole), key=key, style="of")
+
+
+def _picture_title(told: Mapping[str, Any], whole: int) -> str:
+    """Say how many counts are known: proved and inferred are different things, and are named apart."""
+    certain, sure = told["proved"] + told["conditional"], share(told["threshold"])
+    said = [f"{per_10_000(certain, whole)} can be proved"] if certain else []
+    said += [f"{per_10_000(told['likely'], whole)} inferred at {sure} or more"] if told["likely"] else []
+    return f"Of 10,000 published counts, {listed(said)}" if said else "Of 10,000 published counts, none is proved or likely"
+
+
+def to_quote(told: Mapping[str, Any], title: str) -> str:
+    """Return a sentence for print: what was found, under which conditions, and what it is not."""
+    proved, conditional, likely = (told[kind] for kind in CLAIMS)
+    said = [f"{proved:,} can be proved from the published tables alone" if proved else "none can be proved outright"]
+    if conditional:
+        said.append(f"{conditional:,} can be proved on an assumption that the agency does not guarantee")
+    if likely:
+        said.append(f"{likely:,} can be inferred by a model that gives one value at least {share(told['threshold'])}")
+    return (
+        f"Of {several(told['cells_published'], 'published count')} in {title}, {listed(said)}, provided that the sums hold "
+        "and counts were published as documented. These are inferences about cells of tables, not official counts, and not "
+        f"about persons (unround {told['unround']})."
+    )
+
+
+# -- one example ------------------------------------------------------------------------------------------------------
+
+
+def example(strong: Mapping[str, Sequence[Strong]]) -> Example | None:
+    """Return the finding that matters most, of the strongest of each kind, among those that two lines explain."""
+    for kind, found in strong.items():
+        short = [one for one in found if kind == "likely" or (len(one.steps) <= MOST_STEPS and not one.more_steps)]
+        if short:
+            return _likely(short[0]) if kind == "likely" else _certain(short[0])
+    return None
+
+
+def _opening(one: Strong, means: str) -> str:
+    row = one.finding
+    published = "nothing was published" if row["published"] is None else f"{row['published']:,} was published"
+    return f"{one.what} in {one.area or one.code}: {published}; {means}."
+
+
+def _certain(one: Strong) -> Example:
+    row = one.finding
+    on = f", given {row['assumptions']}" if row["kind"] == "conditional" and row["assumptions"] else ""
+    *first, last = one.steps
+    lines = (" ".join(first[:-1]), f"{first[-1]} {last}") if len(first) > 1 else (*first, last)
+    return Example(row["kind"], _opening(one, f"it must be {row['value']:,}{on}"), lines, _letters(one, lines))
+
+
+def _likely(one: Strong) -> Example:
+    row = one.finding
+    lines = list(one.steps[:1])
+    grown = dict(one.growth)
+    alone = next((grown[name] for name in grown if "fitted to the release" in name), None)
+    if alone is None:
+        alone = next(iter(grown.values()), None)
+    if alone is not None:
+        lines.append(
+            f"From its published value alone, {row['value']:,} has a probability of {percent(alone)}; with everything else "
+            f"that was published of the area, {at_least(row)}."
+        )
+    means = f"most likely it is {row['value']:,} ({at_least(row)})"
+    return Example(row["kind"], _opening(one, means), tuple(lines), _letters(one, lines))
+
+
+def _letters(one: Strong, lines: Sequence[str]) -> str:
+    """Say what the letters in some lines stand for."""
+    used = set(re.findall(r"\b[A-Z]+\b", " ".join(lines)))
+    cells = [cell for cell in one.cells if cell.letter in used]
+    more = f"; the others are {several(len(cells) - NAMED, 'more count')}" if len(cells) > NAMED else ""
+    return "; ".join(f"{cell.letter} is {cell.what}" for cell in cells[:NAMED]) + more + "."
+
+
+# -- what to do next ---------------------------------------------------------------------------------------------------
+
+
+def next_steps(told: Mapping[str, Any], *, public: bool) -> list[str]:
+    """Say what to do now, the most urgent first."""
+    claims = sum(told[kind] for kind in CLAIMS)
+    by_value = told["sensitive_claims"]["by_value"]
+    small = sum(by_value["1-2"].values())
+    steps = []
+    check = told.get("check")
+    if check is not None and not _explained(check):
+        steps.append("Find out why the data do not fit the mechanism (see Assumptions): until then, doubt probabilities.")
+    if told["contradictions"] or told["suspect"]["areas"]:
+        steps.append("Have the faults in the data corrected: contradictions.csv and suspects.csv list them.")
+    if claims and not public:
+        among = "first" if not told["proved"] + told["conditional"] else "first among those of their kind"
+        first = f": the {several(small, 'count')} of one or two {'comes' if small == 1 else 'come'} {among}" if small else ""
+        steps.append(f"Go through the findings, in findings.csv or with “unround serve”{first}.")
+    if claims:
+        steps.append("Try safer ways of publishing: “unround review” for a draft, “unround compare” for a release.")
+    else:
+        steps.append("Ask what other tables would add (“unround review --more”): this audit says nothing about them.")
+    if told["product"] != SIMULATED:
+        steps.append("Tell the agency before anything about this release is published.")
+    return steps
+
+
+def _explained(check: Mapping[str, Any]) -> bool:
+    """Whether the data fit the mechanism, or depart from it in a way that probabilities account for."""
+    return check["verdict"] == FITS or (check["verdict"] == DEPARTS and keys_explain(check["families"]))
+
+
+# -- keys: random numbers that add up as counts do --------------------------------------------------------------------
+
+
+def key_sentences(told: Mapping[str, Any]) -> list[str]:
+    """Say which tables have keys, and what follows; nothing where none have."""
+    found = told.get("keys") or {"tables": (), "repeats": ()}
+    said = []
+    if found["tables"]:
+        said.append(
+            f"In {several(len(found['tables']), 'table')}, the random number of a total is the sum of its parts' and a "
+            "constant, as if every record had a key; probabilities account for it, and proofs do not depend on it."
+        )
+    known = sum(bool(one["constants"]) for one in found["repeats"])
+    if known:
+        said.append(
+            f"{several(known, 'count')} that {'appears' if known == 1 else 'appear'} in several tables "
+            f"{'is' if known == 1 else 'are'} rounded with one random number, seen from another constant in each table: "
+            "together the published figures say more than independent ones would."
+        )
+    if len(found["repeats"]) > known:
+        once = len(found["repeats"]) - known
+        said.append(
+            f"How {several(once, 'count')} that {'appears' if once == 1 else 'appear'} in several tables "
+            f"{'was' if once == 1 else 'were'} rounded is not known: probabilities allow for any constants."
+        )
+    withheld = found.get("columns_withheld", 0)
+    if withheld:
+        said.append(
+            f"In {several(withheld, 'column')}, the same count appears in several tables whose sums cannot all be used at "
+            "once: probabilities would be too high, and likely claims there are withheld. That is no sign of safety."
+        )
+    weighted = [name for name in told.get("mechanisms", ()) if name.startswith("weighted:")]
+    if weighted:
+        said.append(
+            "Some tables show weighted estimates, not whole numbers. An estimate published as 15 lies anywhere between 10 "
+            "and 20; it has bounds, but no whole number is claimed."
+        )
+    return said
+
+
+def key_rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the constants, one row per table."""
+    return [
+        {
+            "table": one["table"] or UNGROUPED,
+            "constant": f"{one['constant']:.3f}" + (f" ± {one['error']:.3f}" if one["error"] else ""),
+            "why": one["why"],
+        }
+        for one in (told.get("keys") or {"tables": ()})["tables"]
+    ]
+
+
+def by_part(score: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return how often likeliest counts were right, for totals and for parts."""
+    found = []
+    for name, part in score.get("by_part", {}).items():
+        if part["all"]["cells"]:
+            found.append(
+                {
+                    "part": name,
+                    "cells": f"{part['all']['cells']:,}",
+                    "stated": percent(part["all"]["stated"]),
+                    "right": percent(part["all"]["right"]),
+                    "off": points(part["all"]),
+                    "likely": points(part["likely"]),
+                }
+            )
+    return found
+
+
+def points(one: Mapping[str, Any]) -> str:
+    """Return the share that was right less what was stated, in points.
+
+    Examples
+    --------
+    >>> points({"cells": 10, "stated": 0.81, "right": 0.8}), points({"cells": 0, "stated": None, "right": None})
+    ('−1.0', '–')
+    """
+    if not one["cells"]:
+        return "–"
+    off = round(100 * (one["right"] - one["stated"]), 1) + 0.0  # no negative zero
+    return f"{off:+.1f}".replace("-", "−") if off else "0.0"
+
+
+# -- areas within areas -----------------------------------------------------------------------------------------------
+
+
+def nesting(told: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what is shown of areas within areas; None where there are none, or it was not looked for."""
+    linked = told.get("linked")
+    if not linked or not linked["levels"]:
+        return None
+    return {"sentences": nesting_sentences(told), "levels": levels(linked), "methods": methods(linked)}
+
+
+def nesting_sentences(told: Mapping[str, Any]) -> list[str]:
+    """Say how areas were linked, and what came of it."""
+    linked = told["linked"]
+    families = sum(level["parents"] for level in linked["levels"])
+    used = sum(level["used"] for level in linked["levels"])
+    if not families:
+        return ["The file places areas within other areas, but no area was found to be the sum of its parts: see below."]
+    said = [
+        f"{several(families, 'area is', 'areas are')} the sum of other areas in this release, so the counts of each family "
+        f"must agree. {several(used, 'family is', 'families are')} inferred together."
+    ]
+    if families > used:
+        left = families - used
+        said.append(
+            f"{several(left, 'family is', 'families are')} not used, not even for bounds: too many counts would have to be "
+            "looked at together. What the sums of these families give away is not known."
+        )
+    for why, number in linked["families_not_linked"].items():
+        said.append(f"{several(number, 'family is', 'families are')} linked for bounds and proofs only: {why}.")
+    need = {name: linked["claims_that_need_other_areas"][name] for name in CLAIMS}
+    kinds = listed([f"{number:,} {name}" for name, number in need.items() if number])
+    said.append(f"Claims that need other areas: {kinds or 'none'}.")
+    clashes = told["contradictions_by_kind"].get("areas", 0)
+    if clashes:
+        cannot = several(clashes, "area cannot be the sum of its parts", "areas cannot be the sum of their parts")
+        said.append(f"{cannot}: listed as inconsistencies, and not linked.")
+    return said
+
+
+def levels(linked: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the pairs of levels, one row each."""
+    return [
+        {
+            "name": f"{level['child'] or 'areas'} in {level['parent'] or 'areas'}",
+            "families": f"{level['parents']:,}",
+            "linked": f"{level['used']:,}",
+            "columns": f"{level['columns']:,}",
+            "rejected": f"{sum(level['rejected'].values()):,}",
+            "why": "; ".join(f"{number:,}: {why}" for why, number in level["rejected"].items()),
+        }
+        for level in linked["levels"]
+    ]
+
+
+def methods(linked: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return how probabilities were obtained, one row per method that was used, with its measured error."""
+    return [
+        {
+            "name": method["name"],
+            "sentence": method["sentence"],
+            "areas": f"{linked['areas_by_method'][method['name']]:,}",
+            "likely": f"{linked['likely_by_method'].get(method['name'], 0):,}",
+            "mean": _measured(method["mean"]),
+            "worst": _measured(method["worst"]),
+        }
+        for method in linked["methods"]
+        if linked["areas_by_method"].get(method["name"])
+    ]
+
+
+def _measured(share: float) -> str:
+    return percent(share) if share else "exact"
+
+
+# -- titles of charts -------------------------------------------------------------------------------------------------
+
+
+def chance_caption(families: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many proofs single sums give, beside what chance predicts."""
+    found, expected = (sum(one[name] for one in families) for name in ("proved", "proved_expected"))
+    proofs = several(found, "single sum proves its counts", "single sums prove their counts")
+    return f"{proofs if found else 'No single sum proves its counts'}; chance predicts {rate(expected)}"
+
+
+def value_caption(told: Mapping[str, Any]) -> str:
+    """Say how many claims are zeros, and how many of one or two people."""
+    sizes = {name: sum(numbers.values()) for name, numbers in told["sensitive_claims"]["by_value"].items()}
+    claims = sum(sizes.values())
+    if not claims:
+        return "Nothing is claimed"
+    zeros = f"{percent(sizes['0'] / claims)} of the claims are zeros" if sizes["0"] else "No claim is a zero"
+    small = sizes["1-2"]
+    return f"{zeros}; {several(small, 'is a count', 'are counts') if small else 'none is a count'} of one or two"
+
+
+def size_caption(rates: Mapping[str, Mapping[str, float]]) -> str:
+    """Say which areas give most away."""
+    sums = {name: sum(row[kind] for kind in CLAIMS) for name, row in rates.items()}
+    if not any(sums.values()):
+        return "Nothing is claimed"
+    if len(sums) == 1:
+        return f"All areas are of one size; {rate(next(iter(sums.values())))} of 1,000 counts are given away"
+    most = max(sums, key=lambda name: sums[name])
+    return f"Areas of {most} give most away: {rate(sums[most])} of 1,000 counts"
+
+
+def truth_caption(bands: Sequence[Mapping[str, Any]]) -> str:
+    """Say how often claims were right, in the band that has most of them."""
+    if not bands:
+        return ""
+    best = max(bands, key=lambda band: int(band["claims"]))
+    right = percent(best["right"])
+    return f"Of {several(best['claims'], 'claim')} stated at {percent(best['stated'])} on average, {right} are right"
