@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from unround.structure.adding import AddUp
+from unround.structure.residuals import AddUp
 
 
 @pytest.mark.parametrize("seed", range(5))

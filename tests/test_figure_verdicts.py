@@ -19,7 +19,7 @@ from unround.release import AREA, FIGURE_ABSENT, FIGURE_UNIT, Block, Column, Rel
 from unround.show.check import figures_in_words
 from unround.simulation import Rounds, simulate
 from unround.structure import JudgedFigure, Structure, find_structure, read_plan, write_plan
-from unround.structure.figure_grids import find_grid, steps_of
+from unround.structure.figure_tests import find_grid, steps_of
 from unround.tables import read
 from unround.tables.figure_labels import TableLine, propose
 from unround.tables.figure_values import as_figures

@@ -15,7 +15,7 @@ from unround.mechanisms import Exact, Rounding, Sample, mechanism
 from unround.release import SUPPRESSED, Block, Column, Ground, Proposal, Release
 from unround.structure import PlanFile, Survey, find_structure, read_plan, survey, write_plan
 from unround.structure.mechanism import Divisibility, detect
-from unround.structure.repeats import groups, related
+from unround.structure.propose import groups, related
 from unround.tables import read
 
 SEXES = sim.SEXES
@@ -625,7 +625,7 @@ def test_canada_has_five_and_ten_and_few_slips(census_data):
 
 
 def test_areas_without_a_column_to_compare_say_so() -> None:
-    from unround.structure.area_sums import _compare
+    from unround.structure.families import _compare
 
     verdict = _compare("region", np.array([-1, 0]), np.zeros((2, 0), dtype=np.int32), [])
     assert "no parent has the counts of all areas within it" in verdict.why

@@ -29,8 +29,7 @@ from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.mechanisms.base import FloatArray, step_of
 from unround.prior.deconvolve import BELOW, CAP, SIZE, Tallies, fit_all
 from unround.release import Counts
-from unround.structure.adding import AddUp
-from unround.structure.scatter import ScatterWindows
+from unround.structure.residuals import AddUp, ScatterWindows
 
 WIDEST = 64
 """Errors further from zero than this are left out: only noise without bounds has any."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.release import Block, Column, Progress, Proposal, Release
-from unround.structure.repeats import FILES
+from unround.structure.evidence import FILES
 from unround.tables import join
 from unround.tables.joining import match_areas, match_columns
 

@@ -1,17 +1,13 @@
 """The structure of a release: which counts add up to which, which are the same, and how each was published.
 
 - `survey`: START HERE. `find_structure`, and `Survey`, which takes in one block of areas after another
-- `mechanism`: how counts were published, inferred from what divides them
-- `perturbation`: counts that look exact, but whose sums miss by a few: noise, and which kind fits
-- `scatter`: how far published counts are from true ones; `residuals`: total minus parts, over all areas;
-  `adding`: the sums of many columns at once
-- `verify`: whether a sum holds, by its residuals; `leaning`: small counts that lean told from parts that are missing;
-  `analogy`: sums too small to judge, judged like their neighbours
-- `propose`, `repeats`: sums and repeated counts that nobody proposed, searched for in the counts
-- `area_sums`: whether areas add up to their parents; `nesting` (with `family_fit`): which areas make up which
-- `figure_verdicts`: what published rates, means and medians tell; `figure_data`, `figure_tests`: figures held against
-  counts; `figure_grids`: the steps that they were rounded to
-- `plan_file`: the findings as a TOML file to edit, and the edited decisions applied; `planned_figures`: those on figures
+- `mechanism`: how counts were published, inferred from what divides them, or from sums that miss by a few
+- `residuals`: total minus parts, over all areas, and how far mechanisms let them scatter
+- `verify`: whether a sum holds, by its residuals, or like its neighbours where it is too small to judge
+- `propose`: sums and repeated counts that nobody proposed, searched for in the counts
+- `families`: whether areas add up to their parents; `nesting`: which areas make up which
+- `figure_verdicts`: what published rates, means and medians tell; `figure_tests`: figures held against counts
+- `plan_file`: the findings as a TOML file to edit, and the edited decisions applied
 - `evidence`: what comes out
 """
 

@@ -13,6 +13,8 @@ from unround.release import Column, Ground, Match
 
 Equation = tuple[int, tuple[int, ...]]
 """A total and its parts, as positions of columns."""
+FILES = "files"
+"""Who proposes that a count of one file is that of another."""
 FOUND = "data"
 """The origin of a sum that nobody proposed: it was found in the counts."""
 LABELS = "labels"

@@ -16,9 +16,21 @@ import numpy as np
 from unround.figures import Figure, FigureKind, Grid
 from unround.release import FIGURE_UNIT, FigureValues
 from unround.structure.evidence import FigureVerdict, JudgedFigure
-from unround.structure.figure_data import CountData, FigureData, Flags, Ints
-from unround.structure.figure_grids import decimals_of, find_grid, steps_of
-from unround.structure.figure_tests import FigureTest, MeanTest, MedianTest, NearbyRateTest, RateTest, all_there
+from unround.structure.figure_tests import (
+    CountData,
+    FigureData,
+    FigureTest,
+    Flags,
+    Ints,
+    MeanTest,
+    MedianTest,
+    NearbyRateTest,
+    RateTest,
+    all_there,
+    decimals_of,
+    find_grid,
+    steps_of,
+)
 
 FEWEST_AREAS = 3
 """Areas from which rates are judged one by one, where there are too few for chance to be weighed."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from unround.release import ABSENT, AREA, Counts, adjustable
 from unround.structure.evidence import Structure
-from unround.structure.family_fit import FamilyFit, judge_families
-from unround.structure.repeats import ALIKE
+from unround.structure.families import FamilyFit, judge_families
+from unround.structure.propose import ALIKE
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,19 +1,22 @@
 """Sums that nobody proposed, looked for in the counts of a sample of areas.
 
 Three kinds are tried: a total before or after a run of columns that adds up to it; a proposed sum without one of its parts;
-and (in `repeats`) the same count twice. What is found here is only a proposal: it is verified like any other, and on more
-evidence.
+and the same count under several names, rounded anew each time, which is evidence, or alike, which is not. What is found
+here is only a proposal: it is verified like any other, and on more evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.mechanisms import Mechanism
 from unround.release import ABSENT, Column, Counts, Proposal
-from unround.structure.evidence import Equation
+from unround.structure.evidence import FILES, Equation, JudgedSum, Repeat
+from unround.structure.verify import areas_
 
 _LONGEST = 400
 """No run of parts is longer."""
@@ -144,3 +147,195 @@ def mirrored(found: Sequence[Proposal], columns: Sequence[Column]) -> list[Propo
                 if rest != cells[0][1:] and min(places) >= 0:
                     more.append(Proposal(places[0], tuple(places[1:]), "data"))
     return more
+
+
+_PROBES = 48
+"""Two columns are compared in so many areas before they are compared in all."""
+_TYPICAL = 10
+"""Columns that average less are not looked at: small counts are often equal by chance."""
+_CLOSE = 40
+"""Neighbours in the order of their averages that are compared at most."""
+ALIKE = 0.98
+"""Repeats with the same number in this share of the areas are alike."""
+_SAME_BY_CHANCE = 12
+"""From so many areas on, equal numbers everywhere are no chance: of two roundings anew about two in three agree."""
+
+
+def pairs_to_try(
+    columns: Sequence[Column], sample: Counts, reach: NDArray[np.int32], skip: Iterable[tuple[int, int]] = ()
+) -> list[Proposal]:
+    """Return pairs of columns that may show the same count: equal but for rounding wherever one looks.
+
+    Only columns of different tables are compared, and only those with the same codes on all axes but the first. Within one
+    table a part may be almost all of its total, and there are about as many husbands as couples: near enough to pass
+    every test, and still not the same.
+    """
+    shown = sample > ABSENT
+    counts = np.where(shown, sample, 0).astype(np.int64)
+    number = shown.sum(0)
+    # Averages are only comparable over the same areas: those that publish nearly everything, if there are such.
+    full = shown.sum(1) >= 0.99 * max(1, int((number > 0).sum()))
+    over = full if full.sum() >= min(_PROBES, len(sample)) else np.ones(len(sample), dtype=np.bool_)
+    mean = counts[over].sum(0) / np.maximum(shown[over].sum(0), 1)
+    # Two roundings differ by about the reach; the average over many areas by that much less.
+    slack = 5 * reach / np.sqrt(np.maximum(number, 1)) + (0.0 if over is full else 0.005 * mean)
+    order = [int(at) for at in np.argsort(mean) if mean[at] >= max(_TYPICAL, 5 * reach[at]) and number[at] >= 2]
+    known = {frozenset(pair) for pair in skip}
+    found = []
+    for place, this in enumerate(order):
+        tried = 0
+        for other in order[place + 1 :]:
+            if mean[other] - mean[this] > slack[this] + slack[other] or tried >= _CLOSE:
+                break
+            both = np.flatnonzero(shown[:, this] & shown[:, other])
+            one, two = columns[this], columns[other]
+            if one.codes[1:] != two.codes[1:] or (one.block == two.block != ""):
+                continue
+            if frozenset((this, other)) in known or len(both) < 0.5 * max(number[this], number[other]):
+                continue
+            probes = both[:: max(1, len(both) // _PROBES)]
+            apart = np.abs(counts[probes, this] - counts[probes, other])
+            if (apart <= reach[this] + reach[other]).mean() >= 0.95:
+                first, last = sorted((this, other))
+                found.append(Proposal(last, (first,), "data"))
+                tried += 1
+    return found
+
+
+def related(equations: Iterable[Equation]) -> set[tuple[int, int]]:
+    """Return all pairs of a total and a count inside it, however deep: these differ, even if only now and then."""
+    inside: dict[int, set[int]] = {}
+    for total, parts in equations:
+        if len(parts) > 1:
+            inside.setdefault(total, set()).update(parts)
+    pairs = set[tuple[int, int]]()
+    for total in inside:
+        reached, ahead = set[int](), list(inside[total])
+        while ahead:
+            part = ahead.pop()
+            if part not in reached:
+                reached.add(part)
+                ahead += inside.get(part, ())
+        pairs |= {(total, part) for part in reached}
+    return pairs
+
+
+def groups(pairs: Sequence[Proposal]) -> list[tuple[list[int], str]]:
+    """Join pairs into groups of columns, in order, each with who says so: "data" only if nobody else does."""
+    leader: dict[int, int] = {}
+
+    def find(column: int) -> int:
+        while leader.setdefault(column, column) != column:
+            column = leader[column]
+        return column
+
+    for pair in pairs:
+        one, other = find(pair.total), find(pair.parts[0])
+        leader[max(one, other)] = min(one, other)
+    members: dict[int, list[int]] = {}
+    for column in sorted(leader):
+        members.setdefault(find(column), []).append(column)
+    origins = dict[int, str]()
+    for pair in pairs:
+        first = find(pair.total)
+        if origins.get(first, "data") == "data":
+            origins[first] = pair.origin
+    return [(columns, origins[first]) for first, columns in members.items()]
+
+
+def stars(
+    pairs: Sequence[Proposal],
+    compare: Callable[[Sequence[Proposal]], list[JudgedSum]],
+    mechanisms: Sequence[Mechanism | None],
+    inside: Container[tuple[int, int]] = (),
+) -> list[Proposal]:
+    """Return what to verify of groups of repeats: each column against the first that is alike, or against the head.
+
+    More comparisons would say the same again, and close loops. But columns that were rounded anew against the head may
+    still be alike among themselves, and then count once.
+    """
+    together = [
+        ([one for one in columns if not any((other, one) in inside for other in columns)], origin)
+        for columns, origin in groups(pairs)
+    ]
+    every = [Proposal(b, (a,), "data") for columns, _ in together for a, b in combinations(columns, 2)]
+    twins = {(c.total, c.parts[0]) for c in compare(every) if is_alike(c, mechanisms)}
+    found = []
+    for columns, origin in together:
+        for column in columns[1:]:
+            twin = next((earlier for earlier in columns if (column, earlier) in twins), columns[0])
+            found.append(Proposal(column, (twin,), origin))
+    return found
+
+
+_FEW_PROPOSED, _ENOUGH_FOUND = 3, 30
+"""Areas in which columns must show the same number to stand for each other: if somebody proposes it, and if nobody does."""
+
+
+def equal_share(checked: JudgedSum) -> float:
+    """Return in which share of the areas the two columns of a pair show the same number."""
+    return checked.residuals.get(0, 0) / checked.areas if checked.areas else 0.0
+
+
+def is_alike(checked: JudgedSum, mechanisms: Sequence[Mechanism | None]) -> bool:
+    """Say whether the two columns of a pair are published alike: the same number (almost) everywhere.
+
+    Where few areas leave that open, equal numbers are taken as alike: repeats that are wrongly believed to be new evidence
+    would prove too much, and those wrongly left out only prove a little less.
+    """
+    if checked.areas < _SAME_BY_CHANCE:
+        return equal_share(checked) == 1 and mechanisms[checked.total] == mechanisms[checked.parts[0]]
+    return equal_share(checked) >= ALIKE
+
+
+def files_alike(checked: Sequence[JudgedSum]) -> bool:
+    """Say whether the files of a release repeat each other's numbers: in most of the columns that can be judged.
+
+    Most areas have nobody in a rare category, and show the same 0 in both files however they were rounded; only columns
+    with something in them tell.
+    """
+    told = [one for one in checked if one.origin == FILES and len(one.parts) == 1 and not one.unjudged and one.areas]
+    return 2 * sum(equal_share(one) >= ALIKE for one in told) >= len(told)
+
+
+def gather(
+    same: Sequence[JudgedSum], kept: Sequence[JudgedSum], names: Sequence[str]
+) -> tuple[list[Repeat], dict[int, int]]:
+    """Put pairs together: groups of columns that are alike, groups that were rounded anew; and who stands for whom."""
+    alike: dict[int, list[JudgedSum]] = {}
+    anew: dict[int, list[JudgedSum]] = {}
+    for into, pairs in ((alike, same), (anew, kept)):
+        for pair in pairs:
+            into.setdefault(pair.parts[0], []).append(pair)
+    repeats = []
+    for head, pairs in alike.items():
+        share = min(equal_share(pair) for pair in pairs)
+        everywhere = "everywhere" if share == 1 else f"in {share:.1%} of the areas or more"
+        why = f"the same number {everywhere} (at least {areas_(min(p.areas for p in pairs))}): they add no information"
+        repeats.append(Repeat((head, *(pair.total for pair in pairs)), True, why))
+    for head, pairs in anew.items():
+        share = max(equal_share(pair) for pair in pairs)
+        why = (
+            f"the same count as {names[head]}, rounded anew: the numbers agree within rounding, "
+            f"and are equal in {share:.0%} of the areas or fewer"
+        )
+        repeats.append(Repeat((head, *(pair.total for pair in pairs)), False, why))
+    alias = {pair.total: head for head, pairs in alike.items() for pair in pairs if stands_for(pair)}
+    return sorted(repeats, key=lambda repeat: repeat.columns), alias
+
+
+def stands_for(pair: JudgedSum) -> bool:
+    """Say whether one column may be read in place of the other.
+
+    Equal almost everywhere is not enough for that: where two counts differ only now and then, a sum that takes one for the
+    other is wrong just there. And few areas can agree by chance, unless the format or the user says that they are one count.
+    Files that repeat each other are another matter: where a number differs, one of them has a misprint.
+    """
+    proposed = pair.origin != "data"
+    return (equal_share(pair) == 1 or pair.origin == FILES) and pair.areas >= (_FEW_PROPOSED if proposed else _ENOUGH_FOUND)
+
+
+def replace(equation: Equation, alias: Mapping[int, int]) -> Equation:
+    """Return an equation with every column replaced by the one that stands for it."""
+    total, parts = equation
+    return alias.get(total, total), tuple(alias.get(part, part) for part in parts)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Block, Column, Counts, Ground, Proposal, Release, adjustable
-from unround.structure.analogy import by_analogy, for_everybody, overlapping
-from unround.structure.area_sums import GeographyTally, columns_to_compare
 from unround.structure.evidence import (
+    FILES,
     FOUND,
     Equation,
     JudgedFigure,
@@ -22,26 +21,25 @@ from unround.structure.evidence import (
     Repeat,
     Structure,
 )
-from unround.structure.figure_data import FigureData
+from unround.structure.families import GeographyTally, columns_to_compare
+from unround.structure.figure_tests import FigureData
 from unround.structure.figure_verdicts import judge_figures
-from unround.structure.mechanism import Divisibility, detect
-from unround.structure.perturbation import find_perturbation, without_noisy
+from unround.structure.mechanism import Divisibility, detect, find_perturbation, without_noisy
 from unround.structure.plan_file import AppliedPlan
-from unround.structure.propose import SumSearch, mirrored
-from unround.structure.repeats import (
-    FILES,
+from unround.structure.propose import (
+    SumSearch,
     equal_share,
     files_alike,
     gather,
     is_alike,
+    mirrored,
     pairs_to_try,
     related,
     replace,
     stars,
 )
-from unround.structure.residuals import ResidualTally, SumTally
-from unround.structure.scatter import ScatterWindows, scatter
-from unround.structure.verify import areas_, judge, lean_of
+from unround.structure.residuals import ResidualTally, ScatterWindows, SumTally, scatter
+from unround.structure.verify import areas_, by_analogy, for_everybody, judge, lean_of, overlapping
 
 LOOK = 2_000
 """The areas that are looked at before sums are searched for and mechanisms assumed. All areas verify them."""
