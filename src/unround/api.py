@@ -149,7 +149,7 @@ def _read(table: options.Table, given: options.Source, progress: options.Stage =
     from unround.tables.areas import with_areas
 
     tables = list(table) if isinstance(table, list | tuple) else [table]
-    plan_file = plan_file_of(given.plan)
+    plan_file = plan_file_of(given.plan, given.describe, *tables)
     matches = plan_file.matches if plan_file else ()
     if len(tables) == 1:
         if matches:
@@ -170,7 +170,7 @@ def _opened(table: options.Table, given: options.Reading) -> tuple[Release, Plan
     """Return a table that was read, with what is said of how its counts were published, and the user's other decisions."""
     from unround.structure import declaring, declaring_exact
 
-    release, plan_file = _read(table, given, given.progress), plan_file_of(given.plan)
+    release, plan_file = _read(table, given, given.progress), plan_file_of(given.plan, given.describe, table)
     how = mechanism_name(given.base, given.mechanism)
     if how is not None:
         release = declaring(release, how, plan_file)

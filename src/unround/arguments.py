@@ -90,16 +90,28 @@ def _described(table: Table, **options: Any) -> Release:
     return describe(table, **options).release
 
 
-def plan_file_of(plan: PlanFile | AnyPath | None) -> PlanFile | None:
-    """Return what a plan file says, if there is one."""
+def plan_file_of(plan: PlanFile | AnyPath | None, *descriptions: object) -> PlanFile | None:
+    """Return what a plan file says, if there is one; or the [structure] of a description, which is one file for both."""
     from unround.small_files import plain_text
     from unround.structure import PlanFile, read_plan
 
+    if plan is None:
+        plan = next((one for one in descriptions if isinstance(one, str | os.PathLike) and _decides(Path(one))), None)
     if plan is None or isinstance(plan, PlanFile):
         return plan
     if not isinstance(plan, str | os.PathLike):
         raise InputError(f"a plan is a file or a PlanFile, not {type(plan).__name__}.")
     return read_plan(plain_text(plan, "`unround check FILE --write plan.toml` drafts one."), os.fspath(plan))
+
+
+def _decides(path: Path) -> bool:
+    """Return whether a file is a description that holds decisions on the structure."""
+    from unround.small_files import is_file, parsed_toml, small_text
+
+    if path.suffix.lower() != ".toml" or not is_file(path):
+        return False
+    told = parsed_toml(small_text(path, "TOML"), str(path))
+    return "axes" in told and ("structure" in told or "match" in told)
 
 
 def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:

@@ -26,7 +26,8 @@ from tests.drafts.corpus import DRAFTS, Draft, build
 from tests.drafts.tables import Labels, Table
 
 RIGHT = {"leaky": ("revise", "stop"), "healthy": ("publish",), "open": ("undecided", "stop", "error")}
-ABSENT = -(2**31) + 15
+ABSENT, EXACTLY = -1_047_483_632, -2_047_483_632
+"""Numbers up to the first are codes, not counts; from the second on they tell a count that is printed unrounded."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,8 @@ def _cells(
                 if not column.is_in_file:
                     continue
                 cell = tuple(own or across for own, across in zip(here, columns[column.key], strict=True))
-                out.append((cell, None if count <= ABSENT else int(count)))
+                told = int(count) if count > ABSENT else int(count) - EXACTLY if count >= EXACTLY else None
+                out.append((cell, told))
     return out, columns, parents
 
 

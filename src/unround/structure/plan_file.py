@@ -328,7 +328,8 @@ class _PlanReader:
 
     def read(self) -> PlanFile:
         plan = parsed_toml(self._text, self._where)
-        self._only(plan, ("structure", "match"), 1, "a plan")
+        if "axes" not in plan:  # else it is a description, which may hold decisions on the structure too
+            self._only(plan, ("structure", "match"), 1, "a plan")
         matches, lines = plan.get("match", []), self._headings("match")
         if not isinstance(matches, list) or not all(isinstance(entry, dict) for entry in matches):
             self._fail("match must be a list of tables: write [[match]] above each.", 1, "match")

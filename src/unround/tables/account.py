@@ -41,6 +41,10 @@ def account_of(
     values = _values(table, description)
     entries += _columns(table, description, release, values)
     entries += _cells(table, description, values, notes)
+    for rule in description.rules:
+        if description.is_of_cells(rule):
+            place = ", ".join(" or ".join(codes[:FEW]) for codes in rule.where.values())
+            entries.append(Entry(f"cells of {place}", What.EXACT, "printed unrounded, in a column of rounded counts"))
     return tuple(entries)
 
 

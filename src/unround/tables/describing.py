@@ -318,11 +318,12 @@ def _finished(opened: Opened, draft: Draft, made: Described, known: _Known, mech
     open_ended = {} if mechanism is not None else {"default": None, "mechanisms": None, "exact": list(known.rules)}
     keys = {key: one for key, one in {**draft.keys, **open_ended}.items() if one is not None}
     form = DESCRIBED if mechanism is None else "frame" if opened.path is None else "tidy"
-    final = trusted(_release(opened, keys, form), made.structure)
+    final = _release(opened, keys, form)
     if mechanism is None:
         final = _as_noted(final, made, known.notes)
     if made.protection.note or final.figures:
         made = replace(made, structure=find_structure(final))
+    final = trusted(final, made.structure)
     description = make_description({**draft.keys}, where="the description", folder=_folder(opened))
     entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes)]
     told = account_of(opened.table, description, final, known.notes, entries)
