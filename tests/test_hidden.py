@@ -18,7 +18,7 @@ from unround.bounds.linked import LinkedBounds, linked_bounds, with_hidden
 from unround.bounds.prover import Prover
 from unround.bounds.tighten import tighten
 from unround.evidence.block import NO_UPPER_BOUND, windows_of
-from unround.mechanisms import Exact, Suppressed, Unpublished
+from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished
 from unround.release import SUPPRESSED, between, told_range
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.forest import Equations
@@ -74,8 +74,10 @@ def suppressed(shape: str, seed: int) -> tuple[CompiledSums, list[int], Table, N
     return compiled, parent, true, printed
 
 
-def worked_out(compiled: CompiledSums, parent: list[int], printed: NDArray[np.int32]) -> LinkedBounds:
-    windows, _ = windows_of(printed, [Exact()] * compiled.columns)
+def worked_out(
+    compiled: CompiledSums, parent: list[int], printed: NDArray[np.int32], how: Mechanism | None = None
+) -> LinkedBounds:
+    windows, _ = windows_of(printed, [how or Exact()] * compiled.columns)
     every = np.full(compiled.columns, len(parent) > 1)
     active = np.ones((len(parent), len(compiled.equations)), dtype=np.bool_)
     bounds = linked_bounds(compiled, windows, tighten(compiled, windows), np.array(parent), every, proofs_only=True)
@@ -175,9 +177,25 @@ def test_what_was_not_looked_at_to_the_end_is_said(monkeypatch: pytest.MonkeyPat
     assert limited is not None
     assert not limited.any()
     monkeypatch.setattr(hidden_module, "MOST_OPEN", 2)
-    limited = worked_out(compiled, parent, printed).limited
-    assert limited is not None
-    assert limited.any()
+    found = worked_out(compiled, parent, printed)
+    assert found.limited is not None
+    assert found.limited.any()
+
+
+def test_rounded_counts_around_hidden_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, parent, true, _ = suppressed("categories", 5)
+    printed = Rounding(3).publish(true, np.random.default_rng(1)).astype(np.int32)
+    gone = ((1, 2), (1, 3), (2, 2), (2, 3))
+    for place in gone:
+        printed[place] = SUPPRESSED
+    found = worked_out(compiled, parent, printed, Rounding(3))
+    assert found.limited is not None
+    assert not found.limited.any()
+    assert all(found.tight.low[place] <= true[place] <= found.tight.high[place] for place in gone)
+    monkeypatch.setattr(hidden_module, "MIXED", 2)
+    found = worked_out(compiled, parent, printed, Rounding(3))
+    assert found.limited is not None
+    assert all(found.limited[place] for place in gone)
 
 
 def districts(number: int, hidden: list[int]) -> pl.DataFrame:

@@ -108,6 +108,12 @@ def _held_back(told: Mapping[str, Any]) -> Iterator[Entry]:
 
 def _given_up(told: Mapping[str, Any]) -> Iterator[Entry]:
     settle = "audit fewer columns or sums at once (use = false in a plan file)"
+    if number := told["hidden"]["not_settled"]:
+        why = f"the sums around {number:,} of them form loops too large to search: their intervals may be narrower"
+        yield {"what": "hidden counts", "why": why, "settle": settle}
+    if number := sum(level["parents"] - level["used"] for level in told["linked"]["levels"]):
+        why = f"{number:,} of them are not used: too many counts would have to be looked at together"
+        yield {"what": "sums of areas", "why": why, "settle": "audit one region at a time"}
     for areas, why in (
         (told["areas_not_weighed"], "noise leaves too many counts possible to use all sums at once"),
         (told["areas_where_chains_disagree"], "the Markov chains do not agree"),

@@ -28,9 +28,9 @@ Place = tuple[int, int]
 MOST_OPEN = 1_500
 """Open cells in one loop of sums beyond which no integer program is solved."""
 
-MIXED = 300
-"""The same where fewer than half of the open cells are hidden, and the others rounded: rounding leaves so much room that
-sums taken together hardly ever say more than one after the other."""
+MIXED = 15_000
+"""Hidden times open cells beyond which none is solved where most open cells are not hidden, but rounded: rounding leaves so
+much room that sums taken together hardly ever say more than one after the other."""
 
 EFFORT = 0.5
 """The most that is spent on one end of one interval, in CP-SAT's deterministic units: about a second each."""
@@ -138,8 +138,9 @@ def hidden_bounds(sums: SumsOfBlock, windows: Windows, low: Ints, high: Ints, hi
     clashing: list[Place] = []
     for area, column in np.argwhere(hidden & is_open).tolist():
         place = (area, column)
+        if place in too_large:
+            found.limited[place] = True
         if place in done or place in too_large:
-            found.limited[place] = place in too_large
             continue
         cells, inside, complete = _connected(sums, place, is_open, too_large)
         if not complete:
@@ -151,7 +152,7 @@ def hidden_bounds(sums: SumsOfBlock, windows: Windows, low: Ints, high: Ints, hi
         wanted = [cell for cell in cells if hidden[cell]]
         if edges < len(cells) + len(inside):
             continue  # a tree
-        if len(cells) > MIXED and 2 * len(wanted) < len(cells):
+        if 2 * len(wanted) < len(cells) and len(wanted) * len(cells) > MIXED:
             for cell in wanted:
                 found.limited[cell] = True
             continue
@@ -215,12 +216,13 @@ class _Loop:
     def settle(self, wanted: list[Place]) -> None:
         """Find the ends of the intervals of some cells, and put them into the results."""
         numbers = {place: i for i, place in enumerate(self.cells)}
+        self._attain_many([numbers[place] for place in wanted])
         for place in wanted:
             i = numbers[place]
             for sign, bounds in ((1, self.found.low), (-1, self.found.high)):
                 if self._attained(i, sign) == bounds[place]:
                     continue
-                limit = self._solve(i, sign)
+                limit = self._solve({i: sign})
                 if limit is None or self._attained(i, sign) != limit:
                     self.found.limited[place] |= limit is not None or sign > 0 or int(bounds[place]) < FAR
                 if limit is not None and sign * limit > sign * int(bounds[place]):
@@ -228,16 +230,31 @@ class _Loop:
                     self.found.moved[place] = True
                     self.found.loops[place] = tuple(self.inside)
 
+    def _attain_many(self, cells: list[int]) -> None:
+        """Look for tables in which many cells are at an end of their bounds at the same time, while there are such."""
+        for sign, bounds in ((1, self.found.low), (-1, self.found.high)):
+            left = [i for i in cells if bounds[self.cells[i]] < FAR]
+            while left:
+                self._solve(dict.fromkeys(left, sign))
+                still = [i for i in left if self._attained(i, sign) != bounds[self.cells[i]]]
+                if len(still) > 0.8 * len(left):
+                    break
+                left = still
+
     def _attained(self, variable: int, sign: int) -> int | None:
         """Return the least, or the most, that a cell is in the tables found so far."""
         seen = self.least if sign > 0 else self.most
         return seen[variable] if seen else None
 
-    def _solve(self, variable: int, sign: int) -> int | None:
-        """Return how far one cell can go at most, and remember the table that was found; None if nothing was learnt."""
+    def _solve(self, goal: dict[int, int]) -> int | None:
+        """Push cells as far down (1) or up (-1) as they go together, and remember the table that was found.
+
+        Return how far they go, where it is one cell; None if that was not learnt.
+        """
         from ortools.sat.python import cp_model
 
-        self.model.minimize(sign * self.variables[variable])
+        sign = next(iter(goal.values()))
+        self.model.minimize(sum(times * self.variables[i] for i, times in goal.items()))
         if self.least:
             self.model.clear_hints()
             for one, value in zip(self.variables, self.least if sign > 0 else self.most, strict=True):
