@@ -35,7 +35,10 @@ ROOT = Path(__file__).parents[1]
 COMMANDS = tuple(command.name for command in FUNCTIONS)
 RESEARCHES = tuple(f"python -m unround.research {command.name}" for commands in RESEARCH.values() for command in commands)
 
-CONSOLE_PAGES = ("solve", "tables", "describe", "audit", "checks", "linked", "protect", "compare", "reconstruct", "notebook")
+CONSOLE_PAGES = (
+    *("solve", "mechanisms", "tables", "describe", "audit", "checks"),
+    *("linked", "protect", "compare", "reconstruct", "notebook"),
+)
 MEASURED_PAGES = ("speed", "scale")
 
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)

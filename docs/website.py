@@ -34,7 +34,7 @@ CHAPTERS: Mapping[str, Sequence[str]] = {
         "docs/scale",
     ),
     "Publish more safely": ("docs/review", "docs/protect", "docs/compare", "docs/whatif", "docs/reconstruct"),
-    "Reference": ("docs/cli", "docs/api", "docs/paper", "docs/speed", "docs/hardening"),
+    "Reference": ("docs/glossary", "docs/mechanisms", "docs/cli", "docs/api", "docs/paper", "docs/speed", "docs/hardening"),
     "Project": ("CONTRIBUTING", "docs/licences", "CHANGELOG"),
 }
 """The pages, in the order of the list beside every one of them."""
