@@ -17,13 +17,10 @@ from unround.audits import Auditor
 from unround.audits.claims import ClaimKind
 from unround.bounds.tighten import tighten
 from unround.comparison import Material, compare, from_release, practice, simulated, what_if
-from unround.comparison.attack import Attacker
-from unround.comparison.distances import distances
+from unround.comparison.attack import Attacker, Narrower, in_steps
 from unround.comparison.material import levels_of
-from unround.comparison.measure import added_up
-from unround.comparison.narrow import Narrower, in_steps
+from unround.comparison.measure import added_up, cells_of_a_person, cost, distances
 from unround.comparison.practice import WHAT_IFS
-from unround.comparison.privacy import cells_of_a_person, cost
 from unround.comparison.run import as_counts, fitted_prior
 from unround.engines import infer
 from unround.engines.forest import posteriors

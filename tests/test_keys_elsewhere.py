@@ -12,7 +12,7 @@ import pytest
 
 import unround
 from unround.comparison import Material, compare, practice, simulated, what_if
-from unround.comparison.repeats import Together, repeated
+from unround.comparison.practice import Together, repeated
 from unround.errors import InputError
 from unround.mechanisms import Laplace, Rounding
 from unround.protection.keys import ONE, CellKeys, constants_of, hashed, shifted

@@ -11,9 +11,9 @@ from unround.audits.block import Auditor
 from unround.audits.claims import ClaimKind
 from unround.audits.model import Model
 from unround.audits.selfcheck import FAILED, PASSED, SelfCheck, choose_and_check, self_check
+from unround.comparison.calibration import material_of_world
 from unround.comparison.practice import practice
 from unround.comparison.run import as_counts
-from unround.comparison.worlds import material_of_world
 from unround.prior import Prior, PriorFit
 from unround.release import Counts
 

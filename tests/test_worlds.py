@@ -11,8 +11,7 @@ import pytest
 from tests.conftest import Run
 from unround.audits import audit
 from unround.comparison import from_world
-from unround.comparison.calibration import calibrate
-from unround.comparison.worlds import SENTENCES, SHORT, calibrate_worlds, material_of_world
+from unround.comparison.calibration import SENTENCES, SHORT, calibrate, calibrate_worlds, material_of_world
 from unround.errors import InputError
 from unround.mechanisms import Exact
 from unround.simulation.worlds import TOTAL, WORLDS, World, world

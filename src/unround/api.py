@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from unround import audits
     from unround.audits.verification import Verification
     from unround.comparison import Comparison
-    from unround.comparison.worlds import Calibrations
+    from unround.comparison.calibration import Calibrations
     from unround.differences import Diff
     from unround.expectation import Expectation
     from unround.explanation.cell import Explanation
@@ -619,9 +619,8 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
 def calibrate(given: options.Calibrate) -> Calibrations:
     """Measure how often claims are right, by the count claimed and the probability stated, on worlds of several kinds."""
     from unround.comparison import TODAY
-    from unround.comparison.calibration import calibrate_release
-    from unround.comparison.worlds import Calibrations as Found
-    from unround.comparison.worlds import calibrate_worlds
+    from unround.comparison.calibration import Calibrations as Found
+    from unround.comparison.calibration import calibrate_release, calibrate_worlds
 
     how = mechanism_name(given.base, given.mechanism)
     refuse_file(given.out)

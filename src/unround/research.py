@@ -41,7 +41,7 @@ def calibrate(
 ) -> None:
     """Show how often claims are right; or which worlds there are."""
     if list_worlds:
-        from unround.comparison.worlds import SENTENCES
+        from unround.comparison.calibration import SENTENCES
         from unround.show.parts import Bullets, Document
 
         if json:

@@ -1,14 +1,11 @@
 """Ways of publishing side by side: how far off each is, what each gives away, and what of that is true. Start in `run`.
 
 - `material`: what they are compared on, simulated or the user's own
-- `practice`: ways of publishing: mechanisms, and small changes to today's practice
-- `repeats`: counts that stand in several tables, rounded by the same keys
-- `distances`: what a mechanism promises of its errors, in closed form
-- `attack`, `narrow`: what somebody infers from a release; under noise within stated ranges
-- `privacy`: ε for a whole release
+- `practice`: ways of publishing: mechanisms, small changes to today's practice, and counts that stand in several tables
+- `attack`: what somebody infers from a release; under noise within stated ranges
+- `measure`: the numbers by which a release is judged: its errors, measured and in closed form, and ε
 - `rates`: rates from true counts and from published ones
-- `measure`: the numbers by which a release is judged
-- `calibration`, `worlds`: how often claims are right, by count and stated probability, on worlds of several kinds
+- `calibration`: how often claims are right, by count and stated probability, on worlds of several kinds
 """
 
 from unround.comparison.material import Material as Material

@@ -1,8 +1,17 @@
-"""What somebody infers who has the published table, the sums, and the mechanism; and how much of it is true."""
+"""What somebody infers who has the published table, the sums, and the mechanism; and how much of it is true.
+
+Posteriors under noise without bounds: where to stop looking, and how to add up many wide counts.
+
+A noisy count leaves some eighty true counts possible, most of them next to impossible beside the sums: were women and the
+total off by little, men cannot be off by much. So every cell is narrowed to where what was published of it, and what the
+sum that it stands in says about it, leave more than a stated share; and a sum of many parts is added up in steps, the
+partial sums being cells of their own that nobody published, and narrowed likewise.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +22,214 @@ from unround.audits.contradictions import rows_of, tight_of
 from unround.audits.model import Model
 from unround.audits.probabilities import NEAR, OverPriors
 from unround.bounds.tighten import tighten
-from unround.comparison.narrow import CUT, Narrower
 from unround.engines.forest import posteriors
 from unround.errors import InternalError
-from unround.evidence.block import Posterior, Tight, Windows, WindowTable
-from unround.mechanisms import Mechanism
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.evidence.block import Ints, Posterior, PriorWeights, Tight, Windows, WindowTable
+from unround.mechanisms import Exact, Mechanism, Unpublished
+from unround.mechanisms.base import BoolArray, FloatArray, IntArray
 from unround.options import THRESHOLD
 from unround.prior import Prior
 from unround.release import ABSENT, Counts
+from unround.sums.compiled import CompiledSums, compile_sums
+
+CUT = 1e-5
+"""Counts are left out that are less likely than this beside the likeliest, by what is next to them."""
+
+WIDER = 1e-9
+"""The same for areas in which the narrower ranges leave nothing possible."""
+
+MOST_PARTS = 3
+"""Sums of more parts than this are added up in steps."""
+
+_FARTHEST = 120
+"""Discrepancies beyond this one are looked up as this one."""
+
+_REACH = 300
+"""How far from what was published true counts are looked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """Sums of which long ones are added up in steps.
+
+    - `compiled`: With partial sums as columns after those of the model.
+    - `partials`: For every partial sum: the cells that it adds up, the total, and the cells that are left.
+    """
+
+    compiled: CompiledSums
+    partials: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+
+
+def in_steps(model: Model) -> Steps:
+    """Add partial sums to a model."""
+    equations: list[tuple[int, tuple[int, ...]]] = []
+    partials: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = []
+    columns = len(model.columns)
+    made: dict[tuple[int, ...], int] = {}
+    for total, parts in model.equations:
+        if len(parts) <= MOST_PARTS:
+            equations.append((total, parts))
+            continue
+        so_far = parts[0]
+        for k in range(2, len(parts)):
+            made[parts[:k]] = columns + len(partials)
+            equations.append((columns + len(partials), (so_far, parts[k - 1])))
+            so_far = columns + len(partials)
+            partials.append((parts[:k], total, parts[k:]))
+        equations.append((total, (so_far, parts[-1])))
+    # Where a sum runs through both sexes, so do its partial sums.
+    halves = {node.cells[0]: node.cells[1:] for node in model.compiled.plan.nodes if node.is_pair}
+    for parts, at in made.items():
+        if all(part in halves for part in parts):
+            men, women = (made.get(tuple(halves[part][side] for part in parts)) for side in (0, 1))
+            if men is not None and women is not None:
+                equations.append((at, (men, women)))
+    compiled = compile_sums(columns + len(partials), tuple(equations), model.fixed)
+    return Steps(compiled, tuple(partials))
+
+
+@lru_cache(maxsize=256)
+def _spread(mechanisms: tuple[Mechanism, ...]) -> FloatArray:
+    """Return how likely the true sum of some cells lies so far from the sum of what was published of them.
+
+    The middle entry stands for 0. Only how far counts lie apart matters, as it does for noise and for large rounded counts.
+    """
+    away = np.arange(-_REACH, _REACH + 1)
+    found = (away == 0).astype(np.float64)
+    for mechanism in mechanisms:
+        one = mechanism.likelihood(1_000_000, 1_000_000 + away)
+        found = np.convolve(found, one / one.sum(), mode="same")
+    return np.asarray(np.maximum(found, 0.0))
+
+
+@lru_cache(maxsize=256)
+def _ranges(own: tuple[Mechanism, ...], others: tuple[Mechanism, ...], cut: float) -> NDArray[np.int32]:
+    """Return, for every discrepancy d from -`_FARTHEST` on, the first and the last value that is not next to impossible.
+
+    Both are counted from one estimate; the other lies d above it.
+    """
+    mine, theirs = _spread(own), _spread(others)
+    table = np.empty((2 * _FARTHEST + 1, 2), dtype=np.int32)
+    values = np.arange(-_REACH, _REACH + 1)
+    for row, d in enumerate(range(-_FARTHEST, _FARTHEST + 1)):
+        product = np.where(np.abs(values - d) <= _REACH, mine * theirs[np.clip(values - d + _REACH, 0, 2 * _REACH)], 0.0)
+        largest = product.max()
+        # Where both estimates exclude each other as far as floats go, everything between and around them stays.
+        likely = values[product >= cut * largest] if largest > 0 else np.array([min(0, d) - 40, max(0, d) + 40])
+        table[row] = likely[0], likely[-1]
+    return table
+
+
+class Narrower:
+    """Works out posteriors within narrowed ranges, block after block.
+
+    - `model`: What all areas share; its cells were published exactly, or not at all, or with noise or rounding.
+    - `cut`: See `CUT`.
+    """
+
+    def __init__(self, model: Model, cut: float = CUT) -> None:
+        self.model = model
+        self.cut = cut
+        self.steps = in_steps(model)
+        self._windows = WindowTable(model.mechanisms)
+        self._noisy = {c: how for c, how in enumerate(model.mechanisms) if not isinstance(how, Exact | Unpublished)}
+        self._near = [self._nearest(c) for c in range(len(model.columns))]
+
+    def _nearest(self, cell: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Return the cells to add and to subtract for another estimate of a cell, as few noisy ones as there can be."""
+        best: tuple[int, tuple[int, ...], tuple[int, ...]] | None = None
+        for e in self.model.touching[cell]:
+            total, parts = self.model.equations[e]
+            rest = tuple(part for part in parts if part != cell)
+            plus, minus = (parts, ()) if cell == total else ((total,), rest)
+            if any(isinstance(self.model.mechanisms[c], Unpublished) for c in (*plus, *minus)):
+                continue
+            noisy = sum(c in self._noisy for c in (*plus, *minus))
+            if best is None or noisy < best[0]:
+                best = noisy, plus, minus
+        return None if best is None else best[1:]
+
+    def _noise(self, cells: tuple[int, ...]) -> tuple[Mechanism, ...]:
+        return tuple(self._noisy[c] for c in cells if c in self._noisy)
+
+    def ranges(self, counts: Counts, cut: float) -> tuple[Ints, Ints]:
+        """Return the ranges of all cells, and of all partial sums after them."""
+        windows, _ = self._windows.of(counts)
+        low, high = windows.low.astype(np.int64), windows.high.astype(np.int64)
+        for cell, near in enumerate(self._near):
+            if cell in self._noisy and near is not None:
+                plus, minus = near
+                other = counts[:, list(plus)].sum(axis=1) - counts[:, list(minus)].sum(axis=1)
+                table = _ranges((self._noisy[cell],), self._noise((*plus, *minus)), cut)
+                first, last = _within(table, counts[:, cell].astype(np.int64), other)
+                low[:, cell], high[:, cell] = np.maximum(low[:, cell], first), np.minimum(high[:, cell], last)
+        partial_low, partial_high = [], []
+        for parts, total, rest in self.steps.partials:
+            table = _ranges(self._noise(parts), self._noise((total, *rest)), cut)
+            own = counts[:, list(parts)].sum(axis=1)
+            other = counts[:, total] - counts[:, list(rest)].sum(axis=1)
+            first, last = _within(table, own, other)
+            partial_low.append(first)
+            partial_high.append(last)
+        lows, highs = np.column_stack([low, *partial_low]), np.column_stack([high, *partial_high])
+        return lows.astype(np.int32), highs.astype(np.int32)
+
+    def posteriors(self, counts: Counts, prior: Prior, value: Counts, variant: str | None = None) -> Posterior:
+        """Work out what is likely under one prior of a set, and the probability of the counts that are asked for."""
+        variant = variant or prior.variants[0]
+        found = self._posteriors(counts, prior, variant, value, self.cut)
+        again = np.flatnonzero(~found.possible)
+        if again.size and self.cut > WIDER:
+            wider = self._posteriors(counts[again], prior, variant, value[again], WIDER)
+            for name in ("mode", "probability", "mean", "deviation", "cut", "possible", "asked"):
+                getattr(found, name)[again] = getattr(wider, name)
+        return found
+
+    def _posteriors(self, counts: Counts, prior: Prior, variant: str, value: Counts, cut: float) -> Posterior:
+        columns, more = counts.shape[1], len(self.steps.partials)
+        low, high = self.ranges(counts, cut)
+        windows, _ = self._windows.of(counts)
+        silent = np.full((len(counts), more), -1, dtype=np.int64)
+        whole = Windows(
+            np.column_stack([windows.low, low[:, columns:]]),
+            np.column_stack([windows.high, high[:, columns:]]),
+            np.column_stack([windows.start, silent]),
+            windows.weights,
+            np.concatenate([windows.certain, np.ones(more, dtype=np.bool_)]),
+        )
+        bare = replace(whole, low=low, high=high, start=np.full(low.shape, -1), certain=np.ones_like(whole.certain))
+        tight = tighten(self.steps.compiled, bare)
+        asked = np.column_stack([value, np.zeros((len(counts), more), dtype=np.int32)])
+        weights = prior.weights(counts, tight.low[:, :columns], tight.high[:, :columns], variant)
+        found = posteriors(self.steps.compiled, whole, tight, _longer(weights, tight.low), None, asked)
+        assert found.asked is not None
+        return Posterior(
+            np.ascontiguousarray(found.mode[:, :columns]),
+            np.ascontiguousarray(found.probability[:, :columns]),
+            np.ascontiguousarray(found.mean[:, :columns]),
+            np.ascontiguousarray(found.deviation[:, :columns]),
+            found.cut,
+            found.possible,
+            np.ascontiguousarray(found.asked[:, :columns]),
+        )
+
+
+def _within(table: NDArray[np.int32], own: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[IntArray, IntArray]:
+    """Look ranges up; what would lie below 0 makes room for as much from 0 on."""
+    place = np.clip(other - own, -_FARTHEST, _FARTHEST) + _FARTHEST
+    first, last = own + table[place, 0], own + table[place, 1]
+    half = int(table[_FARTHEST, 1])
+    return np.maximum(first, 0), np.maximum(last, half)
+
+
+def _longer(weights: PriorWeights | None, low: Ints) -> PriorWeights | None:
+    """Let a prior be flat for partial sums: what is known of them is known of their parts."""
+    if weights is None:
+        return None
+    start = np.full(low.shape, -1, dtype=np.int64)
+    start[:, : weights.start.shape[1]] = weights.start
+    return PriorWeights(low, start, weights.weights)
+
 
 COARSER = (CUT, 1e-4, 1e-3, 1e-2)
 """Cuts to try, where wide noise leaves too many counts possible for a finer one."""

@@ -1,8 +1,10 @@
-"""The numbers by which a release is judged: how far off it is, and what it gives away."""
+"""The numbers by which a release is judged: how far off it is, measured and in closed form, what it gives away, and ε."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import log, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +12,9 @@ from numpy.typing import NDArray
 from unround.audits.claims import ClaimKind
 from unround.comparison.attack import AttackResult
 from unround.comparison.material import Material
-from unround.mechanisms import HIDDEN
+from unround.mechanisms import HIDDEN, Exact, Gaussian, Laplace, Mechanism, Nearest, Rounding, Unpublished
 from unround.mechanisms.base import IntArray
+from unround.prior.exposure import Hierarchy
 
 FARTHEST = 20
 """Signed distances beyond this one are counted together, in the table of distances."""
@@ -166,3 +169,141 @@ def _risks(inferred: AttackResult, true: IntArray, risks: NDArray[np.bool_]) -> 
         "small": float((small & risks).sum()),
         "not_exact": float((posterior.cut > 0).sum()),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """Probabilities by signed distance.
+
+    The remainder of the true count is taken as uniform, and the count as large.
+    """
+
+    shares: dict[int, float]
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, cycle: int, reach: int) -> Distances:
+        """Average over `cycle` true counts in a row, out to `reach`."""
+        away = np.arange(-reach, reach + 1)
+        start = 1000 * (reach + cycle)
+        chances = sum(mechanism.likelihood(true + away, np.asarray(true)) for true in range(start, start + cycle))
+        return cls({int(d): float(p) for d, p in zip(away, np.asarray(chances) / cycle, strict=True) if p > 0})
+
+    def within(self, reach: int) -> float:
+        """Return the probability of being at most so far away."""
+        return sum(p for d, p in self.shares.items() if abs(d) <= reach)
+
+    def mean(self, reach: int | None = None) -> float:
+        """Return the mean distance, or what of it comes from distances up to `reach`."""
+        return sum(abs(d) * p for d, p in self.shares.items() if reach is None or abs(d) <= reach)
+
+    def variance(self) -> float:
+        """Return the mean squared distance."""
+        return sum(d * d * p for d, p in self.shares.items())
+
+    def rmse(self) -> float:
+        """Return its root."""
+        return sqrt(self.variance())
+
+
+def distances(mechanism: Mechanism) -> Distances | None:
+    """Return the distances of a mechanism under which they do not depend on how large a count is; else None.
+
+    Examples
+    --------
+    >>> from unround.mechanisms import Laplace, Rounding
+    >>> [f"{distances(how).mean():.4f}" for how in (Rounding(5), Laplace(1.45))]
+    ['1.6000', '1.3411']
+    """
+    if isinstance(mechanism, Laplace | Gaussian):
+        return Distances.of(mechanism, 1, mechanism.reach)
+    if isinstance(mechanism, Rounding):
+        return Distances.of(mechanism, mechanism.base, mechanism.base)
+    if isinstance(mechanism, Nearest):  # halves may go to the even multiple
+        return Distances.of(mechanism, 2 * mechanism.base, mechanism.base)
+    return None
+
+
+DELTA = 1e-10
+"""The δ at which the cost of Gaussian noise is told as an ε."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The privacy cost of a whole release.
+
+    - `cells`: Noisy counts that one person is in, at most, over all levels of areas: adding or leaving out the person
+      changes each by 1.
+    - `epsilon`: Pure ε for Laplace noise; for Gaussian noise that which follows from ρ at `DELTA`; None where there is
+      none.
+    - `rho`: For Gaussian noise, the ρ of zero-concentrated differential privacy.
+    - `note`: What kind of number that is, or why there is none.
+    """
+
+    cells: int
+    epsilon: float | None
+    rho: float | None
+    note: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"epsilon": self.epsilon, "rho": self.rho, "cells_of_a_person": self.cells, "epsilon_note": self.note}
+
+
+def cells_of_a_person(material: Material, mechanisms: tuple[Mechanism, ...]) -> int:
+    """Return how many counts of one area a person is in, at most, that are published and not exact.
+
+    A person is in one part of every partition; where counts are split by sex, in a total and in one of its parts.
+    """
+    noisy = [not isinstance(how, Exact | Unpublished) for how in mechanisms]
+    found = Hierarchy.of(material.model(material.mechanisms(mechanisms[-1])).compiled)
+    split = {total: parts for total, *parts in found.pairs}
+    below: dict[int, list[tuple[int, ...]]] = {}
+    inner = {part for parts in split.values() for part in parts}
+    parts_of_something: set[int] = set()
+    for one in found.sums:
+        below.setdefault(one.total, []).append(one.parts)
+        parts_of_something.update(one.parts)
+
+    seen: set[int] = set()
+
+    def touched(cell: int) -> int:
+        own = noisy[cell] + max((noisy[part] for part in split.get(cell, [])), default=0)
+        for parts in below.get(cell, []):
+            if len(parts) == 1:
+                # The same people under another name: they count once, wherever they come first.
+                if parts[0] in seen:
+                    continue
+                seen.add(parts[0])
+            own += max(touched(part) for part in parts)
+        return own
+
+    tops = [c for c in range(len(mechanisms)) if c not in inner and c not in parts_of_something]
+    return sum(touched(top) for top in tops)
+
+
+def cost(material: Material, how: Mechanism, mechanisms: tuple[Mechanism, ...]) -> Cost:
+    """Return what a release costs."""
+    cells = material.levels * cells_of_a_person(material, mechanisms)
+    exact = any(isinstance(each, Exact) for each in mechanisms)
+    among = (
+        ". Exact counts are not included: among tables with the same exact counts, changing one person's answers costs "
+        "up to twice as much"
+        if exact
+        else ""
+    )
+    one = cells // material.levels
+    inside = f" ({one} in each of {material.levels} nested areas)" if material.levels > 1 else ""
+    person = f"one person changes {cells} counts by 1{inside}"
+    if isinstance(how, Laplace):
+        return Cost(cells, cells / how.t, None, f"pure: {person}, at a cost of 1/{how.t:g} each{among}")
+    if isinstance(how, Gaussian):
+        rho = cells / (2 * how.sigma**2)
+        epsilon = rho + 2 * sqrt(rho * log(1 / DELTA))
+        said = f"zCDP with ρ = {rho:.3g}, converted to ε at δ = {DELTA:g}: {person}{among}"
+        return Cost(cells, epsilon, rho, said)
+    return Cost(
+        cells,
+        None,
+        None,
+        f"none: under {how.name}, some published counts are possible for some true counts and impossible for others",
+    )

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from unround.audits import Model
 from unround.comparison.attack import Attacker
-from unround.comparison.distances import distances
 from unround.comparison.material import Material
-from unround.comparison.measure import Measures, added_up, measure
+from unround.comparison.measure import Cost, Measures, added_up, cost, distances, measure
 from unround.comparison.practice import Practice
-from unround.comparison.privacy import Cost, cost
 from unround.comparison.rates import FINE, RateComparison, averaged, checked_step
 from unround.errors import InputError
 from unround.figures import Figure

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import exp
 
-from unround.comparison.distances import Distances, distances
+from unround.comparison.measure import Distances, distances
 from unround.equations import parse
 from unround.expectation import Number, expectation, one_in, surprise
 from unround.mechanisms import Laplace, Mechanism, Rounding

@@ -29,7 +29,7 @@ from unround.show.parts import (
 from unround.show.words import percent, several
 
 if TYPE_CHECKING:
-    from unround.comparison.worlds import Calibrations
+    from unround.comparison.calibration import Calibrations
 
 OVERSTATED = "overstated"
 

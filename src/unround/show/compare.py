@@ -268,7 +268,7 @@ def _risk_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
 
 def _distance_charts(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """Draw signed distances, one chart per mechanism, all to the same scale."""
-    from unround.comparison.distances import distances
+    from unround.comparison.measure import distances
     from unround.protection.table import parse_protection
 
     drawn, places = [], range(-SHOWN, SHOWN + 1)
