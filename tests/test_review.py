@@ -391,6 +391,36 @@ def test_merging_keeps_the_sums_that_hold(sparse: Path) -> None:
     assert (left.counts[:, 0] == table.counts[:, 0]).all()  # what is not merged keeps its numbers
 
 
+def test_hiding_cells_and_their_complements_is_enough(tmp_path: Path) -> None:
+    """One hidden count follows from its area; hiding it takes others of the area and of its neighbours."""
+    rows = [("A", 40, 18, 9, 13), ("B", 25, 7, "c", 13), ("C", 31, 11, 9, 11), ("D", 60, 29, 11, 20)]
+    total = ("Total", 156, 65, 34, 57)
+    lines = ["district,Total,young,middle,old", *(",".join(map(str, row)) for row in (*rows, total))]
+    (tmp_path / "draft.csv").write_text("\n".join(lines) + "\n")
+    told = reviewed(tmp_path / "draft.csv", repairs=["hide"]).told
+    assert told["decision"] == "revise"
+    (row,) = told["repairs"]
+    assert (row["name"], row["within_policy"], row["cells_left_most"]) == ("hide", True, 0)
+    assert 3 <= row["cost"]["counts_lost"] == len(row["changed"]) <= 5  # at least a rectangle
+    hidden = dict.fromkeys(row["changed"], "c")
+    printed = [lines[0]]
+    for line in lines[1:]:
+        area, *numbers = line.split(",")
+        names = lines[0].split(",")[1:]
+        printed.append(",".join([area, *(hidden.get(f"{area}:{name}", n) for name, n in zip(names, numbers, strict=True))]))
+    (tmp_path / "better.csv").write_text("\n".join(printed) + "\n")
+    assert reviewed(tmp_path / "better.csv").decision == "publish"
+
+
+def test_redrawing_some_areas_is_enough(sparse: Path) -> None:
+    told = reviewed(sparse, repairs=["redraw"], truth=sparse.parent / "truth.toml").told
+    (row,) = told["repairs"]
+    assert row["within_policy"]
+    assert row["cost"]["counts_lost"] == 0
+    areas = {cell.partition(":")[0] for cell in row["changed"]}
+    assert len(areas) <= len({one["area"] for one in told["cells"]}) + 2  # others are left alone
+
+
 def test_the_same_numbers_as_before_give_nothing_away(tmp_path: Path) -> None:
     first, second = (write_draft(tmp_path / name, SPARSE, exact=False) for name in ("first", "second"))
     true = pl.read_csv(tmp_path / "second" / "truth.csv")
@@ -521,8 +551,8 @@ def test_the_page_leads_with_the_decision(sparse_review: Path) -> None:
     page = (sparse_review / "review.html").read_text(encoding="utf-8")
     told = told_of(sparse_review)
     sheet = page.partition('<article class="sheet"')[2].partition("</article>")[0]
-    assert sheet.index("Revise before publishing") < sheet.index("In one example") < sheet.index("Do this")
-    for text in ("Reviewer", "Signature", "Date", "seed 0", f"unround {unround.__version__}", "Mechanism check"):
+    assert sheet.index("Revise before publishing") < sheet.index("In one example") < sheet.index("Any one of these")
+    for text in ("Reviewer", "Signature", "Date", "seed 0", f"unround {unround.__version__}", "Mechanism"):
         assert text in sheet
     assert all(one["sha256"] in sheet for one in told["files"])
     assert all(line in page.replace("&#34;", '"').replace("&gt;", ">") for line in told["policy"]["text"].splitlines())
@@ -875,7 +905,7 @@ def test_the_command(run: Run, sparse: Path, tmp_path: Path) -> None:
         "DRAFT RELEASE REVIEW",
         "■ REVISE BEFORE PUBLISHING",
         "In one example",
-        "do this",
+        "Any one of these",
         "Cells to act on",
         "cells.xlsx",
     ):

@@ -12,7 +12,7 @@ it needs when it is called, so that `import unround` and `unround --help` stay q
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ from unround.arguments import (
     write_result,
     write_text,
 )
-from unround.errors import ArgumentError, InputError
+from unround.errors import ArgumentError, InputError, UnknownFormat
 from unround.options import AuditOptions, takes
 
 if TYPE_CHECKING:
@@ -59,16 +59,13 @@ if TYPE_CHECKING:
     from unround.replication.compound import Compound
     from unround.replication.release import ReleaseSearches
     from unround.results import AuditFolder
-    from unround.reviews import Draft, Review, Unsettled
+    from unround.reviews import Draft, Review
     from unround.scenarios import RateSteps, WhatIf
     from unround.simulation import Simulated
     from unround.solution import Solution
     from unround.structure import PlanFile
     from unround.system import System
     from unround.tables import Described
-
-FEW_NUMBERS = 6
-"""A sheet with fewer numbers is taken for notes."""
 
 # -- one system -------------------------------------------------------------------------------------------------------
 
@@ -319,46 +316,59 @@ def _listed(tables: options.Table | None) -> list[options.Table]:
 
 
 def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None]:
-    """Read every table that is given; of a workbook, every sheet that holds one. What is not read is named."""
+    """Read every table that is given; of a file of one's own, every table on every sheet. What is not read is named."""
     from unround.reviews import Draft
-    from unround.tables.spreadsheet import is_spreadsheet, sheets_of
 
     found: list[Draft] = []
     for table in _listed(given.table):
         name = Path(table).name if isinstance(table, str | os.PathLike) else "the table"
-        sheets: list[str] = []
-        if given.sheet is None and given.describe is None and name != "the table" and is_spreadsheet(Path(table)):
-            sheets = sheets_of(Path(table))
-        read_now, unread = _sheets(Path(table), sheets, given) if len(sheets) > 1 else ([], [])
-        if not read_now:
+        drafts = _tables_in(Path(table), given) if name != "the table" and given.describe is None else []
+        if not drafts:
             release, _ = _opened(table, given)
-            read_now = [Draft(release, name, tuple(files_read(table, release)))]
-        found += [*read_now[:-1], replace(read_now[-1], unread=tuple(unread))]
+            drafts = [Draft(release, name, tuple(files_read(table, release)))]
+        found += drafts
     return found, plan_file_of(given.plan)
 
 
-def _sheets(path: Path, names: Sequence[str], given: options.Review) -> tuple[list[Draft], list[Unsettled]]:
-    """Read the sheets of a workbook; one that has numbers, and is not read as a table, is not settled."""
+def _tables_in(path: Path, given: options.Review) -> list[Draft]:
+    """Return the tables of a file that holds several and that nobody described; one that is not read is not settled."""
     from unround.reviews import Draft, Unsettled
-    from unround.tables.spreadsheet import read_sheet
+    from unround.tables import describe
+    from unround.tables import read as read_file
+    from unround.tables.opening import tables_of
+    from unround.tables.spreadsheet import is_spreadsheet
 
+    if not path.is_file() or given.sheet is not None or given.format != "auto":
+        return []
+    try:
+        if not is_spreadsheet(path):
+            read_file(path)
+            return []  # a known format, or one that a description says
+    except UnknownFormat:
+        pass
+    except InputError:
+        return []
+    try:
+        places = tables_of(path)
+    except InputError:
+        return []
     found, unread = list[Draft](), list[Unsettled]()
-    for name in names:
+    for place in places if len(places) > 1 else ():
         try:
-            release, _ = _opened(path, replace(given, sheet=name))
+            release = describe(path, sheet=place.sheet, header=place.layout.header).release
+            release, _ = _opened(release, replace(given, describe=None))
         except InputError as problem:
-            try:
-                cells = [cell for row in read_sheet(path, name).cells.rows() for cell in row if cell is not None]
-            except InputError:
-                continue  # an empty sheet
-            if sum(str(cell).replace(",", "").replace(" ", "").isdigit() for cell in cells) >= FEW_NUMBERS:
-                settle = (
-                    f'describe it (`unround describe {path} --sheet "{name}"`); or --ignore "sheet {name}" --because "…"'
-                )
-                unread.append(Unsettled(f"sheet {name}", f"the sheet “{name}” was not read: {problem}", settle))
+            settle = f'describe it (`unround describe {path} {place.options}`); or --ignore "{place.name}" --because "…"'
+            unread.append(Unsettled(place.name, f"the table on {place.name} was not read: {problem}", settle))
             continue
-        found.append(Draft(release, f"{path.name}, {name}", tuple(files_read(path, release))))
-    return found, unread
+        found.append(Draft(release, f"{path.name}, {place.sheet or place.name}", tuple(files_read(path, release))))
+    names = [draft.name for draft in found]
+    others = {place.name for place in places}  # each is reviewed, or among the unread
+    for at, draft in enumerate(found):
+        account = tuple(entry for entry in draft.release.account if entry.place not in others)
+        name = draft.name if names.count(draft.name) == 1 else f"{draft.name} ({at + 1})"
+        found[at] = replace(draft, release=replace(draft.release, account=account), name=name)
+    return [*found[:-1], replace(found[-1], unread=tuple(unread))] if found else []
 
 
 # -- an audit ---------------------------------------------------------------------------------------------------------

@@ -506,8 +506,8 @@ class Review(Reading):
     repairs: Annotated[
         Sequence[str] | None,
         Option(
-            "Repairs to try, separated by commas: round-totals, base, base=N, drop-totals, drop, drop=KEY, merge, "
-            "controlled, same-numbers; or none.",
+            "Repairs to try, separated by commas: hide, redraw, round-totals, base, base=N, drop-totals, drop, drop=KEY, "
+            "merge, controlled, same-numbers; or none.",
             "LIST",
             shown="all",
             split=True,

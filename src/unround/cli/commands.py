@@ -339,6 +339,8 @@ def verify(call: Call[Verification], *, json: Json = False) -> None:
       unround review after --against before                        two audits: what does the second tell beyond the first?
 
     Repairs:
+      hide           hide the cells to act on, and others from which they would follow
+      redraw         round areas with cells to act on again, with other random numbers
       round-totals   round counts that are unrounded now
       base           round to a coarser base, twice the old one; base=N: to this one
       drop-totals    leave out all totals

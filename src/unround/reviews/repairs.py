@@ -16,9 +16,10 @@ from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Counts
 from unround.reviews.merging import merge_repairs
 from unround.reviews.table import ReviewedTable, selected
 
+HIDE, REDRAW = "hide", "redraw"
 ROUND, BASE, TOTALS, SINGLE, MERGE = "round-totals", "base", "drop-totals", "drop", "merge"
 CONTROLLED, SAME = "controlled", "same-numbers"
-REPAIRS = (ROUND, BASE, TOTALS, SINGLE, MERGE, CONTROLLED, SAME)
+REPAIRS = (HIDE, REDRAW, ROUND, BASE, TOTALS, SINGLE, MERGE, CONTROLLED, SAME)
 """What can be tried; `base=N` takes any base, `drop=KEY` leaves out a column of one's own choice."""
 
 USUAL = Rounding(5)
@@ -56,14 +57,21 @@ class Repair:
         return Repair(name, action, change, self.needs_truth or other.needs_truth, self.anew or other.anew)
 
 
+Judge = Callable[[ReviewedTable], BoolArray]
+"""Returns the cells of a table that are to be acted on."""
+
+
 def repairs_of(
-    table: ReviewedTable, exposed: BoolArray, wanted: Sequence[str] | None, earlier: Repair | None = None
+    table: ReviewedTable, exposed: BoolArray, wanted: Sequence[str] | None, judged: Judge, earlier: Repair | None = None
 ) -> tuple[list[Repair], dict[str, str]]:
     """Return the repairs that can be tried, and why others cannot."""
     found: dict[str, Repair] = {}
     refused: dict[str, str] = {}
     for name in REPAIRS if wanted is None else [one.strip() for one in wanted]:
-        made = [earlier] if name == SAME and earlier is not None else list(_named(name, table, exposed))
+        if name in (HIDE, REDRAW):
+            made = list((_hiding if name == HIDE else _redrawing)(table, exposed, judged))
+        else:
+            made = [earlier] if name == SAME and earlier is not None else list(_named(name, table, exposed))
         found |= {one.name: one for one in made if one is not None}
         if not made:
             refused[name] = _WHY_NOT.get(name.partition("=")[0], "")
@@ -71,6 +79,8 @@ def repairs_of(
 
 
 _WHY_NOT = {
+    HIDE: "no single cell is to be acted on, or too many are",
+    REDRAW: "no single cell is to be acted on, or no count is rounded at random",
     ROUND: "no count of the table is published unrounded",
     BASE: "no count of the table is rounded at random to a smaller base",
     TOTALS: "no column of the table is a sum of its other columns",
@@ -105,6 +115,99 @@ def _named(name: str, table: ReviewedTable, exposed: BoolArray) -> Iterator[Repa
             f"there is no repair {name!r}: choose from {', '.join(REPAIRS)}, {BASE}=N (another base), {SINGLE}=KEY (a "
             "column to leave out), or none."
         )
+
+
+# -- cells ------------------------------------------------------------------------------------------------------------
+
+MOST_HIDDEN = 0.25
+"""The largest share of the counts that is hidden by a repair."""
+
+MOST_ROUNDS = 12
+"""How often complements are added, or cells drawn again."""
+
+
+def _hiding(table: ReviewedTable, exposed: BoolArray, judged: Judge) -> Iterator[Repair]:
+    """Hide the cells to act on, and as few others as keep them from being worked out."""
+    cells = int(exposed.sum())
+    if not cells or cells > MOST_HIDDEN * table.published:
+        return
+
+    def change(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
+        counts = here.counts.copy()
+        wrong = exposed & (counts > ABSENT)
+        told = exposed & (here.printed >= 0)
+        counts[told] = SUPPRESSED
+        for row, at in np.argwhere(exposed & ~told).tolist():  # hidden already, and told by others
+            _hide_another(here, counts, row, at)
+        for _ in range(MOST_ROUNDS):
+            wrong = judged(here.changed(counts))
+            if not wrong.any() or (counts == SUPPRESSED).sum() > MOST_HIDDEN * here.counts.size:
+                break
+            for row, at in np.argwhere(wrong).tolist():
+                if counts[row, at] > ABSENT:
+                    counts[row, at] = SUPPRESSED
+                else:
+                    _hide_another(here, counts, row, at)
+        return here.changed(counts)
+
+    many = f"the {cells:,} cells to act on" if cells > 1 else "the cell to act on"
+    yield Repair(HIDE, f"Hide {many}, and others from which {'they' if cells > 1 else 'it'} would follow.", change)
+
+
+def _hide_another(table: ReviewedTable, counts: Counts, row: int, at: int) -> None:
+    """Hide one more count beside a hidden one that follows from its sums: in the same area, and in a neighbouring one.
+
+    Of an area, the smallest count that stands in a sum with it, totals last; of other areas, one in which most is hidden
+    already, so that hidden counts make rectangles.
+    """
+    ours, heads = set(table.mine), {total for total, parts in table.equations if len(parts) > 1}
+    near = {cell for total, parts in table.equations if at in (total, *parts) for cell in (total, *parts)} - {at}
+    printed = [cell for cell in near if cell in ours and counts[row, cell] > ABSENT]
+    hidden = [cell for cell in near if counts[row, cell] <= ABSENT and cell in ours]
+    if printed and not hidden:
+        counts[row, min(printed, key=lambda cell: (cell in heads, counts[row, cell] == 0, counts[row, cell]))] = SUPPRESSED
+    elif table.nested is not None:
+        family = _family(table, row)
+        others = [other for other in family if counts[other, at] > ABSENT]
+        if others:
+            best = min(others, key=lambda other: (-int((counts[other] == SUPPRESSED).sum()), counts[other, at]))
+            counts[best, at] = SUPPRESSED
+        elif printed:
+            counts[row, min(printed, key=lambda cell: (cell in heads, counts[row, cell]))] = SUPPRESSED
+    elif printed:
+        counts[row, min(printed, key=lambda cell: (cell in heads, counts[row, cell]))] = SUPPRESSED
+
+
+def _family(table: ReviewedTable, row: int) -> list[int]:
+    """Return the areas that add up to the same larger area as this one."""
+    assert table.nested is not None
+    parent = table.nested.parent
+    return [
+        other for other in range(len(table.counts)) if parent[other] == parent[row] and other != row and parent[row] >= 0
+    ]
+
+
+def _redrawing(table: ReviewedTable, exposed: BoolArray, judged: Judge) -> Iterator[Repair]:
+    """Draw the random numbers of areas with cells to act on again, until none is left there."""
+    rows = np.flatnonzero(exposed.any(axis=1))
+    if not rows.size or not table.rounded:
+        return
+
+    def change(here: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
+        counts, wrong = here.counts.copy(), exposed
+        for _ in range(MOST_ROUNDS):
+            again = np.flatnonzero(wrong.any(axis=1))
+            if not again.size:
+                break
+            for at in here.rounded:
+                shown = here.counts[again, at] > ABSENT
+                fresh = drawn(here.mechanisms[at], true[again, at], shown, rng)
+                counts[again, at] = np.where(shown, fresh, counts[again, at])
+            wrong = judged(here.changed(counts))
+        return here.changed(counts)
+
+    areas = f"the {rows.size:,} areas" if rows.size > 1 else "the area"
+    yield Repair(REDRAW, f"Round {areas} with cells to act on again, with other random numbers.", change, needs_truth=True)
 
 
 # -- publishing anew --------------------------------------------------------------------------------------------------

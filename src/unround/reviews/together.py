@@ -9,16 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from unround.errors import InputError
+from unround.mechanisms import Exact, Rounding
 from unround.mechanisms.base import BoolArray
-from unround.release import ABSENT, Counts, Release
+from unround.release import ABSENT, LARGEST, Column, Counts, Release
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, LIKELY, SURENESS
 from unround.reviews.repairs import SAME, Repair
 from unround.reviews.table import ReviewedTable, selected
 from unround.scenarios.join import aligned, declared, joined, names_in, original
 from unround.scenarios.scenario import check_areas
-from unround.scenarios.tables import Numbers, kept, renamed, spooled
+from unround.scenarios.tables import AT_A_TIME, Numbers, kept, renamed, spooled
 from unround.structure import find_structure
+
+SLIPS = 0.1
+"""The share of areas in which two numbers of one count may contradict each other before they are two counts."""
 
 NEARLY = 0.01
 """A probability that rises by no more is no news."""
@@ -57,6 +61,7 @@ def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Relea
     for at, table in enumerate(tables[1:], 1):
         table, new = _aligned(table, whole, old, work / f"table{at}.bin")
         check_areas(whole, table, old, new)
+        table = _told_apart(table, new, whole, old)
         both = joined(whole, table)
         named = names_in(both, table, whole)
         whole = kept(both, old := Numbers.of(both, spooled(both, work / f"joined{at}.bin")))
@@ -95,6 +100,34 @@ def _flat(release: Release) -> Release:
             "that have other axes. Describe all with the same axes (see docs/audit.md)."
         )
     return replace(release, columns=columns, axes=("count",), figures=())
+
+
+def _told_apart(table: Release, new: Numbers, whole: Release, old: Numbers) -> Release:
+    """Give counts other names that are called like others, but cannot be the same: of households, or of another year."""
+    shared = [at for at, column in enumerate(table.columns) if column.key in whole.index]
+    keys = [table.columns[at].key for at in shared]
+    apart = np.zeros(len(keys), dtype=np.int64)
+    both = apart.copy()
+    reach = np.array(
+        [_reach(table.columns[at]) + _reach(whole.columns[whole.index[table.columns[at].key]]) for at in shared]
+    )
+    for block in new.spool.blocks(AT_A_TIME):
+        here, there = block.counts[:, shared].astype(np.int64), old.of_areas(block.areas, keys).astype(np.int64)
+        known = (here > ABSENT) & (there > ABSENT)
+        both += known.sum(axis=0)
+        apart += (known & (np.abs(here - there) > reach)).sum(axis=0)
+    columns = list(table.columns)
+    for place, at in enumerate(shared):
+        if apart[place] > SLIPS * both[place]:
+            key = f"{columns[at].key} ({Path(table.source).name})"
+            columns[at] = replace(columns[at], key=key, codes=(key, *columns[at].codes[1:]), label=key)
+    return replace(table, columns=tuple(columns))
+
+
+def _reach(column: Column) -> int:
+    """Return how far a printed count can be from the true one; very far where that is not known."""
+    how = column.mechanism
+    return how.base - 1 if isinstance(how, Rounding) else 0 if isinstance(how, Exact) else LARGEST
 
 
 def _aligned(table: Release, release: Release, old: Numbers, path: Path) -> tuple[Release, Numbers]:

@@ -22,6 +22,9 @@ from unround.reviews.together import KnownBefore
 from unround.reviews.worlds import EXACT, Worlds
 from unround.tables.spool import Stage
 
+MOST_NAMED = 200
+"""Cells that are named with a repair."""
+
 ENOUGH = 2
 """Publications after which a repair that one of them showed not to be within policy is not published again."""
 
@@ -69,6 +72,12 @@ class Setting:
     seed: int
     draws: int
 
+    def judged(self, table: ReviewedTable) -> BoolArray:
+        """Return the cells of a repaired table that are to be acted on."""
+        exposure = exposure_of(table, self.policy.least_probability)
+        ground, excused = Ground(FITS), self.excused.mask(table, exposure)
+        return judge(self.policy, exposure, ground, table.published, excused).act_on
+
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
@@ -93,7 +102,7 @@ def try_repairs(
 
     What each repair leaves and costs, the best first; and why others were not tried.
     """
-    chosen, refused = repairs_of(setting.table, setting.judgement.act_on, wanted, earlier)
+    chosen, refused = repairs_of(setting.table, setting.judgement.act_on, wanted, setting.judged, earlier)
     rows: list[dict[str, Any]] = []
 
     def attempt(repairs: Sequence[Repair]) -> None:
@@ -117,7 +126,7 @@ def try_repairs(
 def _stronger(setting: Setting, tried: dict[str, Repair]) -> list[Repair]:
     """Return what to try where nothing was enough: a base twice as large again, and two repairs together."""
     table, base = setting.table, setting.table.base
-    found = repairs_of(table, setting.judgement.act_on, [f"{BASE}={4 * base}"])[0] if base else []
+    found = repairs_of(table, setting.judgement.act_on, [f"{BASE}={4 * base}"], setting.judged)[0] if base else []
     coarser = [one for name, one in tried.items() if name.startswith(f"{BASE}=")] + found
     if ROUND in tried:
         found = [*found, *(tried[ROUND].then(one) for one in coarser)]
@@ -151,7 +160,16 @@ def _row(setting: Setting, repair: Repair, worlds: Worlds | None) -> dict[str, A
         "claims": {kind: float(np.mean([one.kinds[kind] for one in runs])) for kind in KINDS[1:]},
         "reasons": [reason.to_json() for reason in worst.judgement.reasons],
         "cost": _cost(setting.table, runs, method, known if worlds is not None else ()),
+        "changed": _changed(setting.table, runs[0].table),
     }
+
+
+def _changed(draft: ReviewedTable, after: ReviewedTable) -> list[str]:
+    """Name the cells that a repair hides or prints otherwise, where the columns are the same and they are not many."""
+    if [column.key for column in draft.columns] != [column.key for column in after.columns]:
+        return []
+    cells = np.argwhere(draft.counts != after.counts)[:MOST_NAMED].tolist()
+    return [f"{draft.area_codes[row]}:{draft.columns[at].key}" for row, at in cells]
 
 
 def _published(setting: Setting, repair: Repair, true: Counts, run: int) -> _Tried:
@@ -223,7 +241,7 @@ def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         costs, within = row["cost"], row["within_policy"]
         error = costs["mean_added_error"]
-        price = costs["counts_lost"], error if error is not None else float("inf"), costs["unrounded_lost"]
+        price = costs["counts_lost"] + costs["unrounded_lost"], error if error is not None else float("inf")
         return (not within, *(price if within else (row["cells_left"], *price)), row["cells_left"], row["name"])
 
     return [{"rank": at, **row} for at, row in enumerate(sorted(rows, key=key), 1)]
