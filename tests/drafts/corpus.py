@@ -146,6 +146,14 @@ class Beside(Axis):
         super().__init__(name, [total, *one, *other])
         self.one, self.other, self.head = one, other, total
 
+    @property
+    def sums(self) -> list[tuple[str, list[str]]]:
+        return [(self.head, self.one), (self.head, self.other)]
+
+    @property
+    def total(self) -> str:
+        return self.head
+
 
 @dataclass(frozen=True)
 class SideBySide(Table):
@@ -478,7 +486,8 @@ add("several-answers.csv", "healthy", people(places(14), Axis("Language", ["All 
 # --- what else is done to a sheet ------------------------------------------------------------------------------------
 SECRET = people(places(12, "Total"), SEX, hide=HIDDEN_ROW)
 add("tabs.csv", "leaky", SECRET, dialect=Dialect("\t"))
-add("utf-16.csv", "leaky", SECRET, dialect=Dialect(";", encoding="utf-16"))
+add("utf-8-with-mark.csv", "leaky", SECRET, dialect=Dialect(";", encoding="utf-8-sig"))
+add("utf-16.csv", "open", SECRET, dialect=Dialect(";", encoding="utf-16"), why="refused, with what to do")
 add("starts-at-b3.xlsx", "leaky", SECRET, change=shifted)
 add("units-row.xlsx", "leaky", SECRET, change=units)
 add("headings-again.csv", "leaky", SECRET, change=paged)

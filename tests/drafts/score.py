@@ -24,10 +24,9 @@ import unround
 from tests.drafts import small
 from tests.drafts.corpus import DRAFTS, Draft, build
 from tests.drafts.tables import Labels, Table
+from unround import release as release_codes
 
 RIGHT = {"leaky": ("revise", "stop"), "healthy": ("publish",), "open": ("undecided", "stop", "error")}
-ABSENT, EXACTLY = -1_047_483_632, -2_047_483_632
-"""Numbers up to the first are codes, not counts; from the second on they tell a count that is printed unrounded."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +74,12 @@ def _question(review: object) -> str:
 def read_wrongly(draft: Draft, path: Path) -> str:
     """Return what is read wrongly (a count that is missing, misplaced or another number; a sum), or ""."""
     try:
-        found = list(_releases(path))
+        found = list(_read(path))
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:200]}"
     faults = []
     for at, table in enumerate(draft.tables):
-        wrong = [_table_wrongly(table, release) for release in found]
+        wrong = [_table_wrongly(table, release, sums) for release, sums in found]
         if all(wrong):
             faults.append(
                 (f"table {at + 1}: " if len(draft.tables) > 1 else "")
@@ -89,24 +88,24 @@ def read_wrongly(draft: Draft, path: Path) -> str:
     return "; ".join(faults)
 
 
-def _releases(path: Path) -> Iterable[unround.Release]:
-    """Yield what is read from a file: one release, or one for every sheet."""
-    first = unround.read(path)
-    yield first
-    if path.suffix in (".xlsx", ".ods"):
-        names = CalamineWorkbook.from_path(str(path)).sheet_names
-        for name in names if len(names) > 1 else ():
-            try:
-                yield unround.read(path, sheet=name)
-            except unround.UnroundError:
-                continue
+def _read(path: Path) -> Iterable[tuple[unround.Release, list[tuple[str, list[str]]]]]:
+    """Yield what is read from a file, sheet by sheet: counts, and sums between labels."""
+    sheets = CalamineWorkbook.from_path(str(path)).sheet_names if path.suffix in (".xlsx", ".ods") else []
+    for sheet in sheets if len(sheets) > 1 else [None]:
+        try:
+            described, release = unround.describe(path, sheet=sheet).to_json(), unround.read(path, sheet=sheet)
+            names = {word: " ".join(row) for block in release.blocks() for row in _rows(block) for word in row}
+            used = [(entry["total"], entry["parts"]) for entry in described["sums"] if entry["used"]]
+            yield release, [(names.get(total, total), [names.get(part, part) for part in parts]) for total, parts in used]
+        except unround.UnroundError:
+            if len(sheets) < 2:
+                raise
 
 
-def _table_wrongly(table: Table, release: unround.Release) -> str:
-    cells, columns, parents = _cells(table, release)
+def _table_wrongly(table: Table, release: unround.Release, sums: list[tuple[str, list[str]]]) -> str:
+    cells = _cells(table, release)
     meant = table.meant
-    twice = [cell for cell, number in Counter(cell for cell, _ in cells).items() if number > 1]
-    if twice:
+    if twice := [cell for cell, number in Counter(cell for cell, _ in cells).items() if number > 1]:
         return f"read twice: {_named(twice)}"
     read = dict(cells)
     if missing := [cell for cell in meant if cell not in read]:
@@ -117,64 +116,46 @@ def _table_wrongly(table: Table, release: unround.Release) -> str:
         )
     if more := [cell for cell in read if cell not in meant]:
         return f"read though they are not counts: {_named(more)}"
-    return _sums_wrongly(table, release, columns, parents)
+    return _sums_wrongly(table, sums)
 
 
 def _named(cells: list) -> str:
     return ", ".join("/".join(map(str, cell)) for cell in cells[:2])
 
 
-def _cells(
-    table: Table, release: unround.Release
-) -> tuple[list[tuple[Labels, int | None]], dict[str, Labels], list[tuple[str, str]]]:
-    """Return the counts of a release at their places in the table, what its columns are, and which area is within which."""
-    out, parents = [], []
+def _cells(table: Table, release: unround.Release) -> list[tuple[Labels, int | None]]:
+    """Return the counts of a release at their places in the table."""
+    out = []
     names = [_Names(axis.printed, axis.total) for axis in table.axes]
-    heads = _row_words(release)
-    rows_axis = [2 * sum(_Names.plain(label) in heads for label in axis.printed) > len(axis.printed) for axis in table.axes]
-    columns = {}
+    heads = {_Names.plain(word) for block in release.blocks() for row in _rows(block) for word in row}
+    down = [2 * sum(_Names.plain(label) in heads for label in axis.printed) > len(axis.printed) for axis in table.axes]
+    columns = []
     for column in release.columns:
         words = [*column.codes, column.label, column.key]
-        columns[column.key] = tuple("" if is_row else axis.of(words) for axis, is_row in zip(names, rows_axis, strict=True))
+        columns.append(["" if is_row else axis.of(words) for axis, is_row in zip(names, down, strict=True)])
     for block in release.blocks():
-        text = [
-            name
-            for name in block.areas.columns
-            if str(block.areas[name].dtype) == "String" and name not in ("level", "parent")
-        ]
-        for at, row in enumerate(block.areas.select(text).iter_rows()):
-            words = [word for word in row if word]
-            here = [axis.of(words) if is_row else "" for axis, is_row in zip(names, rows_axis, strict=True)]
-            if "parent" in block.areas.columns and block.areas["parent"][at] is not None:
-                parents.append(
-                    (
-                        str(here),
-                        str(
-                            [
-                                axis.of([block.areas["parent"][at]]) if is_row else ""
-                                for axis, is_row in zip(names, rows_axis, strict=True)
-                            ]
-                        ),
-                    )
-                )
-            for column, count in zip(release.columns, block.counts[at], strict=True):
-                if not column.is_in_file:
-                    continue
-                cell = tuple(own or across for own, across in zip(here, columns[column.key], strict=True))
-                told = int(count) if count > ABSENT else int(count) - EXACTLY if count >= EXACTLY else None
-                out.append((cell, told))
-    return out, columns, parents
+        for words, counts in zip(_rows(block), block.counts, strict=True):
+            here = [axis.of(words) if is_row else "" for axis, is_row in zip(names, down, strict=True)]
+            for column, across, count in zip(release.columns, columns, counts, strict=True):
+                if column.is_in_file:
+                    cell = tuple(own or other for own, other in zip(here, across, strict=True))
+                    out.append((cell, _counted(int(count))))
+    return out
 
 
-def _row_words(release: unround.Release) -> set[str]:
-    return {
-        _Names.plain(word)
-        for block in release.blocks()
-        for name in block.areas.columns
-        if str(block.areas[name].dtype) == "String" and name not in ("level", "parent")
-        for word in block.areas[name]
-        if word
-    }
+def _counted(code: int) -> int | None:
+    """Return a count; of one that is printed unrounded, that number; None for one that is hidden, or known by a range."""
+    if code > release_codes.ABSENT:
+        return code
+    low, high = release_codes.told_range(code) or (0, 1)
+    return low if low == high else None
+
+
+def _rows(block: object) -> list[list[str]]:
+    """Return the words that name each row: codes and names of all its axes."""
+    areas = block.areas  # type: ignore[attr-defined]
+    text = [name for name in areas.columns if str(areas[name].dtype) == "String" and name not in ("level", "parent")]
+    return [[word for word in row if word] for row in areas.select(text).iter_rows()]
 
 
 class _Names:
@@ -205,68 +186,41 @@ class _Names:
 # --- sums ----------------------------------------------------------------------------------------------------------------
 
 
-def _sums_wrongly(table: Table, release: unround.Release, columns: dict[str, Labels], parents: list[tuple[str, str]]) -> str:
+def _sums_wrongly(table: Table, sums: list[tuple[str, list[str]]]) -> str:
     """Return what is wrong about sums: those meant must follow from those found, and those found must hold in truth."""
-    across = [axis for axis, label in zip(table.axes, next(iter(columns.values())), strict=True) if label]
-    places = {labels: at for at, labels in enumerate(dict.fromkeys(columns.values()))}
-    found = []
-    for kept in _sums(release):
-        total, parts = kept
-        if total in columns and all(part in columns for part in parts):
-            found.append({columns[total]: -1} | {columns[part]: 1 for part in parts})
-    rows = [axis for axis in table.axes if axis not in across]
-    for factors in found:
-        for labels, value in _in_truth(table, rows, factors):
-            if value:
-                return f"sums: {factors} does not hold in {labels}"
-    meant = []
-    for total, parts in table.sums:
-        if all(part in table.published for part in parts) and total in table.published:
-            cut = [
-                tuple(label if axis in across else "" for axis, label in zip(table.axes, cell, strict=True))
-                for cell in (total, *parts)
-            ]
-            if len(set(cut)) > 1 and cut not in meant:
-                meant.append(cut)
-    if missing := [cut for cut in meant if not _follows(cut, found, places)]:
-        total, *parts = ("/".join(filter(None, labels)) for labels in missing[0])
-        return f"sums not found: {total} = {' + '.join(parts)}"
-    if any(axis.parts for axis in rows) and not parents and not _areas_found(release):
-        return "sums not found: over the rows"
+    for at, axis in enumerate(table.axes):
+        places = {label: place for place, label in enumerate(axis.printed)}
+        names = _Names(axis.printed, axis.total)
+        found = []
+        for total, parts in sums:
+            known = [names.of([part]) for part in parts]
+            if all(part in places and part != axis.total for part in known) and (head := names.of([total])) in places:
+                found.append((head, known))
+        for total, parts in found:
+            if missed := _misses(table, at, total, parts):
+                return f"sums: {total} = {' + '.join(parts)} does not hold in {missed}"
+        for total, parts in axis.sums:
+            if not any(part.startswith("~") for part in parts) and not _follows(total, parts, found, places):
+                return f"sums not found: {total} = {' + '.join(parts)}"[:150]
     return ""
 
 
-def _sums(release: unround.Release) -> list[tuple[str, list[str]]]:
-    found = unround.check(release).to_json()
-    return [(entry["total"], entry["parts"]) for entry in found["sums"] if entry.get("kept", True)]
+def _misses(table: Table, at: int, total: str, parts: list[str]) -> str:
+    """Return where a sum along an axis does not hold in truth, "" where it holds everywhere."""
+    for labels in itertools.product(*([total] if other == at else axis.printed for other, axis in enumerate(table.axes))):
+        if table.truth[labels] != sum(table.truth[(*labels[:at], part, *labels[at + 1 :])] for part in parts):
+            return "/".join(labels)
+    return ""
 
 
-def _areas_found(release: unround.Release) -> bool:
-    found = unround.check(release).to_json()
-    return bool(found.get("geography") or (found.get("nesting") or {}).get("linked"))
-
-
-def _in_truth(table: Table, rows: list, factors: dict[Labels, int]) -> Iterable[tuple[str, int]]:
-    """Yield by how much a sum of columns misses, in every row."""
-    for labels in itertools.product(*(axis.printed if axis in rows else [""] for axis in table.axes)):
-        value = 0
-        for column, factor in factors.items():
-            value += factor * table.truth[tuple(own or other for own, other in zip(labels, column, strict=True))]
-        yield "/".join(filter(None, labels)), value
-
-
-def _follows(cut: list[Labels], found: list[dict[Labels, int]], places: dict[Labels, int]) -> bool:
-    def vector(factors: dict[Labels, int]) -> np.ndarray:
-        out = np.zeros(len(places))
-        for labels, factor in factors.items():
-            out[places[labels]] += factor
-        return out
-
-    if any(labels not in places for labels in cut):
-        return False
-    rows = [vector(factors) for factors in found]
-    wanted = vector({cut[0]: -1} | dict.fromkeys(cut[1:], 1))
-    return bool(rows) and np.linalg.matrix_rank(np.array(rows)) == np.linalg.matrix_rank(np.array([*rows, wanted]))
+def _follows(total: str, parts: list[str], found: list[tuple[str, list[str]]], places: dict[str, int]) -> bool:
+    """Return whether a sum is a combination of those that were found."""
+    rows = np.zeros((len(found) + 1, len(places)))
+    for row, (head, below) in zip(rows, [*found, (total, parts)], strict=True):
+        row[places[head]] -= 1
+        for part in below:
+            row[places[part]] += 1
+    return bool(found) and np.linalg.matrix_rank(rows[:-1]) == np.linalg.matrix_rank(rows)
 
 
 # --- the whole -----------------------------------------------------------------------------------------------------------

@@ -51,6 +51,11 @@ class Axis:
         return [leaf for part in self.parts.get(label, ()) for leaf in self.under(part)] or [label]
 
     @property
+    def sums(self) -> list[tuple[str, list[str]]]:
+        """Totals with their parts."""
+        return list(self.parts.items())
+
+    @property
     def total(self) -> str:
         """The label that stands for all, "" where there is none."""
         tops = [label for label in self.labels if self.depth[label] == 0]
