@@ -16,10 +16,10 @@ from unround.regions import adjustable, published_exactly
 from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Release
 from unround.simulation import simulate
 from unround.tables import read
+from unround.tables.agencies import matches_first_names as is_first_names
 from unround.tables.canada_2021 import KIND_OF, LAST, PARTS
 from unround.tables.censusmapper import matches as is_censusmapper
 from unround.tables.censusmapper import matches_indicators as is_indicators
-from unround.tables.first_names import matches as is_first_names
 from unround.tables.kinds import COUNT, kinds_of
 from unround.tables.labels import ALL, EVER, AgeRun, age_range, tile
 from unround.tables.profile_page import matches as is_profile_page
@@ -549,7 +549,7 @@ def test_first_names_read_hidden_counts_as_suppressed(tmp_path: Path) -> None:
         "people/men": [SUPPRESSED, SUPPRESSED, 450],
         "people/women": [660, SUPPRESSED, 455],
     }
-    assert sums(release) == {("sex", "people", ("people/men", "people/women"))}
+    assert sums(release) == {("names", "people", ("people/men", "people/women"))}
     assert any("3 counts by sex" in note and "smallest count shown is 255" in note for note in release.notes)
     accounted = {label for labels in release.left_out.values() for label in labels} | {"FIRST_NAME"}
     accounted |= {column.upper() for column in areas.columns}
@@ -569,7 +569,10 @@ def test_first_names_of_several_regions(tmp_path: Path) -> None:
     ("lines", "message"),
     [
         ([NAMES], "a header but no lines of data"),
-        ([NAMES, name("ZORB", 900, 450, 455), name("ZORB", 905, 450, 455)], "the first name ZORB more than once"),
+        (
+            [NAMES, name("ZORB", 900, 450, 455), name("ZORB", 905, 450, 455)],
+            "more than once, the first of them .first_name ZORB",
+        ),
         ([NAMES, name("ZORB", 900, 450, 455), "2021,ZORB"], "line 3: 2 fields where the header has 17"),
     ],
 )

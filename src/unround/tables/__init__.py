@@ -6,10 +6,10 @@ Formats, in the order in which a file is tried on them:
 - `profile-page` (profile_page.py): the download button of a profile page, one or a few areas;
 - `censusmapper` (censusmapper.py): what CensusMapper and cancensus return, one line per area;
 - `indicators` (censusmapper.py): one line per area, columns called `indicator_<ID>`;
-- `first-names` (first_names.py): names with total, men+ and women+;
-- `data-table` (data_table.py): Statistics Canada's data tables, with their metadata;
+- `first-names` (agencies.py): names with total, men+ and women+;
+- `data-table` (agencies.py): Statistics Canada's data tables, with their metadata;
 - `statsnz` (statsnz.py): Stats NZ's long tables, a line a count;
-- `datapack` (datapack.py): the Australian DataPacks, one line per area;
+- `datapack` (agencies.py): the Australian DataPacks, one line per area;
 - `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
 
 What stands behind the last: spreadsheet.py and pcaxis.py read files, grid.py is a sheet as rows of text, reshape.py turns
@@ -111,7 +111,11 @@ DOCUMENTED: Mapping[str, tuple[str, ...]] = {
 """How the agency says that counts of each known format were published; its layout documents the sums as well. A data table
 says it in its metadata, if they are there."""
 
-_HOMES = {"statcan": ("bulk", ""), "indicators": ("censusmapper", "_indicators")}
+_HOMES = {
+    "statcan": ("bulk", ""),
+    "indicators": ("censusmapper", "_indicators"),
+    **{name: ("agencies", f"_{name.replace('-', '_')}") for name in ("data-table", "datapack", "first-names")},
+}
 """The module of a format, and how its functions end, where that is not the name of the format."""
 _PARQUET = (".parquet", ".pq")
 
