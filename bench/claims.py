@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import unround
+from unround.reconstruction.asking import claimed
 from unround.reconstruction.run import ReconstructOptions, read_case
-from unround.reconstruction.sampled import claimed
 
 FEW = ("age", "sex", "marital")
 SETTINGS: tuple[tuple[str, tuple[str, ...]], ...] = (("exact", FEW), ("rounding:3", FEW), ("exact", ()))

@@ -11,12 +11,10 @@ import numpy as np
 
 import unround
 from bench.row import Ratio, Row, interleaved
-from unround.reconstruction.bounds import CrossTable, cross_table
-from unround.reconstruction.claims import area_bounds
-from unround.reconstruction.evidence import evidence
-from unround.reconstruction.guess import Effort, worlds_of
+from unround.reconstruction.chain import Effort, worlds_of
+from unround.reconstruction.claims import CrossTable, OpenTable, area_bounds, cross_table, load_solver, solved
+from unround.reconstruction.queries import evidence
 from unround.reconstruction.run import Case, ReconstructOptions, inquiry_of, read_case
-from unround.reconstruction.solver import OpenTable, load_solver, solved
 
 ATTRIBUTES = ("age", "sex", "marital")
 AREAS, PEOPLE, WORLDS = 20, 400, 32

@@ -16,9 +16,19 @@ from docs.paper_figures import Place, distances, found_against_predicted, histog
 from unround.errors import InputError
 from unround.expectation import expectation, surprise
 from unround.replication import Claim, Experiment, claims, excess, pooled, ten_seeds
-from unround.replication.claim import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
-from unround.replication.examples import laplace_distances, predicted, rounding_distances
-from unround.replication.outcome import condition
+from unround.replication.paper import (
+    AGE,
+    AGE_STRONG,
+    FREE_STRONG,
+    LAPLACE,
+    SEARCHES,
+    SEX,
+    Search,
+    laplace_distances,
+    predicted,
+    rounding_distances,
+)
+from unround.replication.searches import condition
 from unround.show.paper import EXPLAINED, prediction_text, summary, value_text, weighed
 from unround.show.words import either
 

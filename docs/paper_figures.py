@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from unround.equations import parse
-from unround.replication.examples import laplace_distances, rounding_distances
-from unround.replication.outcome import Experiment
+from unround.replication.paper import laplace_distances, rounding_distances
+from unround.replication.searches import Experiment
 from unround.show.charts import Picture, Scale, columns, ticks
 from unround.show.plots import Panel, Plot
 from unround.simulation import published_counts, schema

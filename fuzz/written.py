@@ -246,7 +246,7 @@ def _protection(data: bytes) -> None:
 
 
 def _constants(data: bytes) -> None:
-    from unround.simulation.constants import Constants
+    from unround.simulation.counts import Constants
 
     Constants.parse(data.decode("utf-8", errors="replace"))
 

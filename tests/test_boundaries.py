@@ -33,8 +33,7 @@ from unround.boundaries import (
 from unround.errors import InputError
 from unround.show.maps import UNITS, WORST, draw, map_of_report, rate_classes, worst_classes
 from unround.simulation import simulate
-from unround.simulation.geography import plan
-from unround.simulation.shapes import area_of, shapes_of
+from unround.simulation.geography import area_of, plan, shapes_of
 from unround.web.app import explorer_app
 from unround.web.guard import hosts_for
 

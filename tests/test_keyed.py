@@ -13,9 +13,9 @@ import unround
 from unround import simulation as sim
 from unround.errors import InputError
 from unround.mechanisms import Rounding, Sample
-from unround.simulation.constants import ONE, table_of
+from unround.simulation.counts import ONE, table_of
+from unround.simulation.people import drawn_keys, parts_of, sample_of, some_of
 from unround.simulation.profile import BLOCKS, SAMPLE
-from unround.simulation.records import drawn_keys, parts_of, sample_of, some_of
 
 TWO_PARTS = {
     0.0: (0.520, 0.480, 0.0),
@@ -239,7 +239,7 @@ def test_a_subset_that_is_the_whole_has_its_key() -> None:
 
 
 def sim_records(number: np.ndarray, rng: np.random.Generator):
-    from unround.simulation.records import Records
+    from unround.simulation.people import Records
 
     return Records(number, number.astype(float), drawn_keys(number, rng))
 

@@ -21,9 +21,8 @@ from unround.errors import InputError
 from unround.expectation import expectation
 from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.replication import Claim, Experiment, claims, excess, experiment, pooled, ten_seeds
-from unround.replication.claim import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX, matches
-from unround.replication.experiment import chances, places
-from unround.replication.outcome import Prediction
+from unround.replication.paper import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX, matches
+from unround.replication.searches import Prediction, chances, places
 from unround.show import paper, show
 from unround.show.paper import experiment_notes, weighed
 from unround.simulation import published_counts, schema

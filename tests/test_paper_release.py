@@ -14,7 +14,7 @@ from rich.console import Console
 import unround
 from unround.errors import InputError
 from unround.replication import experiment
-from unround.replication.release import Finds, ReleaseSearches
+from unround.replication.searches import Finds, ReleaseSearches
 from unround.show import show
 from unround.show.paper import release_searches
 
@@ -109,7 +109,7 @@ def test_what_rounding_cannot_produce_is_counted() -> None:
 
 
 def unround_search(key: str):
-    from unround.replication.claim import SEARCHES
+    from unround.replication.paper import SEARCHES
 
     return next(one for one in SEARCHES if one.key == key)
 

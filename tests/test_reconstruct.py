@@ -22,19 +22,22 @@ from unround.audits.certificates import read_proof
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Group
 from unround.mechanisms import Exact, Mechanism, Rounding, mechanism
-from unround.reconstruction.bounds import cross_table
-from unround.reconstruction.certificates import Columns, certificate, read_claim
-from unround.reconstruction.claims import area_bounds, checked
-from unround.reconstruction.guess import NATIONAL, TABLES, Effort
-from unround.reconstruction.inquiry import BLOCK, Inquiry, Question
+from unround.reconstruction.asking import BLOCK, Inquiry, Question, sample_of, way_questions, ways_named, without_questions
+from unround.reconstruction.chain import NATIONAL, TABLES, Effort
+from unround.reconstruction.claims import (
+    Columns,
+    area_bounds,
+    certificate,
+    checked,
+    common_cells,
+    cross_table,
+    read_claim,
+    variability,
+)
 from unround.reconstruction.records import read_records
 from unround.reconstruction.run import Case, ReconstructOptions, inquiry_of, key_of, questions_of, read_case, reconstruct
-from unround.reconstruction.sampled import sample_of
-from unround.reconstruction.score import AreaTruth, Seen, found_alone, score
-from unround.reconstruction.solver import common_cells, variability
-from unround.reconstruction.tally import Tally, gain
-from unround.reconstruction.ways import way_questions, ways_named, without_questions
-from unround.simulation.persons.counting import Query, counted, margins, query
+from unround.reconstruction.score import AreaTruth, Seen, Tally, found_alone, gain, score
+from unround.simulation.persons import Query, counted, margins, query
 
 VALUES = {"age": [str(age) for age in range(6)], "sex": ["f", "m"], "status": ["a", "b", "c"]}
 
@@ -719,11 +722,11 @@ def prepared(folder: Path, areas: int) -> tuple[int, tuple[Case, Inquiry, list[Q
 
 def test_memory_does_not_grow_with_areas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what is kept, which workers of a cluster are sent, nor what is needed on the way grows by a row an area."""
-    monkeypatch.setattr("unround.reconstruction.ondisk.AT_ONCE", 10)
+    monkeypatch.setattr("unround.reconstruction.records.AT_ONCE", 10)
     monkeypatch.setattr("unround.reconstruction.records.AT_ONCE", 10)
     monkeypatch.setattr("unround.reconstruction.records.AT_ONCE_PEOPLE", 120)
     monkeypatch.setattr("unround.reconstruction.records.AT_ONCE_TEXT", 120)
-    monkeypatch.setattr("unround.reconstruction.guess.SAMPLE", 200)
+    monkeypatch.setattr("unround.reconstruction.chain.SAMPLE", 200)
     prepared(tmp_path / "first", 60)  # whatever is imported or compiled on first use
     kept, peaks, columns = [], [], 0
     tracemalloc.start()

@@ -19,9 +19,9 @@ from scipy.stats import chisquare
 from unround import simulation as sim
 from unround._version import __version__
 from unround.errors import InputError
+from unround.simulation.files import RELEASES
 from unround.simulation.geography import numbers, plan
-from unround.simulation.schema import expand
-from unround.simulation.write import RELEASES
+from unround.simulation.profile import expand
 
 HEADER = (
     "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,TNR_SF,TNR_LF,DATA_QUALITY_FLAG,CHARACTERISTIC_ID,"
@@ -466,7 +466,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path):
 
 def test_a_long_table_is_joined_from_parts(tmp_path, monkeypatch):
     whole = sim.simulate(tmp_path / "whole", 400, 1, format="tidy")
-    monkeypatch.setattr("unround.simulation.write.PART_ROWS", 9_000)
+    monkeypatch.setattr("unround.simulation.files.PART_ROWS", 9_000)
     parts = sim.simulate(tmp_path / "parts", 400, 1, format="tidy")
     for one, other in zip((*whole.files[:1], whole.truth), (*parts.files[:1], parts.truth), strict=True):
         assert pl.read_parquet(one).equals(pl.read_parquet(other))

@@ -12,10 +12,7 @@ import pytest
 
 import unround
 from unround.errors import InputError
-from unround.simulation.persons.attributes import VALUES
-from unround.simulation.persons.counting import counted, margins, query
-from unround.simulation.persons.law import BLOCK, person_blocks
-from unround.simulation.persons.tables import TABLES
+from unround.simulation.persons import BLOCK, TABLES, VALUES, counted, margins, person_blocks, query
 
 SIZES = {name: len(values) for name, values in VALUES.items()}
 

@@ -14,8 +14,7 @@ from unround.comparison import from_world
 from unround.comparison.calibration import SENTENCES, SHORT, calibrate, calibrate_worlds, material_of_world
 from unround.errors import InputError
 from unround.mechanisms import Exact
-from unround.simulation.worlds import TOTAL, WORLDS, World, world
-from unround.simulation.worlds.write import simulate_world
+from unround.simulation.worlds import TOTAL, WORLDS, World, simulate_world, world
 from unround.tables import read
 
 EACH = pytest.mark.parametrize("one", WORLDS.values(), ids=WORLDS)

@@ -56,8 +56,7 @@ if TYPE_CHECKING:
     from unround.reconstruction import Reconstruction
     from unround.release import Release
     from unround.replication import Claim, Experiment
-    from unround.replication.compound import Compound
-    from unround.replication.release import ReleaseSearches
+    from unround.replication.searches import Compound, ReleaseSearches
     from unround.results import AuditFolder
     from unround.reviews import Draft, Review
     from unround.scenarios import RateSteps, WhatIf
@@ -537,10 +536,8 @@ def simulate(given: options.Simulate) -> Simulated:
     """Write a synthetic census, rounded as declared, together with its true counts; or another world, or records."""
     from unround.simulation import Constants, Rounds
     from unround.simulation import simulate as write_census
-    from unround.simulation.persons.law import TYPICAL
-    from unround.simulation.persons.write import simulate_persons
-    from unround.simulation.worlds import world
-    from unround.simulation.worlds.write import simulate_world
+    from unround.simulation.persons import TYPICAL, simulate_persons
+    from unround.simulation.worlds import simulate_world, world
 
     out, how = Path(given.out), mechanism_name(given.base, given.mechanism) or "rounding:5"
     if given.format not in (None, "tidy") and (given.world or given.persons):
@@ -591,8 +588,8 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
     """
     from unround.reconstruction import ReconstructOptions
     from unround.reconstruction import reconstruct as measure
-    from unround.reconstruction.guess import Effort
-    from unround.reconstruction.ways import WAYS
+    from unround.reconstruction.asking import WAYS
+    from unround.reconstruction.chain import Effort
     from unround.show.reconstruct import write_page
 
     if given.truth is None:
@@ -662,8 +659,7 @@ def paper(given: options.Paper) -> tuple[Claim, ...] | tuple[Experiment, Compoun
     found in the release.
     """
     from unround.replication import claims, experiment
-    from unround.replication.compound import Compound
-    from unround.replication.release import search_release
+    from unround.replication.searches import Compound, search_release
 
     if given.release is not None:
         return search_release(_read(given.release, given, given.progress), plan_file_of(given.plan), given.progress)

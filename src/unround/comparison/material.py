@@ -19,7 +19,7 @@ from unround.protection.release import exact_columns, table_of_row, tables_of, t
 from unround.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
-from unround.simulation.figures import described_figures
+from unround.simulation.counts import described_figures
 from unround.simulation.worlds import World
 from unround.sums.forest import Equations
 from unround.tables.spool import survey

@@ -24,7 +24,7 @@ from unround.protection.table import ALIKE, Protection, ProtectionScore, keepabl
 from unround.regions import published_exactly
 from unround.release import AREA, SUPPRESSED, Block, Column, Release
 from unround.shown import Shown
-from unround.simulation.write import ABOUT, TABLE, Parts
+from unround.simulation.files import ABOUT, TABLE, Parts
 from unround.structure import PlanFile, Structure
 from unround.sums.forest import Equations
 from unround.tables import SIMULATED
@@ -351,7 +351,7 @@ def tables_of(release: Release) -> list[str]:
 
 def table_of_row(row: str) -> str:
     """Return the table of the simulated profile that a row stands in, by the ID of its first row; "" for any other row."""
-    from unround.simulation.constants import table_of
+    from unround.simulation.counts import table_of
     from unround.simulation.profile import BLOCKS
 
     before = [block for block in BLOCKS if row.isdecimal() and block.first <= int(row)]

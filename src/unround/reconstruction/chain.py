@@ -7,16 +7,51 @@ what the attribute depends on; two persons exchange some attributes. Both are ac
 Windows are soft: a count outside of its window costs β for every step. A run goes through cycles in which β rises from a low
 value, where the chain moves freely, to a high one, where nearly every count is in its window; at the end of every cycle the
 world is kept. So kept worlds are nearly independent, which a chain at one β would not be where tables are exact.
+
+Where a chain begins: people drawn from the law and raked to the published counts.
+
+More people than live in the area are drawn from the law, and weighted so that they add up to the published counts, column by
+column, again and again (iterative proportional fitting). Then as many as live there are drawn by these weights. A chain that
+began with the law alone would spend most of its time on the way to an area unlike others, one with a residence of students.
+
+The four guesses at the people of an area, all by the same means from more and more of what is published.
+
+- *national*: records drawn from the national law, as many as people live there; no table of the area is used.
+- *totals*: the same, given the area's own totals: the columns about one attribute alone.
+- *tables*: the same, given all published columns. This is the reconstruction.
+- *unrounded*: the same, given the true counts of these columns.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from unround.errors import InputError
 from unround.jit import inlined, kernel
-from unround.reconstruction.arrays import Int16s, Int32s, Int64s, Law, Schedule, State, Tables, Windows, Words
+from unround.reconstruction.queries import Evidence
+from unround.reconstruction.records import (
+    MOST_RECORDS,
+    Floats,
+    Int16s,
+    Int32s,
+    Int64s,
+    Law,
+    Records,
+    Schedule,
+    State,
+    Tables,
+    Windows,
+    Words,
+    fit,
+    flat,
+)
+from unround.reconstruction.score import ALONE, EVERYONE, GROUPS, UNLIKE, AreaTruth, Seen
 
 I16, I32, I64, U64, F32, F64 = np.int16, np.int32, np.int64, np.uint64, np.float32, np.float64
 
@@ -397,3 +432,237 @@ def drawn(people: int, law: Law, worlds: int, radix: Int64s, seed: int) -> Int64
             found[w, i] = code
         found[w].sort()
     return found
+
+
+TIMES, PASSES = 8, 12
+"""People drawn for each who lives there, and how often all columns are gone through."""
+
+LEAST = 0.02
+"""A column in which nobody was drawn counts as this much, so that others are not multiplied beyond measure."""
+
+
+@kernel
+def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: Windows, seed: int) -> Int16s:
+    """Return the values of as many people as live in an area: people × attributes."""
+    width, margins, many = law.sizes.shape[0], tables.base.shape[0], TIMES * people
+    chance = np.empty(1, np.uint64)
+    chance[0] = np.uint64(seed)
+    values = np.zeros((many, width), np.int16)
+    atoms = np.zeros((margins, many), np.int32)  # a margin's side by side: they are gone through again and again
+    for i in range(many):
+        for f in range(width):
+            start = law.base[f]
+            for other in range(width):
+                start += law.step[other, values[i, other], f]
+            values[i, law.child[f]] = value_of(law, start, law.child[f], chance)
+        for m in range(margins):
+            atoms[m, i] = tables.base[m]
+            for k in range(width):
+                atoms[m, i] += tables.step[k, values[i, k], m]
+    weight = np.full(many, 1.0 / TIMES)
+    known = np.zeros(tables.starts.shape[0] - 1)
+    factor = np.zeros(tables.columns)
+    for _ in range(PASSES):
+        for m in range(margins):
+            first = tables.base[m]
+            last = tables.base[m + 1] if m + 1 < margins else tables.starts.shape[0] - 1
+            known[first:last] = 0.0
+            for i in range(many):
+                known[atoms[m, i]] += weight[i]
+            for a in range(first, last):
+                for at in range(tables.starts[a], tables.starts[a + 1]):
+                    factor[tables.held[at]] = 0.0
+            for a in range(first, last):
+                for at in range(tables.starts[a], tables.starts[a + 1]):
+                    factor[tables.held[at]] += known[a]
+            # What is known of an atom becomes the factor of its people: between those of all columns that it is in.
+            for a in range(first, last):
+                change, number = 0.0, 0
+                for at in range(tables.starts[a], tables.starts[a + 1]):
+                    column = tables.held[at]
+                    if rows[column] >= 0:
+                        low, size = windows.low[rows[column]], windows.size[rows[column]]
+                        wanted = min(max(factor[column], low), low + size - 1)
+                        change += np.log(max(wanted, LEAST) / max(factor[column], LEAST))
+                        number += 1
+                known[a] = np.exp(change / number) if number else 1.0
+            for i in range(many):
+                weight[i] *= known[atoms[m, i]]
+    return _chosen(values, weight, people, chance)
+
+
+@kernel
+def _chosen(values: Int16s, weight: Floats, people: int, chance: Words) -> Int16s:
+    """Draw people by their weights, at equal distances along all of them."""
+    found = np.empty((people, values.shape[1]), np.int16)
+    step = weight.sum() / people
+    at, reached, wanted = 0, weight[0], uniform(chance) * step
+    for i in range(people):
+        while reached <= wanted and at + 1 < values.shape[0]:
+            at += 1
+            reached += weight[at]
+        found[i] = values[at]
+        wanted += step
+    return found
+
+
+NATIONAL, TOTALS, TABLES, UNROUNDED = GUESSES = ("national", "totals", "tables", "unrounded")
+
+FOLDS = 5
+"""Areas are dealt into so many parts; the law for an area comes from the people of the other parts."""
+
+VISIBLE = ("age", "sex")
+"""What everybody sees of a person."""
+
+SAMPLE = 200_000
+"""People from whom a law is learnt, as from a public sample of records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long to look.
+
+    - `worlds`: Worlds that are kept for every seed.
+    - `first`, `between`: Moves per person before the first world, and between two worlds.
+    - `seeds`: How many times to begin anew.
+    """
+
+    worlds: int = 32
+    first: int = 40
+    between: int = 5
+    seeds: int = 3
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise InputError(f"seeds must be 1 or more, not {self.seeds}.")
+        if self.worlds < 2:
+            raise InputError(f"at least 2 worlds are needed, not {self.worlds}.")
+
+    def schedule(self, *, exact: bool) -> Schedule:
+        """Return it as the chain takes it; between worlds that fit exact tables the way is longer."""
+        longer = 2 if exact else 1
+        return Schedule(longer * self.first, longer * self.between, self.worlds, 1.0, 6.0)
+
+
+USUAL = Effort()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Country:
+    """What is the same for all areas: attributes in their order, codes of records, and the laws.
+
+    - `names`: The attributes of a record.
+    - `radix`: The code of a record is the sum of its values times these.
+    - `laws`: One for every part of the areas.
+    - `fold`: The part that each area is in.
+    - `age`: What a year of age adds to the code of a record, and how many ages there are; (1, 0) where records have no
+      age.
+    - `seen`: Age and sex, as far as records have them.
+    - `learnt`: Whether there are other areas to learn the law from; otherwise all records are equally likely.
+    """
+
+    names: tuple[str, ...]
+    radix: NDArray[np.int64]
+    laws: list[Law]
+    fold: NDArray[np.int64]
+    age: tuple[int, int]
+    seen: Seen
+    learnt: bool
+
+
+def country(records: Records, seed: int) -> Country:
+    """Learn the laws."""
+    names, sizes = tuple(records.values), records.sizes
+    radix = np.ones(len(names), dtype=np.int64)
+    whole = 1
+    for k in reversed(range(len(names))):
+        radix[k] = whole
+        whole *= sizes[names[k]]
+    if whole > MOST_RECORDS:
+        raise InputError(
+            f"there are {whole:.1e} combinations of {', '.join(names)}: name fewer attributes with --attributes."
+        )
+    chance = np.array([random_number(seed, "fold", name) for name in records.areas])
+    # Dealt in an order that only names and seed decide, so that all parts are of the same size.
+    fold = np.empty(len(chance), dtype=np.int64)
+    fold[np.argsort(chance, kind="stable")] = np.arange(len(chance)) % FOLDS
+    age = next((name for name in names if name in records.numeric and name.lower() == "age"), None)
+    ages = (1, 0) if age is None else (int(radix[names.index(age)]), sizes[age])
+    visible = [at for at, name in enumerate(names) if name.lower() in VISIBLE]
+    seen = Seen(radix[visible], np.array([sizes[names[at]] for at in visible], dtype=np.int64))
+    if len(records.areas) < 2:
+        return Country(names, radix, [flat(names, sizes)], np.zeros(1, dtype=np.int64), ages, seen, False)
+    laws = []
+    for part in range(min(FOLDS, len(records.areas))):
+        others = _some_people(records, np.flatnonzero(fold != part), np.random.SeedSequence([seed, part]))
+        laws.append(fit(records.codes_at(others), names, sizes))
+    return Country(names, radix, laws, fold, ages, seen, True)
+
+
+def _some_people(records: Records, areas: NDArray[np.int64], seed: np.random.SeedSequence) -> NDArray[np.int64]:
+    """Return the people of some areas, or a sample of them where they are many."""
+    ends = np.cumsum(np.diff(records.starts)[areas])
+    number = int(ends[-1])
+    if number > SAMPLE:
+        chosen = np.sort(np.random.default_rng(seed).choice(number, SAMPLE, replace=False))
+    else:
+        chosen = np.arange(number)
+    at = np.searchsorted(ends, chosen, side="right")
+    # Counted from the end of an area: these are the people of some areas alone, and those are of all.
+    return np.asarray(records.starts[areas[at] + 1] + chosen - ends[at])
+
+
+def random_number(seed: int, *words: str) -> int:
+    """Return a random number of 63 bits that depends on nothing but these words."""
+    text = "\0".join((str(seed), *words)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+
+
+def worlds_of(
+    guess: str, area: int, name: str, people: int, place: Country, known: Evidence | None, effort: Effort, seed: int
+) -> tuple[NDArray[np.int64], float]:
+    """Return worlds of one area, those of all seeds one after the other, and how many steps counts are outside of windows.
+
+    Nothing depends on other areas but the law.
+    """
+    law = place.laws[place.fold[area]]
+    found, outside = [], 0.0
+    rows = np.zeros(0, dtype=np.int32) if known is None else known.of(area)
+    for number in range(effort.seeds):
+        chance = random_number(seed, guess, name, str(number))
+        if known is None or not len(known.tables.base) or not people:
+            found.append(drawn(people, law, effort.worlds, place.radix, chance))
+            continue
+        schedule = effort.schedule(exact=bool((known.windows.size == 1).all()))
+        start = raked_people(people, law, known.tables, rows, known.windows, chance)
+        kept, off = run(start, law, known.tables, rows, known.windows, schedule, place.radix, chance)
+        found.append(kept)
+        outside += float(off.mean()) / effort.seeds
+    return np.concatenate(found), outside
+
+
+def area_truth(records: Records, place: Country, area: int, kind: Sequence[str]) -> AreaTruth:
+    """Return the true records of an area and their groups; `kind` are the attributes that make people alike."""
+    own = records.codes_of(area, area + 1)
+    codes = np.zeros(int(records.starts[area + 1] - records.starts[area]), dtype=np.int64)
+    for name, each in zip(place.names, place.radix, strict=True):
+        codes += own[name] * each
+    groups = np.zeros((len(codes), len(GROUPS)), dtype=bool)
+    groups[:, EVERYONE] = True
+    visible = [name for name in records.values if name.lower() in VISIBLE]
+    if visible:
+        together = _together(own, visible, records.sizes)
+        groups[:, ALONE] = np.bincount(together)[together] == 1
+    if kind:
+        together = _together(own, kind, records.sizes)
+        groups[:, UNLIKE] = together != np.bincount(together).argmax()
+    order = np.argsort(codes, kind="stable")
+    return AreaTruth(codes[order], groups[order])
+
+
+def _together(codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], sizes: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return a number for every person of an area that those share who have the same values."""
+    found = np.zeros(len(codes[names[0]]), dtype=np.int64)
+    for name in names:
+        found = found * sizes[name] + codes[name]
+    return np.unique(found, return_inverse=True)[1].ravel()

@@ -3,20 +3,201 @@
 A claim follows from bounds that were propagated, or from a solver's proof that no world has fewer. Claims of few persons
 alone are counted: they single people out. Every claim that bounds prove is checked again, for a few of them, by a linear
 program over the columns alone, which shares no code with the propagation.
+
+Bounds on every cell of the full cross table of an area, from the windows of all columns, propagated to a fixpoint.
+
+A cell is a combination of values of all attributes. A column that counts at most U persons leaves a cell no more than U less
+what the other cells of the column have at least; one that counts at least L leaves it no less than L minus what the others
+have at most. Bounds hold in every world that fits; only columns whose windows are certain are used.
+
+Certificates of verified claims: the columns that an argument needs as a small system, and its proof step by step.
+
+The argument is followed back from the claim: the column that gave the bound of the cell, the columns that gave the bounds of
+the other cells in it, and so on. Cells of a column that another one rules out, because nobody is in it, are taken together.
+The proof is then worked out anew from this system alone, and checked by `check_proof`, which shares no code with bounds.
+
+What a solver (CP-SAT) proves of fitting worlds: how different two can be, and what all have in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.mechanisms import Mechanism
-from unround.reconstruction.bounds import MOST_PASSES, UNBOUNDED, CrossTable, column_bounds, propagate
+from unround.audits.certificates import read_proof
+from unround.bounds.certificates import certain_windows, certificate_of_least, certificates
+from unround.bounds.propagation import Bounds, propagate
+from unround.errors import InputError
+from unround.jit import kernel
+from unround.mechanisms import Mechanism, Suppressed, Unpublished
+from unround.proofs import Proof, proof_of_least, proofs_of
+from unround.release import ABSENT, SUPPRESSED
+from unround.simulation.persons import Margin, Query, margins
+from unround.system import Cell, Sum, System
 
 Ints = NDArray[np.int64]
+
+MOST_CELLS = 300_000
+"""Cells of a cross table: with more, bounds are worked out for fewer attributes."""
+
+MOST_PASSES = 40
+UNBOUNDED = 1 << 40
+
+
+class Layout(NamedTuple):
+    """The cells of a cross table and the columns they are in.
+
+    `atom[m, c]` is the atom of cell c in margin m, numbered through all margins; atom a is in columns
+    held[starts[a]:starts[a + 1]].
+    """
+
+    atom: NDArray[np.int32]
+    starts: Ints
+    held: NDArray[np.int32]
+    columns: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossTable:
+    """The cross table that bounds are worked out for.
+
+    - `names`: Its attributes.
+    - `shape`: How many values each has.
+    - `used`: The columns that are about these attributes alone.
+    - `layout`: Cells and columns, as arrays.
+    """
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    used: list[int]
+    layout: Layout
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return prod(self.shape)
+
+    def cell_of(self, codes: Mapping[str, NDArray[np.int16]]) -> Ints:
+        """Return the cell of every person."""
+        found = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
+        for name, size in zip(self.names, self.shape, strict=True):
+            found = found * size + codes[name]
+        return found
+
+    def values_of(self, cell: int) -> tuple[int, ...]:
+        """Return the codes of a cell's values."""
+        return tuple(int(one) for one in np.unravel_index(cell, self.shape))
+
+
+def cross_table(queries: Sequence[Query], sizes: Mapping[str, int], most: int = MOST_CELLS) -> CrossTable:
+    """Lay out the cross table of as many attributes as fit, those that most columns are about first."""
+    about = {name: sum(name in dict(one) for one in queries) for name in sizes}
+    names: list[str] = []
+    for name in sorted(sizes, key=lambda one: (-about[one], one)):
+        if about[name] and prod(sizes[one] for one in (*names, name)) <= most:
+            names.append(name)
+    used = [at for at, one in enumerate(queries) if {name for name, _ in one} <= set(names)]
+    shape = tuple(sizes[name] for name in names)
+    grouped = margins([queries[at] for at in used], sizes)
+    grid = dict(zip(names, np.indices(shape, dtype=np.int16).reshape(len(names), -1), strict=True)) if names else {}
+    atom = np.zeros((len(grouped), prod(shape)), dtype=np.int32)
+    starts, held, atoms, lists = [], [], 0, 0
+    for m, margin in enumerate(grouped):
+        atom[m] = atoms + _atoms(margin, grid)
+        starts.append(margin.starts[:-1] + lists)
+        held.append(margin.columns[margin.held])
+        atoms += margin.atoms
+        lists += len(margin.held)
+    all_starts = np.concatenate([*starts, [lists]]).astype(np.int64)
+    all_held = np.concatenate([*held, np.zeros(0)]).astype(np.int32)
+    return CrossTable(tuple(names), shape, used, Layout(atom, all_starts, all_held, len(used)))
+
+
+def _atoms(margin: Margin, grid: Mapping[str, NDArray[np.int16]]) -> Ints:
+    return margin.atom_of(grid) if margin.attributes else np.zeros(1, dtype=np.int64)
+
+
+def column_bounds(counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> tuple[Ints, Ints]:
+    """Return the smallest and the largest true count of every column, as far as that is certain."""
+    low, high = np.zeros(len(counts), dtype=np.int64), np.full(len(counts), UNBOUNDED, dtype=np.int64)
+    for at, (value, how) in enumerate(zip(counts, mechanisms, strict=True)):
+        if value <= ABSENT and not (value == SUPPRESSED and isinstance(how, Suppressed)):
+            continue
+        window = how.window(None if value <= ABSENT else int(value))
+        if window.certain:
+            low[at] = window.low
+            high[at] = UNBOUNDED if window.high is None else window.high
+    return low, high
+
+
+class Found(NamedTuple):
+    """The smallest and the largest count of every cell, and the column that gave each of them last; −1 for none."""
+
+    least: Ints
+    most: Ints
+    least_by: NDArray[np.int32]
+    most_by: NDArray[np.int32]
+
+
+@kernel
+def propagated(layout: Layout, low: Ints, high: Ints, passes: int) -> tuple[Found, bool]:
+    """Return the bounds of every cell, and whether any world can fit."""
+    margins_, cells = layout.atom.shape
+    atoms = layout.starts.shape[0] - 1
+    least, most = np.zeros(cells, np.int64), np.full(cells, UNBOUNDED, np.int64)
+    found = Found(least, most, np.full(cells, -1, np.int32), np.full(cells, -1, np.int32))
+    sum_low, sum_high = np.empty(layout.columns, np.int64), np.empty(layout.columns, np.int64)
+    atom_low, atom_high = np.empty(atoms, np.int64), np.empty(atoms, np.int64)
+    room, need = np.empty(atoms, np.int64), np.empty(atoms, np.int64)
+    room_by, need_by = np.empty(atoms, np.int32), np.empty(atoms, np.int32)
+    for _ in range(passes):
+        atom_low[:] = 0
+        atom_high[:] = 0
+        for m in range(margins_):
+            for c in range(cells):
+                atom_low[layout.atom[m, c]] += least[c]
+                atom_high[layout.atom[m, c]] = min(UNBOUNDED, atom_high[layout.atom[m, c]] + most[c])
+        sum_low[:] = 0
+        sum_high[:] = 0
+        for a in range(atoms):
+            for at in range(layout.starts[a], layout.starts[a + 1]):
+                sum_low[layout.held[at]] += atom_low[a]
+                sum_high[layout.held[at]] = min(UNBOUNDED, sum_high[layout.held[at]] + atom_high[a])
+        for column in range(layout.columns):
+            if sum_low[column] > high[column] or sum_high[column] < low[column]:
+                return found, False
+        for a in range(atoms):
+            room[a], need[a], room_by[a], need_by[a] = UNBOUNDED, -UNBOUNDED, -1, -1
+            for at in range(layout.starts[a], layout.starts[a + 1]):
+                column = layout.held[at]
+                if high[column] < UNBOUNDED and high[column] - sum_low[column] < room[a]:
+                    room[a], room_by[a] = high[column] - sum_low[column], column
+                if sum_high[column] < UNBOUNDED and low[column] - sum_high[column] > need[a]:
+                    need[a], need_by[a] = low[column] - sum_high[column], column
+        changed = False
+        for c in range(cells):
+            space, wanted, space_by, wanted_by = UNBOUNDED, -UNBOUNDED, -1, -1
+            for m in range(margins_):
+                a = layout.atom[m, c]
+                if room[a] < space:
+                    space, space_by = room[a], room_by[a]
+                if need[a] > wanted:
+                    wanted, wanted_by = need[a], need_by[a]
+            before, after = least[c], most[c]
+            if before + space < after:
+                most[c], found.most_by[c], changed = before + space, space_by, True
+            if after < UNBOUNDED and after + wanted > before:
+                least[c], found.least_by[c], changed = after + wanted, wanted_by, True
+        if not changed:
+            break
+    return found, True
+
 
 SMALL = 3
 """Claims of at most so many persons are counted."""
@@ -54,7 +235,7 @@ class AreaBounds:
 def area_bounds(table: CrossTable, counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> AreaBounds:
     """Work out the bounds of an area; `counts` and `mechanisms` are those of the columns that the cross table uses."""
     low, high = column_bounds(counts, mechanisms)
-    found, fits = propagate(table.layout, low, high, MOST_PASSES)
+    found, fits = propagated(table.layout, low, high, MOST_PASSES)
     return AreaBounds(found.least, np.minimum(found.most, UNBOUNDED), low, high, bool(fits), found.least_by, found.most_by)
 
 
@@ -101,3 +282,352 @@ def _counting(sizes: Ints) -> Ints:
     """Return 0, 1, … for every size, one after the other."""
     ends = np.cumsum(sizes)
     return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - sizes, sizes)
+
+
+MOST_COLUMNS, MOST_SUMMED = 60, 400
+"""Columns and cells of an argument: a longer one is not written out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """The columns of a cross table as a reader knows them.
+
+    - `table`: Cells, and the columns they are in.
+    - `names`: What each column is called.
+    - `mechanisms`: How each was published.
+    - `values`: The values of every attribute.
+    """
+
+    table: CrossTable
+    names: list[str]
+    mechanisms: list[Mechanism]
+    values: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(
+        cls,
+        table: CrossTable,
+        queries: Sequence[Query],
+        tables: Sequence[str],
+        mechanisms: Sequence[Mechanism],
+        values: Mapping[str, Sequence[str]],
+    ) -> Columns:
+        """Name the columns that a cross table uses: by table and what they count, with a number where that is not enough."""
+        names: list[str] = []
+        for query, of in zip(queries, tables, strict=True):
+            name = f"{of}: {', '.join(f'{one} {_words(values[one], held)}' for one, held in query) or 'everyone'}"
+            names.append(name if name not in names else f"{name} (column {len(names) + 1})")
+        return cls(table, names, list(mechanisms), values)
+
+    def cell_name(self, cell: int) -> str:
+        """Return what a cell is called."""
+        held = zip(self.table.names, self.table.values_of(cell), strict=True)
+        return ", ".join(f"{name} {self.values[name][value]}" for name, value in held)
+
+    def members(self, column: int) -> NDArray[np.int64]:
+        """Return the cells of a column."""
+        layout = self.table.layout
+        atom = np.repeat(np.arange(len(layout.starts) - 1), np.diff(layout.starts))
+        inside = np.zeros(len(layout.starts) - 1, dtype=bool)
+        inside[atom[layout.held == column]] = True
+        return np.flatnonzero(inside[layout.atom].any(axis=0))
+
+
+def _words(values: Sequence[str], held: frozenset[int]) -> str:
+    """Name some values of an attribute."""
+    codes = sorted(held)
+    if len(codes) > 2 and codes == list(range(codes[0], codes[-1] + 1)):
+        return f"{values[codes[0]]} to {values[codes[-1]]}"
+    return " or ".join(values[code] for code in codes)
+
+
+def certificate(
+    columns: Columns, counts: Sequence[int], found: AreaBounds, claim: tuple[int, int, bool]
+) -> tuple[System, Proof] | None:
+    """Write out why a claim holds; None where the argument is too long, or takes more than it is followed back to."""
+    cell, value, exactly = claim
+    system = _system(columns, counts, found, cell, exactly)
+    name = columns.cell_name(cell)
+    if system is None or name not in system.index:
+        return None
+    place = system.index[name]
+    bounds = Bounds.of(certain_windows(system))
+    if not propagate(system.equations, bounds) or bounds.lows[place] != value:
+        return None
+    if not exactly:
+        steps = certificate_of_least(system, place, value)
+        return None if steps is None else (system, proof_of_least(system, name, steps))
+    if bounds.highs[place] != value:
+        return None
+    return system, proofs_of(system, certificates(system, [place]))[0]
+
+
+def _system(columns: Columns, counts: Sequence[int], found: AreaBounds, cell: int, exactly: bool) -> System | None:
+    """Follow an argument back, and collect its columns, cells and sums."""
+    waiting = [(cell, True), *([(cell, False)] if exactly else [])]
+    seen = set(waiting)
+    needed: dict[int, NDArray[np.int64]] = {}
+    while waiting:
+        one, lower = waiting.pop()
+        column = int(found.least_by[one] if lower else found.most_by[one])
+        if column < 0:
+            continue
+        if column not in needed:
+            needed[column] = columns.members(column)
+        others = needed[column]
+        if len(needed) > MOST_COLUMNS:
+            return None
+        # A lower bound needs what the others are at most, an upper one what they are at least.
+        others = others[~_ruled_out(found, others)] if lower else others[found.least[others] > 0]
+        if len(others) > MOST_SUMMED:
+            return None
+        for other in others.tolist():
+            if other != one and (other, not lower) not in seen:
+                seen.add((other, not lower))
+                waiting.append((other, not lower))
+    return _written(columns, counts, found, needed)
+
+
+def _ruled_out(found: AreaBounds, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which cells are in a column that shows that nobody is."""
+    by = found.most_by[cells]
+    return np.asarray((found.most[cells] == 0) & (by >= 0) & (found.high[by] == 0))
+
+
+def _written(
+    columns: Columns, counts: Sequence[int], found: AreaBounds, needed: Mapping[int, NDArray[np.int64]]
+) -> System | None:
+    """Return the system of some columns and their cells."""
+    parts: dict[str, Cell] = {}
+    sums: list[Sum] = []
+    shown = set(needed)
+    for column, inside in needed.items():
+        nobody = _ruled_out(found, inside) & (found.most_by[inside] != column)
+        own = [columns.cell_name(int(cell)) for cell in inside[~nobody]]
+        if len(own) > MOST_SUMMED:
+            return None
+        for by in np.unique(found.most_by[inside[nobody]]).tolist():
+            ruled_out = f"those of [{columns.names[column]}] who would be in [{columns.names[by]}]"
+            rest = f"the others in [{columns.names[by]}] beside [{columns.names[column]}]"
+            sums.append(Sum(columns.names[by], (ruled_out, rest)))
+            own.append(ruled_out)
+            parts[rest] = Cell(rest, None, Unpublished())
+            shown.add(by)
+        sums.append(Sum(columns.names[column], tuple(own)))
+        parts |= {name: Cell(name, None, Unpublished()) for name in own}
+    published = {at: None if counts[at] <= ABSENT else int(counts[at]) for at in sorted(shown)}
+    cells = [Cell(columns.names[at], count, columns.mechanisms[at]) for at, count in published.items()]
+    return System([*cells, *parts.values()], sums)
+
+
+# -- as plain data ----------------------------------------------------------------------------------------------------
+
+
+def claim_line(area: str, system: System, proof: Proof) -> dict[str, Any]:
+    """Return a certificate as plain data, with all that is needed to check it."""
+    cells = [{"name": c.name, "published": c.published, "mechanism": c.mechanism.name} for c in system.cells]
+    sums = [{"total": s.total, "parts": list(s.parts)} for s in system.sums]
+    return {"region": area, **proof.to_json(), "cells": cells, "sums": sums}
+
+
+def read_claim(line: dict[str, Any]) -> tuple[System, Proof]:
+    """Return the system and the proof of a line that `claim_line` wrote, for `check_proof`.
+
+    Raises `InputError` if the line is not a certificate, or a damaged one.
+    """
+    system, proof = read_proof(line)
+    return system, replace(proof, at_least=line.get("at_least") is True)
+
+
+MOST_OPEN = 30_000
+"""Open cells of an area that are handed to the solver."""
+
+
+class NoWorldFits(InputError):  # noqa: N818 - it says what is so, not what went wrong
+    """The tables of an area contradict each other."""
+
+    def __init__(self) -> None:
+        super().__init__("no world fits the tables of an area: they contradict each other.")
+
+
+def load_solver() -> Any:
+    """Return the solver.
+
+    Raises `InputError` where it is not installed.
+    """
+    try:
+        from ortools.sat.python import cp_model
+    except ImportError:
+        raise InputError(
+            "solution variability needs the solver CP-SAT, which is not installed: pip install ortools, or leave out "
+            "--variability."
+        ) from None
+    return cp_model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenTable:
+    """The cells of an area that bounds leave open, and the columns over them.
+
+    - `cells`: The open cells.
+    - `low`, `high`: The bounds of each.
+    - `columns`: For every column the positions of its cells, and the least and the most that these may add up to.
+    """
+
+    cells: NDArray[np.int64]
+    low: list[int]
+    high: list[int]
+    columns: list[tuple[list[int], int, int]]
+
+    @classmethod
+    def of(cls, table: CrossTable, found: AreaBounds, people: int, *, exact: bool) -> OpenTable:
+        """Collect what is open; `exact` says whether that many people live there for certain."""
+        limit = people if exact else int(found.high[found.high < UNBOUNDED].max(initial=0))
+        free = found.open
+        fixed = _fixed(table, found)
+        columns = []
+        for column, inside in _grouped(*members(table, free)):
+            known = int(fixed[column])
+            most = int(min(found.high[column], UNBOUNDED)) - known
+            columns.append((inside, int(found.low[column]) - known, most))
+        if exact:
+            rest = people - int(found.least[found.least == found.most].sum())
+            columns.append((list(range(len(free))), rest, rest))
+        high = np.minimum(found.most[free], limit)
+        return cls(free, found.least[free].tolist(), high.tolist(), columns)
+
+    def world(self, model: Any) -> list[Any]:
+        """Add a fitting world to a model: a variable for every open cell."""
+        world = [model.new_int_var(low, high, "") for low, high in zip(self.low, self.high, strict=True)]
+        for inside, low, high in self.columns:
+            total = sum(world[at] for at in inside)
+            model.add(total >= low)
+            if high < UNBOUNDED // 2:
+                model.add(total <= high)
+        return world
+
+
+def _fixed(table: CrossTable, found: AreaBounds) -> NDArray[np.int64]:
+    """Return what the determined cells add to every column."""
+    known = np.flatnonzero((found.least == found.most) & (found.least > 0))
+    columns, places = members(table, known)
+    sums = np.zeros(table.layout.columns, dtype=np.int64)
+    np.add.at(sums, columns, found.least[known][places])
+    return sums
+
+
+def _grouped(columns: NDArray[np.int64], places: NDArray[np.int64]) -> list[tuple[int, list[int]]]:
+    """Return every column with its cells."""
+    order = np.argsort(columns, kind="stable")
+    different, starts = np.unique(columns[order], return_index=True)
+    pieces = np.split(places[order], starts[1:])
+    return [(int(column), piece.tolist()) for column, piece in zip(different, pieces, strict=True)]
+
+
+def solved(cp_model: Any, model: Any, seconds: float) -> tuple[Any, Any]:
+    """Solve a model in so much time; return the solver and its status."""
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 1
+    status = solver.solve(model)
+    if status == cp_model.INFEASIBLE:
+        raise NoWorldFits
+    return solver, status
+
+
+# -- how different ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Variability:
+    """Between which shares of records two fitting worlds can differ at most; 0 means that the area is determined.
+
+    - `low`, `high`: Two worlds were found that differ by the first; no two differ by more than the second.
+    - `why`: "solved" where both are the same; "time" where the solver's time was up; "size" where the area is too large
+      for it.
+    """
+
+    low: float
+    high: float
+    why: str
+
+    @property
+    def determined(self) -> bool:
+        """Whether there is one world only. What is not known is not determined."""
+        return self.high == 0.0
+
+
+def variability(
+    table: CrossTable, found: AreaBounds, people: int, seconds: float, *, exact: bool = True, most: int = MOST_OPEN
+) -> Variability:
+    """Find how different two fitting worlds of an area can be.
+
+    Raises `NoWorldFits` where that is so. Raises `InputError` where the solver is not installed.
+    """
+    if not found.fits:
+        raise NoWorldFits
+    if not len(found.open) or not people:
+        return Variability(0.0, 0.0, "solved")
+    ceiling = 1.0 - float(found.least.sum()) / people
+    if len(found.open) > most:
+        return Variability(0.0, ceiling, "size")
+    cp_model = load_solver()
+    model = cp_model.CpModel()
+    free = OpenTable.of(table, found, people, exact=exact)
+    one, other = free.world(model), free.world(model)
+    more = []
+    for at, (low, high) in enumerate(zip(free.low, free.high, strict=True)):
+        span = high - low
+        extra, first = model.new_int_var(0, span, ""), model.new_bool_var("")
+        # What the first world has more of a cell; 0 where it has less.
+        model.add(extra <= one[at] - other[at] + 2 * span * (1 - first))
+        model.add(extra <= span * first)
+        more.append(extra)
+    model.maximize(sum(more))
+    solver, status = solved(cp_model, model, seconds)
+    reached = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+    low_end = round(solver.objective_value) / people if reached else 0.0
+    if status == cp_model.OPTIMAL:
+        return Variability(low_end, low_end, "solved")
+    high_end = min(ceiling, np.floor(solver.best_objective_bound + 1e-6) / people) if reached else ceiling
+    return Variability(low_end, float(max(low_end, high_end)), "time")
+
+
+# -- what all worlds have in common -----------------------------------------------------------------------------------
+
+
+def common_cells(
+    table: CrossTable, found: AreaBounds, people: int, seconds: float, *, exact: bool = True, most: int = MOST_OPEN
+) -> list[int] | None:
+    """Return the cells that somebody has in every fitting world, beyond those that bounds prove; None if time was up.
+
+    Again and again the solver looks for the world with the fewest of the cells that have been in all worlds so far. Once it
+    proves that there is none without some of them, somebody has each of them in every world.
+    """
+    if not found.fits or len(found.open) > most:
+        return None
+    if not len(found.open):
+        return []
+    free = OpenTable.of(table, found, people, exact=exact)
+    cp_model, left = load_solver(), seconds
+    wanted = [at for at, low in enumerate(free.low) if low == 0]
+    while wanted:
+        model = cp_model.CpModel()
+        world = free.world(model)
+        there = [model.new_bool_var("") for _ in wanted]
+        for at, one in zip(wanted, there, strict=True):
+            model.add(world[at] <= free.high[at] * one)
+        model.minimize(sum(there))
+        started = time.monotonic()
+        solver, status = solved(cp_model, model, left)
+        left -= time.monotonic() - started
+        if status != cp_model.OPTIMAL:
+            return None
+        kept = [at for at in wanted if solver.value(world[at]) > 0]
+        if len(kept) == len(wanted):
+            break
+        if left <= 0:
+            return None
+        wanted = kept
+    return [int(free.cells[at]) for at in wanted]

@@ -4,12 +4,16 @@ An axis of a table that is called like an attribute holds groups of its values; 
 profile) holds groups of values of several attributes. A code stands for a value by its name, for a range of ages by its
 words, for everyone if it is called a total, and for the values of its parts where the table says so. What cannot be told is
 left out, and said. Every column is then held against the records: one that cannot have come from them counts something else.
+
+Columns held against the records: those that cannot have come from them, and those that only repeat others.
+
+What is published, as the arrays that the chain takes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms import Exact, Mechanism, Unpublished
-from unround.reconstruction.ondisk import CountTable, Rows
-from unround.reconstruction.records import Records
-from unround.release import ABSENT, Column, Release
-from unround.simulation.persons.counting import Query, counted, margins, query
+from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished
+from unround.reconstruction.records import CountTable, Records, Rows, Tables, Windows, by_attribute
+from unround.release import ABSENT, SUPPRESSED, Column, Release
+from unround.simulation.persons import Margin, Query, counted, margins, query
 from unround.tables.labels import age_range
 
 _TOTAL = re.compile(r"(?:total\b.*|all\b.*|both sexes|everyone|persons|population(?:, \d+)?)", re.IGNORECASE)
@@ -347,3 +350,247 @@ def _union(parts: Sequence[Sets]) -> Sets | None:
         return None
     values = frozenset[int]().union(*(part[different[0]] for part in parts))
     return {**parts[0], different[0]: values}
+
+
+MOST_IMPOSSIBLE, MOST_DROPPED = 0.02, 0.05
+"""Shares of areas in which a column may be impossible, and of columns that may be left out for that."""
+
+
+def verified(published: Published, records: Records) -> Published:
+    """Leave out columns that cannot have come from the records, and those that repeat others number by number.
+
+    Raises `InputError` where so many columns cannot that the records must be of other people.
+    """
+    impossible, example = _impossible(published)
+    wrong = impossible / len(records.areas) > MOST_IMPOSSIBLE
+    if wrong.mean() > MOST_DROPPED and example is not None:
+        area, column = example
+        shown, true = published.counts.area(area)[column], published.true.area(area)[column]
+        raise InputError(
+            f"{records.source} does not hold the people that these tables count: in area {records.areas[area]}, table "
+            f"{published.names[published.tables[column]]} shows {shown:,} where the records have {true:,}, and so it is for "
+            f"{wrong.mean():.0%} of the columns."
+        )
+    if wrong.any():
+        published.notes.append(
+            f"{int(wrong.sum()):,} columns are left out: the records do not fit them, so they must count something else."
+        )
+    again = _repeats(published)
+    if again.any():
+        published.notes.append(
+            f"{int(again.sum()):,} columns repeat another column's count with the same number everywhere: they add nothing."
+        )
+    return published.without(wrong | again)
+
+
+def _impossible(published: Published) -> tuple[NDArray[np.int64], tuple[int, int] | None]:
+    """Count the areas in which each column is impossible, and return the first such area and column.
+
+    A column with a number that its mechanism never gives is impossible everywhere.
+    """
+    found = np.zeros(len(published.queries), dtype=np.int64)
+    never = np.zeros(len(published.queries), dtype=bool)
+    limits, examples = Limits(), list[tuple[int, int]]()
+    for start, counts in published.counts.blocks():
+        off = np.zeros(counts.shape, dtype=bool)
+        true = published.true.read(start, start + len(counts))
+        for at, how in enumerate(published.mechanisms):
+            shown = counts[:, at] > ABSENT
+            values, which = np.unique(counts[shown, at], return_inverse=True)
+            known = [pair for value in values.tolist() if (pair := limits.of(how, value)) is not None]
+            if len(known) < len(values):
+                never[at] = True
+            elif known:
+                low, high = np.array(known, dtype=np.int64)[which.ravel()].T
+                off[shown, at] = (true[shown, at] < low) | (true[shown, at] > high)
+        found += off.sum(axis=0)
+        if not examples and off.any():
+            area, column = np.argwhere(off)[0].tolist()
+            examples.append((start + area, column))
+    found[never] = published.counts.rows.number
+    examples.extend((0, at) for at in np.flatnonzero(never).tolist())
+    return found, min(examples, default=None)
+
+
+def _repeats(published: Published) -> NDArray[np.bool_]:
+    """Say which columns count the same as an earlier one, and show the same number everywhere."""
+    seen: dict[Query, list[int]] = {}
+    pairs: list[tuple[int, int]] = []
+    for at, one in enumerate(published.queries):
+        earlier = seen.setdefault(one, [])
+        pairs.extend((other, at) for other in earlier)
+        earlier.append(at)
+    for _, counts in published.counts.blocks():
+        pairs = [(other, at) for other, at in pairs if np.array_equal(counts[:, other], counts[:, at])]
+    again = np.zeros(len(published.queries), dtype=bool)
+    again[[at for _, at in pairs]] = True
+    return again
+
+
+def population(published: Published) -> tuple[NDArray[np.int64], bool]:
+    """Return how many people every area has, from the tables alone, and whether that is exact."""
+    whole = [at for at, one in enumerate(published.queries) if not one]
+    ways = [(at,) for at in whole] + [parts for total, parts in published.sums if not published.queries[total]]
+    found = np.zeros((len(ways), published.counts.rows.number), dtype=np.int64)
+    known = np.ones(len(ways), dtype=bool)
+    for start, counts in published.counts.blocks():
+        for number, parts in enumerate(ways):
+            columns = counts[:, list(parts)]
+            known[number] &= bool((columns > ABSENT).all())
+            found[number, start : start + len(counts)] = columns.sum(axis=1)
+    for number, at in enumerate(whole):
+        if isinstance(published.mechanisms[at], Exact) and known[number]:
+            return found[number].copy(), True
+    if not known.any():
+        raise InputError("none of the tables says how many people live in an area: give one that does, as a total of all.")
+    return np.maximum(np.rint(np.mean(found[known], axis=0)), 0).astype(np.int64), False
+
+
+WIDEST = 100_000
+"""A window of more counts than this tells nothing."""
+
+LEAST = 1e-9
+"""A likelihood below this, inside of a window, counts as this."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Columns of tables, and what was published in every area.
+
+    - `tables`: The columns.
+    - `windows`: The likelihoods of all published counts.
+    - `rows`: The row of `windows` for every area and column; −1 where nothing is known.
+    - `areas`: The areas that there are rows of, ascending; all if not given.
+    """
+
+    tables: Tables
+    windows: Windows
+    rows: Rows
+    areas: NDArray[np.int64] | None = None
+
+    def of(self, area: int) -> NDArray[np.int32]:
+        """Return the rows of `windows` for the columns of an area."""
+        at = area if self.areas is None else int(np.searchsorted(self.areas, area))
+        assert self.areas is None or self.areas[at] == area, "nothing was prepared for this area"
+        return np.asarray(self.rows.read(at, at + 1)[0], dtype=np.int32)
+
+
+def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str, int]) -> Tables:
+    """Return columns as arrays; `names` is the order of attributes in a record."""
+    # The finest come first: most moves fail there, and need not be looked at any further.
+    grouped = sorted((margin for margin in margins(queries, sizes) if margin.attributes), key=lambda one: -one.atoms)
+    most = max(sizes.values())
+    step = np.zeros((len(grouped), len(names), most), dtype=np.int32)
+    base, starts, held, atoms, lists = [], [], [], 0, 0
+    for m, margin in enumerate(grouped):
+        stride = 1
+        for axis in reversed(range(len(margin.attributes))):
+            name = margin.attributes[axis]
+            step[m, list(names).index(name), : sizes[name]] = stride * margin.classes[axis]
+            stride *= margin.shape[axis]
+        base.append(atoms)
+        starts.append(margin.starts[:-1] + lists)
+        held.append(_ascending(margin))
+        atoms += margin.atoms
+        lists += len(margin.held)
+    none = np.zeros(0, dtype=np.int64)
+    return Tables(
+        np.array(base, dtype=np.int64),
+        np.ascontiguousarray(step.transpose(1, 2, 0)),
+        np.concatenate([*starts, [lists]]).astype(np.int64),
+        np.concatenate([*held, none]).astype(np.int32),
+        *by_attribute(step),
+        len(queries),
+    )
+
+
+def _ascending(margin: Margin) -> NDArray[np.int64]:
+    """Return the columns of every atom; positions within a margin ascend, and so do the columns themselves."""
+    return np.asarray(margin.columns[margin.held], dtype=np.int64)
+
+
+class Likelihoods:
+    """The likelihoods of published counts, each worked out once however many areas show it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Mechanism, int], int] = {}
+        self._lows: list[int] = []
+        self._logs: list[NDArray[np.float64]] = []
+
+    def rows(self, counts: NDArray[np.int64], mechanisms: Sequence[Mechanism]) -> NDArray[np.int32]:
+        """Return the rows in `windows` of some counts, areas × columns; −1 where nothing is known."""
+        rows = np.full(counts.shape, -1, dtype=np.int32)
+        for column, how in enumerate(mechanisms):
+            values, which = np.unique(counts[:, column], return_inverse=True)
+            own = np.array([self._row(how, value) for value in values.tolist()], dtype=np.int32)
+            rows[:, column] = own[which.ravel()]
+        return rows
+
+    def _row(self, how: Mechanism, value: int) -> int:
+        if (how, value) not in self._known:
+            low, log = _window(how, value)
+            self._known[how, value] = -1 if log is None else len(self._logs)
+            if log is not None:
+                self._lows.append(low)
+                self._logs.append(log)
+        return self._known[how, value]
+
+    def windows(self) -> Windows:
+        """Return them as the chain takes them."""
+        sizes = np.array([len(log) for log in self._logs], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if self._logs else np.zeros(0)
+        log = np.concatenate(self._logs) if self._logs else np.zeros(1)
+        return Windows(starts.astype(np.int64), sizes, np.array(self._lows, dtype=np.int64), log)
+
+
+def _window(how: Mechanism, value: int) -> tuple[int, NDArray[np.float64] | None]:
+    """Return the lowest true count and the log likelihoods from there on; None where nothing is known."""
+    if value <= ABSENT:
+        if value != SUPPRESSED or not isinstance(how, Suppressed):
+            return 0, None
+        window = how.window(None)
+    else:
+        window = how.window(value)
+    if window.weights is None or len(window.weights) > WIDEST:
+        return 0, None
+    return window.low, np.log(np.maximum(window.weights, LEAST))
+
+
+def evidence(
+    counts: CountTable,
+    queries: Sequence[Query],
+    mechanisms: Sequence[Mechanism],
+    names: Sequence[str],
+    sizes: Mapping[str, int],
+    path: Path,
+    areas: NDArray[np.int64] | None = None,
+) -> Evidence:
+    """Return published counts as the chain takes them; the number of all people is no column for it."""
+    about = [at for at, one in enumerate(queries) if one]
+    counts, queries, mechanisms = counts.picked(about), [queries[at] for at in about], [mechanisms[at] for at in about]
+    likelihoods = Likelihoods()
+    rows = Rows.new(path, counts.rows.number if areas is None else len(areas), len(about), "i4")
+    with rows.writing() as file:
+        for start, block in counts.blocks():
+            found = likelihoods.rows(block, mechanisms)
+            if areas is None:
+                rows.put(file, start, found)
+                continue
+            first, last = np.searchsorted(areas, [start, start + len(block)]).tolist()
+            rows.put(file, first, found[areas[first:last] - start])
+    return Evidence(tables_of(queries, names, sizes), likelihoods.windows(), rows, areas)
+
+
+def exact_evidence(
+    true: CountTable, queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str, int], path: Path
+) -> Evidence:
+    """Return the same columns as if they were published as they are, each count once."""
+    first = {one: at for at, one in reversed(list(enumerate(queries)))}
+    places = sorted(first.values())
+    kept = [queries[at] for at in places]
+    return evidence(true.picked(places), kept, [Exact()] * len(kept), names, sizes, path)
+
+
+def own_totals(queries: Sequence[Query]) -> list[int]:
+    """Return the columns that are about one attribute alone: an area's own totals."""
+    return [at for at, one in enumerate(queries) if len(one) <= 1]

@@ -1,28 +1,357 @@
-"""The truth: the records behind the tables, one row per person, and whether `simulate` drew them."""
+"""The truth: the records behind the tables, one row per person, and whether `simulate` drew them.
+
+What the chain takes and changes, as arrays: the law, the tables, their windows, a world, and how long to run.
+
+The national law: how the attributes of a person depend on each other, learnt from the people of other areas.
+
+Every attribute has a probability given at most three of those before it, chosen by what they tell (BIC). Where few people
+have a combination, its probabilities lean on those given one attribute less. Whoever reconstructs an area has this much from
+a public sample of records of the country; none of it comes from the area itself.
+
+Whole numbers on disk, a row for every area or person: areas may be many, and only a few are in memory at a time.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import log, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.reconstruction.ondisk import AT_ONCE, Rows
-from unround.simulation.companions import NOTE_TITLE
-from unround.simulation.persons.attributes import KEY
-from unround.simulation.persons.law import TYPICAL, PersonBlock, person_blocks
-from unround.simulation.persons.write import records as drawn_records
+from unround.simulation.files import NOTE_TITLE
+from unround.simulation.persons import KEY, TYPICAL, PersonBlock, person_blocks
+from unround.simulation.persons import records as drawn_records
 from unround.tables import NOTE
 from unround.tables.parquet import fault_in
 
+Int16s = NDArray[np.int16]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+
+class Law(NamedTuple):
+    """The law as arrays: one factor per attribute, its probability given the attributes that it depends on.
+
+    `step[k, v, f]` is what value v of attribute k adds to the place of a person in factor f, which begins at `base[f]` in
+    `log` and, cumulated over the values of its attribute, in `sums`. Factor f is about attribute `child[f]`, and `factor` is
+    the other way round. Attribute k is in factors of[first[k]:first[k + 1]].
+    """
+
+    child: Int64s
+    factor: Int64s
+    base: Int64s
+    step: Int32s
+    log: Floats
+    sums: Floats
+    sizes: Int64s
+    first: Int64s
+    of: Int64s
+
+
+class Tables(NamedTuple):
+    """The published columns as arrays, by margins.
+
+    `step[k, v, m]` is what value v of attribute k adds to an atom of margin m. Atoms are numbered through all margins, those
+    of margin m from `base[m]` on; atom a belongs to columns held[starts[a]:starts[a + 1]], in ascending order. Attribute k
+    is in margins of[first[k]:first[k + 1]].
+    """
+
+    base: Int64s
+    step: Int32s
+    starts: Int64s
+    held: Int32s
+    first: Int64s
+    of: Int64s
+    columns: int
+
+
+class Windows(NamedTuple):
+    """Likelihoods by rows: row r gives log likelihoods of the true counts from `low[r]` on, at `start[r]` in `log`."""
+
+    start: Int64s
+    size: Int64s
+    low: Int64s
+    log: Floats
+
+
+class State(NamedTuple):
+    """A world: the values of every person, their places in the factors and atoms in the margins, and all counts.
+
+    `rows` are the windows of the columns of this area: the lowest count, the number of counts, and where they start in the
+    table of logarithms; a size of 0 says that nothing is known of a column. `gains` are the changes if a count were one
+    more, and one less, each in two parts: of the log likelihood within the window, and of the steps outside of it.
+    """
+
+    values: Int16s
+    places: Int32s
+    atoms: Int32s
+    counts: Int32s
+    rows: Int32s
+    log: Floats
+    gains: Singles
+
+
+class Schedule(NamedTuple):
+    """How long to run: moves per person before the first world and between worlds, and β from the lowest to the highest."""
+
+    first: int
+    between: int
+    worlds: int
+    low: float
+    high: float
+
+
 Codes = NDArray[np.int16]
+
+
+MOST_PARENTS = 3
+MOST_CELLS = 200_000
+"""Combinations of an attribute and those that it depends on."""
+
+LEAN = 4.0
+"""So many people, for every value of an attribute, weigh what is known of a combination as much as what is known of it with
+one attribute less."""
+
+
+FEW, BAND = 25, 5
+"""An attribute of more values than the first is also looked at in bands of so many neighbours: ages, in five years."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """What an attribute depends on: another one, by single values or in bands of neighbouring values."""
+
+    name: str
+    band: int = 1
+
+    def classes(self, sizes: Mapping[str, int]) -> NDArray[np.int64]:
+        """Return the band of every value."""
+        return np.arange(sizes[self.name], dtype=np.int64) // self.band
+
+    def size(self, sizes: Mapping[str, int]) -> int:
+        """Return how many bands there are."""
+        return -(-sizes[self.name] // self.band)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """An attribute, and what it depends on, the most telling first."""
+
+    child: str
+    parents: tuple[Parent, ...]
+
+
+def _joint(codes: Mapping[str, Codes], names: Sequence[Parent], sizes: Mapping[str, int]) -> Floats:
+    """Count persons by some attributes."""
+    place = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
+    for one in names:
+        place = place * one.size(sizes) + one.classes(sizes)[codes[one.name]]
+    shape = tuple(one.size(sizes) for one in names)
+    return np.bincount(place, minlength=prod(shape)).reshape(shape).astype(np.float64)
+
+
+def _gain(codes: Mapping[str, Codes], child: str, parents: Sequence[Parent], sizes: Mapping[str, int]) -> float:
+    """Return the log likelihood of an attribute given others, less what its parameters cost."""
+    table = _joint(codes, [*parents, Parent(child)], sizes).reshape(-1, sizes[child])
+    whole = table.sum(1, keepdims=True)
+    share = table / np.where(whole > 0, whole, 1.0)
+    told = float((table[table > 0] * np.log(share[table > 0])).sum())
+    # Combinations that nobody has need no parameters.
+    needed = float((whole > 0).sum()) * (sizes[child] - 1)
+    return told - 0.5 * log(max(float(table.sum()), 2.0)) * needed
+
+
+def dependences(codes: Mapping[str, Codes], sizes: Mapping[str, int]) -> list[Dependence]:
+    """Choose what every attribute depends on; attributes with many values come first."""
+    order = sorted(sizes, key=lambda name: (-sizes[name], name))
+    found = []
+    for at, child in enumerate(order):
+        known = [Parent(name) for name in order[:at]]
+        known += [Parent(name, BAND) for name in order[:at] if sizes[name] > FEW]
+        found.append(Dependence(child, tuple(_chosen(codes, child, known, sizes))))
+    return found
+
+
+def _chosen(codes: Mapping[str, Codes], child: str, known: Sequence[Parent], sizes: Mapping[str, int]) -> list[Parent]:
+    """Choose parents one by one, as long as they tell more than they cost."""
+    parents: list[Parent] = []
+    best = _gain(codes, child, parents, sizes)
+    while len(parents) < MOST_PARENTS:
+        tried = {}
+        for other in known:
+            cells = prod(one.size(sizes) for one in (*parents, other)) * sizes[child]
+            if cells <= MOST_CELLS and all(other.name != one.name for one in parents):
+                tried[other] = _gain(codes, child, [*parents, other], sizes)
+        if not tried or max(tried.values()) <= best:
+            return parents
+        parents.append(max(tried, key=lambda one: tried[one]))
+        best = tried[parents[-1]]
+    return parents
+
+
+def _conditional(codes: Mapping[str, Codes], one: Dependence, sizes: Mapping[str, int]) -> Floats:
+    """Return the probability of an attribute given others, the last axis its values."""
+    own = _joint(codes, [Parent(one.child)], sizes)
+    found: Floats = (own + 0.5 / sizes[one.child]) / (own.sum() + 0.5)
+    for number in range(1, len(one.parents) + 1):
+        table = _joint(codes, [*one.parents[:number], Parent(one.child)], sizes)
+        lean = LEAN * sizes[one.child] ** 0.5
+        found = (table + lean * found[..., None, :]) / (table.sum(-1, keepdims=True) + lean)
+    return found
+
+
+def fit(codes: Mapping[str, Codes], names: Sequence[str], sizes: Mapping[str, int]) -> Law:
+    """Fit the law to some people; `names` is the order of attributes in a record."""
+    chosen = dependences(codes, sizes)
+    width, most = len(names), max(sizes.values())
+    at = {name: place for place, name in enumerate(names)}
+    step = np.zeros((width, width, most), dtype=np.int32)
+    base, logs, sums, start = [], [], [], 0
+    for f, one in enumerate(chosen):
+        table = _conditional(codes, one, sizes)
+        stride = 1
+        for each in (Parent(one.child), *reversed(one.parents)):
+            step[f, at[each.name], : sizes[each.name]] = stride * each.classes(sizes)
+            stride *= each.size(sizes)
+        base.append(start)
+        logs.append(np.log(table).ravel())
+        sums.append(np.cumsum(table, axis=-1).ravel())
+        start += table.size
+    child = np.array([at[one.child] for one in chosen], dtype=np.int64)
+    factor = np.empty(width, dtype=np.int64)
+    factor[child] = np.arange(width)
+    return Law(
+        child,
+        factor,
+        np.array(base, dtype=np.int64),
+        np.ascontiguousarray(step.transpose(1, 2, 0)),
+        np.concatenate(logs),
+        np.concatenate(sums),
+        np.array([sizes[name] for name in names], dtype=np.int64),
+        *by_attribute(step),
+    )
+
+
+def flat(names: Sequence[str], sizes: Mapping[str, int]) -> Law:
+    """Return the law by which all records are equally likely, for a single area without others to learn from."""
+    return fit({name: np.zeros(0, dtype=np.int16) for name in names}, names, sizes)
+
+
+def by_attribute(step: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return in which factors (or margins) each attribute is: where its list begins, and all lists."""
+    inside = [np.flatnonzero(step[:, k].any(axis=1)) for k in range(step.shape[1])]
+    first = np.cumsum([0, *map(len, inside)])
+    return first.astype(np.int64), np.concatenate([*inside, np.zeros(0)]).astype(np.int64)
+
+
 Ints = NDArray[np.int64]
+
+AT_ONCE = 256
+"""Areas that are in memory at a time where all are gone through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of whole numbers in a file.
+
+    - `path`: The file; a full path, so that workers elsewhere find it.
+    - `number`, `width`: How many rows there are, and numbers in each.
+    - `kind`: The type of the numbers, as numpy calls it.
+    """
+
+    path: Path
+    number: int
+    width: int
+    kind: str
+
+    @classmethod
+    def new(cls, path: Path, number: int, width: int, kind: str) -> Rows:
+        """Make a file of zeros."""
+        rows = cls(path.resolve(), number, width, kind)
+        with rows.path.open("wb") as file:
+            file.truncate(number * rows._bytes)
+        return rows
+
+    @property
+    def _bytes(self) -> int:
+        return self.width * np.dtype(self.kind).itemsize
+
+    @contextmanager
+    def writing(self) -> Iterator[BinaryIO]:
+        """Open the file for `put`."""
+        with self.path.open("r+b") as file:
+            yield file
+
+    def put(self, file: BinaryIO, row: int, values: NDArray[Any], first: int = 0) -> None:
+        """Write numbers from one place of a row on: part of it, or several whole rows."""
+        file.seek(row * self._bytes + first * np.dtype(self.kind).itemsize)
+        file.write(np.ascontiguousarray(values, dtype=self.kind).tobytes())
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return some rows."""
+        found = np.fromfile(self.path, self.kind, (stop - start) * self.width, offset=start * self._bytes)
+        return found.reshape(stop - start, self.width)
+
+    def pick(self, places: Ints) -> NDArray[Any]:
+        """Return the rows at these places, which ascend; those between are not kept."""
+        found = np.empty((len(places), self.width), dtype=self.kind)
+        size = max(1, (1 << 20) // max(1, self._bytes))
+        at = 0
+        while at < len(places):
+            start = int(places[at])
+            stop = min(start + size, int(places[-1]) + 1)
+            last = int(np.searchsorted(places, stop))
+            found[at:last] = self.read(start, stop)[places[at:last] - start]
+            at = last
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountTable:
+    """Counts of all areas: some columns of a file.
+
+    - `rows`: The file, one row for every area.
+    - `columns`: The columns that are used, in their order.
+    """
+
+    rows: Rows
+    columns: Ints
+
+    def picked(self, kept: Sequence[int]) -> CountTable:
+        """Pick some columns."""
+        return CountTable(self.rows, self.columns[np.array(kept, dtype=np.int64)])
+
+    def read(self, start: int, stop: int) -> Ints:
+        """Return the counts of some areas in a row: areas × columns."""
+        return self.rows.read(start, stop)[:, self.columns].astype(np.int64)
+
+    def area(self, area: int) -> Ints:
+        """Return the counts of one area."""
+        return np.asarray(self.read(area, area + 1)[0])
+
+    def blocks(self) -> Iterator[tuple[int, Ints]]:
+        """Go through all areas: the first of some, and their counts."""
+        for start in range(0, self.rows.number, AT_ONCE):
+            yield start, self.read(start, min(start + AT_ONCE, self.rows.number))
+
+    def whole(self) -> Ints:
+        """Return the counts of all areas: for a few columns alone."""
+        found = np.empty((self.rows.number, len(self.columns)), dtype=np.int64)
+        for start, counts in self.blocks():
+            found[start : start + len(counts)] = counts
+        return found
+
 
 AREA_NAMES = ("region", "area", "geo", "code", "geocode", "geo_code", "geouid", "dguid")
 """Columns called so hold the areas of a file of persons."""

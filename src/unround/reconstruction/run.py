@@ -17,18 +17,33 @@ from unround._version import __version__
 from unround.audits.cluster import try_cluster
 from unround.errors import InputError
 from unround.output import OutputFolder, output_folder, write_json
-from unround.reconstruction.cluster import on_cluster
-from unround.reconstruction.evidence import evidence, exact_evidence, own_totals
-from unround.reconstruction.guess import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country
-from unround.reconstruction.inquiry import SHARE, Elsewhere, Inquiry, Question
-from unround.reconstruction.queries import Published, read_published, with_absent_values
+from unround.reconstruction.asking import (
+    SHARE,
+    WAYS,
+    Elsewhere,
+    Inquiry,
+    Question,
+    claimed,
+    compared,
+    in_sample,
+    on_cluster,
+    sample_of,
+    ways_named,
+)
+from unround.reconstruction.chain import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country
+from unround.reconstruction.claims import load_solver
+from unround.reconstruction.queries import (
+    Published,
+    evidence,
+    exact_evidence,
+    own_totals,
+    population,
+    read_published,
+    verified,
+    with_absent_values,
+)
 from unround.reconstruction.records import AT_ONCE_TEXT, Records, read_records
-from unround.reconstruction.sampled import claimed, compared, in_sample, sample_of
-from unround.reconstruction.score import bands_of
-from unround.reconstruction.solver import load_solver
-from unround.reconstruction.tally import Tally, gain
-from unround.reconstruction.verification import population, verified
-from unround.reconstruction.ways import WAYS, ways_named
+from unround.reconstruction.score import Tally, bands_of, gain
 from unround.release import Release
 from unround.shown import Shown
 

@@ -1,20 +1,21 @@
 """Every number of the paper, recomputed by the library's general functions.
 
-- `claims`: what the paper states, beside what unround computes
-- `experiment`, `ten_seeds`, `pooled`: the paper's searches on a simulated census
-- `release.search_release`: the same searches on any release
-- `excess`: what could explain that the authors found more than they predicted
+- `paper`: what the paper states, beside what unround computes; `claims` is all of it; `excess`: what could explain that the
+  authors found more than they predicted
+- `searches`: the paper's searches on a simulated census (`experiment`, `ten_seeds`, `pooled`) and on any release
 
 The paper: C. West, Vecna and R. Chowdhury, Random (Un)rounding, University of Waterloo, 2022.
 """
 
 from __future__ import annotations
 
-from unround.replication.claim import Claim
-from unround.replication.examples import (
+from unround.replication.paper import (
+    Adjusted,
+    Claim,
     base_claims,
     condition_claims,
     count_claims,
+    excess,
     excess_claims,
     noise_claims,
     probability_claims,
@@ -24,9 +25,7 @@ from unround.replication.examples import (
     sample_claims,
     unknown_claims,
 )
-from unround.replication.excess import Adjusted, excess
-from unround.replication.experiment import experiment, ten_seeds
-from unround.replication.outcome import Experiment, Outcome, pooled
+from unround.replication.searches import Experiment, Outcome, experiment, pooled, ten_seeds
 
 __all__ = ["Adjusted", "Claim", "Experiment", "Outcome", "claims", "excess", "experiment", "pooled", "ten_seeds"]
 

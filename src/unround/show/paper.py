@@ -7,14 +7,13 @@ from math import exp, log10
 from typing import TYPE_CHECKING, Any
 
 from unround.expectation import surprise
-from unround.replication.claim import Claim
-from unround.replication.outcome import Experiment, Outcome, Prediction, condition
+from unround.replication.paper import Claim
+from unround.replication.searches import Experiment, Outcome, Prediction, condition
 from unround.show.parts import QUIET, Bullets, Cell, Document, Line, Part, Section, Table, Text
 from unround.show.words import argument, notice, percent, several
 
 if TYPE_CHECKING:
-    from unround.replication.compound import Compound
-    from unround.replication.release import Finds, ReleaseSearches
+    from unround.replication.searches import Compound, Finds, ReleaseSearches
 
 EXPLAINED = {
     None: "–",

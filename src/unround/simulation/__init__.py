@@ -4,11 +4,12 @@ People are drawn first and counted second, so every sum holds in truth; then eac
 mechanism on its own, or by the keys of its records. The country, its profile and its files have the shape of the
 Canadian census of 2021; the numbers are invented.
 
-- `schema`: the rows of the profile, their kinds and the sums between them
-- `true_counts`, `published_counts`: blocks of areas as arrays, for experiments
-- `Rounds`: how they are rounded: with keys and `Constants` of tables, with a weighted sample, or neither
-- `figures`: rates, averages and medians, from true counts or from published ones
-- `simulate`: files on disk, in one of three layouts, with `truth.parquet` and `SIMULATED.txt` beside them
+- `profile`: the rows of the profile, their kinds and the sums between them: `schema`
+- `geography`, `people`: the country and its made-up shapes; households and persons, and the records behind the counts
+- `counts`: `true_counts`, `published_counts`: blocks of areas as arrays; `Rounds`: how they are rounded: with keys and
+  `Constants` of tables, with a weighted sample, or neither; rates, averages and medians beside them
+- `files`: three layouts; `simulate` writes one of them, with `truth.parquet` and `SIMULATED.txt` beside it
+- `worlds`, `persons`: other truths in place of the census: tables by other laws; records, and tables published from them
 
 Areas come children first (the DAs of a CSD, the CSD, … the province), so that one pass adds up every parent.
 """
@@ -25,16 +26,31 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.output import output_folder
-from unround.simulation.companions import NOTE_TITLE, note, write_note
-from unround.simulation.constants import Constants
-from unround.simulation.counts import BLOCK, MISSING, PLAIN, CountBlock, Rounds, published_counts, true_counts
-from unround.simulation.editions import AREAS, Editions, Files, write_areas
-from unround.simulation.figures import require_source
-from unround.simulation.geography import plan
-from unround.simulation.profile import ROWS, SAMPLE
-from unround.simulation.schema import SEXES, Row, RowSum, Schema, schema
-from unround.simulation.shapes import BOUNDARIES, write_boundaries
-from unround.simulation.write import RELEASES, TRUTH, TruthWriter
+from unround.simulation.counts import (
+    BLOCK,
+    MISSING,
+    PLAIN,
+    Constants,
+    CountBlock,
+    Rounds,
+    published_counts,
+    require_source,
+    true_counts,
+)
+from unround.simulation.files import (
+    AREAS,
+    NOTE_TITLE,
+    RELEASES,
+    TRUTH,
+    Editions,
+    Files,
+    TruthWriter,
+    note,
+    write_areas,
+    write_note,
+)
+from unround.simulation.geography import BOUNDARIES, plan, write_boundaries
+from unround.simulation.profile import ROWS, SAMPLE, SEXES, Row, RowSum, Schema, schema
 from unround.tables import NOTE
 
 __all__ = [

@@ -3,28 +3,304 @@
 Every block of `BLOCK` areas, and in it every block of the profile, has random streams of its own, keyed by
 the seed and the places of the two. So the numbers depend neither on how the census is written nor on which
 rows are asked for.
+
+The constants of the tables, where cells are rounded by keys: what is added to the sum of a cell's keys.
+
+What lies behind every cell of the profile, block by block: the sum of its records' keys, and its weighted estimate.
+
+The counts are drawn before, by `counts`; here the records that they count are followed through the same blocks.
+
+Figures of a simulated census: rates, averages and medians beside its counts.
+
+They are worked out from the true counts, and rounded as the Canadian ones are: rates of low income in steps of 0.1 to 1,
+finer with more people; medians in steps that grow with the leading digits; all else to one decimal. So they tell something
+about the true counts, as published figures may. Or they are worked out from the published counts, as a reader of the tables
+could, and tell nothing. Amounts of money and the like are drawn, so that files look right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unround.errors import InputError
+from unround.figures import Figure
 from unround.mechanisms import mechanism
 from unround.mechanisms.rounding import TwoWay
-from unround.simulation.constants import Constants
 from unround.simulation.geography import Geography, plan
-from unround.simulation.keyed import Behind, behind
-from unround.simulation.people import Counts, Floats, People, people
-from unround.simulation.profile import EXACT, SAMPLE
-from unround.simulation.records import Keys
-from unround.simulation.schema import BlockPlan, Schema, schema
+from unround.simulation.people import (
+    Cells,
+    Counts,
+    Floats,
+    Keys,
+    People,
+    Population,
+    Records,
+    parts_of,
+    people,
+    population,
+    sample_of,
+    some_of,
+    stacked,
+)
+from unround.simulation.profile import BLOCKS, EXACT, SAMPLE, SEXES, BlockPlan, ProfileBlock, Row, Schema, schema
+from unround.tables.figure_labels import TableLine, propose
+from unround.tables.lines import ProfileLine, blocks_of
+
+ONE = 1 << 64
+"""1 in the units in which keys are added up."""
+
+_STREAM = 6
+"""The kind of random stream that constants come from; see `counts.stream`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Which constant every table has.
+
+    - `everywhere`: The same for all tables; None draws one for each.
+    - `given`: Constants of single tables, by the ID of their first row.
+
+    Examples
+    --------
+    >>> Constants.parse("8=0.31, 58=0.19").given
+    ((8, 0.31), (58, 0.19))
+    >>> Constants.parse("0").name
+    '0'
+    """
+
+    everywhere: float | None = None
+    given: tuple[tuple[int, float], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Constants:
+        """Read what the user wants: "" draws them all, "0" gives all the same, "8=0.31,58=0.19" some their own.
+
+        Raises `InputError` if a constant is not a number from 0 to 1, or there is no such table.
+        """
+        pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
+        if len(pieces) == 1 and "=" not in pieces[0]:
+            return cls(_number(pieces[0]))
+        found: dict[int, float] = {}
+        for piece in pieces:
+            table, equals, value = (part.strip() for part in piece.partition("="))
+            if not equals or not table.isdecimal() or int(table) not in _heads():
+                raise InputError(
+                    f"{piece!r} is not the constant of a table: write one number for all, such as 0, or the ID of the "
+                    "table's first row and its constant, such as 8=0.31,58=0.19."
+                )
+            if int(table) in found:
+                raise InputError(f"table {table} has two constants: give one.")
+            found[int(table)] = _number(value)
+        return cls(None, tuple(found.items()))
+
+    @property
+    def name(self) -> str:
+        """What to type for the same."""
+        if self.everywhere is not None:
+            return f"{self.everywhere:g}"
+        return ",".join(f"{table}={value:g}" for table, value in self.given)
+
+    def of(self, block: ProfileBlock, seed: int, edition: int = 1) -> int:
+        """Return the constant of the table that a block stands in, in units of 2⁻⁶⁴.
+
+        Every edition has constants of its own, unless they are given.
+        """
+        table = table_of(block)
+        value = dict(self.given).get(table, self.everywhere)
+        if value is not None:
+            return int(value * ONE) % ONE
+        key = np.random.SeedSequence(seed, spawn_key=(_STREAM, table, edition))
+        return int(np.random.default_rng(key).integers(0, ONE - 1, dtype=np.uint64, endpoint=True))
+
+    def rows(self, plans: Iterable[BlockPlan], seed: int, editions: int) -> list[tuple[int, int, str, float]]:
+        """Return edition, table, its title and its constant, for all tables that hold rounded counts."""
+        blocks = [step.block for step in plans if step.block.mechanism != EXACT and len(step.nodes)]
+        heads = [block for block in blocks if table_of(block) == block.first]
+        return [
+            (edition, block.first, title_of(block), self.of(block, seed, edition) / ONE)
+            for edition in range(1, editions + 1)
+            for block in heads
+        ]
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value) or not 0 <= value <= 1:
+        raise InputError(f"the constant of a table is a number from 0 to 1, such as 0.31; not {text!r}.")
+    return value
+
+
+def _heads() -> set[int]:
+    return {table_of(block) for block in BLOCKS if block.mechanism != EXACT and block.rule != "figures"}
+
+
+def title_of(block: ProfileBlock) -> str:
+    """Return what the table is called."""
+    return block.labels.split("|")[0].removeprefix("Total - ") if block.labels else block.title
+
+
+def table_of(block: ProfileBlock) -> int:
+    """Return the ID of the first row of the table that a block stands in.
+
+    A block that begins indented goes on with the table before it; some of another block's people stand in its table.
+    """
+    if block.rule == "within":
+        return int(block.universe)
+    if not block.shape.startswith("0"):
+        return max(other.first for other in BLOCKS if other.first < block.first and other.shape.startswith("0"))
+    return block.first
+
+
+ONE_PERSON, HOUSEHOLD_TYPES = 51, 100
+"""The households of one person, and the table of household types, the last of which they are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Behind:
+    """What lies behind the cells of a block of areas: areas × rows × 3 (total, men, women).
+
+    - `keys`: The sums of the records' keys, in units of 2⁻⁶⁴.
+    - `weights`: What is published, rounded: the count, or in sample tables the sum of the weights.
+    - `number`: How many records there are: those in the sample, where there is one.
+    """
+
+    keys: Keys
+    weights: Floats
+    number: Counts
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...]) -> Behind:
+        """Return room for so many cells."""
+        return cls(np.zeros(shape, np.uint64), np.zeros(shape), np.zeros(shape, np.int64))
+
+    def of(self, rows: Any, sexes: slice, *, sampled: bool) -> Records:
+        """Return the records of some rows, areas × rows × sexes."""
+        at = (slice(None), rows, sexes)
+        return Records(self.number[at], self.weights[at], self.keys[at], sampled)
+
+    def fill(self, rows: Any, records: Records) -> None:
+        """Write men and women and their sum, or the total only, into some rows; records are areas × sexes × rows."""
+        for array, own in ((self.number, records.number), (self.weights, records.weight), (self.keys, records.key)):
+            if own.shape[1] == 2:
+                array[:, rows, 1:] = own.swapaxes(1, 2)
+            array[:, rows, 0] = own.sum(1)
+
+
+Stream = Callable[[int], np.random.Generator]
+"""The random numbers of a block of the profile, by its number; −1 stands for the records themselves."""
+
+
+def behind(table: Schema, true: Counts, cells: Cells, stream: Stream, *, weighted: bool) -> Behind:
+    """Draw what lies behind the true counts of dissemination areas (areas × rows × 3)."""
+    people = population(cells, stream(-1), weighted=weighted)
+    result = Behind.empty(true.shape)
+    for step in table.plans:
+        block = step.block
+        if block.rule == "figures" or block.mechanism == EXACT:
+            continue
+        rng, sexes = stream(step.number), slice(1, 3) if block.sex else slice(0, 1)
+        counts = true[:, step.start : step.stop, sexes].swapaxes(1, 2)
+        sampled = weighted and block.mechanism == SAMPLE
+        if block.rule == "within":
+            base = table.index[int(block.universe)]
+            rows = base + step.nodes[leaf_nodes(step)]
+            whole = result.of(rows, sexes, sampled=False)
+            leaves = some_of(whole, true[:, rows, sexes], counts[:, :, step.nodes[leaf_nodes(step)]].swapaxes(1, 2), rng)
+            _fill_tree(result, step, leaves.each(lambda values: values.swapaxes(1, 2)))
+        else:
+            whole = _universe(step, table, people, result, rng, sampled=sampled)
+            if block.rule in ("stats", "any"):
+                _fill_subsets(result, step, whole, counts, rng)
+            else:
+                _fill_tree(result, step, _leaves(step, table, people, result, whole, counts, rng))
+        for row, parent in step.subsets:
+            at = step.start + parent
+            some = some_of(result.of(at, sexes, sampled=sampled), true[:, at, sexes], counts[:, :, row], rng)
+            result.fill([step.start + row], some[:, :, None])
+    for universe, row in (("people", 1), ("households", 5)):  # published as they are: for those who look at the keys
+        result.fill([table.index[row]], people.universes[universe].sum(1)[:, None, None])
+    return result
+
+
+def leaf_nodes(step: BlockPlan) -> list[int]:
+    """Return for every leaf the node that is it alone."""
+    alone = {int(low): node for node, (low, high) in enumerate(zip(step.low, step.high, strict=True)) if high - low == 1}
+    return [alone[leaf] for leaf in range(step.leaves)]
+
+
+def _universe(
+    step: BlockPlan, table: Schema, people: Population, result: Behind, rng: np.random.Generator, *, sampled: bool
+) -> Records:
+    """Return the records that a block counts: areas × sexes."""
+    name = step.block.universe
+    if not name.startswith("="):
+        return (people.sample if sampled else people.universes)[name]
+    sexes = slice(1, 3) if step.block.sex else slice(0, 1)
+    places = [table.index[int(row)] for row in name[1:].split("+")]
+    from_sample = sampled and table.rows[places[0]].mechanism == SAMPLE
+    whole = result.of(places, sexes, sampled=from_sample).sum(1)
+    return whole if from_sample or not sampled else sample_of(whole, rng)
+
+
+def _leaves(
+    step: BlockPlan,
+    table: Schema,
+    people: Population,
+    result: Behind,
+    whole: Records,
+    counts: Counts,
+    rng: np.random.Generator,
+) -> Records:
+    """Return the records of the parts of a partition."""
+    if step.block.first in people.leaves:
+        return people.leaves[step.block.first]
+    leaves = counts[:, :, step.nodes[leaf_nodes(step)]]
+    if step.block.first != HOUSEHOLD_TYPES:
+        return parts_of(whole, leaves, rng)
+    one = result.of(table.index[ONE_PERSON], slice(0, 1), sampled=False)
+    others = parts_of(whole - one, leaves[:, :, :-1], rng)
+    return stacked([*(others[:, :, part] for part in range(leaves.shape[2] - 1)), one])
+
+
+def _fill_tree(result: Behind, step: BlockPlan, leaves: Records) -> None:
+    """Add leaves (areas × sexes × leaves) up to all ordinary counts of a block."""
+
+    def added(values: NDArray[Any]) -> NDArray[Any]:
+        summed = np.zeros((*values.shape[:-1], step.leaves + 1), dtype=values.dtype)
+        np.cumsum(values, axis=-1, out=summed[..., 1:])
+        return np.asarray(summed[..., step.high] - summed[..., step.low])
+
+    result.fill(step.start + step.nodes, leaves.each(added))
+
+
+@cache
+def _over(step: BlockPlan) -> tuple[int, ...]:
+    """Return for every node but the first the last one before it that all of its leaves are under."""
+    low, high = step.low, step.high
+    return tuple(
+        int(np.flatnonzero((low[:node] <= low[node]) & (high[:node] >= high[node]))[-1]) for node in range(1, len(low))
+    )
+
+
+def _fill_subsets(result: Behind, step: BlockPlan, whole: Records, counts: Counts, rng: np.random.Generator) -> None:
+    """Let every count of a block be some of the records of the one above it, which need not exclude each other."""
+    found: dict[int, Records] = {0: whole}
+    for node, over in enumerate(_over(step), start=1):
+        true, some = counts[:, :, step.nodes[over]], counts[:, :, step.nodes[node]]
+        found[node] = some_of(found[over], true, some, rng)
+    result.fill(step.start + step.nodes, stacked([found[node] for node in range(len(step.nodes))]))
+
 
 BLOCK = 128
 """Areas drawn together. Another value makes another census."""
@@ -35,7 +311,7 @@ MISSING = -1
 FEW_PEOPLE, INCOME_PEOPLE, INCOME_HOUSEHOLDS = 40, 250, 40
 _PEOPLE, _TRUTH, _PUBLISH, FIGURES, _RECORDS = 1, 2, 3, 4, 5  # the kinds of random streams
 
-Cells = NDArray[np.int32]
+CountArray = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,11 +331,11 @@ class CountBlock:
 
     number: int
     regions: pl.DataFrame
-    true: Cells
+    true: CountArray
     land: Floats
     hidden: NDArray[np.bool_]
     income_hidden: NDArray[np.bool_]
-    published: Cells | None = None
+    published: CountArray | None = None
     keys: Keys | None = None
     estimates: Floats | None = None
 
@@ -280,13 +556,13 @@ def _behind(table: Schema, true: Counts, crowd: People, seed: int, number: int, 
     return behind(table, true, crowd.cells, chance, weighted=weighted)
 
 
-def _estimates(table: Schema, counts: Cells, weights: Floats) -> Floats:
+def _estimates(table: Schema, counts: CountArray, weights: Floats) -> Floats:
     """Return what is rounded: sums of weights in sample tables, the counts elsewhere."""
     sample = np.array([row.mechanism == SAMPLE for row in table.rows])
     return np.where((counts != MISSING) & sample[:, None], weights, counts.astype(np.float64))
 
 
-def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, rounds: Rounds = PLAIN) -> Cells:
+def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, rounds: Rounds = PLAIN) -> CountArray:
     """Return what is published of a block: each cell rounded on its own unless told otherwise, small areas hidden.
 
     Every edition is rounded anew; where records have keys, by other constants of the tables.
@@ -326,3 +602,167 @@ def published_counts(
     table = schema(rows, rounds.weighted)
     for block in true_counts(areas, seed, rows, small, rounds):
         yield replace(block, published=publish(block, table, seed, rounds=rounds))
+
+
+TRUE, PUBLISHED, NONE = "true", "published", "none"
+SOURCES = (TRUE, PUBLISHED, NONE)
+"""What figures are computed from: true counts, published ones; or there are none."""
+
+MIDDLES = np.array([2.5 + 5 * step for step in range(20)] + [101.0])
+AGE_IDS = (*range(10, 13), *range(14, 24), *range(25, 29), *range(30, 34))
+# Percentages of one row in another: figure → (part, whole).
+PERCENTAGES = {35: (9, 8), 36: (13, 8), 37: (24, 8), 38: (29, 8)}
+PERCENTAGES |= {345 + at: (340 + at, 335 + at) for at in range(5)} | {360 + at: (355 + at, 350 + at) for at in range(5)}
+PERCENTAGES |= {2228: (2224, 2223), 2229: (2225, 2223), 2230: (2226, 2224)}
+AVERAGES = {57: (56, (50,)), 76: (90, (71,)), 77: (93, (81, 84, 86))}  # persons to households or families
+HUNDREDS = frozenset({34, 148, 237})
+FAMILY_SIZES = frozenset({304, 308, 312, 316})
+TYPICAL_MONEY, TYPICAL_RENT, TYPICAL_VALUE = 40_000.0, 1_300.0, 420_000.0
+
+
+def _significant(values: Floats, digits: int = 3) -> Floats:
+    """Round to so many significant digits, as the agency does with amounts of money."""
+    scale = 10.0 ** (np.floor(np.log10(np.maximum(values, 1.0))) - digits + 1)
+    return np.asarray(np.rint(values / scale) * scale)
+
+
+def ratio(part: Floats, whole: Floats) -> Floats:
+    """Return a ratio, NaN where there is nothing to divide by."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(whole > 0, part / whole, np.nan)
+
+
+def _ages(counts: Floats) -> tuple[Floats, Floats]:
+    """Return average and median age from areas × 21 ages × 3."""
+    total = counts.sum(1)
+    average = ratio((counts * MIDDLES[:, None]).sum(1), total)
+    reached = np.cumsum(counts, axis=1) >= total[:, None] / 2
+    at = reached.argmax(1)
+    before = np.take_along_axis(np.cumsum(counts, axis=1) - counts, at[:, None], 1)[:, 0]
+    inside = np.take_along_axis(counts, at[:, None], 1)[:, 0]
+    median = np.where(total > 0, 5.0 * at + 5.0 * np.nan_to_num(ratio(total / 2 - before, inside)), np.nan)
+    return np.round(average, 1), median
+
+
+def _drawn(kind: str, row: int, areas: int, rng: np.random.Generator) -> Floats:
+    """Draw a plausible figure for total, men and women."""
+    if kind == "percent":
+        return np.round(100.0 * rng.beta(2.0, 6.0, (areas, 3)), 1)
+    if row in FAMILY_SIZES or row == 1433:
+        return np.round(rng.lognormal(np.log(5.8 if row == 1433 else 2.9), 0.08, (areas, 3)), 1)
+    if 378 <= row <= 382:
+        return np.round(rng.uniform(0.25, 0.45, (areas, 3)), 3)
+    if row == 2236:
+        return np.round(rng.normal(42.0, 2.0, (areas, 3)), 1)
+    typical = TYPICAL_MONEY if row < 400 else TYPICAL_VALUE if row in (1488, 1489) else TYPICAL_RENT
+    by_sex = np.array([1.0, 1.12, 0.88])
+    return _significant(typical * by_sex * rng.lognormal(0.0, 0.22, (areas, 1)) * rng.lognormal(0.0, 0.05, (areas, 3)))
+
+
+def by_leading_digits(values: Floats) -> Floats:
+    """Round as medians are: in steps of 1, 2, 4, 5 or 10 in the third digit, growing with the value.
+
+    Examples
+    --------
+    >>> by_leading_digits(np.array([12.34, 23.45, 43.21, 71.3, 93.4])).tolist()
+    [12.3, 23.4, 43.2, 71.5, 93.0]
+    """
+    known = np.maximum(np.nan_to_num(values), 1e-9)
+    power = 10.0 ** np.floor(np.log10(known))
+    leading = known / power
+    step = np.select([leading < 1.6, leading < 3.2, leading < 6.4, leading < 8.0], [0.01, 0.02, 0.04, 0.05], 0.1) * power
+    return np.round(np.rint(values / step) * step, 4)
+
+
+def by_people(rates: Floats, people: Floats) -> Floats:
+    """Round rates as those of low income are: in steps worth about two people, at least 0.1 and at most 1.
+
+    Examples
+    --------
+    >>> by_people(np.array([12.34, 12.34, 12.34, 9.3]), np.array([2000, 800, 500, 300])).tolist()
+    [12.3, 12.4, 12.4, 9.5]
+    """
+    known = np.maximum(np.nan_to_num(rates), 1e-9)
+    leading = known / 2.0 ** np.floor(np.log2(known / 8.0))  # from 8 to 16
+    worth = people * leading
+    few = np.where(leading < 10.0, 0.5, 1.0)
+    step: Floats = np.select([worth >= 16_000, worth >= 8_000, worth >= 4_000], [0.1, 0.2, 0.4], few)
+    return np.round(np.rint(rates / step) * step, 4)
+
+
+def _figure(
+    row: Row, values: Floats, at: dict[int, int], block: CountBlock, rng: np.random.Generator, finer: bool
+) -> Floats:
+    """Work out or draw one figure of every area: areas × 3; on the agency's `finer` grids, or as a reader would."""
+
+    def count(*rows: int) -> Floats:
+        return np.asarray(values[:, [at[each] for each in rows]].sum(1))
+
+    if row.id == 3:
+        return np.round(100.0 * ratio(count(1) - count(2), count(2)), 1)
+    if row.id in (6, 7):
+        land: Floats = np.maximum(np.round(block.land, 2), 0.01)[:, None].repeat(3, axis=1)
+        return land if row.id == 7 else np.asarray(np.round(count(1) / land, 1))
+    if row.id in HUNDREDS:
+        return np.full((len(values), 3), 100.0)
+    if row.id in PERCENTAGES:
+        part, whole = PERCENTAGES[row.id]
+        share = ratio(100.0 * count(part), count(whole))
+        capped: Floats = np.where(share > 100.0, 100.0, share)
+        return by_people(capped, count(whole)) if finer and row.is_income else np.round(capped, 1)
+    if row.id in (39, 40):
+        average, median = _ages(values[:, [at[age] for age in AGE_IDS]])
+        if row.id == 39:
+            return average
+        return by_leading_digits(median) if finer else np.round(np.rint(median * 5.0) / 5.0, 1)
+    if row.id in AVERAGES:
+        part, wholes = AVERAGES[row.id]
+        return np.round(ratio(count(part), count(*wholes)), 1)
+    return _drawn(row.kind, row.id, len(values), rng)
+
+
+def figures(block: CountBlock, table: Schema, seed: int, source: str = TRUE) -> Floats:
+    """Return areas × rows × 3 numbers: published counts and the figures beside them; NaN for none."""
+    if block.published is None:
+        raise ValueError("figures need published counts")
+    at = table.index
+    values = np.where(block.published == MISSING, np.nan, block.published.astype(np.float64))
+    counts = _true(block, table) if source == TRUE else values
+    for step in table.plans:
+        rng = stream(seed, FIGURES, block.number, step.number)
+        for row in table.rows[step.start : step.stop]:
+            if row.is_count:
+                continue
+            found = _figure(row, counts, at, block, rng, source == TRUE)
+            values[:, at[row.id]] = found if source != NONE or row.block == 1 else np.nan
+            if not row.has_sex:
+                values[:, at[row.id], 1:] = np.nan
+            if row.block > 1:
+                values[block.income_hidden if row.is_income else block.hidden, at[row.id]] = np.nan
+    return values
+
+
+def _true(block: CountBlock, table: Schema) -> Floats:
+    """Return the true counts; of sample tables the estimates, where they are weighted."""
+    true = np.where(block.true == MISSING, np.nan, block.true.astype(np.float64))
+    if block.estimates is not None:
+        sampled = np.array([row.mechanism == SAMPLE for row in table.rows])
+        true[:, sampled] = np.where(block.true[:, sampled] == MISSING, np.nan, block.estimates[:, sampled])
+    return true
+
+
+def described_figures(table: Schema) -> list[Figure]:
+    """Return the figures of a profile, and what they are of, for a description of its table."""
+    blocks = blocks_of([ProfileLine(row.id, row.name, row.depth) for row in table.rows])
+    lines = [
+        TableLine(str(row.id), row.name, row.depth, block, "percentage" if row.kind == "percent" else row.kind,
+                  SEXES if row.has_sex else SEXES[:1])
+        for row, block in zip(table.rows, blocks, strict=True)
+    ]  # fmt: skip
+    return [figure for figure in propose(lines) if figure.universe or figure.groups]
+
+
+def require_source(name: str) -> None:
+    """Complain of a name that is none of `SOURCES`."""
+    if name not in SOURCES:
+        raise InputError(f"there are no figures called {name!r}: choose {', '.join(SOURCES)}.")

@@ -1,0 +1,721 @@
+"""What the paper's experiment gives: finds beside what two models predict for them.
+
+The paper's searches, run on a simulated census, and what two models predict for them.
+
+As the paper states its conditions: a group of cells is looked at if every published value in it is above 10, and it is
+a find if |total − Σ parts| has one given value. Sex: row 8's men and women under the exact population. Age: the three
+broad groups under the same. Without an exact total: every partition of the profile into four or three parts, in the
+columns total, men and women where they exist.
+
+Two predictions stand beside what is found. The paper's takes the groups that were looked at and assumes that the
+remainders of their true counts are uniform. The other knows the simulated true counts: for each group the chance, over
+the rounding alone, that all its values come out above 10 with the residual in question. Both leave counts of 25 %
+sample data in: from 11 on they are rounded exactly like the others, and smaller ones are never published above 10.
+
+The paper's searches on any release: what is found beside what the paper's model predicts.
+
+The conditions are the paper's: counts rounded at random to base 5, every published value in a group above 10, and one given
+|total − Σ parts|. Under the exact population: two parts (men and women), and three (broad ages). Under a rounded total:
+every sum of four or three parts. Which sums there are is found in the release itself. What rounding cannot produce is
+counted too: were populations adjusted, such residuals would be there.
+
+What the paper's searches leave lying: the same simulated census, audited with all sums of age by sex at once.
+
+The searches look at one sum at a time. An audit joins them: what one sum says about a count goes into every other sum that
+this count stands in, and so on through the whole table.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits import AuditOptions, Auditor, Model
+from unround.audits.claims import ClaimKind
+from unround.expectation import expectation, interval, surprise
+from unround.mechanisms import Exact, Rounding, Sample, mechanism
+from unround.options import THRESHOLD
+from unround.prior import Prior
+from unround.regions import published_exactly
+from unround.release import ABSENT, SUPPRESSED, Column, Counts, Release
+from unround.replication.paper import AREAS, OVER, SEARCHES, Search
+from unround.simulation import MISSING, PLAIN, SEXES, Constants, CountBlock, Rounds, Schema, published_counts, schema
+from unround.structure import PlanFile, Structure
+from unround.sums.forest import Equations
+from unround.tables.spool import Stage, survey
+
+BASE = 5
+LEVEL = 0.999
+"""What the intervals hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """How many finds a model expects: with parts that add up to less than the total, and to more.
+
+    Finds are taken as Poisson counts: they are rare and, given the true counts, next to independent.
+    """
+
+    below: float
+    above: float
+
+    @property
+    def mean(self) -> float:
+        """Finds of both kinds."""
+        return self.below + self.above
+
+    @property
+    def interval(self) -> tuple[int, int]:
+        """What holds the number of finds with 99.9 % probability."""
+        return interval(self.mean, LEVEL)
+
+    def explains(self, below: int, above: int) -> bool:
+        """Whether the finds, and those of each kind, lie in their intervals."""
+        pairs = ((below + above, self.mean), (below, self.below), (above, self.above))
+        return all(low <= found <= high for found, mean in pairs for low, high in [interval(mean, LEVEL)])
+
+    def to_json(self, below: int, above: int) -> dict[str, Any]:
+        """Return it as plain data, beside what was found."""
+        low, high = self.interval
+        return {
+            "mean": self.mean,
+            "low": low,
+            "high": high,
+            "below": self.below,
+            "above": self.above,
+            "inside": low <= below + above <= high,
+            "surprise": surprise(below + above, self.mean),
+            "surprise_below": surprise(below, self.below),
+            "surprise_above": surprise(above, self.above),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one search found.
+
+    - `search`: Which one.
+    - `kinds`: How many different sums of the profile it looked at, each column for itself.
+    - `groups`, `expected_groups`: How many groups of cells had all values above 10, and how many the true counts let
+      expect.
+    - `below`, `above`: Finds with parts that add up to less than the total, and to more.
+    - `repeated`: Finds in areas that hold the same people as the one area inside them.
+    - `sizes`: From the simulated true counts.
+    """
+
+    search: Search
+    kinds: int
+    groups: int
+    expected_groups: float
+    below: int
+    above: int
+    repeated: int
+    sizes: Prediction
+
+    @property
+    def found(self) -> int:
+        """All finds."""
+        return self.below + self.above
+
+    @property
+    def uniform(self) -> Prediction:
+        """From uniform remainders, as the paper does."""
+        search = self.search
+        model = expectation(search.parts, exact_total=search.exact_total, base=BASE)
+        below, above = model.share(search.residual), model.share(-search.residual)
+        return Prediction(float(self.groups * below), float(self.groups * above))
+
+    @property
+    def inside(self) -> bool:
+        """Whether the finds lie in the interval that the true counts let expect."""
+        low, high = self.sizes.interval
+        return low <= self.found <= high
+
+    @property
+    def explained_by(self) -> str | None:
+        """Which prediction explains what was found: "both", "sizes", "uniform" or "neither"; None with nowhere to look."""
+        if not self.groups:
+            return None
+        uniform, sizes = (model.explains(self.below, self.above) for model in (self.uniform, self.sizes))
+        if uniform and sizes:
+            return "both"
+        return "sizes" if sizes else "uniform" if uniform else "neither"
+
+    @property
+    def evidence(self) -> float:
+        """The logarithm of how many times as likely the sizes make these finds, by direction, as uniform remainders."""
+        pairs = ((self.below, self.sizes.below, self.uniform.below), (self.above, self.sizes.above, self.uniform.above))
+        if any(found and not (by_size and uniform) for found, by_size, uniform in pairs):
+            return 0.0  # a model that rules out what was found is none to weigh by
+        return sum(
+            (found * log(by_size / uniform) if found else 0.0) - by_size + uniform for found, by_size, uniform in pairs
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "search": self.search.key,
+            "title": self.search.title,
+            "condition": condition(self.search),
+            "kinds": self.kinds,
+            "groups": self.groups,
+            "expected_groups": self.expected_groups,
+            "found": self.found,
+            "below": self.below,
+            "above": self.above,
+            "repeated": self.repeated,
+            "values": self.found * self.search.values,
+            "uniform": self.uniform.to_json(self.below, self.above),
+            "sizes": self.sizes.to_json(self.below, self.above),
+            "explained_by": self.explained_by,
+            "evidence_for_sizes": self.evidence,
+            "paper": {"groups": self.search.groups, "found": self.search.found},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The paper's experiment on a simulated census, or on several, one after the other.
+
+    `areas` is how many each has; `repeated_areas` are those that hold the same people as the one area inside them; `keys`
+    says whether counts were rounded by the keys of their records.
+    """
+
+    areas: int
+    seeds: tuple[int, ...]
+    rows: str
+    repeated_areas: int
+    outcomes: tuple[Outcome, ...]
+    keys: bool = False
+
+    def __getitem__(self, key: str) -> Outcome:
+        """Return the outcome of one search."""
+        for outcome in self.outcomes:
+            if outcome.search.key == key:
+                return outcome
+        raise KeyError(key)
+
+    @property
+    def inside(self) -> bool:
+        """Whether every count lies in the interval predicted from the true counts."""
+        return all(outcome.inside for outcome in self.outcomes)
+
+    @property
+    def evidence(self) -> float:
+        """The logarithm of how many times as likely the sizes make all finds as uniform remainders."""
+        return sum(outcome.evidence for outcome in self.outcomes)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Experiment:
+        """Read it back from what `to_json` returned."""
+        searches = {search.key: search for search in SEARCHES}
+        outcomes = tuple(
+            Outcome(
+                search=searches[one["search"]],
+                sizes=Prediction(one["sizes"]["below"], one["sizes"]["above"]),
+                **{key: one[key] for key in ("kinds", "groups", "expected_groups", "below", "above", "repeated")},
+            )
+            for one in data["outcomes"]
+        )
+        return cls(
+            data["areas"], tuple(data["seeds"]), data["rows"], data["repeated_areas"], outcomes, data.get("keys", False)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data, as `python -m unround.research paper --simulate --json` prints it."""
+        return {
+            "areas": self.areas,
+            "seeds": list(self.seeds),
+            "rows": self.rows,
+            "keys": self.keys,
+            "repeated_areas": self.repeated_areas,
+            "level": LEVEL,
+            "inside": self.inside,
+            "evidence_for_sizes": self.evidence,
+            "outcomes": [outcome.to_json() for outcome in self.outcomes],
+        }
+
+
+def condition(search: Search) -> str:
+    """Say what makes a find, as a formula."""
+    total = "population" if search.exact_total else "total"
+    return f"|{total} − Σ {search.parts} parts| = {search.residual}"
+
+
+def pooled(runs: Sequence[Experiment]) -> Experiment:
+    """Add up several runs of the same size: what chance hides in one may show in many."""
+    first = runs[0]
+    outcomes = []
+    for same in zip(*(run.outcomes for run in runs), strict=True):
+        sizes = Prediction(sum(one.sizes.below for one in same), sum(one.sizes.above for one in same))
+        counted = {
+            name: sum(getattr(one, name) for one in same)
+            for name in ("groups", "expected_groups", "below", "above", "repeated")
+        }
+        outcomes.append(replace(same[0], sizes=sizes, **counted))
+    seeds = tuple(seed for run in runs for seed in run.seeds)
+    repeated = sum(run.repeated_areas for run in runs)
+    return Experiment(first.areas, seeds, first.rows, repeated, tuple(outcomes), first.keys)
+
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+# -- where to look ----------------------------------------------------------------------------------------------------
+
+Place = tuple[int, int]
+"""A row of the schema and a column (0 total, 1 men, 2 women)."""
+
+
+def places(search: Search, table: Schema) -> list[tuple[Place, tuple[Place, ...]]]:
+    """Return the sums that a search looks at: the place of the total, and those of the parts."""
+    at = table.index
+    if search.exact_total:
+        total = (at[1], 0)
+        if search.parts == 2:
+            return [(total, ((at[8], 1), (at[8], 2)))]
+        return [(total, ((at[9], 0), (at[13], 0), (at[24], 0)))]
+    sums = []
+    for one in table.groups(search.parts):
+        rows = [at[row] for row in (one.total, *one.parts)]
+        columns = range(3) if all(table.rows[row].has_sex for row in rows) else range(1)
+        sums += [((rows[0], sex), tuple((row, sex) for row in rows[1:])) for sex in columns]
+    return sums
+
+
+def _taken(counts: NDArray[np.int32], sums: list[tuple[Place, tuple[Place, ...]]]) -> tuple[Ints, Ints]:
+    """Pick totals (areas × sums) and parts (areas × sums × parts) out of a block's counts."""
+    rows = np.array([[total[0], *(part[0] for part in parts)] for total, parts in sums])
+    columns = np.array([[total[1], *(part[1] for part in parts)] for total, parts in sums])
+    picked = counts[:, rows, columns].astype(np.int64)
+    return picked[:, :, 0], picked[:, :, 1:]
+
+
+# -- what to expect, given the true counts ----------------------------------------------------------------------------
+
+
+def chances(
+    total: Ints, parts: Ints, residual: int, *, exact_total: bool, base: int = BASE, over: int = OVER
+) -> tuple[Floats, Floats, Floats]:
+    """Return for each group how likely it is looked at, is a find below its total, and is one above.
+
+    Every cell goes down by its remainder or up by the rest of the base. So the residual is a constant less `base`
+    times the number of parts that go up (plus one if the total does): it is enough to follow that number, weighing
+    each way by its probability and leaving out ways that end at or below `over`.
+    """
+    rest = parts % base
+    ups = np.zeros((parts.shape[1] + 1, len(parts)))
+    ups[0] = 1.0
+    for at in range(parts.shape[1]):
+        goes_down, goes_up = _ways(parts[:, at], base, over)
+        ups[1:] = ups[1:] * goes_down + ups[:-1] * goes_up
+        ups[0] *= goes_down
+    looked_at = ups.sum(0)
+    constant = rest.sum(1)
+    if exact_total:
+        looked_at = looked_at * (total > over)
+        ways = [(constant, (total > over).astype(np.float64))]
+    else:
+        total_down, total_up = _ways(total, base, over)
+        looked_at = looked_at * (total_down + total_up)
+        ways = [(constant - total % base, total_down), (constant - total % base + base, total_up)]
+    finds = []
+    for wanted in (residual, -residual):
+        find = np.zeros(len(parts))
+        for start, weight in ways:
+            number, off = np.divmod(start - wanted, base)
+            fits = (off == 0) & (number >= 0) & (number < len(ups))
+            find += np.where(fits, ups[np.clip(number, 0, len(ups) - 1), np.arange(len(parts))] * weight, 0.0)
+        finds.append(find)
+    return looked_at, finds[0], finds[1]
+
+
+def _ways(true: Ints, base: int, over: int) -> tuple[Floats, Floats]:
+    """Return the probabilities that a count goes down, or up, and comes out above `over`."""
+    rest = true % base
+    down = np.where(true - rest > over, 1 - rest / base, 0.0)
+    up = np.where(true - rest + base > over, rest / base, 0.0)
+    return down, up
+
+
+# -- the experiment ---------------------------------------------------------------------------------------------------
+
+
+class _Tally:
+    """Counts up one search over the blocks of a census."""
+
+    def __init__(self, search: Search, table: Schema) -> None:
+        self.search = search
+        self.sums = places(search, table)
+        self.groups = self.below = self.above = self.repeated = 0
+        self.expected_groups = self.expected_below = self.expected_above = 0.0
+
+    def add(self, block: CountBlock, repeats: NDArray[np.bool_]) -> None:
+        """Look through one block of areas."""
+        assert block.published is not None
+        search = self.search
+        total, parts = _taken(block.published, self.sums)
+        looked_at = (total > OVER) & (parts > OVER).all(2)
+        residual = total - parts.sum(2)
+        below, above = looked_at & (residual == search.residual), looked_at & (residual == -search.residual)
+        self.groups += int(looked_at.sum())
+        self.below += int(below.sum())
+        self.above += int(above.sum())
+        self.repeated += int((below | above)[repeats].sum())
+
+        true_total, true_parts = _taken(block.true, self.sums)
+        # Hidden areas are no matter of chance; and a count of 10 or less is never published above 10.
+        possible = (total != MISSING) & (parts != MISSING).all(2) & (true_parts > OVER).all(2)
+        looked, is_below, is_above = chances(
+            true_total[possible], true_parts[possible], search.residual, exact_total=search.exact_total
+        )
+        self.expected_groups += float(looked.sum())
+        self.expected_below += float(is_below.sum())
+        self.expected_above += float(is_above.sum())
+
+    def outcome(self) -> Outcome:
+        """Put what was counted beside what was to be expected."""
+        return Outcome(
+            search=self.search,
+            kinds=len(self.sums),
+            groups=self.groups,
+            expected_groups=self.expected_groups,
+            below=self.below,
+            above=self.above,
+            repeated=self.repeated,
+            sizes=Prediction(self.expected_below, self.expected_above),
+        )
+
+
+def experiment(
+    areas: int = AREAS,
+    seed: int = 1,
+    rows: str = "all",
+    progress: Callable[[int], None] | None = None,
+    also: Callable[[CountBlock], None] | None = None,
+    *,
+    keys: bool = False,
+) -> Experiment:
+    """Run the paper's searches on a simulated census.
+
+    Examples
+    --------
+    >>> run = experiment(areas=300, seed=1, rows="age")
+    >>> run["sex exact"].groups <= 300, run["sex exact"].search.residual
+    (True, 8)
+    """
+    table = schema(rows)
+    tallies = [_Tally(search, table) for search in SEARCHES]
+    children: dict[str, int] = {}
+    repeated = done = 0
+    for block in published_counts(areas, seed, rows, rounds=Rounds(Constants()) if keys else PLAIN):
+        repeats = np.fromiter(_repeats(block, children), dtype=np.bool_)
+        repeated += int(repeats.sum())
+        for tally in tallies:
+            tally.add(block, repeats)
+        if also:
+            also(block)
+        done += len(repeats)
+        if progress:
+            progress(done)
+    return Experiment(areas, (seed,), rows, repeated, tuple(tally.outcome() for tally in tallies), keys)
+
+
+def _repeats(block: CountBlock, children: dict[str, int]) -> Iterator[bool]:
+    """Say of each area whether it has just one area inside; those inside come first."""
+    for region, parent in zip(block.regions["region"], block.regions["parent"], strict=True):
+        yield children.pop(region, 0) == 1
+        if parent is not None:
+            children[parent] = children.get(parent, 0) + 1
+
+
+def ten_seeds(
+    areas: int = AREAS,
+    rows: str = "short",
+    seeds: Iterable[int] = range(1, 11),
+    progress: Callable[[int], None] | None = None,
+    *,
+    keys: bool = False,
+) -> list[Experiment]:
+    """Run the experiment for several seeds; `Experiment.inside` says whether each agrees with its prediction."""
+    return [experiment(areas, seed, rows, progress, keys=keys) for seed in seeds]
+
+
+AREAS_AT_ONCE = 2048
+
+
+@dataclass
+class Finds:
+    """What one search found in a release.
+
+    - `search`: Which one.
+    - `sums`: The sums that it looks at, as positions of columns.
+    - `groups`: In how many groups of cells every value is above 10.
+    - `below`, `above`: Finds with parts that add up to less than the total, and to more.
+    - `impossible`: Groups whose parts cannot add up to the total, however they were rounded.
+    """
+
+    search: Search
+    sums: Equations
+    groups: int = 0
+    below: int = 0
+    above: int = 0
+    impossible: int = 0
+
+    def add(self, counts: Counts) -> None:
+        """Look through some areas: areas × columns, with the codes of `release` for what is absent."""
+        for total, parts in self.sums:
+            cells = counts[:, [total, *parts]].astype(np.int64)
+            cells = cells[(cells > OVER).all(axis=1)]
+            residual = cells[:, 0] - cells[:, 1:].sum(axis=1)
+            self.groups += len(cells)
+            self.below += int((residual == self.search.residual).sum())
+            self.above += int((residual == -self.search.residual).sum())
+            self.impossible += int((np.abs(residual) > self.farthest).sum())
+
+    @property
+    def farthest(self) -> int:
+        """The largest |residual| that rounding can produce."""
+        return (BASE - 1) * (self.search.parts + (not self.search.exact_total))
+
+    @property
+    def found(self) -> int:
+        """All finds."""
+        return self.below + self.above
+
+    @property
+    def predicted(self) -> Prediction:
+        """From uniform remainders and independent rounding, as the paper does."""
+        model = expectation(self.search.parts, exact_total=self.search.exact_total, base=BASE)
+        below, above = model.share(self.search.residual), model.share(-self.search.residual)
+        return Prediction(float(self.groups * below), float(self.groups * above))
+
+    @property
+    def within(self) -> bool | None:
+        """Whether the number of finds is in the interval around the prediction; None with nowhere to look."""
+        low, high = self.predicted.interval
+        return low <= self.found <= high if self.groups else None
+
+    def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Return it as plain data; `names` are those of the columns."""
+        search = self.search
+        return {
+            "search": search.key,
+            "title": search.title,
+            "condition": condition(search),
+            "sums": [{"total": names[total], "parts": [names[part] for part in parts]} for total, parts in self.sums],
+            "groups": self.groups,
+            "found": self.found,
+            "below": self.below,
+            "above": self.above,
+            "impossible": self.impossible,
+            "values": self.found * search.values,
+            "predicted": self.predicted.to_json(self.below, self.above),
+            "within": self.within,
+            "paper": {"groups": search.groups, "found": search.found},
+        }
+
+
+@dataclass(frozen=True)
+class ReleaseSearches:
+    """The paper's searches on one release.
+
+    - `source`, `product`: The file; and what it is, where that is known.
+    - `areas`: How many areas it has.
+    - `columns`: What its columns are called.
+    - `exact`: The exact populations that head a sum; where none does, all that there are.
+    - `finds`: One for every search.
+    - `notes`: What to know.
+    """
+
+    source: str
+    product: str | None
+    areas: int
+    columns: tuple[str, ...]
+    exact: tuple[str, ...]
+    finds: tuple[Finds, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def __getitem__(self, key: str) -> Finds:
+        """Return what one search found."""
+        for one in self.finds:
+            if one.search.key == key:
+                return one
+        raise KeyError(key)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data, as `python -m unround.research paper --release FILE --json` prints it."""
+        return {
+            "source": self.source,
+            "product": self.product,
+            "areas": self.areas,
+            "exact": list(self.exact),
+            "over": OVER,
+            "searches": [one.to_json(self.columns) for one in self.finds],
+            "notes": list(self.notes),
+        }
+
+
+def search_release(
+    release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None
+) -> ReleaseSearches:
+    """Run the paper's searches on a release."""
+    with tempfile.TemporaryDirectory(prefix="unround-paper-") as folder:
+        spool, structure = survey(release, Path(folder), plan_file, progress)
+        exact = populations(structure)
+        finds = tuple(Finds(search, sums_of(search, structure, exact)) for search in SEARCHES)
+        for done, block in enumerate(spool.blocks(AREAS_AT_ONCE)):
+            progress("Searching", done * AREAS_AT_ONCE, spool.rows)
+            for one in finds:
+                one.add(block.counts)
+        progress("Searching", spool.rows, spool.rows)
+        areas = spool.rows
+    columns = tuple(column.key for column in release.columns)
+    used = {total for one in finds if one.search.exact_total for total, _ in one.sums}
+    return ReleaseSearches(
+        source=release.source,
+        product=release.product,
+        areas=areas,
+        columns=columns,
+        exact=tuple(columns[at] for at in sorted(used or exact)),
+        finds=finds,
+        notes=tuple(_notes(structure, exact)),
+    )
+
+
+def populations(structure: Structure) -> set[int]:
+    """Return the exact columns that count people; where none is called so, all that are exact."""
+    exact = {at for at, how in enumerate(structure.mechanisms) if isinstance(how, Exact)}
+    people = {at for at in exact if published_exactly(structure.columns[at].label)[1]}
+    return people or exact
+
+
+def sums_of(search: Search, structure: Structure, exact: set[int]) -> Equations:
+    """Return the sums that a search looks at: with so many parts rounded to base 5, and the total that it asks for.
+
+    A rounded total that shows the count of an exact population stands for it.
+    """
+    rounded = {at for at, how in enumerate(structure.mechanisms) if isinstance(how, Rounding | Sample) and how.base == BASE}
+    kept = [one.equation for one in structure.sums]
+    found: dict[tuple[int, frozenset[int]], tuple[int, tuple[int, ...]]] = {}
+    for total, parts in kept:
+        if len(parts) != search.parts or not rounded.issuperset(parts):
+            continue
+        heads = _exact_for(total, kept, exact) if search.exact_total else {total} & rounded
+        for head in sorted(heads):
+            found.setdefault((head, frozenset(parts)), (head, parts))
+    return tuple(found.values())
+
+
+def _exact_for(total: int, kept: Iterable[tuple[int, tuple[int, ...]]], exact: set[int]) -> set[int]:
+    """Return the exact columns that show the count of a total."""
+    same = {total}
+    for one, parts in kept:
+        if len(parts) == 1 and total in (one, parts[0]):
+            same |= {one, parts[0]}
+    return same & exact
+
+
+def _notes(structure: Structure, exact: set[int]) -> list[str]:
+    """Say what kept searches from looking."""
+    notes = []
+    bases = {getattr(how, "base", None) for how in structure.mechanisms if isinstance(how, Rounding | Sample)}
+    if BASE not in bases:
+        notes.append(f"No column of this release is rounded at random to base {BASE}, which is what the searches are for.")
+    if not exact:
+        notes.append("No population is published exactly, so the searches under one have nowhere to look.")
+    return notes
+
+
+def age_model() -> Model:
+    """Return the model of ages by sex under the exact population: rows 1 and 8 to 33 of the profile."""
+    table = schema("age")
+    rows = {row.id: row for row in table.rows if row.id == 1 or row.id >= 8}
+    columns: list[Column] = []
+    at: dict[tuple[int, str], int] = {}
+    for row in rows.values():
+        for sex in SEXES if row.has_sex else SEXES[:1]:
+            at[row.id, sex] = len(columns)
+            key = str(row.id) if sex == "total" else f"{row.id}/{sex}"
+            columns.append(Column(key, (str(row.id), sex), row.name, mechanism=mechanism(row.mechanism)))
+    equations = []
+    for one in table.sums:
+        for sex in SEXES:
+            cells = [(row, sex) for row in (one.total, *one.parts)]
+            if all(cell in at for cell in cells):
+                equations.append((at[cells[0]], tuple(at[cell] for cell in cells[1:])))
+    split = [row for row in rows if (row, "men") in at]
+    equations += [(at[row, "total"], (at[row, "men"], at[row, "women"])) for row in split]
+    mechanisms = tuple(column.mechanism for column in columns if column.mechanism is not None)
+    return Model.build(tuple(columns), mechanisms, tuple(equations), ("layout",) * len(equations))
+
+
+@dataclass
+class Compound:
+    """Counts that follow from all sums of age by sex together, with the exact population, and how many were right.
+
+    - `areas`, `cells`: Areas with published counts, and their rounded counts.
+    - `by_depth`: Counts that have one possible value, by how many sums follow one upon the other in the argument.
+    - `wrong`: How many of these are not the true ones; none, unless something is broken.
+    - `likely`, `likely_right`: Counts with a probability of at least the threshold under the paper's flat prior, and
+      those that were right.
+    """
+
+    threshold: float = THRESHOLD
+    areas: int = 0
+    cells: int = 0
+    by_depth: dict[int, int] = field(default_factory=dict)
+    wrong: int = 0
+    likely: int = 0
+    likely_right: int = 0
+
+    def __post_init__(self) -> None:
+        self._model = age_model()
+        self._auditor = Auditor(self._model, Prior.flat(), AuditOptions(threshold=self.threshold))
+        columns = [(int(column.codes[0]), SEXES.index(column.codes[1])) for column in self._model.columns]
+        index = schema("age").index
+        self._rows = np.array([index[row] for row, _ in columns])
+        self._sexes = np.array([sex for _, sex in columns])
+
+    @property
+    def proved(self) -> int:
+        """How many counts have one possible value."""
+        return sum(self.by_depth.values())
+
+    def add(self, block: CountBlock) -> None:
+        """Audit one block of areas."""
+        assert block.published is not None
+        counts = block.published[:, self._rows, self._sexes].astype(np.int32)
+        true = block.true[:, self._rows, self._sexes]
+        counts = np.where(counts == MISSING, SUPPRESSED, counts).astype(np.int32)
+        claims = self._auditor.infer(np.ascontiguousarray(counts), np.zeros(len(counts), dtype=bool)).claims
+        self.areas += int((counts > ABSENT).any(axis=1).sum())
+        self.cells += int((counts > ABSENT)[:, ~self._model.exact].sum())
+        pinned, likely = claims.certain, claims.of_kind(ClaimKind.LIKELY)
+        for depth, number in zip(*np.unique(claims.depth[pinned], return_counts=True), strict=True):
+            self.by_depth[int(depth)] = self.by_depth.get(int(depth), 0) + int(number)
+        right = claims.values == true
+        self.wrong += int((pinned & ~right).sum())
+        self.likely += int(likely.sum())
+        self.likely_right += int((likely & right).sum())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "areas": self.areas,
+            "cells": self.cells,
+            "proved": self.proved,
+            "proved_by_depth": {str(depth): number for depth, number in sorted(self.by_depth.items())},
+            "proved_wrong": self.wrong,
+            "likely": self.likely,
+            "likely_right": self.likely_right,
+            "threshold": self.threshold,
+        }

@@ -1,0 +1,795 @@
+"""The records behind a simulated census, one row per person, and tables published from them.
+
+Queries and how they are answered: which persons a column counts, and all counts of many columns at once.
+
+A query names sets of values of some attributes; it counts the persons who have one of them in each. Queries about the same
+attributes are answered together: values that no query tells apart form a class, a combination of classes is an atom, and
+every query is a set of atoms.
+
+START HERE: the people of simulated areas, drawn household by household.
+
+Areas differ as real ones do: every area leans towards old or young people, towards families, towards the other language,
+towards immigrants and towards long education, and half of each lean it shares with its neighbours. People of a household
+resemble each other: couples are of similar age, children are born where their parents are, language and religion run in
+households. Some areas have a home for old people or a residence of students.
+
+Every block of areas has random numbers of its own, so that areas can be drawn again without those before them.
+
+The tables that are published from simulated persons: a profile, and tables by several attributes.
+
+A table is a product of axes. An axis is an attribute, or the characteristics of a profile; its codes are groups of values,
+totals included: "all", "0 to 14", "married". What a code counts is the set of values that it stands for.
+
+Simulated persons as files: their records, tables published from them, and a note that all of it is invented.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround._version import __version__
+from unround.errors import InputError
+from unround.mechanisms import HIDDEN, Exact, Mechanism, mechanism
+from unround.mechanisms.base import IntArray
+from unround.mechanisms.rounding import TwoWay
+from unround.output import output_folder
+from unround.simulation import Simulated
+from unround.simulation.files import NOTE_TITLE, Parts, write_note
+from unround.tables import NOTE
+
+AGE, SEX = "age", "sex"
+OLDEST = 100
+"""Ages are single years; this one stands for itself and all above."""
+
+AREA, KEY = "region", "key"
+"""The columns of a file of persons that are no attributes: where a person lives, and the person's key."""
+
+COLLECTIVE = "in a collective"
+
+VALUES: Mapping[str, tuple[str, ...]] = {
+    AGE: tuple(str(age) for age in range(OLDEST + 1)),
+    SEX: ("men", "women"),
+    "marital": ("never married", "married", "common-law", "separated", "divorced", "widowed"),
+    "household": ("1 person", "2 persons", "3 persons", "4 persons", "5 or more persons", COLLECTIVE),
+    "language": ("English", "French", "Chinese", "Punjabi", "another language"),
+    "birthplace": ("this province", "another province", "Europe", "Asia", "the Americas", "Africa"),
+    "religion": ("no religion", "Christian", "Muslim", "Sikh or Hindu", "another religion"),
+    "education": ("under 15", "no certificate", "secondary school", "trade or college", "university"),
+}
+"""All attributes, each with its values in the order of its codes."""
+
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int16]
+
+Query = tuple[tuple[str, frozenset[int]], ...]
+"""Attributes, in alphabetical order, and the codes of the values that are counted; () counts everyone."""
+
+
+def query(sets: Mapping[str, frozenset[int]], sizes: Mapping[str, int]) -> Query:
+    """Return the query for these sets of values; an attribute of which all values are wanted is left out.
+
+    Examples
+    --------
+    >>> query({"sex": frozenset({1}), "age": frozenset({0, 1})}, {"sex": 2, "age": 2})
+    (('sex', frozenset({1})),)
+    """
+    return tuple((name, sets[name]) for name in sorted(sets) if len(sets[name]) < sizes[name])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Margin:
+    """All queries about the same attributes.
+
+    - `attributes`: Those attributes.
+    - `classes`: For each the class of every value.
+    - `shape`: How many classes each attribute has.
+    - `columns`: The positions of the queries among all queries.
+    - `starts`, `held`: Atom a belongs to the queries columns[held[starts[a]:starts[a + 1]]].
+    """
+
+    attributes: tuple[str, ...]
+    classes: tuple[Ints, ...]
+    shape: tuple[int, ...]
+    columns: Ints
+    starts: Ints
+    held: Ints
+
+    @property
+    def atoms(self) -> int:
+        """How many combinations of classes there are."""
+        return prod(self.shape)
+
+    def atom_of(self, codes: Mapping[str, Codes]) -> Ints:
+        """Return the atom of every person."""
+        number = len(next(iter(codes.values())))
+        found = np.zeros(number, dtype=np.int64)
+        for name, classes, size in zip(self.attributes, self.classes, self.shape, strict=True):
+            found = found * size + classes[codes[name]]
+        return found
+
+
+def margins(queries: Sequence[Query], sizes: Mapping[str, int]) -> list[Margin]:
+    """Group queries by their attributes."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, one in enumerate(queries):
+        groups.setdefault(tuple(name for name, _ in one), []).append(place)
+    return [_margin(names, places, queries, sizes) for names, places in groups.items()]
+
+
+def _margin(names: tuple[str, ...], places: list[int], queries: Sequence[Query], sizes: Mapping[str, int]) -> Margin:
+    classes, shape, inside = [], [], []
+    for axis, name in enumerate(names):
+        distinct = list(dict.fromkeys(queries[place][axis][1] for place in places))
+        told = np.array([[value in values for values in distinct] for value in range(sizes[name])])
+        kinds, which = np.unique(told, axis=0, return_inverse=True)
+        classes.append(np.asarray(which, dtype=np.int64).ravel())
+        shape.append(len(kinds))
+        inside.append({values: kinds[:, at] for at, values in enumerate(distinct)})
+    atoms = prod(shape)
+    pairs = []
+    for at, place in enumerate(places):
+        member = np.ones(1, dtype=bool)
+        for axis in range(len(names)):
+            member = (member[:, None] & inside[axis][queries[place][axis][1]][None, :]).ravel()
+        pairs.append(np.stack([np.flatnonzero(member), np.full(int(member.sum()), at)]))
+    atom, held = np.concatenate(pairs, axis=1)
+    order = np.lexsort((held, atom))
+    starts = np.searchsorted(atom[order], np.arange(atoms + 1))
+    return Margin(names, tuple(classes), tuple(shape), np.array(places), starts.astype(np.int64), held[order])
+
+
+def counted(
+    grouped: Sequence[Margin],
+    number: int,
+    area: Ints,
+    areas: int,
+    codes: Mapping[str, Codes],
+    weights: NDArray[np.uint64] | None = None,
+) -> NDArray[Any]:
+    """Answer all queries: areas × queries."""
+    found = np.zeros((areas, number), dtype=np.int64 if weights is None else np.uint64)
+    for margin in grouped:
+        place = area * margin.atoms + margin.atom_of(codes)
+        if weights is None:
+            table = np.bincount(place, minlength=areas * margin.atoms)
+        else:
+            table = np.zeros(areas * margin.atoms, dtype=np.uint64)
+            np.add.at(table, place, weights)
+        table = table.reshape(areas, margin.atoms)
+        own = np.zeros((areas, len(margin.columns)), dtype=found.dtype)
+        atom = np.repeat(np.arange(margin.atoms), np.diff(margin.starts))
+        for column in range(len(margin.columns)):
+            own[:, column] = table[:, atom[margin.held == column]].sum(1, dtype=found.dtype)
+        found[:, margin.columns] = own
+    return found
+
+
+Floats = NDArray[np.float64]
+
+
+BLOCK = 500
+"""Areas that are drawn together."""
+
+NEIGHBOURS = 20
+"""Areas that share half of each of their leans."""
+
+TYPICAL, SPREAD = 400, 0.35
+"""People in an area: the middle, and the spread of its logarithm."""
+
+_ADULT = 18
+_STREAM = 22
+ALONE, COUPLE, FAMILY, LONE_PARENT, SHARED = range(5)
+OLDER, FAMILIES, FRENCH, NEWCOMERS, LEARNED = range(5)
+MEN, WOMEN = range(2)
+NEVER, MARRIED, COMMON_LAW, SEPARATED, DIVORCED, WIDOWED = range(6)
+
+_PYRAMID = np.interp(np.arange(_ADULT, 96), [18, 25, 35, 50, 60, 75, 85, 95], [1.0, 3.0, 3.6, 3.6, 3.8, 2.6, 1.3, 0.15])
+_KINDS = {  # logits of kinds of households by the age of their first person
+    "ages": np.array([18, 30, 45, 60, 80, 95]),
+    "logits": np.array(
+        [
+            [0.2, -0.6, -2.0, -1.6, 1.0],
+            [0.2, 0.1, 0.8, -0.9, -0.7],
+            [0.0, -0.4, 1.6, -0.1, -1.6],
+            [0.3, 0.9, -0.3, -1.3, -1.8],
+            [0.8, 0.7, -2.8, -2.4, -2.2],
+            [1.2, 0.1, -4.0, -3.0, -2.2],
+        ]
+    ),
+}
+_BORN = np.array([0.55, -0.9, -1.9, -1.3, -2.3, -2.8])
+_BORN_LEAN = np.array([-0.5, 0.0, 0.35, 1.1, 0.5, 0.6])
+_SPEAKS = np.array(  # by birthplace
+    [
+        [2.6, 0.6, -2.6, -3.2, -1.2],
+        [2.4, 0.3, -2.8, -3.4, -1.2],
+        [0.6, -0.6, -5.0, -6.0, 1.2],
+        [0.0, -3.0, 0.9, 0.5, 0.9],
+        [0.5, -0.5, -4.0, -6.0, 1.4],
+        [0.4, 0.6, -5.0, -5.0, 1.0],
+    ]
+)
+_BELIEVES = np.array(  # by birthplace
+    [
+        [1.0, 1.1, -2.6, -2.8, -2.0],
+        [1.1, 1.0, -2.6, -2.8, -2.0],
+        [0.3, 1.4, -1.4, -4.0, -0.8],
+        [0.2, 0.2, 0.6, 0.7, -0.4],
+        [-0.2, 1.9, -3.0, -1.6, -1.4],
+        [-1.4, 1.2, 1.2, -2.2, -1.4],
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonBlock:
+    """The people of some areas, in the order of their areas.
+
+    - `first`: The number of the first area.
+    - `area`: In which area of the block each person lives.
+    - `codes`: The code of every person, by attribute.
+    - `keys`: The key of every person's record, in units of 2⁻⁶⁴.
+    - `areas`: How many areas there are in the block.
+    """
+
+    first: int
+    area: Ints
+    codes: dict[str, Codes]
+    keys: NDArray[np.uint64]
+    areas: int
+
+
+def person_blocks(areas: int, seed: int, people: int = TYPICAL) -> Iterator[PersonBlock]:
+    """Draw the people of so many areas, block by block; `people` live in a typical one."""
+    for number in range(-(-areas // BLOCK)):
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, number)))
+        # A block is always drawn whole, so that a smaller census is the beginning of a larger one.
+        whole = _block(BLOCK, people, rng)
+        yield _first_areas(whole, number * BLOCK, min(BLOCK, areas - number * BLOCK))
+
+
+def _first_areas(block: PersonBlock, first: int, areas: int) -> PersonBlock:
+    """Keep the people of the first areas of a block."""
+    kept = block.area < areas
+    codes = {name: values[kept] for name, values in block.codes.items()}
+    return PersonBlock(first, block.area[kept], codes, block.keys[kept], areas)
+
+
+def region_name(number: int) -> str:
+    """Return what an area is called.
+
+    Examples
+    --------
+    >>> region_name(0)
+    'A00001'
+    """
+    return f"A{number + 1:05}"
+
+
+def _block(areas: int, people: int, rng: np.random.Generator) -> PersonBlock:
+    shared = rng.normal(size=(-(-areas // NEIGHBOURS), 5)).repeat(NEIGHBOURS, axis=0)[:areas]
+    leans = np.sqrt(0.5) * shared + np.sqrt(0.5) * rng.normal(size=(areas, 5))
+    size = people * rng.lognormal(0.0, SPREAD, areas)
+    households = rng.poisson(size / 2.35)
+    parts = [_private(np.repeat(np.arange(areas), households), leans, rng), _collective(size, leans, rng)]
+    area = np.concatenate([one["area"] for one in parts])
+    order = np.lexsort((rng.random(len(area)), area))  # within an area, in no order
+    codes = {name: np.concatenate([one[name] for one in parts])[order].astype(np.int16) for name in VALUES}
+    keys = rng.integers(0, (1 << 64) - 1, len(area), dtype=np.uint64, endpoint=True)
+    return PersonBlock(0, area[order], codes, keys, areas)
+
+
+# -- households -------------------------------------------------------------------------------------------------------
+
+
+def _private(area: Ints, leans: Floats, rng: np.random.Generator) -> dict[str, Ints]:
+    """Draw the people of private households, given the area of each household."""
+    lean = leans[area]
+    ages = np.arange(_ADULT, 96)
+    older = np.cumsum(_PYRAMID * np.exp(0.45 * leans[:, OLDER, None] * (ages - 50) / 20), axis=1)
+    head_age = _ADULT + _by_row(older, area, rng)
+    logits = np.stack([np.interp(head_age, _KINDS["ages"], _KINDS["logits"][:, kind]) for kind in range(5)], axis=1)
+    logits[:, [FAMILY, LONE_PARENT]] += 0.6 * lean[:, FAMILIES, None]
+    kind = _softmax(logits, rng)
+    head_sex = np.where(rng.random(len(area)) < _share_of_women(kind, head_age), WOMEN, MEN)
+    coupled = (kind == COUPLE) | (kind == FAMILY)
+    gap = rng.normal(np.where(head_sex == MEN, -2.0, 2.0), 4.0)
+    spouse_age = np.clip(np.rint(head_age + gap), _ADULT, OLDEST).astype(np.int64)
+    spouse_sex = np.where(rng.random(len(area)) < 0.02, head_sex, 1 - head_sex)
+    younger = np.where(coupled, np.minimum(head_age, spouse_age), head_age)
+    children = _children(kind, younger, lean[:, FAMILIES], rng)
+    mates = np.where(kind == SHARED, 1 + rng.binomial(2, 0.35, len(area)), 0)
+    size = 1 + coupled + (children >= 0).sum(1) + mates
+    unmarried = 1 / (1 + np.exp(-(-1.2 + 0.9 * lean[:, FRENCH] - 0.05 * (head_age - 40))))
+    together = np.where(rng.random(len(area)) < unmarried, COMMON_LAW, MARRIED)
+    household = _Household(area, lean, _origin(lean, rng), np.minimum(size, 5) - 1)
+    at = np.arange(len(area))
+    mate = np.repeat(at, mates)
+    mate_age = np.clip(np.rint(head_age[mate] + rng.normal(0, 4.0, len(mate))), _ADULT, OLDEST).astype(np.int64)
+    house, place = np.nonzero(children >= 0)
+    groups = [
+        household.people(at, head_age, head_sex, np.where(coupled, together, -1), False, rng),
+        household.people(at[coupled], spouse_age[coupled], spouse_sex[coupled], together[coupled], False, rng),
+        household.people(mate, mate_age, rng.integers(0, 2, len(mate)), np.full(len(mate), -1), False, rng),
+        household.people(house, children[house, place], rng.integers(0, 2, len(house)), np.full(len(house), 0), True, rng),
+    ]
+    return {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
+
+
+def _share_of_women(kind: Ints, age: Ints) -> Floats:
+    """Return the chance that the first person of a household is a woman."""
+    alone = np.interp(age, [18, 45, 65, 95], [0.45, 0.42, 0.58, 0.78])
+    return np.where(kind == LONE_PARENT, 0.79, np.where(kind == ALONE, alone, 0.5))
+
+
+def _children(kind: Ints, parent: Ints, lean: Floats, rng: np.random.Generator) -> Ints:
+    """Draw the ages of the children of each household, −1 for none: households × 5."""
+    number = 1 + rng.binomial(4, np.clip(0.22 + 0.05 * lean, 0.05, 0.6))
+    first = parent - np.rint(rng.gamma(9.0, 3.2, len(kind))).astype(np.int64)
+    gaps = np.cumsum(
+        np.concatenate([np.zeros((len(kind), 1), np.int64), rng.integers(1, 5, (len(kind), 4))], axis=1), axis=1
+    )
+    first = np.where(first < 0, rng.integers(0, 5, len(kind)), first)
+    ages = first[:, None] - gaps
+    wanted = (kind == FAMILY) | (kind == LONE_PARENT)
+    there = wanted[:, None] & (np.arange(5) < number[:, None]) & (ages >= 0) & (ages < 32)
+    # A household of parents has a child, at home still if it is grown up.
+    there[:, 0] |= wanted & ~there.any(1)
+    ages[:, 0] = np.clip(ages[:, 0], 0, 35)
+    return np.where(there, ages, -1)
+
+
+def _origin(lean: Floats, rng: np.random.Generator) -> dict[str, Ints]:
+    """Draw what runs in households: where their first person was born, what they speak and believe."""
+    born = _softmax(_BORN + lean[:, NEWCOMERS, None] * _BORN_LEAN, rng)
+    return {"birthplace": born, "language": _speaks(born, lean, rng), "religion": _softmax(_BELIEVES[born], rng)}
+
+
+def _speaks(born: Ints, lean: Floats, rng: np.random.Generator) -> Ints:
+    logits = _SPEAKS[born]
+    logits[:, 1] += 1.3 * lean[:, FRENCH]
+    return _softmax(logits, rng)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Household:
+    """What the people of a household have in common."""
+
+    area: Ints
+    lean: Floats
+    origin: dict[str, Ints]
+    size: Ints
+
+    def people(
+        self, at: Ints, age: Ints, sex: Ints, marital: Ints, children: bool, rng: np.random.Generator
+    ) -> dict[str, Ints]:
+        """Draw some people of households `at`; a marital status of −1 is still to be drawn."""
+        lean, number = self.lean[at], len(at)
+        head = self.origin["birthplace"][at]
+        own = _softmax(_BORN + lean[:, NEWCOMERS, None] * _BORN_LEAN, rng)
+        born = np.where(rng.random(number) < 0.78, head, own)
+        if children:
+            born = np.where(rng.random(number) < np.where(head > 1, 0.7, 0.85), 0, head)
+        language = np.where(rng.random(number) < 0.88, self.origin["language"][at], _speaks(born, lean, rng))
+        religion = np.where(rng.random(number) < 0.85, self.origin["religion"][at], _softmax(_BELIEVES[born], rng))
+        return {
+            "area": self.area[at],
+            AGE: age,
+            SEX: sex,
+            "marital": np.where(marital >= 0, marital, _unmarried(age, sex, rng)),
+            "household": self.size[at],
+            "language": language,
+            "birthplace": born,
+            "religion": religion,
+            "education": _education(age, sex, lean[:, LEARNED], rng),
+        }
+
+
+def _unmarried(age: Ints, sex: Ints, rng: np.random.Generator) -> Ints:
+    """Draw the marital status of people who live without a partner."""
+    old = (age - 50) / 10.0
+    widowed = -2.6 + 1.25 * old + 0.9 * (sex == WOMEN)
+    logits = np.stack([0.6 - 0.75 * old, np.full(len(age), -30.0), np.full(len(age), -30.0), -1.4 - 0.1 * old**2,
+                       -0.4 - 0.15 * old**2, widowed], axis=1)  # fmt: skip
+    return np.where(age < 20, NEVER, _softmax(logits, rng))
+
+
+def _education(age: Ints, sex: Ints, lean: Floats, rng: np.random.Generator) -> Ints:
+    """Draw the highest certificate: longer for those born later, and in areas that lean so."""
+    young = np.clip((60 - age) / 20.0, -2.0, 1.2)
+    logits = np.stack([np.full(len(age), -30.0), -0.3 - 0.6 * young - 0.5 * lean, np.full(len(age), 0.3),
+                       0.4 + 0.1 * young - 0.2 * (sex == WOMEN), -0.1 + 0.5 * young + 0.8 * lean + 0.15 * (sex == WOMEN)],
+                      axis=1)  # fmt: skip
+    logits[age < 24, 4] -= 2.0
+    logits[age < 18, 1] += 4.0
+    return np.where(age < 15, 0, _softmax(logits, rng))
+
+
+# -- collectives ------------------------------------------------------------------------------------------------------
+
+
+def _collective(size: Floats, leans: Floats, rng: np.random.Generator) -> dict[str, Ints]:
+    """Draw the people of homes for old people and residences of students, which some areas have."""
+    groups = []
+    for share, low, high, mean, spread, women in ((0.05, 15, 110, 85, 7, 0.7), (0.03, 30, 250, 20, 1.6, 0.52)):
+        there = np.flatnonzero((rng.random(len(size)) < share) & (size > 0))
+        area = np.repeat(there, np.rint(rng.integers(low, high, len(there)) * size[there] / TYPICAL).astype(np.int64))
+        age = np.clip(np.rint(rng.normal(mean, spread, len(area))), _ADULT, OLDEST).astype(np.int64)
+        sex = (rng.random(len(area)) < women).astype(np.int64)
+        household = _Household(area, leans[area], _origin(leans[area], rng), np.full(len(area), 5))
+        at = np.arange(len(area))
+        groups.append(household.people(at, age, sex, np.full(len(area), -1), False, rng))
+    return {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
+
+
+# -- drawing ----------------------------------------------------------------------------------------------------------
+
+
+def _softmax(logits: Floats, rng: np.random.Generator) -> Ints:
+    """Draw a category for every row of logits."""
+    weights = np.cumsum(np.exp(logits), axis=1)
+    return np.asarray((weights < rng.random((len(weights), 1)) * weights[:, -1:]).sum(1), dtype=np.int64)
+
+
+def _by_row(cumulated: Floats, row: Ints, rng: np.random.Generator) -> Ints:
+    """Draw a category for every item from the row of cumulated weights that it belongs to."""
+    found = np.empty(len(row), dtype=np.int64)
+    wanted = rng.random(len(row)) * cumulated[row, -1]
+    for start in range(0, len(row), 50_000):
+        few = slice(start, start + 50_000)
+        found[few] = (cumulated[row[few]] < wanted[few, None]).sum(1)
+    return found
+
+
+ALL = "all"
+Sums = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class TableAxis:
+    """One axis of a table.
+
+    - `name`: What it is called in the file: an attribute, or "characteristic".
+    - `sets`: For every code the attribute that it is about, and the codes of the values that it stands for; an empty
+      attribute stands for everyone.
+    - `sums`: Totals among its codes, and the parts of each.
+    """
+
+    name: str
+    sets: Mapping[str, tuple[str, frozenset[int]]]
+    sums: Sums
+
+
+@dataclass(frozen=True, slots=True)
+class PersonTable:
+    """One table: its name, and its axes."""
+
+    name: str
+    axes: tuple[TableAxis, ...]
+
+    @property
+    def columns(self) -> Iterator[tuple[str, ...]]:
+        """All columns of the table: a code on each axis."""
+        return product(*(axis.sets for axis in self.axes))
+
+    @property
+    def total(self) -> tuple[str, ...]:
+        """The column that counts everyone."""
+        return tuple(next(iter(axis.sets)) for axis in self.axes)
+
+    @property
+    def queries(self) -> list[Query]:
+        """What each column counts."""
+        sizes = {name: len(values) for name, values in VALUES.items()}
+        found = []
+        for column in self.columns:
+            held = [axis.sets[code] for axis, code in zip(self.axes, column, strict=True)]
+            found.append(query({attribute: values for attribute, values in held if attribute}, sizes))
+        return found
+
+    @property
+    def margins(self) -> list[Margin]:
+        """Its columns, by the attributes that they are about."""
+        return margins(self.queries, {name: len(values) for name, values in VALUES.items()})
+
+
+# -- the axes ---------------------------------------------------------------------------------------------------------
+
+
+def _values(name: str, *, total: bool = True) -> TableAxis:
+    """Return an axis of all values of an attribute, under one total."""
+    sets = {ALL: ("", frozenset[int]())} if total else {}
+    sets |= {value: (name, frozenset({code})) for code, value in enumerate(VALUES[name])}
+    return TableAxis(name, sets, {ALL: VALUES[name]} if total else {})
+
+
+def _label(low: int, high: int) -> str:
+    if low == high:
+        return f"{low} years" if low != 1 else "1 year"
+    return f"{low} to {high} years" if high < OLDEST else f"{low} years and over"
+
+
+def _ages(starts: Sequence[int], above: Mapping[int, Sequence[int]] | None = None) -> TableAxis:
+    """Return an axis of age groups that begin at these ages; `above` are groups of groups, by where they begin."""
+    ends = [*starts[1:], OLDEST + 1]
+    parts = {start: _label(start, end - 1) for start, end in zip(starts, ends, strict=True)}
+    groups = [(AGE, frozenset(range(start, end))) for start, end in zip(starts, ends, strict=True)]
+    sets: dict[str, tuple[str, frozenset[int]]] = {ALL: ("", frozenset())}
+    sums: Sums = {}
+    if above is None:
+        sums[ALL] = tuple(parts.values())
+    else:
+        for start, those in above.items():
+            last = ends[list(starts).index(those[-1])]
+            label = _label(start, last - 1)
+            sets[label] = (AGE, frozenset(range(start, last)))
+            sums[label] = tuple(parts[one] for one in those)
+        sums = {ALL: tuple(sums), **sums}
+    sets |= dict(zip(parts.values(), groups, strict=True))
+    return TableAxis(AGE, sets, sums)
+
+
+_FIVES = tuple(range(0, 86, 5))
+_BROAD = {0: (0, 5, 10), 15: tuple(range(15, 61, 5)), 65: tuple(range(65, 86, 5))}
+
+
+def _profile() -> TableAxis:
+    """Return the characteristics of the profile: every attribute with its own total, one below the other."""
+    ages = _ages(_FIVES, _BROAD)
+    sets: dict[str, tuple[str, frozenset[int]]] = {"Total - Age": ("", frozenset())}
+    sets |= {code: held for code, held in ages.sets.items() if code != ALL}
+    sums: Sums = {("Total - Age" if total == ALL else total): parts for total, parts in ages.sums.items()}
+    for name in VALUES:
+        if name in (AGE, SEX):
+            continue
+        total = f"Total - {name.capitalize()}"
+        sets[total] = ("", frozenset())
+        sets |= {value: (name, frozenset({code})) for code, value in enumerate(VALUES[name])}
+        sums[total] = VALUES[name]
+    return TableAxis("characteristic", sets, sums)
+
+
+TABLES = (
+    PersonTable("profile", (_profile(), _values(SEX))),
+    PersonTable("age_sex", (_ages(range(OLDEST + 1)), _values(SEX))),
+    PersonTable("age_sex_marital", (_ages((0, 15, 25, 35, 45, 55, 65, 75)), _values(SEX), _values("marital"))),
+    PersonTable("age_sex_education", (_ages((0, 15, 25, 35, 45, 55, 65)), _values(SEX), _values("education"))),
+    PersonTable("birthplace_language_religion", (_values("birthplace"), _values("language"), _values("religion"))),
+    PersonTable("age_household_birthplace", (_ages((0, 15, 25, 45, 65, 85)), _values("household"), _values("birthplace"))),
+)
+"""All tables that can be published from simulated persons."""
+
+
+def tables_named(names: Sequence[str] | None) -> tuple[PersonTable, ...]:
+    """Return the tables of these names; all if none are named.
+
+    Raises `InputError` if there is no such table.
+    """
+    known = {table.name: table for table in TABLES}
+    if names is None:
+        return TABLES
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no table of persons called {name!r}: choose {', '.join(known)}.")
+    if not names:
+        raise InputError(f"name at least one table: {', '.join(known)}.")
+    return tuple(known[name] for name in names)
+
+
+PERSONS = "persons.parquet"
+_PUBLISHING, _CONSTANTS = 23, 24
+LARGEST, LARGEST_PEOPLE = 99_999, 100_000
+"""Areas, and people in a typical one, that can be drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """How tables are published from records.
+
+    - `how`: What is done to every count; the number of all people stays exact.
+    - `keys`: Whether random numbers come from the keys of records, and a constant of every table.
+    - `constant`: With keys, the constant of all tables; None draws one for each.
+    """
+
+    how: Mechanism
+    keys: bool = False
+    constant: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.keys and not isinstance(self.how, TwoWay):
+            raise InputError(f"keys decide which way counts are rounded at random, and {self.how.name} does not do that.")
+
+    def publish(self, true: IntArray, keys: NDArray[np.uint64] | None, rng: np.random.Generator, shift: int) -> IntArray:
+        """Publish true counts; `keys` are the sums of their records' keys, `shift` the constant of the table."""
+        if keys is not None and isinstance(self.how, TwoWay):
+            return self.how.publish_keyed(true, keys + np.uint64(shift))
+        return self.how.publish(true, rng)
+
+    def shift(self, table: PersonTable, seed: int) -> int:
+        """Return the constant of a table, in units of 2⁻⁶⁴."""
+        if self.constant is not None:
+            return int(self.constant * 2**64) % 2**64
+        chance = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, *table.name.encode()))
+        return int(np.random.default_rng(chance).integers(0, (1 << 64) - 1, dtype=np.uint64, endpoint=True))
+
+
+def records(block: PersonBlock, *, keys: bool = False) -> pl.DataFrame:
+    """Return the people of a block as a table, one row per person."""
+    names = pl.Series([region_name(block.first + area) for area in range(block.areas)], dtype=pl.String)
+    columns = {AREA: names.gather(block.area)}
+    for name, values in VALUES.items():
+        if name == AGE:
+            columns[name] = pl.Series(block.codes[name])
+        else:
+            columns[name] = pl.Series(values).gather(block.codes[name].astype(np.int64))
+    if keys:
+        columns[KEY] = pl.Series(block.keys / 2.0**64)
+    return pl.DataFrame(columns)
+
+
+def simulate_persons(
+    out: Path,
+    areas: int,
+    seed: int,
+    people: int = TYPICAL,
+    spec: str = "rounding:5",
+    *,
+    names: Sequence[str] | None = None,
+    keys: bool = False,
+    constant: float | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Simulated:
+    """Write simulated persons, and tables published from them."""
+    if seed < 0:
+        raise InputError(f"a seed is a whole number from 0, not {seed}.")
+    if not 1 <= areas <= LARGEST:
+        raise InputError(f"persons can be drawn for 1 to {LARGEST:,} areas, not {areas:,}.")
+    if not 1 <= people <= LARGEST_PEOPLE:
+        raise InputError(f"a typical area can have 1 to {LARGEST_PEOPLE:,} people, not {people:,}.")
+    if constant is not None and not 0 <= constant <= 1:
+        raise InputError(f"the constant of a table is a number from 0 to 1, not {constant:g}.")
+    publishing, tables = Publishing(mechanism(spec), keys, constant), tables_named(names)
+    with output_folder(out, "simulate", older_persons) as output:
+        persons = Parts(output.done / PERSONS)
+        writers = [_TableWriter(output.done, table, publishing, seed) for table in tables]
+        done = 0
+        for block in person_blocks(areas, seed, people):
+            persons.add(records(block, keys=keys))
+            for writer in writers:
+                writer.add(block)
+            done += block.areas
+            progress(done)
+        persons.close()
+        for writer in writers:
+            writer.close()
+        files = [name for table in tables for name in (f"{table.name}.parquet", f"{table.name}.toml")]
+        size = sum(path.stat().st_size for path in output.done.iterdir())
+        options = _options(people, spec, names, publishing)
+        again = f"--areas {areas} --seed {seed}{options}"
+        write_note(output.done, _note(files, again))
+        output.publish((NOTE, *files, PERSONS))
+    return Simulated(
+        tuple(out / name for name in files), out / PERSONS, out / NOTE, areas, sum(w.cells for w in writers), size
+    )
+
+
+def older_persons(out: Path) -> list[str]:
+    """Return the files of older simulated persons in a folder; complain of any that are not known to be such."""
+    known = [PERSONS, *(f"{table.name}{end}" for table in TABLES for end in (".parquet", ".toml")), NOTE]
+    there = [name for name in known if (out / name).exists()]
+    note = (out / NOTE).read_text(encoding="utf-8", errors="replace") if (out / NOTE).is_file() else ""
+    if there and not (note.startswith(NOTE_TITLE) and PERSONS in note):
+        raise InputError(
+            f"{out} already contains {there[0]}, but no {NOTE} of simulated persons: choose another folder with -o."
+        )
+    return known
+
+
+class _TableWriter:
+    """One published table, block by block."""
+
+    def __init__(self, folder: Path, table: PersonTable, publishing: Publishing, seed: int) -> None:
+        self._table, self._publishing, self._seed, self.cells = table, publishing, seed, 0
+        self._margins, self._columns = table.margins, list(table.columns)
+        self._everyone = [at for at, one in enumerate(table.queries) if not one]
+        self._folder, self._parts = folder, Parts(folder / f"{table.name}.parquet")
+
+    def add(self, block: PersonBlock) -> None:
+        """Count the people of a block, and publish."""
+        true = counted(self._margins, len(self._columns), block.area, block.areas, block.codes).astype(np.int64)
+        keys = None
+        if self._publishing.keys:
+            sums = counted(self._margins, len(self._columns), block.area, block.areas, block.codes, block.keys)
+            keys = sums.astype(np.uint64)
+        chance = np.random.SeedSequence(self._seed, spawn_key=(_PUBLISHING, block.first, *self._table.name.encode()))
+        shift = self._publishing.shift(self._table, self._seed)
+        published = self._publishing.publish(true, keys, np.random.default_rng(chance), shift)
+        published[:, self._everyone] = true[:, self._everyone]
+        self.cells += published.size
+        names = [region_name(block.first + area) for area in range(block.areas)]
+        shown = {AREA: np.repeat(names, len(self._columns))}
+        for at, axis in enumerate(self._table.axes):
+            shown[axis.name] = np.tile([column[at] for column in self._columns], block.areas)
+        frame = pl.DataFrame({**shown, "published": published.ravel()})
+        self._parts.add(frame.with_columns(pl.col("published").replace(HIDDEN, None)))
+
+    def close(self) -> None:
+        """Finish the table, and describe it."""
+        self._parts.close()
+        text = description(self._table, self._publishing.how)
+        (self._folder / f"{self._table.name}.toml").write_text(text, encoding="utf-8")
+
+
+def description(table: PersonTable, how: Mechanism) -> str:
+    """Describe a table in TOML: its file, axes, mechanism and sums."""
+    lines = [
+        "# A table of simulated persons, written by `unround simulate --persons`.",
+        'format = "tidy"',
+        f"data = {json.dumps(f'{table.name}.parquet')}",
+        'value = "published"',
+        'missing = "suppressed"',
+        f"default = {json.dumps(how.name)}",
+        "",
+    ]
+    if not isinstance(how, Exact):
+        for everyone in _everyone(table.axes):
+            lines += ["[[exact]]", *(f"{name} = {json.dumps(list(codes))}" for name, codes in everyone.items()), ""]
+    lines += [f"[axes.{AREA}]", ""]
+    for axis in table.axes:
+        sums = [
+            f"{{ total = {json.dumps(total)}, parts = {json.dumps(list(parts))} }}" for total, parts in axis.sums.items()
+        ]
+        lines += [f"[axes.{axis.name}]", "sums = [", *(f"    {one}," for one in sums), "]", ""]
+    return "\n".join(lines)
+
+
+def _everyone(axes: Sequence[TableAxis]) -> list[dict[str, list[str]]]:
+    """Return the codes that together count everyone."""
+    return [{axis.name: [code for code, (attribute, _) in axis.sets.items() if not attribute] for axis in axes}]
+
+
+def _options(people: int, spec: str, names: Sequence[str] | None, publishing: Publishing) -> str:
+    told = " --persons"
+    told += f" --people {people}" if people != TYPICAL else ""
+    told += f" --mechanism {spec}" if spec != "rounding:5" else ""
+    told += f" --tables {','.join(names)}" if names is not None else ""
+    told += " --keys" if publishing.keys else ""
+    return told + (f" --constants {publishing.constant:g}" if publishing.constant is not None else "")
+
+
+def _note(files: Sequence[str], again: str) -> str:
+    """Say in words for people what lies beside this note, and how to make it again."""
+    said = (
+        f"Every number in the files listed here was drawn at random by `unround simulate`, version {__version__}. No number "
+        "and no record is about a real place or person, and no statistical agency has anything to do with them."
+    )
+    width = max(map(len, (*files, PERSONS)))
+    listed = "\n".join(
+        f"    {name:{width}}  {'what its columns and sums mean' if name.endswith('.toml') else 'a table, as published'}"
+        for name in files
+    )
+    return f"""\
+{NOTE_TITLE}
+{"=" * len(NOTE_TITLE)}
+
+{fill(said, 96)}
+
+{listed}
+    {PERSONS:{width}}  the records that the tables count, one row per person
+
+To make the same files again, with the same version of unround:
+
+    unround simulate -o FOLDER {again}
+"""
