@@ -251,13 +251,13 @@ def test_the_worlds_are_listed(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--release", "a.csv"), "--release and --truth go together"),
-        (("--release", "a.csv", "--truth", "b.csv", "--areas", "9"), "leave them out if you give --release."),
-        (("--release", "a.csv", "--truth", "b.csv", "--world", "couples"), "leave them out if you give --release."),
+        (("--release", "a.csv"), "--release goes with --truth"),
+        (("--release", "a.csv", "--truth", "b.csv", "--areas", "9"), "--release and --areas exclude each other"),
+        (("--release", "a.csv", "--truth", "b.csv", "--world", "couples"), "--release and --world exclude each other"),
         (("--world", "atlantis"), "there is no world 'atlantis'"),
         (("--world", "couples", "--world", "couples"), "--world names couples more than once"),
         (("--world", "couples", "--rows", "short"), "go with the world census"),
-        (("--seed", "-1"), "from 0"),
+        (("--seed", "-1"), "--seed must be at least 0, not -1"),
         (("--mechanism", "roundin:5", "--areas", "60"), "Did you mean rounding"),
     ],
 )

@@ -50,7 +50,7 @@ def test_estimates_alone_are_means(run: Run, tmp_path: Path) -> None:
     assert run("audit", str(SURVEY), "-o", str(out), "--prior", "flat", "--estimates", "distributions").code == 0
     assert "counts" in pl.read_parquet_schema(out / "estimates.parquet")
     ran = run("audit", str(SURVEY), "-o", str(out), "--estimates=everything")
-    assert (ran.code, ran.err) == (2, "error: estimates must be means or distributions, not 'everything'.\n")
+    assert (ran.code, ran.err) == (2, "error: --estimates must be means or distributions, not 'everything'.\n")
     with pytest.raises(InputError, match="estimates must be means or distributions"):
         unround.audit(SURVEY, out, estimates="all")
 

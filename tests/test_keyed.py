@@ -312,13 +312,13 @@ def test_a_zip_says_how_counts_were_rounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"constants": "0.3"}, "give keys too"),
+        ({"constants": "0.3"}, "constants goes with keys"),
         ({"keys": True, "constants": "1.5"}, "a number from 0 to 1"),
         ({"keys": True, "constants": "9=0.5"}, "not the constant of a table"),
         ({"keys": True, "constants": "8=0.5,8=0.6"}, "has two constants"),
         ({"keys": True, "constants": "8=nan"}, "a number from 0 to 1"),
         ({"weighted": True}, "choose rows sample or all"),
-        ({"keys": True, "world": "couples"}, "are for the census"),
+        ({"keys": True, "world": "couples"}, "keys and world exclude each other"),
     ],
 )
 def test_what_cannot_be(tmp_path: Path, options: dict[str, object], said: str) -> None:

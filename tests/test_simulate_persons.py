@@ -118,14 +118,14 @@ def test_queries_are_answered_together_as_each_alone() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"persons": True, "world": "couples"}, "not about persons"),
-        ({"people": 5}, "go with"),
+        ({"persons": True, "world": "couples"}, "world and persons exclude each other"),
+        ({"people": 5}, "people goes with persons"),
         ({"persons": True, "tables": ["income"]}, "no table of persons called 'income'"),
         ({"persons": True, "tables": []}, "at least one table"),
         ({"persons": True, "areas": 0}, "1 to 99,999 areas"),
         ({"persons": True, "people": 0}, "1 to 100,000 people"),
-        ({"persons": True, "seed": -1}, "seed is a whole number"),
-        ({"persons": True, "constants": "0.5"}, "rounded by keys"),
+        ({"persons": True, "seed": -1}, "seed must be at least 0"),
+        ({"persons": True, "constants": "0.5"}, "constants goes with keys"),
         ({"persons": True, "keys": True, "constants": "8=0.31"}, "one number for all tables"),
         ({"persons": True, "keys": True, "mechanism": "laplace:1"}, "does not do that"),
     ],

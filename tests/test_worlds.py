@@ -263,10 +263,10 @@ def test_a_written_world_says_that_it_is_invented(run: Run, tmp_path: Path) -> N
     ("arguments", "said"),
     [
         (("--world", "atlantis"), "there is no world 'atlantis'"),
-        (("--world", "couples", "--rows", "short"), "are for the census"),
-        (("--world", "couples", "--format", "statcan"), "are for the census"),
-        (("--mechanism", "rounding:3"), "--mechanism and --rounded-total go with --world"),
-        (("--rounded-total",), "--mechanism and --rounded-total go with --world"),
+        (("--world", "couples", "--rows", "short"), "--rows and --world exclude each other"),
+        (("--world", "couples", "--format", "statcan"), "--format is tidy for --world"),
+        (("--mechanism", "rounding:3"), "--mechanism goes with --world or --persons"),
+        (("--rounded-total",), "--rounded-total goes with --world"),
     ],
 )
 def test_rejections(run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -661,11 +661,9 @@ class Protect(Source, Progress):
         Sequence[str], Option("Publish exactly: population, dwellings, or a column's key or name. May be repeated.", "NAME")
     ] = ()
     keys: Annotated[bool, Option("Round by the keys of records and a constant of the table, not independently.")] = False
-    constant: Annotated[
-        float | None, Option("the constant, from 0 to 1.", "NUMBER", shown="drawn", least=0, most=1, needs=("keys",))
-    ] = None
+    constant: Annotated[float | None, Option("With {keys}: the constant, from 0 to 1.", "NUMBER", shown="drawn")] = None
     key_sums: Annotated[
-        AnyPath | None, Option("sums of your records' keys, one row per count.", "FILE", shown="drawn", needs=("keys",))
+        AnyPath | None, Option("With {keys}: sums of your records' keys, one row per count.", "FILE", shown="drawn")
     ] = None
 
 
