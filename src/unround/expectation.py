@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms.base import fraction
+from unround.mechanisms.base import ALIKE, fraction
 from unround.mechanisms.rounding import Rounding, check_base
 from unround.shown import Shown
 from unround.system import System
@@ -345,14 +345,14 @@ def _residuals(shape: _Shape, threshold: float) -> list[Residual]:
     # A rounded total only differs from its parts by multiples of the base; the tent of the total weighs b in all.
     step = 1 if shape.exact_total else base
     whole: Any = sum(weights[(-low) % step :: step])
-    limit = fraction(threshold) if shape.exact else threshold - 1e-12
+    limit = fraction(threshold) if shape.exact else threshold - ALIKE
     found = []
     for at in range((-low) % step, len(weights), step):
         weight, many = weights[at], counts[at]
         if not shape.exact and weight < whole * 10.0**-RAREST:
             continue  # below what a float can hold, or too near to that
         top = max(array[at] for _, array in best)
-        tie = top if shape.exact else top * (1 - 1e-12)
+        tie = top if shape.exact else top * (1 - ALIKE)
         cell = next(name for name, array in best if array[at] >= tie)
         sure: Number = Fraction(top, weight) if shape.exact else min(1.0, float(top / weight))
         kind: Kind = "proof" if many == 1 else "strong" if sure >= limit else "open"

@@ -14,6 +14,7 @@ from unround.engines import Inference, infer
 from unround.engines.answer import Marginal, Prior
 from unround.errors import InputError
 from unround.mechanisms import TAIL, Mechanism, Unpublished
+from unround.mechanisms.base import ALIKE, reaches
 from unround.proofs import Proof, contradiction_in_words, proofs_of
 from unround.shown import Drawn, Tabular, frame_of
 from unround.system import Cell, PublishedFigure, System
@@ -27,9 +28,6 @@ Kind = Literal["given", "proved", "likely", "open"]
 
 SURE = 0.9
 """The least total probability of the values in `CellAnswer.sure`."""
-
-ALIKE = 1e-12
-"""Probabilities that differ by less than this proportion count as equal: the difference is rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class CellAnswer:
         """The smallest set of values that holds at least 90% of the probability, ascending; empty if not available."""
         chosen, held = [], 0.0
         for value, probability in sorted(self.distribution, key=lambda pair: (-pair[1], pair[0])):
-            if held >= SURE - ALIKE:
+            if reaches(held, SURE):
                 break
             chosen.append(value)
             held += probability
@@ -312,7 +310,7 @@ def _cell_answer(
         kind = "given"
     elif proved:
         kind = "proved"
-    elif probability is not None and probability >= threshold - ALIKE:
+    elif probability is not None and reaches(probability, threshold):
         kind = "likely"
     stated = None if probability is None else error
     return CellAnswer(cell.name, cell.published, low, high, mode, probability, mean, distribution, kind, stated)

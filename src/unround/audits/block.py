@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from unround.audits.bounds import BlockBounds, Documented, assumed_bounds, documented_bounds, link_bounds
 from unround.audits.certificates import certify
 from unround.audits.claims import (
-    FAMILY_NEEDED,
-    FIGURE_NEEDED,
-    PRIOR_NEEDED,
     BlockClaims,
     ClaimKind,
     HeldBecause,
+    Needs,
     decide,
     known_alone,
 )
@@ -36,7 +34,7 @@ from unround.bounds.tighten import tighten
 from unround.engines.forest import flood, posteriors
 from unround.evidence.block import Ints, Tight, Windows, WindowTable
 from unround.evidence.keys import Drawn, drawn_by_keys
-from unround.mechanisms.base import BoolArray
+from unround.mechanisms.base import BoolArray, reaches
 from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior
 from unround.release import ABSENT, Counts, FigureValues
@@ -188,12 +186,17 @@ class Auditor:
         rates = None
         if probabilities.by_rates is not None and probabilities.before is not None:
             rates = np.asarray(probabilities.by_rates & ~probabilities.before)
-        depth = self._depths(here, claims, likely, probabilities.need_family(threshold), rates, drawn)
+        needs = np.zeros(here.counts.shape, dtype=np.int8)
+        needs[likely & probabilities.need_family(threshold)] = Needs.FAMILY
+        if rates is not None:
+            needs[likely & rates] = Needs.FIGURE
+        depth = self._depths(here, claims, likely, needs, drawn)
         for bounds, kind in ((here.assumed, ClaimKind.CONDITIONAL), (here.documented, ClaimKind.PROVED)):
             if bounds.linked is not None:
                 pinned = bounds.tight.low == bounds.tight.high
-                depth[bounds.linked.moved & claims.of_kind(kind) & pinned] = FAMILY_NEEDED
-        return claims.dropping(dropped | (claims.certain & (depth == 0)), depth, alone)
+                needs[bounds.linked.moved & claims.of_kind(kind) & pinned] = Needs.FAMILY
+        dropped |= claims.certain & (depth == 0) & (needs == Needs.NOTHING)
+        return replace(claims, depth=depth, needs=needs).dropping(dropped, alone)
 
     def _held(self, claims: BlockClaims, suspect: BoolArray) -> BlockClaims:
         """Hold likely claims back: in areas of suspect data, and in tables where they cannot be trusted."""
@@ -207,14 +210,12 @@ class Auditor:
         here: _Possible,
         claims: BlockClaims,
         likely: BoolArray,
-        by_family: BoolArray,
-        rates_needed: BoolArray | None,
+        needs: NDArray[np.int8],
         drawn: Drawn | None,
     ) -> Ints:
-        """Return for every claim how many sums its argument takes, one after the other.
+        """Return for every claim how many sums its argument takes, one after the other; fill in which need the prior.
 
-        `PRIOR_NEEDED` says that under a flat prior the sums would not make the count likely: then no number of them explains
-        the claim.
+        If under a flat prior the sums would not make a count likely, no number of them explains the claim.
         """
         model, windows, threshold = self.model, here.assumed.windows, self.options.threshold
         values, depth = claims.values.copy(), np.zeros(here.counts.shape, dtype=np.int32)  # kernels take no read-only arrays
@@ -224,16 +225,13 @@ class Auditor:
         for tight, kind in readings:
             pinned = claims.of_kind(kind) & (tight.low == tight.high)
             depth[pinned] = np.maximum(tight.depth_low, tight.depth_high)[pinned]
-        depth[likely & by_family] = FAMILY_NEEDED
-        wanted = likely & ~by_family
-        if rates_needed is not None:
-            depth[likely & rates_needed] = FIGURE_NEEDED
-            wanted &= ~rates_needed
+        wanted = likely & (needs == Needs.NOTHING)
         if not self.prior.is_flat:
-            depth[wanted] = PRIOR_NEEDED
+            needs[wanted] = Needs.PRIOR
             some = replace(here.reach, feasible=here.reach.feasible & wanted.any(axis=1))
             flat = posteriors(model.compiled, windows, some, None, here.active, drawn=drawn, wanted=wanted, quick=True)
-            wanted &= (flat.mode == values) & (flat.probability >= threshold)
+            wanted &= (flat.mode == values) & reaches(flat.probability, threshold)
+            needs[wanted] = Needs.NOTHING
         if wanted.any():
             found = flood(model.compiled, windows, here.reach, None, here.active, wanted, values, threshold, drawn)
             # A claim that is likely by its published value alone is listed because of what one sum at least adds to it.

@@ -13,22 +13,13 @@ from numpy.typing import NDArray
 from unround.audits.bounds import BlockBounds
 from unround.errors import InternalError
 from unround.evidence.block import Ints, Posterior
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms.base import BoolArray, FloatArray, reaches
 
 if TYPE_CHECKING:
     from unround.audits.certificates import Certificate
 
-PRIOR_NEEDED = -1
-"""The depth of a likely claim that sums alone, under a flat prior, do not explain."""
-
 LEAST_SHARE = 0.25
 """A count that is likely from its published value alone is claimed only if other counts remove so much of the doubt."""
-
-FAMILY_NEEDED = -2
-"""The depth of a claim that needs other areas of the family."""
-
-FIGURE_NEEDED = -3
-"""The depth of a likely claim that would not be one without a published rate, mean or median."""
 
 
 class ClaimKind(IntEnum):
@@ -47,6 +38,18 @@ class ClaimKind(IntEnum):
 
 KINDS = tuple(kind.label for kind in ClaimKind)
 """The labels, in the order of the codes."""
+
+
+class Needs(IntEnum):
+    """What a claim needs besides the sums of its area, so that no number of these explains it."""
+
+    NOTHING = 0
+    PRIOR = 1
+    """Under a flat prior it would not be likely."""
+    FAMILY = 2
+    """Other areas of the family."""
+    FIGURE = 3
+    """A published rate, mean or median."""
 
 
 class HeldBecause(IntEnum):
@@ -103,8 +106,8 @@ class BlockClaims:
 
     - `kinds`: The `ClaimKind` of every cell.
     - `values`: The count that is claimed, or would be: the only possible or the likeliest one.
-    - `depth`: How many sums the argument takes, one after the other, where that is known; below 0, `PRIOR_NEEDED`,
-      `FAMILY_NEEDED` or `FIGURE_NEEDED`.
+    - `depth`: How many sums the argument takes, one after the other; 0 where that is not known.
+    - `needs`: What it needs besides, a `Needs` each.
     - `without_sums`: Where a count is known or likely from its published value alone, to which the area's other counts
       add little: that is no claim.
     - `alone`: Of likely claims, the probability from the published value alone, without anything else that is known of
@@ -117,6 +120,7 @@ class BlockClaims:
     kinds: NDArray[np.int8]
     values: Ints
     depth: Ints
+    needs: NDArray[np.int8]
     without_sums: BoolArray
     alone: FloatArray
     held_back: NDArray[np.int8]
@@ -124,8 +128,8 @@ class BlockClaims:
     certificates: tuple[Certificate, ...] | None = None
 
     def __post_init__(self) -> None:
-        arrays = (self.kinds, self.values, self.depth, self.without_sums, self.alone, self.held_back, self.held_because)
-        for array in arrays:
+        told = self.kinds, self.values, self.depth, self.needs, self.without_sums, self.alone
+        for array in (*told, self.held_back, self.held_because):
             array.setflags(write=False)
 
     def of_kind(self, kind: ClaimKind) -> BoolArray:
@@ -168,16 +172,16 @@ class BlockClaims:
         because = np.where(which, np.int8(why), self.held_because)
         return replace(self, kinds=kinds, held_back=held_back, held_because=because, certificates=kept)
 
-    def dropping(self, without_sums: BoolArray, depth: Ints, alone: FloatArray) -> BlockClaims:
+    def dropping(self, without_sums: BoolArray, alone: FloatArray) -> BlockClaims:
         """Return the claims that remain when those that need no sum are dropped."""
         dropped = np.asarray(without_sums & (self.kinds != ClaimKind.OPEN))
         kinds = np.where(dropped, np.int8(ClaimKind.OPEN), self.kinds)
-        return replace(self, kinds=kinds, depth=depth, without_sums=dropped, alone=alone)
+        return replace(self, kinds=kinds, without_sums=dropped, alone=alone)
 
 
 def known_alone(probability: FloatArray, alone: FloatArray, threshold: float) -> BoolArray:
     """Return which counts are likely by their published value alone, so that sums and other counts add little."""
-    return np.asarray((alone >= threshold) & (due_to_sums(probability, alone) < LEAST_SHARE))
+    return np.asarray(reaches(alone, threshold) & (due_to_sums(probability, alone) < LEAST_SHARE))
 
 
 def due_to_sums(probability: FloatArray, alone: FloatArray) -> FloatArray:
@@ -220,7 +224,7 @@ def decide(
 
     Audits, comparisons and calibrations all ask this function, so that a claim means the same everywhere.
     """
-    likely = np.asarray(lowest >= threshold)
+    likely = reaches(lowest, threshold)
     if nothing_likely is not None:
         likely &= ~nothing_likely
     readings = [(assumed, ClaimKind.CONDITIONAL), (documented, ClaimKind.PROVED)]
@@ -239,4 +243,5 @@ def decide(
     nowhere, unknown = np.zeros(kinds.shape, dtype=np.bool_), np.full(kinds.shape, np.nan)
     held_back = np.full(kinds.shape, ClaimKind.OPEN, dtype=np.int8)
     because = np.full(kinds.shape, HeldBecause.NOTHING, dtype=np.int8)
-    return BlockClaims(kinds, values, np.zeros(kinds.shape, dtype=np.int32), nowhere, unknown, held_back, because)
+    depth, needs = np.zeros(kinds.shape, dtype=np.int32), np.zeros(kinds.shape, dtype=np.int8)
+    return BlockClaims(kinds, values, depth, needs, nowhere, unknown, held_back, because)

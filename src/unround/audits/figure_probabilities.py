@@ -27,7 +27,7 @@ from unround.bounds.tighten import BlockRows, tighten
 from unround.engines.forest import empty_posterior, marginals, posteriors
 from unround.engines.rates import RatePairs
 from unround.evidence.block import Ints, Posterior, PriorWeights, Tight, Windows
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms.base import BoolArray, FloatArray, reaches
 from unround.release import FIGURE_ABSENT
 from unround.sums.compiled import CompiledSums
 
@@ -139,7 +139,7 @@ def _with_forest(
     }
     if found.posterior.error is not None:
         merged["error"] = np.where(weighed, 0.0, found.posterior.error)
-    before = weighed & (found.lowest >= threshold) & (found.posterior.mode == posterior.mode) & ~found.cut_off
+    before = weighed & reaches(found.lowest, threshold) & (found.posterior.mode == posterior.mode) & ~found.cut_off
     distributions = found.distributions
     if keep is not None and weighed[keep].any():
         area = np.array([keep])

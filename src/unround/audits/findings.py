@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unround.audits.claims import FAMILY_NEEDED, KINDS, REASONS, ClaimKind, RestsOn, due_to_sums, due_to_sums_of
+from unround.audits.claims import KINDS, REASONS, ClaimKind, Needs, RestsOn, due_to_sums, due_to_sums_of
 from unround.audits.inferred import InferredBlock
 from unround.audits.keys import BY_KEYS
 from unround.audits.model import Model
-from unround.engines.linked_weights import METHODS
+from unround.checks.run import NOT_INDEPENDENT
+from unround.engines.linked_weights import ALONE, METHODS
 from unround.evidence.block import NO_UPPER_BOUND, Ints
 from unround.release import ABSENT, why_absent
 
@@ -137,9 +138,12 @@ def findings_frame(
             "due_to_sums": np.where(certain, 1.0, due_to_sums(weighed.posterior.probability, claims.alone)[rows, cells]),
             "kind": pl.Series(KINDS).gather(kinds),
             "route": _routes(model, inferred, rows, cells),
-            "depth": pl.Series(depth).set(pl.Series(depth < 0), None),
+            "depth": pl.Series(depth).set(pl.Series(depth == 0), None),
             "assumptions": names.doubted(
-                _assumptions(model, inferred, rows, cells, fitted), cells, kinds == ClaimKind.PROVED
+                _assumptions(model, inferred, rows, cells, fitted),
+                cells,
+                kinds == ClaimKind.PROVED,
+                ~np.isin(weighed.methods[rows], list(ALONE)),
             ),
             "method": methods.gather(weighed.methods[rows].astype(np.int64)),
             **({"observations": observations(model, inferred)[rows, cells]} if model.repeated else {}),
@@ -162,6 +166,8 @@ class Labels:
 
     columns: dict[str, Any]
     doubts: Any
+    unheeded: Any
+    """The doubts where probabilities do not account for keys: in linked areas."""
     keyed: Any
 
     @classmethod
@@ -178,19 +184,31 @@ class Labels:
         told = [doubts.get(c, "") for c in model.positions.tolist()]
         # What probabilities account for is no doubt: it is what they rest on.
         left = [said.replace(BY_KEYS, "").strip("; ") for said in told]
-        wanting = [f" (the check: {said})" if said else "" for said in left]
-        return cls(named, pl.Series(wanting, dtype=pl.String), pl.Series([BY_KEYS in said for said in told]))
+        unheeded = [said.replace(BY_KEYS, NOT_INDEPENDENT) for said in told]
+        wanting, more = (
+            pl.Series([f" (the check: {said})" if said else "" for said in those], dtype=pl.String)
+            for those in (left, unheeded)
+        )
+        return cls(named, wanting, more, pl.Series([BY_KEYS in said for said in told], dtype=pl.Boolean))
 
-    def doubted(self, assumptions: pl.Series, cells: Any, proved: Any) -> pl.Series:
-        """Mark assumptions that the check found wanting; proofs rest on none of them."""
+    def doubted(self, assumptions: pl.Series, cells: Any, proved: Any, linked: Any) -> pl.Series:
+        """Mark assumptions that the check found wanting; proofs rest on none, and linked areas do not account for keys."""
         import polars as pl
 
-        kept = np.asarray((assumptions == "").to_numpy() | proved)
-        keyed = pl.DataFrame({"said": assumptions, "keyed": self.keyed.gather(cells)}).select(
-            pl.when("keyed").then(pl.col("said").str.replace(INDEPENDENCE, BY_KEYS, literal=True)).otherwise("said")
-        )["said"]
-        marked: pl.Series = keyed + self.doubts.gather(cells).set(pl.Series(kept), "")
-        return marked
+        table = pl.DataFrame(
+            {
+                "said": assumptions,
+                "heeded": self.keyed.gather(cells) & ~pl.Series(linked),
+                "linked": pl.Series(linked),
+                "proved": pl.Series(proved),
+                "doubt": self.doubts.gather(cells),
+                "unheeded": self.unheeded.gather(cells),
+            }
+        )
+        said = pl.col("said")
+        by_keys = pl.when("heeded").then(said.str.replace(INDEPENDENCE, BY_KEYS, literal=True)).otherwise(said)
+        doubt = pl.when((said == "") | pl.col("proved")).then(pl.lit("")).when("linked").then("unheeded").otherwise("doubt")
+        return table.select((by_keys + doubt).alias("assumptions"))["assumptions"]
 
 
 def _routes(model: Model, inferred: InferredBlock, rows: Any, cells: Any) -> pl.Series:
@@ -214,7 +232,7 @@ def _routes(model: Model, inferred: InferredBlock, rows: Any, cells: Any) -> pl.
     routes = routes.scatter(places, texts) if texts else routes
     if inferred.probabilities.linked is None:
         return routes
-    by_family = likely & (claims.depth[rows, cells] == FAMILY_NEEDED)
+    by_family = likely & (claims.needs[rows, cells] == Needs.FAMILY)
     return (pl.Series(["", ADD_UP + "; "]).gather(by_family.astype(np.int64)) + routes).str.strip_chars_end("; ")
 
 

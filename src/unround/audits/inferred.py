@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unround.audits.bounds import BlockBounds
-from unround.audits.claims import FIGURE_NEEDED, BlockClaims, ClaimKind
+from unround.audits.claims import BlockClaims, ClaimKind, Needs
 from unround.audits.contradictions import Active, Contradiction
 from unround.audits.figures import FigureBounds
 from unround.audits.nested import NestedAreas
@@ -51,7 +51,7 @@ class InferredBlock:
         """Where a claim would not be made, or not be certain, without figures."""
         kinds, marked = self.claims.kinds, np.zeros(self.counts.shape, dtype=np.bool_)
         if self.figured is not None:
-            marked |= (kinds == ClaimKind.LIKELY) & (self.claims.depth == FIGURE_NEEDED)
+            marked |= (kinds == ClaimKind.LIKELY) & (self.claims.needs == Needs.FIGURE)
             certain = self.assumed.tight.low == self.assumed.tight.high
             marked |= (kinds == ClaimKind.CONDITIONAL) & ~certain
         return marked

@@ -21,7 +21,7 @@ from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import IN_TABLES
 from unround.evidence.block import UNSETTLED, Distributions, Ints, Posterior, PriorWeights, Tight
 from unround.evidence.keys import Drawn
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms.base import BoolArray, FloatArray, reaches
 from unround.prior import DENSER, Prior
 from unround.release import Counts
 
@@ -91,7 +91,7 @@ class BlockProbabilities:
         """Return which counts are likely only because of other areas."""
         if self.linked is None:
             return np.zeros(self.lowest.shape, dtype=np.bool_)
-        return np.asarray((self.lowest >= threshold) & ~(self.own_lowest >= threshold))
+        return reaches(self.lowest, threshold) & ~reaches(self.own_lowest, threshold)
 
 
 class Weighing(NamedTuple):
@@ -236,7 +236,7 @@ class OverPriors(NamedTuple):
         probability = best.probability
         if not others:
             return cls(probability.copy(), probability.copy(), probability.copy())
-        known_anyway = (probability >= threshold) & known_alone(probability, alone, threshold)
+        known_anyway = reaches(probability, threshold) & known_alone(probability, alone, threshold)
         known_anyway |= np.asarray(probability >= 1)  # whatever the prior
         near = near & ~known_anyway
         lowest = np.where(near | known_anyway, probability, np.nan)
@@ -257,7 +257,7 @@ class OverPriors(NamedTuple):
                 (times, np.add, 1),
             ):
                 into[rows] = np.where(which, join(into[rows], values), into[rows])
-            wanted = near & (lowest >= threshold)
+            wanted = near & reaches(lowest, threshold)
         return cls(lowest, total / times, highest)
 
 

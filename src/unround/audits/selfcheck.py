@@ -321,11 +321,11 @@ def _tables(model: Model, predictions: Sequence[Prediction]) -> list[TableCheck]
         columns = tuple(np.flatnonzero(model.piece == piece).tolist())
         z = [value for _, value in _z_by_column(own)]
         verdict, why = _verdict(own, z)
-        found.append(TableCheck(_named(model, columns), columns, len(own), _rms(z), verdict, why))
+        found.append(TableCheck(table_named(model, columns), columns, len(own), _rms(z), verdict, why))
     return found
 
 
-def _named(model: Model, columns: Sequence[int]) -> str:
+def table_named(model: Model, columns: Sequence[int]) -> str:
     """Name the columns that sums connect after the table that most of them are in."""
     blocks = Counter(model.columns[column].block for column in columns)
     return blocks.most_common(1)[0][0] or model.columns[columns[0]].key

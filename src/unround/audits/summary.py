@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unround.audits.bounds import hidden_counts
 from unround.audits.certificates import Certificate
-from unround.audits.claims import FAMILY_NEEDED, FIGURE_NEEDED, KINDS, PRIOR_NEEDED, ClaimKind, HeldBecause
+from unround.audits.claims import KINDS, ClaimKind, HeldBecause, Needs
 from unround.audits.contradictions import Contradiction
 from unround.audits.findings import ADD_UP
 from unround.audits.inferred import InferredBlock
@@ -20,6 +20,7 @@ from unround.audits.model import Model
 from unround.audits.ranking import SIZES as SIZES
 from unround.engines.linked_weights import APART, METHODS
 from unround.evidence.block import EXACT, NO_UPPER_BOUND, UNSETTLED, Posterior
+from unround.mechanisms.base import reaches
 from unround.release import ABSENT, NOT_APPLICABLE
 
 AREA_SIZES = ((0, "0-99"), (100, "100-499"), (500, "500-999"), (1000, "1,000-4,999"), (5000, "5,000+"))
@@ -123,7 +124,7 @@ class Tally:
         self.singly += int(weighed.cut_off.sum())
         self.contradictions.update(one.kind for one in inferred.contradictions)
         rows, cells = np.nonzero(claims.kinds != ClaimKind.OPEN)
-        kinds, values, depths = claims.kinds[rows, cells], claims.values[rows, cells], claims.depth[rows, cells]
+        kinds, values = claims.kinds[rows, cells], claims.values[rows, cells]
         sizes = np.searchsorted([start for start, _ in SIZES], values, side="right") - 1
         for kind in (PROVED, CONDITIONAL, LIKELY):
             name, here = kind.label, kinds == kind
@@ -133,8 +134,9 @@ class Tally:
             for size, number in zip(*np.unique(sizes[here], return_counts=True), strict=True):
                 self.by_value[SIZES[size][1]][name] += int(number)
             if kind == LIKELY:
-                for depth, number in zip(*np.unique(depths[here], return_counts=True), strict=True):
-                    self.by_route[_depth_in_words(int(depth))][name] += int(number)
+                found = np.stack((claims.needs[rows, cells], claims.depth[rows, cells]))[:, here]
+                for (need, depth), number in Counter(map(tuple, found.T.tolist())).items():
+                    self.by_route[_ROUTES.get(Needs(need)) or _depth_in_words(depth)][name] += number
         for certificate in claims.certified:
             self.by_route[route_of(model, certificate)][certificate.kind.label] += 1
             self.conditions.update(certificate.because)
@@ -170,11 +172,11 @@ class Tally:
         """Count what some priors of the set make likely, but not all: nobody should take caution for safety."""
         weighed = inferred.probabilities
         # Where nothing would be claimed anyhow, only one prior was run, and there is no highest.
-        some = np.asarray((weighed.highest >= threshold) & ~(weighed.lowest >= threshold))
+        some = reaches(weighed.highest, threshold) & ~reaches(weighed.lowest, threshold)
         if some.any():
             some &= inferred.claims.of_kind(ClaimKind.OPEN) & ~inferred.assumed.given & ~inferred.clashing & ~weighed.cut_off
             self.at_highest += int(some.sum())
-            self.on_average += int((some & (weighed.posterior.probability >= threshold)).sum())
+            self.on_average += int((some & reaches(weighed.posterior.probability, threshold)).sum())
 
     def _methods(self, inferred: InferredBlock) -> None:
         """Count areas, and what is likely in them, by how probabilities were obtained."""
@@ -190,7 +192,7 @@ class Tally:
         for certificate in claims.certified:
             self.by_others[certificate.kind.label] += bool(certificate.areas)
         if linked is not None:
-            self.by_others["likely"] += int(((claims.depth == FAMILY_NEEDED) & claims.of_kind(LIKELY)).sum())
+            self.by_others["likely"] += int(((claims.needs == Needs.FAMILY) & claims.of_kind(LIKELY)).sum())
             self.unlinked.update(one.why for one in linked.unlinked)
 
     def _area_sizes(self, inferred: InferredBlock, there: NDArray[np.bool_]) -> None:
@@ -302,13 +304,10 @@ def route_of(model: Model, certificate: Certificate) -> str:
     return f"one sum of {number}, {'exact' if model.exact[total] else 'rounded'} total"
 
 
+_ROUTES = {Needs.FAMILY: ADD_UP, Needs.FIGURE: FIGURES_ROUTE, Needs.PRIOR: "sums and the fitted prior"}
+
+
 def _depth_in_words(depth: int) -> str:
-    if depth == FAMILY_NEEDED:
-        return ADD_UP
-    if depth == FIGURE_NEEDED:
-        return FIGURES_ROUTE
-    if depth == PRIOR_NEEDED:
-        return "sums and the fitted prior"
     return "one sum" if depth == 1 else f"{STEPS[depth]}-step argument" if depth < 6 else "six or more steps"
 
 

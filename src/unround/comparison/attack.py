@@ -318,7 +318,7 @@ class Attacker:
         bounds = BlockBounds(windows, np.zeros(counts.shape, dtype=np.int32), given, documented)
         claims = decide(bounds, bounds, posterior, each.lowest, self.threshold)
         dropped = claims.of_kind(ClaimKind.LIKELY) & known_alone(each.mean, alone, self.threshold)
-        return AttackResult(claims.dropping(dropped, claims.depth, alone), posterior, posterior.asked, true_alone)
+        return AttackResult(claims.dropping(dropped, alone), posterior, posterior.asked, true_alone)
 
     def _posterior(self, counts: Counts, windows: Windows, documented: Tight, variant: str, value: Counts) -> Posterior:
         """Work out what is likely under one prior of the set, and how likely the counts are that are asked for."""

@@ -16,6 +16,7 @@ from unround.audits.claims import ClaimKind, HeldBecause
 from unround.audits.contradictions import Contradiction, rows_of
 from unround.audits.findings import GIVEN, finding
 from unround.audits.folder import find_area, find_cell
+from unround.audits.selfcheck import FAILED, table_named
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.engines.messages import MOST_VALUES
@@ -338,9 +339,9 @@ def _withheld(folder: AuditFolder, inferred: InferredBlock, cell: int) -> str | 
         return other[because]
     if cell not in folder.prior.withheld:
         return None
-    first = folder.model.columns[folder.model.piece[cell]]  # what the self-check calls the table
-    tables = folder.summary["selfcheck"]["tables"]
-    return next((str(one["why"]) for one in tables if one["table"] == (first.block or first.key)), "")
+    model, tables = folder.model, folder.summary["selfcheck"]["tables"]
+    name = table_named(model, np.flatnonzero(model.piece == model.piece[cell]).tolist())
+    return next((str(one["why"]) for one in tables if one["table"] == name and one["verdict"] == FAILED), "")
 
 
 def _same_as(model: Model, inferred: InferredBlock, cell: int) -> str | None:
@@ -444,5 +445,5 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
             )
         yield f"The prior is {folder.summary['prior_in_words']}."
         keyed = folder.keys.of_table(model.columns[cell].block)
-        if keyed is not None:
+        if keyed is not None and others is None:  # linked areas do not account for keys
             yield keyed.sentence

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ HIDDEN = int(np.iinfo(np.int64).min)
 
 WIDEST = 10_000_000
 """The most true counts that a published one may leave possible; more would not fit into memory, and say nothing."""
+
+ALIKE = 1e-12
+"""Probabilities that differ by no more are the same: arithmetic in another order gives other last bits."""
 
 TAIL = 1e-12
 """Unbounded noise is cut off where less than this probability remains outside."""
@@ -143,6 +146,21 @@ def counts(published: int | IntArray | None, true: IntArray) -> tuple[IntArray, 
 
 
 # An exponent of more than three digits would only make a number too long to compute with.
+@overload
+def reaches(probability: float, threshold: float) -> bool: ...
+@overload
+def reaches(probability: FloatArray, threshold: float) -> BoolArray: ...
+def reaches(probability: float | FloatArray, threshold: float) -> bool | BoolArray:
+    """Return whether a probability is at least a threshold. Everything that is called likely goes by this.
+
+    Examples
+    --------
+    >>> reaches(2 / 3, 0.66), reaches(0.7 + 0.1 + 0.1, 0.9), reaches(float("nan"), 0.5)
+    (True, True, False)
+    """
+    return probability >= threshold - ALIKE
+
+
 _NUMBER = re.compile(r"[+-]?(\d+\s*/\s*0*[1-9]\d*|(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?)", re.IGNORECASE)
 
 

@@ -25,7 +25,7 @@ from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.evidence.block import NO_UPPER_BOUND, Ints
 from unround.mechanisms import Exact, Weighted
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms.base import BoolArray, FloatArray, reaches
 from unround.prior import Prior, PriorFit
 from unround.release import ABSENT
 from unround.reviews.policy import CONDITIONAL, KINDS, LIKELY, PROVED, UNROUNDED
@@ -214,7 +214,7 @@ def _block(auditor: Auditor, inferred: InferredBlock, probability: float, *, joi
     kinds = np.zeros(counts.shape, dtype=np.int8)
     open_ = ~given & ~nothing & ~claims.certain
     judged = open_ & ~weighed.cut_off
-    likely = np.asarray(judged & (highest >= probability))
+    likely = np.asarray(judged & reaches(highest, probability))
     alone = likely & known_alone(highest, _alone(auditor, inferred, values, likely), probability)
     kinds[likely & ~alone] = KINDS.index(LIKELY)
     for claim, kind in _OF_CLAIM.items():

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from unround.expectation import RAREST, Expectation, Number
+from unround.mechanisms.base import ALIKE
 from unround.proofs import figure_value
 from unround.show.parts import QUIET, STRONG, Bullets, Cell, Column, Document, Fold, Line, Part, Table, Text, rest
 from unround.show.words import argument, either, large, number, percent, percent_with_error, several, share, span, sparkline
-from unround.solution import ALIKE, CellAnswer, FigureAnswer, Solution
+from unround.solution import CellAnswer, FigureAnswer, Solution
 
 MOST_PROOFS, MOST_CELLS, MOST_RESIDUALS = 12, 200, 60
 """What is listed in full; of residuals, longer lists show only those that give something away."""

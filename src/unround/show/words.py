@@ -391,7 +391,7 @@ def headline(audit: Mapping[str, Any]) -> str:
     """Say whether a release gives counts away; what contradicts or is not settled comes first, so that nothing reassures."""
     said, open_ = _in_a_sentence(audit), audit["unsettled"]
     certain = audit["proved"] + audit["conditional"]
-    contradicted = bool(open_) and open_[0].get("check") == "contradicts" and not certain
+    contradicted = bool(open_) and open_[0]["what"] == "mechanism" and not certain
     if contradicted or audit["contradictions_by_kind"].get("cell", 0) > FEW_MISFITS * audit["cells_published"]:
         return f"This audit cannot be relied on: {open_[0]['why']}. {said}"
     if open_ and not certain:
