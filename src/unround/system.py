@@ -251,3 +251,28 @@ def check_figure(one: Figure, known: Iterable[str]) -> None:
     for name in one.counts:
         if name not in known:
             raise InputError(f"the figure {one.name!r} names {name!r}, but there is no such cell.")
+
+
+def connected(number: int, groups: Iterable[Iterable[int]]) -> list[int]:
+    """Return for each of so many things the first of those that groups connect it with.
+
+    Examples
+    --------
+    >>> connected(6, [(1, 2), (4, 3), (2, 5)])
+    [0, 1, 1, 3, 3, 1]
+    """
+    first = list(range(number))
+
+    def find(thing: int) -> int:
+        while first[thing] != thing:
+            first[thing] = first[first[thing]]
+            thing = first[thing]
+        return thing
+
+    for group in groups:
+        start = -1
+        for thing in group:
+            here = find(thing)
+            low, high = (here, here) if start < 0 else sorted((start, here))
+            first[high] = start = low
+    return [find(thing) for thing in range(number)]

@@ -20,7 +20,7 @@ from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, SUPPRESSED, Colu
 from unround.structure import JudgedSum, Structure
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.forest import Equations
-from unround.system import Cell, PublishedFigure, Sum, System
+from unround.system import Cell, PublishedFigure, Sum, System, connected
 
 HIDDEN_AREA = 1_000
 """Counts are hidden in small areas: what is missing in an area of more people than this is missing for another reason."""
@@ -271,19 +271,7 @@ class Model:
     @cached_property
     def piece(self) -> NDArray[np.int64]:
         """For every cell the first of the cells that it is connected with by sums."""
-        piece = list(range(len(self.columns)))
-
-        def root(cell: int) -> int:
-            while piece[cell] != cell:
-                piece[cell] = piece[piece[cell]]
-                cell = piece[cell]
-            return cell
-
-        for total, parts in self.equations:
-            for part in parts:
-                one, other = sorted((root(part), root(total)))
-                piece[other] = one
-        return np.array([root(cell) for cell in range(len(self.columns))])
+        return np.array(connected(len(self.columns), ((total, *parts) for total, parts in self.equations)))
 
     @cached_property
     def by_piece(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

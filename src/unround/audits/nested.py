@@ -18,7 +18,7 @@ from unround.sums.families import MOST_LINKED
 Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-MOST_TOGETHER = 4_000_000
+MOST_TOGETHER = 1_000_000
 """Counts of areas that sums connect, and that are worked on together."""
 
 FILE = "nested.npz"

@@ -25,6 +25,13 @@ def support_of(marginal: Marginal) -> tuple[int, int]:
     return marginal[0] + int(there[0]), marginal[0] + int(there[-1])
 
 
+def weights_within(window: Window, low: int, high: int) -> FloatArray:
+    """Return the weights of a window's values between two of them; all 1 where nothing was published."""
+    if window.weights is None:
+        return np.ones(high - low + 1)
+    return window.weights[low - window.low : high - window.low + 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An engine's answer for a system with at least one solution.

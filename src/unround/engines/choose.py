@@ -23,17 +23,14 @@ import heapq
 from collections.abc import Callable
 from itertools import islice
 
-import numpy as np
-
 from unround.bounds.propagation import UNBOUNDED, Bounds, idle, propagate
-from unround.engines.answer import Answer, Inference, Marginal, Prior, domains, support_of
-from unround.engines.cutset import MOST_VALUES, by_cutset, cut_cells, for_bounds_alone, named, solve_by_cutset
+from unround.engines.answer import Answer, Inference, Marginal, Prior, domains, support_of, weights_within
+from unround.engines.cutset import MOST_VALUES, by_cutset, for_bounds_alone, named
 from unround.engines.tree import Impossible, TooWide, Tree
 from unround.errors import InputError
 from unround.mechanisms import Window
-from unround.mechanisms.base import FloatArray
 from unround.sums.forest import is_acyclic, plan_for
-from unround.system import Row, System
+from unround.system import Row, System, connected
 
 Solutions = tuple[tuple[tuple[int, ...], float], ...]
 
@@ -64,25 +61,12 @@ def by_pieces(
 
 def _pieces(system: System) -> list[list[int]]:
     """Return connected cells; all that stand in no sum and no figure are one piece."""
-    first = list(range(len(system.cells)))
-
-    def find(cell: int) -> int:
-        while first[cell] != cell:
-            first[cell] = first[first[cell]]
-            cell = first[cell]
-        return cell
-
-    inside = set[int]()
     together = [(total, *parts) for total, parts in system.equations]
     together += [tuple(system.index[name] for name in one.figure.counts) for one in system.figures]
-    for cells in together:
-        inside.update(cells)
-        for cell in cells[1:]:
-            one, other = sorted((find(cells[0]), find(cell)))
-            first[other] = one
+    inside = {cell for cells in together for cell in cells}
     pieces: dict[int, list[int]] = {}
-    for cell in range(len(first)):
-        pieces.setdefault(find(cell) if cell in inside else -1, []).append(cell)
+    for cell, first in enumerate(connected(len(system.cells), together)):
+        pieces.setdefault(first if cell in inside else -1, []).append(cell)
     return list(pieces.values())
 
 
@@ -170,7 +154,7 @@ def infer(
                 "that are not too wide. Use --engine auto."
             )
     if engine in ("auto", "cutset"):
-        found = _by_cutset(system, windows, bounds, top)
+        found = by_cutset(system, (), windows, bounds, top)
         if found is not None:
             return found
         if engine == "cutset":
@@ -248,7 +232,7 @@ def _by_tree(
         return None, LOOPS
     if sum(highs) - sum(lows) > MOST_VALUES:
         return None, WIDE
-    weights = [_cut(window, lows[i], highs[i]) for i, window in enumerate(windows)]
+    weights = [weights_within(window, lows[i], highs[i]) for i, window in enumerate(windows)]
     try:
         tree = Tree(plan, lows, weights)
         answer = tree.solve(0 if unbounded else top, count)
@@ -266,25 +250,6 @@ def _by_tree(
     return Inference(True, "tree", why, tuple(lows), tuple(highs), answer), ""
 
 
-def _by_cutset(system: System, windows: tuple[Window, ...], bounds: Bounds, top: int) -> Inference | None:
-    """Answer by cutting loops open; None where that is too much work."""
-    if max(bounds.highs) >= UNBOUNDED or sum(bounds.highs) - sum(bounds.lows) > MOST_VALUES:
-        return None
-    found = cut_cells(system.equations, bounds.lows, bounds.highs)
-    if found is None:
-        return None
-    cut, plan = found
-    weights = [_cut(window, bounds.lows[i], bounds.highs[i]) for i, window in enumerate(windows)]
-    try:
-        answer, ends = solve_by_cutset(system.equations, bounds, weights, cut, plan, top)
-    except TooWide:
-        return None
-    except Impossible:
-        return Inference(False, "cutset", "no combination of the possible values adds up")
-    names = ", ".join(system.cells[i].name for i in cut)
-    return _answered(answer, ends, "cutset", f"the sums form loops, cut open at {names}")
-
-
 def _by_table(system: System, windows: tuple[Window, ...], bounds: Bounds, engine: str, top: int) -> Inference | None:
     """Answer a table by several axes; None if it is none, or too wide."""
     from unround.bounds.search import cpsat_bounds, cpsat_witness
@@ -296,7 +261,7 @@ def _by_table(system: System, windows: tuple[Window, ...], bounds: Bounds, engin
     tables = crossed_tables(len(windows), system.equations)
     if len(tables) != 1 or tables[0] is None:
         return None
-    weights = [_cut(window, bounds.lows[i], bounds.highs[i]) for i, window in enumerate(windows)]
+    weights = [weights_within(window, bounds.lows[i], bounds.highs[i]) for i, window in enumerate(windows)]
 
     def witness() -> list[int] | None:
         return cpsat_witness(system.equations, windows)
@@ -342,13 +307,6 @@ def _open_ended(
     return Inference(True, "tree", why, tuple(tight.lows), ends, Answer(None, tuple(marginals), ()))
 
 
-def _cut(window: Window, low: int, high: int) -> FloatArray:
-    if window.weights is None:
-        return np.ones(high - low + 1)
-    start = low - window.low
-    return window.weights[start : start + high - low + 1]
-
-
 def _by_brute(system: System, prior: Prior | None, top: int) -> Inference:
     from unround.engines.brute import answer
 
@@ -365,7 +323,7 @@ def _tight(windows: tuple[Window, ...], bounds: Bounds) -> tuple[Window, ...]:
     return tuple(
         Window(low, None if high >= UNBOUNDED else high, None, window.certain)
         if window.weights is None
-        else Window(low, high, _cut(window, low, high), window.certain, window.holes)
+        else Window(low, high, weights_within(window, low, high), window.certain, window.holes)
         for window, low, high in zip(windows, bounds.lows, bounds.highs, strict=True)
     )
 

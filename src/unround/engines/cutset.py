@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unround.bounds.propagation import UNBOUNDED, Bounds, propagate
-from unround.engines.answer import Answer, Inference, Marginal
+from unround.engines.answer import Answer, Inference, Marginal, weights_within
 from unround.engines.tree import Impossible, TooWide, Tree
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray
@@ -203,12 +203,13 @@ def _lift(factors: dict[int, int], sums: Sequence[tuple[int, tuple[int, ...]]]) 
 def by_cutset(
     system: System, rows: tuple[Row, ...], windows: Sequence[Window], bounds: Bounds, top: int
 ) -> Inference | None:
-    """Answer by fixing cells until figures and loops are cut open; None where that is too much work."""
+    """Answer by fixing cells until loops, and figures, are cut open; None where that is too much work."""
     if max(bounds.highs) >= UNBOUNDED or sum(bounds.highs) - sum(bounds.lows) > MOST_VALUES:
         return None
     cells = len(windows)
     best: tuple[int, Ties, Bounds, list[int], Plan] | None = None
-    for ties in (Ties(cells, system.equations, rows), with_running_counts(cells, system.equations, rows)):
+    plain = Ties(cells, system.equations, rows)
+    for ties in (plain, with_running_counts(cells, system.equations, rows)) if rows else (plain,):
         more = ties.cells - cells
         wide = Bounds([*bounds.lows, *[0] * more], [*bounds.highs, *[UNBOUNDED] * more], bounds.holes)
         if not propagate(ties.equations, wide, None, ties.rows):
@@ -221,7 +222,8 @@ def by_cutset(
     if best is None:
         return None
     _, ties, wide, cut, plan = best
-    weights = [_weights(windows[i] if i < cells else None, wide.lows[i], wide.highs[i]) for i in range(ties.cells)]
+    weights = [weights_within(window, wide.lows[i], wide.highs[i]) for i, window in enumerate(windows)]
+    weights += [np.ones(wide.highs[i] - wide.lows[i] + 1) for i in range(cells, ties.cells)]
     try:
         answer, ends = solve_by_cutset(ties.equations, wide, weights, cut, plan, top, ties.rows)
     except TooWide:
@@ -231,7 +233,9 @@ def by_cutset(
     assert answer.marginals is not None
     answer = Answer(answer.solutions, answer.marginals[:cells], tuple((values[:cells], p) for values, p in answer.best))
     names = ", ".join([system.cells[i].name if i < cells else "a running count" for i in cut])
-    why = f"{', '.join(named(system, rows))}: exact for each value of {names}" if cut else "figures that bounds express"
+    why = f"the sums form loops, cut open at {names}"
+    if rows:
+        why = f"{', '.join(named(system, rows))}: exact for each value of {names}" if cut else "figures that bounds express"
     lows, highs = tuple([low for low, _ in ends[:cells]]), tuple([high for _, high in ends[:cells]])
     return Inference(True, "cutset", why, lows, highs, answer)
 
@@ -239,13 +243,6 @@ def by_cutset(
 def named(system: System, rows: Sequence[Row]) -> list[str]:
     """Name the figures that inequalities are of."""
     return list(dict.fromkeys(system.figures[row.figure].figure.name for row in rows))
-
-
-def _weights(window: Window | None, low: int, high: int) -> FloatArray:
-    if window is None or window.weights is None:
-        return np.ones(high - low + 1)
-    start = low - window.low
-    return window.weights[start : start + high - low + 1]
 
 
 def for_bounds_alone(

@@ -28,6 +28,7 @@ from unround.mechanisms.base import FloatArray, step_of
 from unround.release import ABSENT, Counts
 from unround.sums.compiled import CompiledSums
 from unround.sums.forest import TOTAL
+from unround.system import connected
 
 
 class Split(NamedTuple):
@@ -153,17 +154,7 @@ def _said(
 
 def _same_counts(columns: int, equal: Iterable[tuple[int, int]]) -> list[int]:
     """Return, for every column, the first of the columns that show the same count: sums of one part say so."""
-    first = list(range(columns))
-
-    def find(column: int) -> int:
-        while first[column] != column:
-            column = first[column]
-        return column
-
-    for one, other in equal:
-        low, high = sorted((find(one), find(other)))
-        first[high] = low
-    return [find(column) for column in range(columns)]
+    return connected(columns, equal)
 
 
 def _above(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from unround.jit import MINUS_ONE, inner, kernel
 from unround.mechanisms.base import IntArray
 from unround.sums.forest import Equations
+from unround.system import connected
 
 Ints = NDArray[np.int64]
 Signs = NDArray[np.int8]
@@ -50,25 +51,15 @@ def tableaux(columns: int, sums: Equations, fixed: frozenset[int] = frozenset())
 
     Raises `Loops` where elimination meets numbers other than −1, 0 and 1.
     """
-    piece = list(range(columns))
-
-    def root(cell: int) -> int:
-        while piece[cell] != cell:
-            piece[cell] = piece[piece[cell]]
-            cell = piece[cell]
-        return cell
-
     rows: list[dict[int, int]] = []
     for total, parts in sums:
         row = {total: 1} | dict.fromkeys(parts, -1)
-        row = {cell: sign for cell, sign in row.items() if cell not in fixed}
-        rows.append(row)
-        for cell in row:
-            piece[root(cell)] = root(next(iter(row)))
+        rows.append({cell: sign for cell, sign in row.items() if cell not in fixed})
+    first = connected(columns, rows)
     pieces: dict[int, list[dict[int, int]]] = {}
     for row in rows:
         if row:
-            pieces.setdefault(root(next(iter(row))), []).append(row)
+            pieces.setdefault(first[next(iter(row))], []).append(row)
     return [_solved(found) for found in pieces.values()]
 
 

@@ -17,6 +17,7 @@ from unround.mechanisms import Mechanism
 from unround.release import ABSENT, Column, Counts, Proposal
 from unround.structure.evidence import FILES, Equation, JudgedSum, Repeat
 from unround.structure.verify import areas_
+from unround.system import connected
 
 _LONGEST = 400
 """No run of parts is longer."""
@@ -222,25 +223,17 @@ def related(equations: Iterable[Equation]) -> set[tuple[int, int]]:
 
 def groups(pairs: Sequence[Proposal]) -> list[tuple[list[int], str]]:
     """Join pairs into groups of columns, in order, each with who says so: "data" only if nobody else does."""
-    leader: dict[int, int] = {}
-
-    def find(column: int) -> int:
-        while leader.setdefault(column, column) != column:
-            column = leader[column]
-        return column
-
-    for pair in pairs:
-        one, other = find(pair.total), find(pair.parts[0])
-        leader[max(one, other)] = min(one, other)
+    together = [(pair.total, pair.parts[0]) for pair in pairs]
+    inside = sorted({column for pair in together for column in pair})
+    first = connected(inside[-1] + 1 if inside else 0, together)
     members: dict[int, list[int]] = {}
-    for column in sorted(leader):
-        members.setdefault(find(column), []).append(column)
+    for column in inside:
+        members.setdefault(first[column], []).append(column)
     origins = dict[int, str]()
     for pair in pairs:
-        first = find(pair.total)
-        if origins.get(first, "data") == "data":
-            origins[first] = pair.origin
-    return [(columns, origins[first]) for first, columns in members.items()]
+        if origins.get(first[pair.total], "data") == "data":
+            origins[first[pair.total]] = pair.origin
+    return [(columns, origins[at]) for at, columns in members.items()]
 
 
 def stars(

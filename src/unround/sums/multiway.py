@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.sums.forest import Equations
+from unround.system import connected
 
 Ints = NDArray[np.int32]
 
@@ -93,24 +94,13 @@ def crossed_tables(columns: int, equations: Equations) -> tuple[CrossedTable | N
 
 def _pieces(columns: int, equations: Equations) -> list[tuple[list[int], list[int]]]:
     """Return connected cells, and the sums that connect them."""
-    first = list(range(columns))
-
-    def find(cell: int) -> int:
-        while first[cell] != cell:
-            first[cell] = first[first[cell]]
-            cell = first[cell]
-        return cell
-
-    for total, parts in equations:
-        for part in parts:
-            one, other = sorted((find(total), find(part)))
-            first[other] = one
+    first = connected(columns, ((total, *parts) for total, parts in equations))
     sums: dict[int, list[int]] = {}
     for e, (total, _) in enumerate(equations):
-        sums.setdefault(find(total), []).append(e)
+        sums.setdefault(first[total], []).append(e)
     cells: dict[int, list[int]] = {}
     for cell in range(columns):
-        cells.setdefault(find(cell), []).append(cell)
+        cells.setdefault(first[cell], []).append(cell)
     return [(cells[root], sums[root]) for root in sorted(sums)]
 
 
@@ -281,18 +271,6 @@ def _matched(own: list[int], axis: int, others: list[int], here: int, there: int
 
 def _classes(lines: list[int], leaves: int) -> list[int]:
     """Return for every leaf the number of the set that lines connect it with."""
-    first = list(range(leaves))
-
-    def find(leaf: int) -> int:
-        while first[leaf] != leaf:
-            first[leaf] = first[first[leaf]]
-            leaf = first[leaf]
-        return leaf
-
-    for line in set(lines):
-        start, *rest = bits(line)
-        for leaf in rest:
-            one, other = sorted((find(start), find(leaf)))
-            first[other] = one
-    roots = sorted({find(leaf) for leaf in range(leaves)})
-    return [roots.index(find(leaf)) for leaf in range(leaves)]
+    first = connected(leaves, (bits(line) for line in set(lines)))
+    roots = sorted(set(first))
+    return [roots.index(root) for root in first]
