@@ -202,10 +202,6 @@ MOST = 1_000
 Range = tuple[int, int]
 ALL: Range = (0, EVER)
 
-_FROM_TO = re.compile(r"(\d+) (?:to|-|–) (\d+) years(?: old| of age)?")
-_OVER = re.compile(r"(\d+) years (?:and|or) (?:over|older|more)")
-_UNDER = re.compile(r"under (\d+) years?")
-_SINGLE = re.compile(r"(\d+)(?: years?)?")
 _WHOLE = re.compile(
     r"(?:total - )?(?:all )?ages?(?: stats| groups?)?(?: of the population)?(?: - 100% data)?|(?:fe)?males?, total"
 )
@@ -222,15 +218,10 @@ def age_range(label: str) -> Range | None:
     True
     """
     name = label.strip().lower()
-    if found := _FROM_TO.fullmatch(name):
-        return (int(found[1]), int(found[2])) if int(found[1]) < int(found[2]) else None
-    if found := _OVER.fullmatch(name):
-        return int(found[1]), EVER
-    if found := _UNDER.fullmatch(name):
-        return 0, int(found[1]) - 1
-    if found := _SINGLE.fullmatch(name):
-        return int(found[1]), int(found[1])
-    return ALL if _WHOLE.fullmatch(name) else None
+    if _WHOLE.fullmatch(name):
+        return ALL
+    # Census tables also count children, rooms and cars: only what is a bare number, or speaks of years, is an age.
+    return written_age(name) if name.isdigit() or re.search(r"\byears?\b", name) else None
 
 
 @dataclass(frozen=True, slots=True)
