@@ -82,6 +82,17 @@ def test_regions_hold_the_districts_below_or_above_them(tmp_path: Path, where: s
     assert sums(unround.describe(put(tmp_path, lines)), "area") == {"North": 4, "Centre": 4, "South": 4}
 
 
+@pytest.mark.parametrize("headings", [False, True])
+def test_totals_of_regions_that_are_called_alike_are_told_apart(tmp_path: Path, headings: bool) -> None:
+    districts, lines = by_sex()[1:], ["Area,Total,Men,Women" if headings else "Region,Area,Total,Men,Women"]
+    for region, few in (("North", districts[:5]), ("South", districts[5:])):
+        whole = ",".join(["Total", *(str(sum(int(row.split(",")[at]) for row in few)) for at in (1, 2, 3))])
+        stub = "" if headings else ","
+        first = [f"{region},,,", few[0]] if headings else [f"{region},{few[0]}"]
+        lines += [*first, *(f"{stub}{row}" for row in (*few[1:], whole))]
+    assert sums(unround.describe(put(tmp_path, lines)), "area") == {"Total (North)": 5, "Total (South)": 7}
+
+
 def test_ages_over_sexes_with_years_in_the_headings(tmp_path: Path) -> None:
     ages = ("All ages", "0-14 years", "15-64 years", "80+ years")
     header = [",".join(["", *(f"{age},," for age in ages)]).rstrip(","), "District" + ",Total,Men,Women" * 4]

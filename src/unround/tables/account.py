@@ -73,6 +73,7 @@ def _columns(table: HeadedTable, description: Description, release: Release, val
     names, figures = table.names, {one.name for one in release.figures}
     axes = {axis.column: axis for axis in description.axes if axis.header is None}
     labels = {name for axis in description.axes for name in (axis.label, axis.level, axis.parent) if name is not None}
+    groups = {axis.within for axis in description.axes}
     hidden = set(table.marks.hidden_columns)
     for at, name in enumerate(names):
         place = f"column {letters(at)}: {name}"
@@ -87,6 +88,8 @@ def _columns(table: HeadedTable, description: Description, release: Release, val
         elif name in axes:
             what = What.CODE if axes[name].label is not None else What.LABEL
             yield Entry(place, what, f"tells rows apart: the axis {axes[name].name}{also}")
+        elif name in groups:
+            yield Entry(place, What.LABEL, f"names the group of each row{also}")
         elif name in labels:
             yield Entry(place, What.LABEL, f"names of codes{also}")
         elif name == description.status:

@@ -23,11 +23,13 @@ from unround.tables.labels import (
     TOTALS,
     WOMEN,
     about,
+    bare_label,
     is_total,
     sex_of,
     tokens,
     written_age,
 )
+from unround.tables.reshape import within_groups
 from unround.tables.roles import Roles
 
 AGE, SEX, AREA, TIME, OTHER = "age", "sex", "area", "time", "other"
@@ -50,6 +52,7 @@ class DraftAxis:
     - `header`: The row of the header that its codes stand in, from 1.
     - `fill`: Whether an empty cell repeats the code above.
     - `depths`: How far its codes are indented, where some are.
+    - `within`: The column of groups that tells codes apart which are there in several.
     - `figures`: Codes that are not of counts.
     """
 
@@ -62,6 +65,7 @@ class DraftAxis:
     header: int | None = None
     fill: bool = False
     depths: tuple[int, ...] = ()
+    within: str | None = None
     figures: frozenset[str] = frozenset()
 
     def names_of(self, code: str) -> tuple[str, str]:
@@ -89,6 +93,8 @@ def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
     rows = []
     for one in roles.axes:
         cells = code_text(table.column(one.at))
+        if one.within is not None:
+            cells = within_groups(cells, code_text(table.column(one.within)).replace("", None).forward_fill())
         codes = tuple(cells.filter(cells != "").drop_nulls().unique(maintain_order=True))
         labels = {}
         if one.label is not None:
@@ -105,8 +111,9 @@ def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
             called, kind = "", AREA if kind == OTHER else kind  # what stands first, without a name, are areas
         kind = subject(called, codes, shown) if kind == OTHER else kind
         shows = one.label if one.label is not None and one.label in table.depths else one.at
+        within = None if one.within is None else names[one.within]
         depths = _code_depths(table, shows, cells, codes)
-        rows.append(DraftAxis(slug(called, kind), kind, codes, shown, names[one.at], label, None, one.fill, depths))
+        rows.append(DraftAxis(slug(called, kind), kind, codes, shown, names[one.at], label, None, one.fill, depths, within))
     across: list[DraftAxis] = []
     counts: Mapping[str, Mapping[str, str]] = {}
     if len(roles.values) > 1:
@@ -223,7 +230,7 @@ def split_by_sex(names: Sequence[str]) -> dict[str, tuple[str, str]] | None:
     by_sex: dict[str, set[str]] = {"men": set(), "women": set()}
     for name in names:
         rest, sex = _without(name, MEN | WOMEN)
-        rest = "" if sex and is_total(rest) else rest
+        rest = "" if sex and (is_total(rest) or not bare_label(rest)) else rest
         found[name] = (rest, sex)
         if sex:
             by_sex[str(sex_of(sex))].add(rest)

@@ -90,6 +90,8 @@ class AxisRule:
     sums: tuple[SumRule, ...] = ()
     hierarchy: Path | None = None
     total: str | None = None
+    within: str | None = None
+    """The column of groups that tells codes apart which are there in several of them: totals of regions."""
     headings: tuple[int, ...] = ()
     """Rows of the file that name a group of those below, where its codes stand in such rows."""
     header: int | None = None

@@ -30,7 +30,7 @@ _TOP = (
     "format", "data", "value", "missing", "symbols", "areas", "default", "product", "axes", "mechanisms", "exact", "sums",
     "structure", "sheet", "header", "rows", "skip", "counts", "ignore", "thousands", "decimal", "status", "figures",
 )  # fmt: skip
-_AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "headings", "fill")
+_AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "headings", "within", "fill")
 THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
 """What may group the digits of a number, and what may part its decimals."""
 
@@ -318,6 +318,7 @@ class _DescriptionReader:
             hierarchy=self.folder / hierarchy if hierarchy is not None else None,
             total=total,
             header=header,
+            within=self.word(table, "within"),
             headings=self.numbers(table, "headings", []) if table.get("headings") else (),
             fill="fill" in table,
         )

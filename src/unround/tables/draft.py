@@ -58,7 +58,9 @@ class Draft:
         for name, axis in self.keys["axes"].items():
             lines += ["", self._heading(f"[axes.{_key(name)}]", ("axis", name))]
             lines += [
-                f"{key} = {_value(axis[key])}" for key in ("column", "name", "fill", "header", "headings") if key in axis
+                f"{key} = {_value(axis[key])}"
+                for key in ("column", "name", "fill", "within", "header", "headings")
+                if key in axis
             ]
             lines += self._sums(name, axis.get("sums", ()))
         if self.keys.get("counts"):
@@ -167,6 +169,8 @@ def axis_keys(axis: DraftAxis, headings: Mapping[str, Sequence[int]]) -> dict[st
         keys["name"] = axis.label
     if axis.fill:
         keys["fill"] = "down"
+    if axis.within is not None:
+        keys["within"] = axis.within
     return keys
 
 

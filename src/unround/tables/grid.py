@@ -6,6 +6,7 @@ Every cell is text, as it stands in the file; an empty one is null. Rows are num
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -204,6 +205,7 @@ def with_header(
             f"{last} cannot be. `unround describe {grid.source}` finds them."
         )
     spans = _spanned([grid.row(at - 1) for at in header], [at - 1 for at in header], grid.merged)
+    spans = [_measured(row) for row in spans] if len(spans) == 1 else spans
     cells = grid.cells[first - 1 : last]
     for axis, those in (headings or {}).items():
         named = {row: next((cell for cell in grid.row(row - 1) if cell), "") for row in those}
@@ -219,6 +221,20 @@ def with_header(
         tuple(tuple(row) for row in spans), cells, grid.source, grid.size, grid.merged, numbers,
         _depths(grid, numbers), grid.marks, grid.notes,
     )  # fmt: skip
+
+
+_MEASURE = re.compile(r"%|\(%\)|per ?cent|pct\.?|share|rate|n|number", re.IGNORECASE)
+
+
+def _measured(row: list[str]) -> list[str]:
+    """Return a row of the header in which "%" after several columns says of which: "Owned %", "Rented %"."""
+    made, before = list(row), ""
+    for at, cell in enumerate(row):
+        if _MEASURE.fullmatch(cell) and row.count(cell) > 1 and before and row[at - 1] != cell:
+            made[at] = f"{before} {cell}"
+        elif not _MEASURE.fullmatch(cell):
+            before = cell
+    return made
 
 
 def _depths(grid: Grid, numbers: Sequence[int]) -> dict[int, tuple[int, ...]]:

@@ -28,7 +28,8 @@ def _words(text: str) -> frozenset[str]:
 TOTALS = _words(
     "total|totals|tot|tot.|all|everyone|everybody|both|both sexes|all sexes|all genders|all persons|total persons|persons|"
     "people|all people|all ages|total population|population|all categories|all groups|overall|sum|grand total|_t|t|"
-    "insgesamt|gesamt|zusammen|alle|personen|bevölkerung|ensemble|total général|les deux sexes|tous|toutes|tous âges|"
+    "insgesamt|insges|gesamt|ges|zusammen|zus|alle|personen|bevölkerung|ensemble|total général|les deux sexes|tous|toutes|"
+    "tous âges|"
     "todos|ambos sexos|total general|totale|tutti|totaal|i alt|ialt|totalt|yhteensä|ogółem|razem|celkem|összesen|"
     "σύνολο|всего|total stated|country|nation|national|all areas|all places|all districts|all regions|all wards|"
     "all counties|all municipalities|all schools|all households|all dwellings|all hospitals|all provinces|all states|"
@@ -46,11 +47,11 @@ _TOTAL = re.compile(
 _ALL = re.compile(r"all \w+(?: \w+)?")
 
 MEN = _words(
-    "men|man|male|males|men+|m|boys|männlich|maennlich|männer|maenner|mann|hommes|homme|masculin|h|hombres|hombre|"
+    "men|man|male|males|men+|m|boys|männlich|männl|maennlich|männer|maenner|mann|hommes|homme|masculin|h|hombres|hombre|"
     "maschi|maschio|uomini|mannen|man|mænd|menn|män|miehet|mężczyźni|homens|homem|masculino|varones|varón"
 )
 WOMEN = _words(
-    "women|woman|female|females|women+|f|w|girls|weiblich|frauen|frau|femmes|femme|féminin|mujeres|mujer|femmine|"
+    "women|woman|female|females|women+|f|w|girls|weiblich|weibl|frauen|frau|femmes|femme|féminin|mujeres|mujer|femmine|"
     "femmina|donne|vrouwen|vrouw|kvinder|kvinner|kvinnor|naiset|kobiety|mulheres|mulher|feminino|femenino"
 )
 LETTERS = frozenset({"m", "f", "w", "h"})
@@ -101,6 +102,11 @@ SDMX_OTHERS = frozenset(
 _FOOTNOTE = re.compile(r"(?:\s*(?:[*†‡§¹²³⁴⁵⁶⁷⁸⁹]+|\(\d{1,2}\)|\[(?:note )?\w{1,2}\]))+$")
 
 
+_OF_WHICH = re.compile(
+    r"^(?:of which|of these|thereof|including|davon|darunter|dont|de los cuales|waarvan|dos quais)\b[:,]?\s*"
+)
+
+
 def bare_label(text: str) -> str:
     """Return a label in lower case, without what refers to notes.
 
@@ -108,8 +114,10 @@ def bare_label(text: str) -> str:
     --------
     >>> bare_label("Men¹"), bare_label(" Total (1)"), bare_label("All persons [note 2]")
     ('men', 'total', 'all persons')
+    >>> bare_label("of which: male")
+    'male'
     """
-    return _FOOTNOTE.sub("", " ".join(text.lower().split())).strip(" .:*")
+    return _OF_WHICH.sub("", _FOOTNOTE.sub("", " ".join(text.lower().split()))).strip(" .:*")
 
 
 def counts_people(name: str) -> bool:

@@ -261,7 +261,9 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 
         within = [at for at, cells in enumerate(filled) if cells[above[-1]]]
         if len(within) == 1 and within[0] in values and len(part.row(above[-1])[within[0]]) <= 40:
             spanning = part.row(above.pop())[within[0]]
-    begin = max(first, max(rows))
+    between = range(max(rows), max(first, max(rows)))
+    headed = all(not any(row := part.row(at)) or _is_heading(row, values) for at in between)
+    begin = max(rows) if headed else max(first, max(rows))
 
     def said(rows: Iterable[int]) -> dict[int, str]:
         return {row + start + 1: text for row in rows if (text := " ".join(c for c in part.row(row) if c))}
@@ -331,6 +333,11 @@ def _header_rows(grid: Grid, first: int, values: list[int], filled: list[list[bo
     at = first - 1
     while at >= 0 and not any(cells[at] for cells in filled):
         at -= 1  # an empty row between header and table
+    top = at
+    while top > 0 and _is_heading(grid.row(top), values):
+        top -= 1  # a row that heads the first group
+    if top < at and len(set(filter(None, grid.row(top)))) > 1 and any(filled[c][top] for c in values):
+        at = top
     while at >= 0 and len(rows) < MOST_HEADER_ROWS:
         cells = [cell for cell in grid.row(at) if cell]
         if at > 0 and len(cells) > 1 and len(set(cells)) == 1 and _UNIT.fullmatch(cells[0]):

@@ -57,13 +57,18 @@ def value_columns(table: HeadedTable, description: Description) -> list[int]:
     names = table.names
     if description.counts:
         return [_place(names, name, description, table.source) for name in description.counts]
-    taken = {name for axis in description.axes for name in _columns_of(axis)} | set(description.ignore)
+    taken = {name for axis in description.axes for name in _taken(axis)} | set(description.ignore)
     return [at for at, name in enumerate(names) if name not in taken and not table.column(at).is_null().all()]
 
 
 def _columns_of(axis: AxisRule) -> list[str]:
     own = [axis.column] if axis.header is None else []  # a column of headings is called like its axis
     return [*own, *(name for name in (axis.label, axis.level, axis.parent) if name is not None)]
+
+
+def _taken(axis: AxisRule) -> list[str]:
+    """Return the columns that hold no counts because of an axis."""
+    return [*_columns_of(axis), *([axis.within] if axis.within is not None else [])]
 
 
 def _place(names: Sequence[str], name: str, description: Description, source: str) -> int:
@@ -73,6 +78,19 @@ def _place(names: Sequence[str], name: str, description: Description, source: st
             f"are {shortened([one for one in names if one])}."
         )
     return names.index(name)
+
+
+def within_groups(codes: pl.Series, groups: pl.Series) -> pl.Series:
+    """Return codes of which those that are there in several groups carry the name of their group.
+
+    Examples
+    --------
+    >>> within_groups(pl.Series(["A", "Total", "B", "Total"]), pl.Series(["North", "North", "South", "South"])).to_list()
+    ['A', 'Total (North)', 'B', 'Total (South)']
+    """
+    pairs = pl.DataFrame({"code": codes, "group": groups}).unique()
+    often = pairs["code"].value_counts().filter(pl.col("count") > 1)["code"]
+    return (codes + " (" + groups + ")").zip_with(codes.is_in(often.implode()) & groups.is_not_null(), codes)
 
 
 def _filled(table: HeadedTable, description: Description) -> HeadedTable:
@@ -89,6 +107,11 @@ def _filled(table: HeadedTable, description: Description) -> HeadedTable:
                 within = pl.int_range(pl.len()).is_in(inside)
                 code = pl.lit(cells[at][inside[0]])
                 cells = cells.with_columns(pl.when(within).then(code).otherwise(pl.col(at)).alias(at))
+    for axis in in_columns:
+        if axis.within is not None:
+            own, group = (str(_place(names, name, description, table.source)) for name in (axis.column, axis.within))
+            groups = cells[group].fill_null(strategy="forward").str.strip_chars()
+            cells = cells.with_columns(within_groups(cells[own].str.strip_chars(), groups).alias(own))
     return replace(table, cells=cells)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -26,6 +26,7 @@ from unround.tables.labels import (
     VALUES,
     about,
     counts_people,
+    is_total,
     tokens,
 )
 from unround.tables.layout import Writing, are_counts, are_numbers, are_signs, bare_text, find_writing
@@ -42,11 +43,15 @@ TEXT_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class RowAxis:
-    """A column of codes that tells rows apart, with the column of their names, if there is one."""
+    """A column of codes that tells rows apart, with the column of their names, if there is one.
+
+    `within` is the column of groups that tells codes apart which are there in several of them, such as totals of regions.
+    """
 
     at: int
     label: int | None = None
     fill: bool = False
+    within: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +301,20 @@ def _row_axes(table: HeadedTable, columns: Sequence[int]) -> tuple[tuple[RowAxis
                 else:
                     left_out[other] = f"the same wherever {names[one]} is"
                     kept.remove(other)
-    return tuple(RowAxis(at, labels.get(at), at in filled) for at in kept), left_out
+    axes = tuple(RowAxis(at, labels.get(at), at in filled) for at in kept)
+    if len(axes) == 2:
+        for inner, outer in (axes, axes[::-1]):
+            if _nests(cells[inner.at], cells[outer.at]) and inner.label is None:
+                return (replace(inner, within=outer.at),), left_out
+    return axes, left_out
+
+
+def _nests(inner: pl.Series, outer: pl.Series) -> bool:
+    """Return whether every code lies in one group, but for totals, which most groups have one of."""
+    pairs = pl.DataFrame({"inner": inner, "outer": outer}).unique()
+    often = pairs["inner"].value_counts().filter(pl.col("count") > 1)["inner"].to_list()
+    groups, codes = outer.n_unique(), inner.n_unique()
+    return 0 < len(often) <= 2 and all(is_total(code) for code in often) and codes > groups > 1
 
 
 def _row_numbers(cells: dict[int, pl.Series], height: int) -> list[int]:

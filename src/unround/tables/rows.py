@@ -66,7 +66,7 @@ def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
     if axis.depths:
         found = [one for one in _indented(axis.depths) if adding(counts, one[0], one[1], base).fits]
     if not found and many <= MOST_AREAS:
-        found = _grouped(counts, named, base)
+        found = _grouped(counts, base)
     inside = {part for _, parts, _ in found for part in parts}
     tops = [at for at in range(many) if at not in inside]
     heads = [at for at in tops if at in named and at not in {total for total, _, _ in found}]
@@ -112,11 +112,11 @@ def _stands_out(counts: Counts, total: int, parts: Sequence[int], base: int) -> 
     return fit.fits and fit.compared > 0 and large > 0 and (fit.compared > 1 or (base == 1 and len(parts) > 2))
 
 
-def _grouped(counts: Counts, named: Sequence[int], base: int) -> list[tuple[int, list[int], str]]:
+def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
     """Return rows that the rows right above or below add up to, where at least two such groups follow each other."""
     many = len(counts)
     room = np.where(counts > ABSENT, counts, 0)
-    inner = [at for at in range(many) if at not in named or 0 < at < many - 1]
+    inner = list(range(many))
     for step in (1, -1):
         found: list[tuple[int, list[int], str]] = []
         order = inner if step == 1 else inner[::-1]
