@@ -76,7 +76,7 @@ PASSED = [
         "regions-indented.xlsx",
     ),
     *("flags.csv", "nearest-five.xlsx", "percent-whole.csv", "together-they-tell.xlsx", "ages-en-francais.csv", "hidden.px"),
-    *("rounded-sdmx.csv", "number-and-percent.xlsx", "footnoted-headings.xlsx"),
+    *("rounded-sdmx.csv", "number-and-percent.xlsx", "footnoted-headings.xlsx", "years.csv", "years-healthy.xlsx"),
 ]
 
 

@@ -116,10 +116,11 @@ class Model:
         everywhere: NDArray[np.bool_] | None = None,
         *,
         figures: bool = False,
+        linked: bool = False,
     ) -> Model:
         """Compile a structure.
 
-        Raises `InputError` if no sum holds, so that there is nothing to infer from.
+        Raises `InputError` if no sum holds, so that there is nothing to infer from; not so if areas add up (`linked`).
         """
         used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
         at = {c: i for i, c in enumerate(used)}
@@ -131,13 +132,13 @@ class Model:
         noisy = next((one for one in structure.how if one.suggested is not None), None)
         if not known and noisy is not None:
             raise InputError(f"nothing can be inferred before it is known how these counts were published: {noisy.why}.")
-        if not known and any(one.exactly for one in structure.rejected):
+        if not known and not linked and any(one.exactly for one in structure.rejected):
             raise NothingToInfer(
                 "nothing can be inferred from this table: all its sums add up exactly in all areas, so totals were "
                 "added up after rounding, or all counts were rounded together (controlled rounding). Such totals add "
                 "no information to their parts. `unround check FILE --all` shows what was tried."
             )
-        if not known:
+        if not known and not linked:
             raise NoSums(
                 "there is no usable sum in this table: no total is published together with its parts, so nothing can be "
                 "inferred. `unround check FILE` shows what was tried; add sums of your own in a plan file "

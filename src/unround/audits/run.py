@@ -134,12 +134,14 @@ def _prepare(
     clock.lap("checking")
     structure = weighted_estimates(structure, checked.numbers)
     everywhere = _published_everywhere(spool)
-    model = Model.of(structure, options.population == "exact", everywhere, figures=options.figures == VERIFIED)
+    nesting = find_nesting(spool.areas, spool.pick, structure, release.areas) if options.link else Nesting.none(spool.rows)
+    linked = bool((nesting.parent >= 0).any())
+    exact, figures = options.population == "exact", options.figures == VERIFIED
+    model = Model.of(structure, exact, everywhere, figures=figures, linked=linked)
     if truth is not None:  # before anything that takes long: it may not fit
         Truth.of(truth, model, release.areas, spool.areas, folder)
     prior, predicted = _prior(options, spool, model, progress)
     keys = Keys.of(options.rounding, checked.numbers, structure, plan_file)
-    nesting = find_nesting(spool.areas, spool.pick, structure, release.areas) if options.link else Nesting.none(spool.rows)
     nested = NestedAreas.of(nesting, model)
     told = _static_summary(release, structure, model, prior, options, checked)
     if predicted is not None:
