@@ -552,7 +552,7 @@ def test_the_page_leads_with_the_decision(sparse_review: Path) -> None:
     told = told_of(sparse_review)
     sheet = page.partition('<article class="sheet"')[2].partition("</article>")[0]
     assert sheet.index("Revise before publishing") < sheet.index("In one example") < sheet.index("Any one of these")
-    for text in ("Reviewer", "Signature", "Date", "seed 0", f"unround {unround.__version__}", "Mechanism"):
+    for text in ("Reviewer", "Signature", "Date", "seed 0", f"unround {unround.__version__}", "Fit of the data"):
         assert text in sheet
     assert all(one["sha256"] in sheet for one in told["files"])
     assert all(line in page.replace("&#34;", '"').replace("&gt;", ">") for line in told["policy"]["text"].splitlines())
@@ -759,6 +759,68 @@ def test_an_earlier_table_is_read_by_its_own_rounding(tmp_path: Path) -> None:
     told = reviewed(draft, earlier=[before], repairs=[]).told
     assert told["check"]["contradictions"] == 0
     assert not [one for one in told["unsettled"] if one["what"] == "check: contradicts"]
+
+
+# -- written back -----------------------------------------------------------------------------------------------------
+
+LEAKY = [("A", 1040, 518, 509, 13), ("B", 25, 7, "x", 13), ("C", 31, 11, 9, 11), ("D", 60, 29, 11, 20)]
+
+
+def test_a_repaired_draft_is_written_back_as_it_came(tmp_path: Path) -> None:
+    """In Latin-1, with semicolons, quotes, notes and thousands: only cells that have to change do."""
+    lines = ["Bevölkerung;;;;", "Kreis;Total;young;middle;old"]
+    lines += [";".join([f'"{row[0]}"', f"{row[1]:,}".replace(",", "."), *map(str, row[2:])]) for row in LEAKY]
+    lines += ["x = geheim;;;;"]
+    (tmp_path / "draft.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
+    told = reviewed(tmp_path / "draft.csv", tmp_path / "out", repairs=["hide"], apply="hide").told
+    assert told["repaired"] == {"name": "hide", "file": "repaired/draft.csv"}
+    new = (tmp_path / "out" / "repaired" / "draft.csv").read_bytes().decode("latin-1").split("\r\n")
+    assert (new[0], new[2:4:3], new[-1]) == (lines[0], lines[2:4:3], lines[-1])
+    assert [old for old, now in zip(lines, new, strict=True) if old != now] == ['"B";25;7;x;13']
+    assert reviewed(tmp_path / "out" / "repaired" / "draft.csv").decision == "publish"
+
+
+def test_a_repaired_workbook_keeps_its_formats(tmp_path: Path) -> None:
+    from xlsxwriter import Workbook
+
+    with Workbook(str(tmp_path / "draft.xlsx")) as book:
+        sheet, bold = book.add_worksheet("Table 1"), book.add_format({"bold": True, "num_format": "#,##0"})
+        sheet.merge_range(0, 0, 0, 4, "Population", bold)
+        sheet.write_row(1, 0, ["district", "Total", "young", "middle", "old"])
+        for at, row in enumerate(LEAKY, 2):
+            sheet.write_row(at, 0, row, bold)
+        sheet.set_column(0, 0, 33)
+    told = reviewed(tmp_path / "draft.xlsx", tmp_path / "out", repairs=["hide"], apply="hide").told
+    with (
+        zipfile.ZipFile(tmp_path / "draft.xlsx") as old,
+        zipfile.ZipFile(tmp_path / "out" / told["repaired"]["file"]) as new,
+    ):
+        assert old.read("xl/styles.xml") == new.read("xl/styles.xml")
+        before, after = (book.read("xl/worksheets/sheet1.xml").decode() for book in (old, new))
+    assert before.partition("<sheetData>")[0] == after.partition("<sheetData>")[0]
+    assert before.count(' s="') == after.count(' s="')
+    assert after.count("<is><t>x</t></is>") == 1
+    assert reviewed(tmp_path / "out" / told["repaired"]["file"]).decision == "publish"
+
+
+def test_what_cannot_be_written_back(sparse: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'magic' is not a repair that brings the table within policy"):
+        reviewed(sparse, tmp_path / "out", repairs=["controlled"], apply="magic")
+    with pytest.raises(InputError, match="controlled prints numbers that only the true counts tell: give them with --truth"):
+        reviewed(sparse, tmp_path / "out", repairs=["controlled"], apply="controlled")
+    with pytest.raises(InputError, match="drop-totals cannot be written back, for it changes the layout"):
+        reviewed(sparse, tmp_path / "out", repairs=["drop-totals"], apply="drop-totals")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_protected_table_is_written_in_the_layout_of_the_truth(tmp_path: Path) -> None:
+    lines = ["district,Total,young,old", "A,40,18,22", "B,25,12,13", "C,31,20,11", "Total,96,50,46"]
+    (tmp_path / "truth.csv").write_text("\n".join(lines) + "\n")
+    unround.protect(tmp_path / "truth.csv", tmp_path / "out", "rounding:5", seed=1)
+    new = (tmp_path / "out" / "published" / "truth.csv").read_text().splitlines()
+    assert new[0] == lines[0]
+    assert [line.partition(",")[0] for line in new] == [line.partition(",")[0] for line in lines]
+    assert all(int(number) % 5 == 0 for line in new[1:] for number in line.split(",")[1:])
 
 
 # -- bad input, and the command ---------------------------------------------------------------------------------------

@@ -300,7 +300,7 @@ def review(given: options.Review) -> Review:
         drafts,
         path_or_none(given.out),
         rules,
-        ReviewOptions(repairs, accepted, ignored, given.reviewer, given.seed, given.draws),
+        ReviewOptions(repairs, accepted, ignored, given.reviewer, given.seed, given.draws, given.apply),
         plan_file=plan_file,
         truth=_truth(given.truth, drafts[0].release),
         earlier=[read(table) for table in _listed(given.earlier)],
@@ -316,7 +316,7 @@ def _listed(tables: options.Table | None) -> list[options.Table]:
 
 def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None]:
     """Read every table that is given; of a file of one's own, every table on every sheet. What is not read is named."""
-    from unround.reviews import Draft
+    from unround.reviews import Draft, Origin
 
     found: list[Draft] = []
     for table in _listed(given.table):
@@ -324,14 +324,17 @@ def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None]:
         drafts = _tables_in(Path(table), given) if name != "the table" and given.describe is None else []
         if not drafts:
             release, _ = _opened(table, given)
-            drafts = [Draft(release, name, tuple(files_read(table, release)))]
+            files = tuple(files_read(table, release))
+            toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
+            origin = Origin(Path(table), toml, given.sheet) if name != "the table" else None
+            drafts = [Draft(release, name, files, origin)]
         found += drafts
     return found, plan_file_of(given.plan)
 
 
 def _tables_in(path: Path, given: options.Review) -> list[Draft]:
     """Return the tables of a file that holds several and that nobody described; one that is not read is not settled."""
-    from unround.reviews import Draft, Unsettled
+    from unround.reviews import Draft, Origin, Unsettled
     from unround.tables import describe
     from unround.tables import read as read_file
     from unround.tables.opening import tables_of
@@ -360,7 +363,9 @@ def _tables_in(path: Path, given: options.Review) -> list[Draft]:
             settle = f'describe it (`unround describe {path} {place.options}`); or --ignore "{place.name}" --because "…"'
             unread.append(Unsettled(place.name, f"the table on {place.name} was not read: {problem}", settle))
             continue
-        found.append(Draft(release, f"{path.name}, {place.sheet or place.name}", tuple(files_read(path, release))))
+        origin = Origin(path, None, place.sheet, place.layout.header)
+        name = f"{path.name}, {place.sheet or place.name}"
+        found.append(Draft(release, name, tuple(files_read(path, release)), origin))
     names = [draft.name for draft in found]
     others = {place.name for place in places}  # each is reviewed, or among the unread
     for at, draft in enumerate(found):
@@ -476,8 +481,9 @@ def protect(given: options.Protect) -> Protected:
     if how is None:
         raise ArgumentError("say how to protect the counts: {mechanism}, such as rounding:5 or controlled:5, or {base}.")
     protection = by_keys(parse_protection(how)) if given.keys else parse_protection(how)
-    return publish(
-        _read(given.table, given, given.progress),
+    release = _read(given.table, given, given.progress)
+    made = publish(
+        release,
         Path(given.out),
         ProtectOptions(
             protection,
@@ -492,6 +498,14 @@ def protect(given: options.Protect) -> Protected:
         progress=given.progress,
         command=given.command,
     )
+    if isinstance(given.table, str | os.PathLike) and release.file_format in ("tidy", "described"):
+        from unround.reviews.layout import SUFFIXES, Origin, counts_by_name, write_back
+
+        toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
+        if Path(release.source).suffix.lower() in SUFFIXES:
+            counts = counts_by_name(read(Path(given.out) / "release.toml"))
+            write_back(Origin(Path(given.table), toml, given.sheet), release, counts, Path(given.out) / "published")
+    return made
 
 
 @takes(options.Compare)

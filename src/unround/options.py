@@ -513,6 +513,10 @@ class Review(Reading):
             split=True,
         ),
     ] = None
+    apply: Annotated[
+        str,
+        Option("Write the draft with this repair back, as it came: DIR/repaired/FILE.", "REPAIR", needs=("out",)),
+    ] = ""
     accept: Annotated[
         Sequence[str],
         Option("Accept a cell as it is: AREA:KEY, as in cells.xlsx. May be repeated.", "CELL", needs=("because",)),

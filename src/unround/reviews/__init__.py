@@ -4,12 +4,14 @@
 - `policy`: what may be published, and its rules as sentences
 - `table`: a draft, or what a repair makes of it; `exposure`: what readers can learn from it, at the highest probability
 - `decision`: a table held against a policy, and what is not settled
+- `layout`: a repaired table written back as it came
 - `together`: several tables as one: drafts, and what is already out
 - `repairs`, `merging`: changes to a table; `worlds`: the true counts that they are published from; `trying`: all of them
 - `record`: the cells to act on, what a reviewer accepts, and where both are kept
 """
 
 from unround.reviews.decision import Unsettled as Unsettled
+from unround.reviews.layout import Origin as Origin
 from unround.reviews.policy import Policy as Policy
 from unround.reviews.policy import policy_of as policy_of
 from unround.reviews.run import Draft as Draft

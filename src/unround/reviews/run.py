@@ -46,6 +46,7 @@ from unround.reviews.decision import (
     unsettled_of,
 )
 from unround.reviews.exposure import Exposure, exposure_of, with_findings
+from unround.reviews.layout import Origin, write_back
 from unround.reviews.policy import KINDS, RANGE, STOP, UNDECIDED, Policy, counts_in_words, limit_in_words, policy_in_words
 from unround.reviews.record import (
     CELLS,
@@ -67,7 +68,7 @@ from unround.reviews.record import (
 from unround.reviews.table import ReviewedTable
 from unround.reviews.together import Known, KnownBefore, Together, same_numbers, together
 from unround.reviews.trying import Excused, Setting, try_repairs
-from unround.reviews.worlds import Worlds, given_truth, plausible_worlds
+from unround.reviews.worlds import EXACT, Worlds, given_truth, plausible_worlds
 from unround.shown import Shown
 from unround.structure import PlanFile
 from unround.tables.spool import Stage, survey
@@ -76,7 +77,10 @@ AUDIT, REPORT, PAGE = REVIEWED, REVIEW, "review.html"
 TABLES, TOGETHER = "tables", "together"
 """Of several tables: the folder of the reviews of each, and that of all together."""
 
-OURS = (AUDIT, TABLES, TOGETHER, CELLS, DECISIONS, PAGE, REPORT)
+REPAIRED = "repaired"
+"""The folder of the draft with a repair, in its own layout."""
+
+OURS = (AUDIT, TABLES, TOGETHER, REPAIRED, CELLS, DECISIONS, PAGE, REPORT)
 """In the order in which they are put in place."""
 
 DRAWS, FEWEST_DRAWS = ((5_000, 5), (20_000, 3)), 2
@@ -102,6 +106,7 @@ class ReviewOptions:
     - `repairs`: The repairs to try; all, unless given.
     - `accept`, `ignore`: Cells that are accepted, and what is left aside though it is not settled; and why.
     - `reviewer`: Who says so.
+    - `apply`: The repair that is written back in the layout of the draft.
     - `seed`, `draws`: Of all random numbers; how often a repair that draws some is published, see `draws_of`.
     """
 
@@ -111,6 +116,7 @@ class ReviewOptions:
     reviewer: str = ""
     seed: int = 0
     draws: int | None = None
+    apply: str = ""
 
     def draws_of(self, counts: int) -> int:
         """Return how often to publish a table of so many counts: fewer times if it is large, unless the user says."""
@@ -180,13 +186,14 @@ class Draft:
 
     - `release`: What was read.
     - `name`: What it is called in a list of tables.
-    - `files`: The files that it was read from.
+    - `files`, `origin`: The files that it was read from, and where it stands in them.
     - `unread`: What stands beside it in its file, and was not read.
     """
 
     release: Release
     name: str = ""
     files: tuple[Path, ...] = ()
+    origin: Origin | None = None
     unread: tuple[Unsettled, ...] = ()
 
 
@@ -275,10 +282,12 @@ class _Case:
         # 4. Try the repairs.
         draws = options.draws_of(draft.table.published)
         setting = Setting(draft.table, draft.exposure, draft.ground, judgement, policy, excused, options.seed, draws)
-        rows, refused, worlds = _repairs(setting, draft, options, truth, work, self.progress)
+        rows, refused, worlds, tables = _repairs(setting, draft, options, truth, work, self.progress)
         # 5. Decide, and write it down.
         told = _told(draft, setting, exceptions, settled, (rows, refused, worlds), options, stamp, self.now, self.command)
         told["name"] = drafts[0].name if len(drafts) == 1 else TOGETHER
+        if options.apply:
+            told["repaired"] = _written_back(drafts, draft, rows, tables, options.apply, made)
         _write(made, told, settled.lines)
         return told, draft
 
@@ -563,7 +572,7 @@ def _digest(path: Path) -> str:
 
 def _repairs(
     setting: Setting, draft: _Draft, options: ReviewOptions, truth: Release | None, work: Path, progress: Stage
-) -> tuple[list[dict[str, Any]], list[dict[str, str]], Worlds | None]:
+) -> tuple[list[dict[str, Any]], list[dict[str, str]], Worlds | None, dict[str, ReviewedTable]]:
     """Try repairs where the draft needs one, and one may help."""
     worlds, why, notes = None, "", list[str]()
     if truth is not None:  # also where nothing is to be repaired: a truth that does not fit is an error
@@ -571,14 +580,44 @@ def _repairs(
         draft.notes.extend(notes)
     judgement = setting.judgement
     if judgement.within or any(reason.action == STOP for reason in judgement.reasons):
-        return [], [], None
+        return [], [], None, {}
     if worlds is None:
         try:
             worlds = plausible_worlds(draft.table, draft.prior, draft.keys, setting.draws, options.seed)
         except InputError as problem:
             why = f"it needs --truth, because plausible true counts cannot be drawn: {str(problem).rstrip('.')}"
-    rows, refused = try_repairs(setting, options.repairs, worlds, why, progress, same_numbers(draft.table))
-    return rows, refused, worlds
+    rows, refused, tables = try_repairs(setting, options.repairs, worlds, why, progress, same_numbers(draft.table))
+    return rows, refused, worlds, tables
+
+
+def _written_back(
+    drafts: Sequence[Draft],
+    draft: _Draft,
+    rows: Sequence[Mapping[str, Any]],
+    tables: Mapping[str, ReviewedTable],
+    name: str,
+    made: Path,
+) -> dict[str, str]:
+    """Write the draft with a repair in its own layout, ready to be published; and say where it is."""
+    row = next((one for one in rows if one["name"] == name), None)
+    if row is None or name not in tables:
+        fit = ", ".join(tables) or "none is"
+        raise InputError(f"{name!r} is not a repair that brings the table within policy: {fit}.")
+    if row["method"] != EXACT:
+        raise InputError(f"{name} prints numbers that only the true counts tell: give them with --truth FILE.")
+    origin, after = drafts[0].origin, tables[name]
+    same = [column.key for column in after.columns] == [column.key for column in draft.table.columns]
+    if len(drafts) > 1 or origin is None or not same:
+        raise InputError(f"{name} cannot be written back, for it changes the layout: {row['action']}")
+    cells = {
+        (draft.table.area_codes[at], draft.table.columns[c].key): int(after.counts[at, c])
+        for at, c in np.argwhere(after.counts != draft.table.counts).tolist()
+    }
+    alias = draft.folder.told["alias"] if draft.folder is not None else {}
+    for copy, first in alias.items():
+        cells |= {(area, copy): count for (area, key), count in cells.items() if key == first}
+    file = write_back(origin, drafts[0].release, cells, made / REPAIRED)
+    return {"name": name, "file": f"{REPAIRED}/{file.name}"}
 
 
 # -- what is told -----------------------------------------------------------------------------------------------------

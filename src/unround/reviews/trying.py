@@ -97,11 +97,13 @@ def try_repairs(
     why_none: str,
     progress: Stage,
     earlier: Repair | None = None,
-) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+) -> tuple[list[dict[str, Any]], list[dict[str, str]], dict[str, ReviewedTable]]:
     """Try all repairs that make sense.
 
-    What each repair leaves and costs, the best first; and why others were not tried.
+    What each repair leaves and costs, the best first; why others were not tried; and the table that each leaves, of those
+    that are within policy.
     """
+    tables: dict[str, ReviewedTable] = {}
     chosen, refused = repairs_of(setting.table, setting.judgement.act_on, wanted, setting.judged, earlier)
     rows: list[dict[str, Any]] = []
 
@@ -112,7 +114,10 @@ def try_repairs(
                 refused[repair.name] = why_none
                 continue
             try:
-                rows.append(_row(setting, repair, worlds))
+                row, runs = _row(setting, repair, worlds)
+                rows.append(row)
+                if row["within_policy"]:
+                    tables[repair.name] = runs[0].table
             except InputError as problem:  # such as sums that controlled rounding cannot keep up
                 refused[repair.name] = str(problem).rstrip(".")
         progress("Trying repairs", len(repairs), len(repairs))
@@ -120,7 +125,7 @@ def try_repairs(
     attempt(chosen)
     if wanted is None and not any(row["within_policy"] for row in rows):
         attempt(_stronger(setting, {repair.name: repair for repair in chosen}))
-    return _ranked(rows), [{"name": name, "why": why} for name, why in refused.items()]
+    return _ranked(rows), [{"name": name, "why": why} for name, why in refused.items()], tables
 
 
 def _stronger(setting: Setting, tried: dict[str, Repair]) -> list[Repair]:
@@ -133,7 +138,7 @@ def _stronger(setting: Setting, tried: dict[str, Repair]) -> list[Repair]:
     return found
 
 
-def _row(setting: Setting, repair: Repair, worlds: Worlds | None) -> dict[str, Any]:
+def _row(setting: Setting, repair: Repair, worlds: Worlds | None) -> tuple[dict[str, Any], list[_Tried]]:
     """Publish a repaired table, several times where chance has a part in it, and say what is left and what it costs."""
     known = worlds.counts if worlds is not None else (setting.table.counts,)
     # Leaving something out takes no chance; rounding what is printed unrounded takes no truth.
@@ -148,7 +153,7 @@ def _row(setting: Setting, repair: Repair, worlds: Worlds | None) -> dict[str, A
     now = _under(setting, setting.judgement, runs[0].judgement, setting.exposure, setting.table)
     left = float(np.mean([one.left for one in runs]))
     worst = max(runs, key=lambda one: (len(one.judgement.reasons), one.left))
-    return {
+    row = {
         "name": repair.name,
         "action": repair.action,
         "method": method,
@@ -162,6 +167,7 @@ def _row(setting: Setting, repair: Repair, worlds: Worlds | None) -> dict[str, A
         "cost": _cost(setting.table, runs, method, known if worlds is not None else ()),
         "changed": _changed(setting.table, runs[0].table),
     }
+    return row, runs
 
 
 def _changed(draft: ReviewedTable, after: ReviewedTable) -> list[str]:
