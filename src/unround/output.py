@@ -87,6 +87,29 @@ def _move(names: Sequence[str], origin: Path, target: Path) -> None:
             (origin / name).replace(target / name)
 
 
+def known_by(mark: str, sign: str, names: Sequence[str], command: str) -> Callable[[Path], Sequence[str]]:
+    """Return what names the files of an older result in a folder: they are ours if the file `mark` says `sign`."""
+
+    def older(out: Path) -> Sequence[str]:
+        there = [name for name in names if (out / name).exists()]
+        if there and sign not in text_of(out / mark):
+            raise InputError(
+                f"{out} already contains {' and '.join(there)}, but no {mark} written by `unround {command}`: choose "
+                "another folder with -o."
+            )
+        return names
+
+    return older
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, or nothing where there is none."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 @contextmanager
 def output_folder(
     out: Path,

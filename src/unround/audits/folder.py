@@ -81,16 +81,6 @@ ROW_GROUP = 128
 """Areas that are read together when one of them is asked for."""
 
 
-def older_audit(out: Path) -> tuple[str, ...]:
-    """Return the names that the files of an audit have; complain where some are there that no audit wrote."""
-    there = [name for name in OURS if (out / name).exists()]
-    if there and _summary(out) is None:
-        raise InputError(
-            f"{out} already contains {there[0]}, but no {SUMMARY} written by an audit: choose another folder with -o."
-        )
-    return OURS
-
-
 def _summary(out: Path) -> dict[str, Any] | None:
     try:
         found = json.loads((out / SUMMARY).read_text(encoding="utf-8"))

@@ -29,7 +29,7 @@ from unround.audits.chance import Chance
 from unround.audits.estimates import distributions_of, estimates_frame, hidden_frame
 from unround.audits.figures import figures_of
 from unround.audits.findings import Labels, findings_frame
-from unround.audits.folder import older_audit
+from unround.audits.folder import OURS, SUMMARY
 from unround.audits.holding import Holding
 from unround.audits.inferred import InferredBlock
 from unround.audits.integrity import FILES, SEAL, first_damaged, hashes_of, is_whole, seal_of, write_hashes
@@ -40,7 +40,7 @@ from unround.audits.ranking import ranked
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
 from unround.options import DISTRIBUTIONS, AuditOptions
-from unround.output import DONE, KEY, LOCK, OutputFolder, output_folder, write_json
+from unround.output import DONE, KEY, LOCK, OutputFolder, known_by, output_folder, write_json
 from unround.prior import Prior
 from unround.release import FigureValues, Release, adjustable
 from unround.tables.spool import COUNTS, Spool
@@ -63,7 +63,7 @@ def job_key(release: Release, decided: Iterable[object], paths: Iterable[Path]) 
 
 def job_folder(out: Path, key: str) -> AbstractContextManager[OutputFolder]:
     """Lend the folder of an audit; once reading is over, a run that is stopped or killed can be resumed."""
-    return output_folder(out, "audit", older_audit, key=key, checkpoint=PREPARED)
+    return output_folder(out, "audit", known_by(SUMMARY, '"unround"', OURS, "audit"), key=key, checkpoint=PREPARED)
 
 
 COUNTED = "counted.json"

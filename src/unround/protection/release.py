@@ -19,7 +19,7 @@ from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Exact, Mechanism
 from unround.mechanisms.base import IntArray
 from unround.mechanisms.sampling import SystemGenerator
-from unround.output import output_folder
+from unround.output import known_by, output_folder
 from unround.protection.table import ALIKE, Protection, ProtectionScore, keepable, publish_in_steps
 from unround.regions import published_exactly
 from unround.release import AREA, SUPPRESSED, Block, Column, Release
@@ -37,24 +37,6 @@ OURS = (TABLE, ABOUT, NOTE)
 
 _CENSUS = ("characteristic_id", "sex")
 _VALUE = "published"
-
-
-def older_table(out: Path) -> tuple[str, ...]:
-    """Return the names that the files have; complain where some are there that `protect` did not write."""
-    there = [name for name in OURS if (out / name).exists()]
-    if there and not _ours(out):
-        raise InputError(
-            f"{out} already contains {' and '.join(there)}, but no {NOTE} written by `unround protect`: "
-            "choose another folder with -o."
-        )
-    return OURS
-
-
-def _ours(out: Path) -> bool:
-    try:
-        return (out / NOTE).read_text(encoding="utf-8", errors="replace").startswith(NOTE_TITLE)
-    except OSError:
-        return False
 
 
 class TableWriter:
@@ -270,7 +252,7 @@ def protect(
     exact = exact_columns(choices.exact, plain.columns)
     if len(exact) == len(plain.columns):
         raise InputError("--exact names every column, so nothing is left to protect: leave some out.")
-    with output_folder(out, "protect", older_table) as output:
+    with output_folder(out, "protect", known_by(NOTE, NOTE_TITLE, OURS, "protect")) as output:
         # 1. Read the table: which sums hold among true counts?
         spool, structure = survey(plain, output.work, plan_file, progress)
         sums = true_sums(structure)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.audits.cluster import try_cluster
 from unround.errors import InputError
-from unround.output import OutputFolder, output_folder, write_json
+from unround.output import OutputFolder, known_by, output_folder, write_json
 from unround.reconstruction.asking import (
     SHARE,
     WAYS,
@@ -204,7 +204,9 @@ def reconstruct(
     if options.variable:
         load_solver()  # complains before a long run, not after it
     key = "" if files_used is None else key_of(options, releases, (truth, *files_used))
-    with output_folder(out, "reconstruct", older_reconstruction, key=key, checkpoint=STARTED) as output:
+    with output_folder(
+        out, "reconstruct", known_by(PAGE, "unround", OURS, "reconstruct"), key=key, checkpoint=STARTED
+    ) as output:
         # 1. Read records and tables, and find out what the columns count.
         progress("Reading", 0, 0)
         case = read_case(releases, truth, options, output.work / CASE)
@@ -327,14 +329,3 @@ def key_of(options: ReconstructOptions, releases: Sequence[Release], paths: Sequ
     states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.exists()]
     tables = [(one.source, one.axes, one.areas, one.columns, one.proposals) for one in releases]
     return hashlib.sha256(repr((__version__, states, options, tables)).encode()).hexdigest()
-
-
-def older_reconstruction(out: Path) -> list[str]:
-    """Return the files of an older reconstruction in a folder; complain of any that `reconstruct` did not write."""
-    there = [name for name in OURS if (out / name).exists()]
-    if there and not (out / PAGE).exists():
-        raise InputError(
-            f"{out} already contains {there[0]}, but no {PAGE}: it was not written by `unround reconstruct`. Choose another "
-            "folder with -o."
-        )
-    return list(OURS)

@@ -29,7 +29,7 @@ from unround.errors import InputError
 from unround.evidence.block import NO_UPPER_BOUND
 from unround.mechanisms import Mechanism
 from unround.options import THRESHOLD
-from unround.output import output_folder, write_json, write_whole
+from unround.output import known_by, output_folder, write_json, write_whole
 from unround.prior import Prior
 from unround.release import Column, Release
 from unround.release import Entry as AccountEntry
@@ -405,25 +405,9 @@ def _folders(out: Path | None) -> Iterator[tuple[Path, Path]]:
             done.mkdir()
             yield Path(work), done
     else:
-        with output_folder(out, "review", older_review) as output:
+        with output_folder(out, "review", known_by(REPORT, '"decision"', OURS, "review")) as output:
             yield output.work, output.done
             output.publish(OURS)
-
-
-def older_review(out: Path) -> tuple[str, ...]:
-    """Return the names that its files have; complain where some are there that `review` did not write."""
-    there = [name for name in OURS if (out / name).exists()]
-    if there and not _is_ours(out):
-        raise InputError(f"{out} already contains {there[0]}, but no {REPORT}: choose another folder with -o.")
-    return OURS
-
-
-def _is_ours(out: Path) -> bool:
-    try:
-        content = json.loads((out / REPORT).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and "decision" in content
 
 
 # -- the draft --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from unround.audits.summary import CLAIMS
 from unround.differences import Diff, diff
 from unround.errors import InputError
 from unround.mechanisms import mechanism
-from unround.output import output_folder, scratch_folder
+from unround.output import known_by, output_folder, scratch_folder
 from unround.release import Release
 from unround.scenarios.join import aligned, declared, joined
 from unround.scenarios.repairs import SMALLNESS, SURENESS, repairs
@@ -29,22 +29,6 @@ from unround.tables.spool import Spool, Stage
 BEFORE, AFTER, REPORT, PAGE = "before", "after", "whatif.json", "whatif.html"
 OURS = (BEFORE, AFTER, PAGE, REPORT)
 """In the order in which they are put in place."""
-
-
-def older_whatif(out: Path) -> tuple[str, ...]:
-    """Return the names that its files have; complain where some are there that `whatif` did not write."""
-    there = [name for name in OURS if (out / name).exists()]
-    if there and not _is_ours(out):
-        raise InputError(f"{out} already contains {there[0]}, but no {REPORT}: choose another folder with -o.")
-    return OURS
-
-
-def _is_ours(out: Path) -> bool:
-    try:
-        content = json.loads((out / REPORT).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and "repairs" in content
 
 
 Finish = Callable[[Path, Mapping[str, Any]], None]
@@ -153,7 +137,7 @@ def _folders(out: Path | None) -> Iterator[tuple[Path, Path]]:
             done.mkdir()
             yield work, done
     else:
-        with output_folder(out, "whatif", older_whatif) as output:
+        with output_folder(out, "whatif", known_by(REPORT, '"repairs"', OURS, "review --more")) as output:
             yield output.work, output.done
             output.publish(OURS)
 

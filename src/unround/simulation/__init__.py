@@ -25,7 +25,7 @@ from typing import Any
 import polars as pl
 
 from unround.errors import InputError
-from unround.output import output_folder
+from unround.output import output_folder, text_of
 from unround.simulation.counts import (
     BLOCK,
     MISSING,
@@ -45,7 +45,7 @@ from unround.simulation.files import (
     Editions,
     Files,
     TruthWriter,
-    note,
+    contents,
     write_areas,
     write_note,
 )
@@ -199,12 +199,21 @@ def simulate(
         nesting = AREAS if editions.nested else ""
         constants = CONSTANTS if rounds.constants is not None else ""
         options = editions.options() + rounds.options() + (" --boundaries" if boundaries else "")
-        text = note(
-            *(file_format, names, TRUTH, areas, seed, rows, options, nesting, constants),
-            weighted=rounds.weighted,
-            boundaries=BOUNDARIES if boundaries else "",
+        files_of = contents(names)
+        if nesting:
+            files_of[AREAS] = "which area is within which"
+        if constants:
+            files_of[CONSTANTS] = "the constants of the tables, as they were drawn or given"
+        if boundaries:
+            files_of[BOUNDARIES] = "made-up shapes of all areas, for a map"
+        files_of[TRUTH] = "the true counts and estimates" if rounds.weighted else "the true counts, as they were drawn"
+        write_note(
+            output.done,
+            files_of,
+            f"--areas {areas} --seed {seed} --format {format} --rows {rows}{' --zip' if zip else ''}{options}",
+            _said(format, rounds),
+            {"areas": f"{areas:,}", "seed": seed, "rows": rows, "format": file_format},
         )
-        write_note(output.done, text)
         if boundaries:
             write_boundaries(output.done / BOUNDARIES, place, editions.levels, seed)
         if nesting:
@@ -231,11 +240,27 @@ def simulate(
 CONSTANTS = "constants.csv"
 
 
+def _said(file_format: str, rounds: Rounds) -> list[str]:
+    """Return what has to be said of a census besides."""
+    said = []
+    if file_format != "tidy":
+        real = "File name and layout are those" if file_format == "statcan" else "The layout is that"
+        said.append(f"{real} of a real product only so that programs can be tried on it.")
+    if rounds.constants is not None:
+        said.append(
+            "Every record has a key; a count is rounded by the sum of its records' keys and a constant of its table. The "
+            "truth has the sum of keys of every count."
+        )
+    if rounds.weighted:
+        said.append("Sample tables show weighted estimates; the truth is the estimate before it was rounded.")
+    return said
+
+
 def older_census(out: Path, file_format: str) -> list[str]:
     """Return the files of an older census in a folder; complain of any that are not known to be one of this format."""
     formats = _release_files(out)
     there = [name for name in (*formats, AREAS, CONSTANTS, BOUNDARIES, TRUTH, NOTE) if (out / name).exists()]
-    note = _note(out)
+    note = text_of(out / NOTE)
     if there and not note.startswith(NOTE_TITLE):
         raise InputError(
             f"{out} already contains {_and(there)}, but no {NOTE} written by `unround simulate`: "
@@ -260,14 +285,6 @@ def _release_files(out: Path) -> dict[str, str]:
                 if re.fullmatch(rf"{stem}(_(DA|CSD|CD|PR))?(_\d+)?{suffix}", path.name):
                     formats[path.name] = file_format
     return formats
-
-
-def _note(out: Path) -> str:
-    """Return the note in a folder, or nothing where there is none."""
-    try:
-        return (out / NOTE).read_text(encoding="utf-8", errors="replace")
-    except (FileNotFoundError, IsADirectoryError):
-        return ""
 
 
 def _and(names: list[str]) -> str:

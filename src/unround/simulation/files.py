@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -87,75 +87,51 @@ upwards. All numbers are simulated.
 """
 
 
-def note(
-    file_format: str,
-    files: tuple[str, ...],
-    truth: str,
-    areas: int,
-    seed: int,
-    rows: str,
-    options: str = "",
-    within: str = "",
-    constants: str = "",
-    *,
-    weighted: bool = False,
-    boundaries: str = "",
-) -> str:
-    """Say in words for people what lies beside this note, and how to make it again."""
-    name, zipped = file_format.split(",")[0], " --zip" if "zip" in file_format else ""
-    said = (
-        f"Every number in the files listed here was drawn at random by `unround simulate`, version {__version__}. No "
-        "number refers to a real place or person, and no statistical agency is involved."
+def write_note(
+    folder: Path, files: Mapping[str, str], again: str, said: Sequence[str] = (), facts: Mapping[str, object] | None = None
+) -> None:
+    """Say in words for people what lies beside this note, and how to make it again.
+
+    `files` are what lies there, each with what it is. The fingerprints of the tables are in the note: no other table is
+    taken for simulated because of it.
+    """
+    sentences = (
+        f"Every number in the files listed here was drawn at random by `unround simulate`, version {__version__}. No number "
+        "refers to a real place or person, and no statistical agency is involved.",
+        *said,
     )
-    if name != "tidy":
-        real = "File name and layout are those" if name == "statcan" else "The layout is that"
-        said += f" {real} of a real product only so that programs can be tried on it."
-    if constants:
-        said += (
-            " Every record has a key; a count is rounded by the sum of its records' keys and a constant of its table. The "
-            "truth has the sum of keys of every count."
-        )
-    if weighted:
-        said += " Sample tables show weighted estimates; the truth is the estimate before it was rounded."
-    width = max(map(len, (*files, truth, constants, boundaries)))
-    listed = []
-    for file in files:
-        what = "what its columns and sums mean" if file.endswith(".toml") else "what an agency would publish"
-        listed.append(f"    {file:{width}}  {what}")
-    if within:
-        listed.append(f"    {within:{width}}  which area is within which")
-    if constants:
-        listed.append(f"    {constants:{width}}  the constants of the tables, as they were drawn or given")
-    if boundaries:
-        listed.append(f"    {boundaries:{width}}  made-up shapes of all areas, for a map")
-    return f"""\
-{NOTE_TITLE}
-{"=" * len(NOTE_TITLE)}
-
-{fill(said, 96)}
-
-{chr(10).join(listed)}
-    {truth:{width}}  {"the true counts and estimates" if weighted else "the true counts, as they were drawn"}
-
-    areas   {areas:,}
-    seed    {seed}
-    rows    {rows}
-    format  {file_format}
-
-To make the same files again, with the same version of unround:
-
-    unround simulate -o FOLDER --areas {areas} --seed {seed} --format {name} --rows {rows}{zipped}{options}
-"""
-
-
-def write_note(folder: Path, text: str) -> None:
-    """Write the note, with the fingerprints of the tables that are in the folder: no other table is simulated for it."""
     tables = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".parquet", ".zip"))
-    width = max(len(path.name) for path in tables)
-    known = "\n".join(f"    {path.name:{width}}  {fingerprint(path)}" for path in tables)
-    before, after = text.split("To make the same")
-    said = f"Fingerprints, by which unround knows these tables, and no others, as simulated:\n\n{known}\n"
-    (folder / NOTE).write_text(f"{before}{said}\nTo make the same{after}", encoding="utf-8")
+    lines = [
+        NOTE_TITLE,
+        "=" * len(NOTE_TITLE),
+        "",
+        fill(" ".join(sentences), 96),
+        "",
+        *_columns(files),
+        "",
+        *([*_columns(facts), ""] if facts else []),
+        "Fingerprints, by which unround knows these tables, and no others, as simulated:",
+        "",
+        *_columns({path.name: fingerprint(path) for path in tables}),
+        "",
+        "To make the same files again, with the same version of unround:",
+        "",
+        f"    unround simulate -o FOLDER {again}",
+    ]
+    (folder / NOTE).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _columns(told: Mapping[str, object]) -> list[str]:
+    width = max(map(len, told))
+    return [f"    {name:{width}}  {what}" for name, what in told.items()]
+
+
+def contents(names: Iterable[str]) -> dict[str, str]:
+    """Return what the files of a release are, by their names."""
+    return {
+        name: "what its columns and sums mean" if name.endswith(".toml") else "what an agency would publish"
+        for name in names
+    }
 
 
 def _list(values: tuple[int, ...] | list[int]) -> str:

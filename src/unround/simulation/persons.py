@@ -31,21 +31,19 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unround._version import __version__
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Exact, Mechanism, mechanism
 from unround.mechanisms.base import IntArray
 from unround.mechanisms.rounding import TwoWay
-from unround.output import output_folder
+from unround.output import known_by, output_folder
 from unround.simulation import Simulated
-from unround.simulation.files import NOTE_TITLE, Parts, write_note
+from unround.simulation.files import Parts, contents, write_note
 from unround.tables import NOTE
 
 AGE, SEX = "age", "sex"
@@ -661,7 +659,8 @@ def simulate_persons(
     if constant is not None and not 0 <= constant <= 1:
         raise InputError(f"the constant of a table is a number from 0 to 1, not {constant:g}.")
     publishing, tables = Publishing(mechanism(spec), keys, constant), tables_named(names)
-    with output_folder(out, "simulate", older_persons) as output:
+    known = [PERSONS, *(f"{table.name}{end}" for table in TABLES for end in (".parquet", ".toml")), NOTE]
+    with output_folder(out, "simulate", known_by(NOTE, PERSONS, known, "simulate --persons")) as output:
         persons = Parts(output.done / PERSONS)
         writers = [_TableWriter(output.done, table, publishing, seed) for table in tables]
         done = 0
@@ -678,23 +677,12 @@ def simulate_persons(
         size = sum(path.stat().st_size for path in output.done.iterdir())
         options = _options(people, spec, names, publishing)
         again = f"--areas {areas} --seed {seed}{options}"
-        write_note(output.done, _note(files, again))
+        told = contents(files) | {PERSONS: "the records that the tables count, one row per person"}
+        write_note(output.done, told, again)
         output.publish((NOTE, *files, PERSONS))
     return Simulated(
         tuple(out / name for name in files), out / PERSONS, out / NOTE, areas, sum(w.cells for w in writers), size
     )
-
-
-def older_persons(out: Path) -> list[str]:
-    """Return the files of older simulated persons in a folder; complain of any that are not known to be such."""
-    known = [PERSONS, *(f"{table.name}{end}" for table in TABLES for end in (".parquet", ".toml")), NOTE]
-    there = [name for name in known if (out / name).exists()]
-    note = (out / NOTE).read_text(encoding="utf-8", errors="replace") if (out / NOTE).is_file() else ""
-    if there and not (note.startswith(NOTE_TITLE) and PERSONS in note):
-        raise InputError(
-            f"{out} already contains {there[0]}, but no {NOTE} of simulated persons: choose another folder with -o."
-        )
-    return known
 
 
 class _TableWriter:
@@ -767,29 +755,3 @@ def _options(people: int, spec: str, names: Sequence[str] | None, publishing: Pu
     told += f" --tables {','.join(names)}" if names is not None else ""
     told += " --keys" if publishing.keys else ""
     return told + (f" --constants {publishing.constant:g}" if publishing.constant is not None else "")
-
-
-def _note(files: Sequence[str], again: str) -> str:
-    """Say in words for people what lies beside this note, and how to make it again."""
-    said = (
-        f"Every number in the files listed here was drawn at random by `unround simulate`, version {__version__}. No number "
-        "and no record is about a real place or person, and no statistical agency has anything to do with them."
-    )
-    width = max(map(len, (*files, PERSONS)))
-    listed = "\n".join(
-        f"    {name:{width}}  {'what its columns and sums mean' if name.endswith('.toml') else 'a table, as published'}"
-        for name in files
-    )
-    return f"""\
-{NOTE_TITLE}
-{"=" * len(NOTE_TITLE)}
-
-{fill(said, 96)}
-
-{listed}
-    {PERSONS:{width}}  the records that the tables count, one row per person
-
-To make the same files again, with the same version of unround:
-
-    unround simulate -o FOLDER {again}
-"""

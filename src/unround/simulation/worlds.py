@@ -11,19 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from textwrap import fill
 
 import numpy as np
 import polars as pl
 
-from unround._version import __version__
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, mechanism
 from unround.mechanisms.base import FloatArray, IntArray
 from unround.output import output_folder
 from unround.release import Column, Counts
 from unround.simulation import Simulated, older_census
-from unround.simulation.files import ABOUT, NOTE_TITLE, TABLE, TRUTH, write_note
+from unround.simulation.files import ABOUT, TABLE, TRUTH, contents, write_note
 from unround.simulation.profile import SEXES
 from unround.sums.forest import Equations
 from unround.tables import NOTE
@@ -424,7 +422,8 @@ def simulate_world(
         (output.done / ABOUT).write_text(_about(world, how.name, rounded_total=rounded_total), encoding="utf-8")
         size = sum(path.stat().st_size for path in output.done.iterdir())
         again = f"--areas {areas} --seed {seed} --mechanism {spec}{' --rounded-total' if rounded_total else ''}"
-        write_note(output.done, _note(world, again))
+        told = contents((TABLE, ABOUT)) | {TRUTH: "the true counts, as they were drawn"}
+        write_note(output.done, told, f"--world {world.name} {again}", [f"The world {world.name}: {world.sentence}"])
         output.publish((NOTE, TABLE, ABOUT, TRUTH))
     return Simulated((out / TABLE, out / ABOUT), out / TRUTH, out / NOTE, areas, true.size, size)
 
@@ -469,29 +468,6 @@ def _about(world: World, how: str, *, rounded_total: bool) -> str:
         *([f"sums = [{by_sex}]"] if world.by_sex else []),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _note(world: World, again: str) -> str:
-    """Say in words for people what lies beside this note, and how to make it again."""
-    said = (
-        f"Every number in the files listed here was drawn at random by `unround simulate`, version {__version__}. No number "
-        f"is about a real place or person, and no statistical agency has anything to do with them. The world "
-        f"{world.name}: {world.sentence}"
-    )
-    return f"""\
-{NOTE_TITLE}
-{"=" * len(NOTE_TITLE)}
-
-{fill(said, 96)}
-
-    {TABLE}  what an agency would publish
-    {ABOUT:{len(TABLE)}}  what its columns and sums mean
-    {TRUTH:{len(TABLE)}}  the true counts, as they were drawn
-
-To make the same files again, with the same version of unround:
-
-    unround simulate -o FOLDER --world {world.name} {again}
-"""
 
 
 WORLDS = {one.name: one for one in (*CATEGORIES, *PERSONS)}
