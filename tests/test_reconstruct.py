@@ -586,7 +586,7 @@ def test_a_truth_that_does_not_belong_to_the_tables_is_refused(
     [
         ({"seeds": 0}, "seeds must be 1"),
         ({"worlds": 1}, "at least 2 worlds"),
-        ({"seed": -1}, "seed is a whole number"),
+        ({"seed": -1}, "seed must be at least 0"),
         ({"attributes": ["income"]}, "no attribute 'income'"),
         ({"sample": 2, "variability": 3}, "areas of the sample"),
         ({"time_limit": 0.0}, "some time"),

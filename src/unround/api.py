@@ -401,7 +401,14 @@ def serve(given: options.Serve) -> None:
     """Explore an audit in a browser: areas, counts and their histograms, findings, sums; and try numbers of your own."""
     from unround.web.serve import serve as serve_pages
 
-    serve_pages(audit_folder(given.folder).path, given.host, given.port, given.started, path_or_none(given.boundaries))
+    def started(address: str) -> None:
+        given.started(address)
+        if given.open:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve_pages(audit_folder(given.folder).path, given.host, given.port, started, path_or_none(given.boundaries))
 
 
 @takes(options.View)

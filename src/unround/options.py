@@ -573,6 +573,7 @@ class Serve(Options):
         "127.0.0.1"
     )
     port: Annotated[int, Option("The port; 0 takes any that is free.", least=0, most=65535)] = 8765
+    open: Annotated[bool, Option("Open the page in a browser.")] = False
     boundaries: Boundaries = None
     started: Annotated[Callable[[str], None], Hook("Called with the page's address once it answers.")] = _quiet
 

@@ -269,7 +269,6 @@ def explain(call: Call[Any], *, json: Json = False) -> None:
 def serve(
     call: Call[None],
     *,
-    browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     get: Annotated[
         str | None, typer.Option("--get", metavar="PATH", help="Print the page at this address, and serve nothing.")
     ] = None,
@@ -290,10 +289,6 @@ def serve(
     def started(address: str) -> None:
         say(f"The explorer is at {address}   (Ctrl-C stops it)")
         sys.stdout.flush()
-        if browser:
-            import webbrowser
-
-            webbrowser.open(address)
 
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a visitor who leaves must not end it, as a closed pipe ends a filter

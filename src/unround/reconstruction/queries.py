@@ -118,7 +118,7 @@ def read_published(releases: Sequence[Release], records: Records, folder: Path) 
     for number, release in enumerate(releases):
         _put_counts(release, records, places[number], counts.rows, tables.index(number))
     true = CountTable(true_counts(queries, records, folder / "true.bin"), every)
-    declared = [releases[table].columns[at].mechanism for table, own in enumerate(places) for at in own]
+    declared = [_declared(releases[table].columns[at]) for table, own in enumerate(places) for at in own]
     mechanisms = _mechanisms(declared, counts, true, [releases[table].source for table in tables])
     return Published(queries, tables, mechanisms, counts, true, names, sums, notes)
 
@@ -179,6 +179,12 @@ def true_counts(queries: Sequence[Query], records: Records, path: Path) -> Rows:
             area = np.repeat(np.arange(last - first), np.diff(records.starts[first : last + 1]))
             rows.put(file, first, counted(grouped, len(queries), area, last - first, records.codes_of(first, last)))
     return rows
+
+
+def _declared(column: Column) -> Mechanism | None:
+    """Return how a column was published, as far as file or user say it."""
+    only = column.documented[0] if len(column.documented) == 1 else None
+    return column.mechanism or only
 
 
 def _mechanisms(
