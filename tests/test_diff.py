@@ -23,8 +23,8 @@ from unround.differences.run import KEY, tally
 from unround.errors import InputError
 from unround.simulation import simulate
 from unround.tables import read
-from unround.tables.areas import with_areas
 from unround.tables.frames import from_frame
+from unround.tables.hierarchy import with_areas
 
 from .conftest import Run
 

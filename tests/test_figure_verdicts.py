@@ -21,11 +21,9 @@ from unround.simulation import Rounds, simulate
 from unround.structure import JudgedFigure, Structure, find_structure, read_plan, write_plan
 from unround.structure.figure_tests import find_grid, steps_of
 from unround.tables import read
-from unround.tables.figure_labels import TableLine, propose
-from unround.tables.figure_values import as_figures
-from unround.tables.kinds import kinds_of
+from unround.tables.figure_labels import TableLine, as_figures, propose
 from unround.tables.labels import edges_of, finest
-from unround.tables.lines import ProfileLine, blocks_of
+from unround.tables.lines import ProfileLine, blocks_of, kinds_of
 
 AREAS, SEED = 420, 7
 BULK = "98-401-X2021006_English_CSV_data.csv"

@@ -17,7 +17,7 @@ from unround.simulation import simulate
 from unround.simulation.geography import plan
 from unround.structure import Nesting, find_nesting, find_structure
 from unround.tables import join, read
-from unround.tables.areas import AreasFile, with_areas
+from unround.tables.hierarchy import AreasFile, with_areas
 
 KEYS = ("population", *(f"age{n}" for n in range(6)))
 
@@ -309,7 +309,7 @@ def test_new_zealand_in_one_command(run: Run, census_data: Path, tmp_path: Path)
 
 
 def test_an_areas_file_with_two_columns_of_one_name_is_refused(tmp_path):
-    from unround.tables.areas import AreasFile
+    from unround.tables.hierarchy import AreasFile
 
     (tmp_path / "areas.csv").write_text("code,region, region\n1,10,100\n")
     with pytest.raises(InputError, match="two columns that are called 'region'"):

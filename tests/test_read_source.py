@@ -26,8 +26,7 @@ from unround.release import (
     Proposal,
 )
 from unround.tables import FORMATS, read, source
-from unround.tables.kinds import kind_of, kinds_of
-from unround.tables.lines import ProfileLine, blocks_of, by_sex, indented, universes
+from unround.tables.lines import ProfileLine, blocks_of, by_sex, indented, kind_of, kinds_of, universes
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
 

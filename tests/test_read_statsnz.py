@@ -11,7 +11,7 @@ import pytest
 from unround.errors import InputError
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Counts, Release
 from unround.tables import read, statsnz
-from unround.tables.areas import with_areas
+from unround.tables.hierarchy import with_areas
 from unround.tables.source import Source
 from unround.tables.statsnz import understand
 

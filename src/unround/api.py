@@ -142,7 +142,7 @@ def read(given: options.Read) -> Release:
 def _read(table: options.Table, given: options.Source, progress: options.Stage = lambda *_: None) -> Release:
     """Open a table, or several as one, as the options say."""
     from unround.tables import join
-    from unround.tables.areas import with_areas
+    from unround.tables.hierarchy import with_areas
 
     tables = list(table) if isinstance(table, list | tuple) else [table]
     plan_file = plan_file_of(given.plan, given.describe, *tables)

@@ -34,8 +34,7 @@ Releases, once there are some:
 - `spool`: a release on disk, read once
 
 Rates, means and medians are kept beside the counts. figure_labels.py says what they are of by labels and positions, with
-labels.py for groups; canada_2021.py by the documentation of the Canadian profile; tidy_figures.py by what the user
-says. figure_values.py reads their values.
+labels.py for groups, or by what the user says; canada_2021.py by the documentation of the Canadian profile.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ def read(
     """
     release = _read(Path(path), file_format, toml)
     if areas is not None:
-        from unround.tables.areas import with_areas
+        from unround.tables.hierarchy import with_areas
 
         release = with_areas(release, areas)
     return replace(release, product=SIMULATED) if _is_simulated(Path(release.source)) else release

@@ -28,9 +28,8 @@ from unround.tables.axes import AGE, AREA, OTHER, SEX, DraftAxis
 from unround.tables.candidates import find_candidates
 from unround.tables.description_file import make_description
 from unround.tables.grid import HeadedTable
-from unround.tables.kinds import COUNT, kind_of
 from unround.tables.labels import ALL, EVER, AgeRun, Range, tile
-from unround.tables.lines import MEN, TOTAL, WOMEN
+from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, kind_of
 from unround.tables.notes import read_notes
 from unround.tables.reshape import read_headed
 from unround.tables.source import Source

@@ -8,7 +8,7 @@ hundred areas at a time, and nothing in it that does not fit passes without an e
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,9 +21,8 @@ from unround.figures import Figure
 from unround.regions import published_exactly, with_limits
 from unround.release import ABSENT, AREA, NOT_APPLICABLE, UNREADABLE, Column, Release
 from unround.small_files import LONGEST_NAME
-from unround.tables.figure_labels import TableLine, propose
-from unround.tables.kinds import COUNT, kinds_of
-from unround.tables.lines import FIRST, ProfileLine, blocks_of, by_sex, indented, universes
+from unround.tables.figure_labels import TableLine, key_of, propose
+from unround.tables.lines import COUNT, FIRST, ProfileLine, blocks_of, by_sex, indented, kinds_of, universes
 from unround.tables.source import Source
 from unround.tables.stream import TakenRows, blocks
 from unround.tables.symbols import as_counts
@@ -209,33 +208,9 @@ def _take(
 ) -> tuple[tuple[Column, ...], tuple[Figure, ...], TakenRows, dict[str, tuple[str, ...]]]:
     """Decide which cells are columns of counts, and which are figures."""
     fractions, nothing = _looked_at(header, sample, lines)
-    kinds = kinds_of([line.label for line in lines], [line.depth for line in lines])
-    kinds = [DECIMAL if kind == COUNT and broken else kind for kind, broken in zip(kinds, fractions, strict=True)]
-    tables = blocks_of(lines)
-    sexes = [tuple(SEXES[sex] for sex in range(len(header.cells)) if not nothing[at, sex]) for at in range(len(lines))]
-    figures = propose(
-        [TableLine(str(line.id), line.label, line.depth, table, kind, there)
-         for line, table, kind, there in zip(lines, tables, kinds, sexes, strict=True)]
-    )  # fmt: skip
-    figured = {figure.name.partition("/")[0] for figure in figures}
-    columns, places, left_out = list[Column](), list[tuple[int, int]](), dict[str, list[str]]()
-    for at, (line, kind, table) in enumerate(zip(lines, kinds, tables, strict=True)):
-        if kind != COUNT:
-            if str(line.id) not in figured:
-                left_out.setdefault(kind, []).append(line.label)
-            continue
-        mechanism, adjusted = published_exactly(line.label) if table == FIRST else (None, 0)
-        for sex in range(len(header.cells)):
-            if nothing[at, sex]:
-                left_out.setdefault("not applicable", []).append(f"{line.label}, {SEXES[sex]}")
-                continue
-            key = f"{line.id}/{SEXES[sex]}" if sex else str(line.id)
-            codes = (str(line.id), SEXES[sex])
-            columns.append(Column(key, codes, line.label, table, line.depth, mechanism, adjusted))
-            places.append((at, sex))
+    columns, places, figures, counted, left_out = profile_columns(lines, SEXES[: len(header.cells)], fractions, nothing)
     if not columns:
         raise InputError("none of the characteristics in this file is a count; choose a profile that has counts.")
-    counted = np.array([kind == COUNT for kind in kinds])
     line_of = {str(line.id): at for at, line in enumerate(lines)}
     names = [figure.name.partition("/") for figure in figures]
     figure_places = [(line_of[number], SEXES.index(sex or SEXES[0])) for number, _, sex in names]
@@ -258,8 +233,42 @@ def _take(
         keys=tuple(column.key for column in columns),
         population=population,
     )
-    told = {kind: tuple(labels) for kind, labels in left_out.items()}
-    return tuple(with_limits(columns)), tuple(figures), taken, told
+    return tuple(with_limits(columns)), tuple(figures), taken, left_out
+
+
+def profile_columns(
+    lines: Sequence[ProfileLine], sexes: Sequence[str], broken: NDArray[np.bool_], nothing: NDArray[np.bool_]
+) -> tuple[list[Column], list[tuple[int, int]], list[Figure], NDArray[np.bool_], dict[str, tuple[str, ...]]]:
+    """Decide which lines of a profile, for which sexes, are columns of counts, which are figures, and what is left out.
+
+    `broken` are lines that show decimals, `nothing` lines × sexes that are not applicable. Besides columns and figures, the
+    line and sex of every column, and which lines are counts.
+    """
+    kinds = kinds_of([line.label for line in lines], [line.depth for line in lines])
+    kinds = [DECIMAL if kind == COUNT and odd else kind for kind, odd in zip(kinds, broken, strict=True)]
+    tables = blocks_of(lines)
+    there = [tuple(sex for at, sex in enumerate(sexes) if not nothing[line, at]) for line in range(len(lines))]
+    figures = propose(
+        [TableLine(str(line.id), line.label, line.depth, table, kind, own)
+         for line, table, kind, own in zip(lines, tables, kinds, there, strict=True)]
+    )  # fmt: skip
+    figured = {figure.name.partition("/")[0] for figure in figures}
+    columns, places, left_out = list[Column](), list[tuple[int, int]](), dict[str, list[str]]()
+    for at, (line, kind, table) in enumerate(zip(lines, kinds, tables, strict=True)):
+        if kind != COUNT:
+            if str(line.id) not in figured:
+                left_out.setdefault(kind, []).append(line.label)
+            continue
+        mechanism, adjusted = published_exactly(line.label) if table == FIRST else (None, 0)
+        for place, sex in enumerate(sexes):
+            if nothing[at, place]:
+                left_out.setdefault("not applicable", []).append(f"{line.label}, {sex}")
+                continue
+            codes = (str(line.id), sex)
+            columns.append(Column(key_of(*codes), codes, line.label, table, line.depth, mechanism, adjusted))
+            places.append((at, place))
+    counted = np.array([kind == COUNT for kind in kinds])
+    return columns, places, figures, counted, {kind: tuple(labels) for kind, labels in left_out.items()}
 
 
 def _looked_at(

@@ -23,8 +23,8 @@ from unround.figures import Figure, FigureKind
 from unround.mechanisms import Unpublished
 from unround.release import SUPPRESSED, Column, Counts, Proposal
 from unround.tables.figure_labels import KINDS, FigureMeaning, TableLine, figures_for, is_sampled, key_of
-from unround.tables.kinds import COUNT
 from unround.tables.labels import finest
+from unround.tables.lines import COUNT
 
 LAST = 2631
 """The last CHARACTERISTIC_ID."""

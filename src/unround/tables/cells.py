@@ -27,10 +27,9 @@ from unround.release import (
 )
 from unround.small_files import shortened
 from unround.tables.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
-from unround.tables.figure_values import as_figures
+from unround.tables.figure_labels import as_figures, figures_of_table
 from unround.tables.hierarchy import fit, parents, read_hierarchy
 from unround.tables.symbols import as_counts
-from unround.tables.tidy_figures import figures_of_table
 
 AREAS_AT_ONCE = 2_000
 TABLE, ALL = "table", "all"

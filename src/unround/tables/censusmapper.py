@@ -34,11 +34,9 @@ from unround.tables.canada_2021 import (
     vector_of,
     with_documented,
 )
-from unround.tables.figure_labels import TableLine, key_of, propose
-from unround.tables.figure_values import figures_of
-from unround.tables.kinds import COUNT, kind_of
+from unround.tables.figure_labels import TableLine, figures_of, key_of, propose
 from unround.tables.labels import ALL, AgeRun, age_range, tile
-from unround.tables.lines import FIRST, MEN, TOTAL, WOMEN, by_sex
+from unround.tables.lines import COUNT, FIRST, MEN, TOTAL, WOMEN, by_sex, kind_of
 from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name
 from unround.tables.source import Source
 from unround.tables.wide import (

@@ -3,6 +3,8 @@
 A percentage belongs to lines above it: those of the same name (rows "0 to 17 years (%)" below "Prevalence of low income",
 after "0 to 17 years" below "In low income" and below the total), or the line that it is indented under. A mean or a median
 belongs to a table of groups with edges: ages, incomes, sizes. All this is proposed only; the data decide (`structure`).
+
+Values as they are printed become whole multiples of `FIGURE_UNIT`.
 """
 
 from __future__ import annotations
@@ -12,10 +14,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+import polars as pl
+
+from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Group
-from unround.tables.kinds import COUNT
+from unround.release import FIGURE_ABSENT, FIGURE_UNIT, Column, FigureValues
+from unround.tables.description import SEX, Description, near
 from unround.tables.labels import edges_of, finest
-from unround.tables.lines import TOTAL
+from unround.tables.lines import COUNT, TOTAL, kinds_of
+from unround.tables.symbols import NUMBER, SIGNS, joined_digits
 
 KINDS: Mapping[str, FigureKind] = {
     "percentage": FigureKind.RATE,
@@ -334,3 +342,82 @@ def _whole(lines: Sequence[TableLine], first: str) -> str:
         if edges_of(line.label) is None:
             return line.id if line.kind == COUNT else ""
     return ""
+
+
+_UNITS = FIGURE_UNIT.denominator
+LARGEST = 10**11
+"""No figure is larger: floats keep numbers up to here to the last unit."""
+_NEAR = 0.01
+"""How far from a whole number of units, in units, a printed number may seem to be for being kept as a float."""
+
+
+def as_figures(text: pl.Series, symbol: pl.Series | None = None) -> FigureValues:
+    """Return the numbers in cells, in `FIGURE_UNIT`.
+
+    What is no number, what has more decimals than are kept, and what stands beside a sign that says there is none, is
+    `FIGURE_ABSENT`: it is never rounded.
+
+    Examples
+    --------
+    >>> as_figures(pl.Series(["12.4", " 3e+05", "x", "1,234.5"])).tolist()[::3]
+    [124000, 12345000]
+    """
+    if text.dtype == pl.String:
+        bare = joined_digits(text)
+        numbers = bare.set(~bare.str.contains(NUMBER).fill_null(False), None).cast(pl.Float64, strict=False)
+    else:
+        numbers = text.cast(pl.Float64, strict=False)
+    if symbol is not None:
+        numbers = numbers.set(symbol.str.strip_chars().str.to_lowercase().is_in(list(SIGNS)).fill_null(False), None)
+    value = numbers.fill_null(np.nan).to_numpy() * _UNITS
+    small = np.abs(value) <= LARGEST * _UNITS  # which nothing is not
+    whole = np.rint(np.where(small, value, 0.0))
+    exact = small & (np.abs(np.where(small, value, 0.0) - whole) <= _NEAR)
+    return np.where(exact, whole, FIGURE_ABSENT).astype(np.int64)
+
+
+def figures_of(columns: Sequence[pl.Series], rows: int) -> FigureValues:
+    """Return columns of figures side by side: rows × columns."""
+    found = np.full((rows, len(columns)), FIGURE_ABSENT, dtype=np.int64)
+    for at, column in enumerate(columns):
+        found[:, at] = as_figures(column)
+    return found
+
+
+def figures_of_table(
+    columns: Sequence[Column], decimals: Sequence[bool], axes: Sequence[str], description: Description
+) -> list[Figure]:
+    """Return the figures among the columns of a table.
+
+    Those that the description lists are taken at its word. Of others, columns with decimals can be figures, and their
+    labels propose what they are.
+
+    Raises `InputError` where the description names columns that are not there.
+    """
+    labels = {column.key: column.label for column in columns}
+    listed = [replace(one, label=labels.get(one.name, one.name)) for one in description.figures]
+    figures = {figure.name for figure in listed}
+    for figure in listed:
+        for key in (figure.name, *figure.counts, figure.numerator):
+            if key and (key not in labels or (key != figure.name and key in figures)):
+                raise InputError(
+                    f"{description.where}: the figure {figure.name!r} names {key!r}, which is no column of counts of this "
+                    f"table.{near(key, labels)} Columns are named by their codes, joined by a slash."
+                )
+    return listed + [figure for figure in _by_label(columns, decimals, axes) if figure.name not in figures]
+
+
+def _by_label(columns: Sequence[Column], decimals: Sequence[bool], axes: Sequence[str]) -> list[Figure]:
+    """Return what labels say of columns with decimals."""
+    if not any(decimals):
+        return []
+    by_sex = len(axes) == 2 and axes[-1] == SEX
+    kinds = kinds_of([column.label for column in columns], [column.depth for column in columns])
+    lines: dict[str, TableLine] = {}
+    for column, kind, broken in zip(columns, kinds, decimals, strict=True):
+        own, sex = (column.codes[0], column.codes[1]) if by_sex else (column.key, TOTAL)
+        kind = (kind if kind != COUNT else "decimals") if broken else COUNT
+        line = lines.setdefault(own, TableLine(own, column.label, column.depth, column.block, kind, ()))
+        # What has decimals for one sex is no count for the others either.
+        lines[own] = replace(line, sexes=(*line.sexes, sex), kind=line.kind if line.kind != COUNT else kind)
+    return propose(list(lines.values()))

@@ -1,15 +1,26 @@
-"""Hierarchies of codes in files of their own: parent,child pairs, or the `@`-indented text that τ-ARGUS users have."""
+"""Which code is part of which, in a file of its own.
+
+Hierarchies of an axis are parent,child pairs, or the `@`-indented text that τ-ARGUS users have. Files of areas are pairs of
+`child,parent`; or wide, with a column of codes for every level and a line for every smallest area
+(`SA1_2018_NAME,SA2_2018_CODE,…,TA_2018_CODE,…`), in which larger areas repeat.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
 from unround.errors import InputError
+from unround.release import Block, Progress, Release
 from unround.small_files import small_text
 from unround.tables.description import near
+from unround.tables.source import Source
 
 Children = dict[str, list[str]]
 """The codes under each code, in the order of the file. Codes on top stand under ""."""
@@ -156,3 +167,186 @@ def parents(sums: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
         for part in parts:
             found.setdefault(part, total)
     return found
+
+
+_CODES = re.compile(r"(.+?)_?(?:\d{4}_?)?(?:CODE|UID|DGUID|ID)$", re.IGNORECASE)
+_SMALLEST = re.compile(r"(SA1|MB|DB)_.*NAME$", re.IGNORECASE)
+"""Smallest areas have no names: their files call the code one."""
+
+Around = Mapping[str, str | None]
+"""The areas that one lies in, by level, the smallest first; None where it lies in several of a level."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AreasFile:
+    """Which area lies in which.
+
+    - `path`: The file.
+    - `around`: By level (the name of the column, in short) and code, what is around it. A file of pairs has one level,
+      "".
+    """
+
+    path: Path
+    around: Mapping[str, Mapping[str, Around]]
+
+    @classmethod
+    def open(cls, path: str | Path) -> AreasFile:
+        """Read an areas file."""
+        source = Source(path)
+        try:
+            table = pl.read_csv(
+                io.BytesIO(b"".join(source.chunks())),
+                separator=source.delimiter,
+                infer_schema=False,
+                truncate_ragged_lines=True,
+            )
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f"{path} cannot be read as a table ({str(error).splitlines()[0]}); save it as CSV.") from None
+        stripped = [name.strip() for name in table.columns]
+        twice = next((name for name in stripped if stripped.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{path} has two columns that are called {twice!r}; give each a name of its own.")
+        table = table.rename(dict(zip(table.columns, stripped, strict=True)))
+        names = {name.lower(): name for name in table.columns}
+        if {"child", "parent"} <= names.keys():
+            pairs = table.select(pl.col(names["child"]).alias("child"), pl.col(names["parent"]).alias("parent"))
+            return cls(Path(path), {"": _area_pairs(pairs, Path(path))})
+        columns = _levels(table)
+        if len(columns) < 2:
+            raise InputError(
+                f"{path} does not say which area lies within which: it needs columns child and parent, or a column of codes "
+                f"for each level, such as SA2_CODE and TA_CODE; it has {', '.join(table.columns[:8])}."
+            )
+        return cls(Path(path), _wide(table, columns))
+
+    def find(self, code: str, level: str) -> Around | None:
+        """Return what is around an area; None where the file has it not."""
+        own = self.around.get(level.strip().lower())
+        if own is not None and code in own:
+            return own[code]
+        return next((known[code] for known in self.around.values() if code in known), None)
+
+
+def _area_pairs(table: pl.DataFrame, path: Path) -> dict[str, Around]:
+    found: dict[str, Around] = {}
+    for child, parent in table.with_columns(pl.all().str.strip_chars()).drop_nulls().iter_rows():
+        before = found.setdefault(child, {"parent": parent})
+        if before["parent"] != parent:
+            raise InputError(
+                f"{path} says that {child} lies within {before['parent']} and within {parent}: an area has one parent. "
+                "Delete one of the two lines."
+            )
+    if not found:
+        raise InputError(
+            f"{path} has a header but no pairs of child and parent; add one line per area, or leave the file out."
+        )
+    if circle := _circle({child: around["parent"] for child, around in found.items()}):
+        raise InputError(
+            f"{path} contains a circle: {' lies within '.join(circle)}. Delete or reverse the line that is wrong."
+        )
+    return {parent: {} for parent in table["parent"].drop_nulls().str.strip_chars().unique()} | found
+
+
+def _circle(inside: Mapping[str, str | None]) -> list[str]:
+    """Return areas that lie in each other in turn, the first once more at the end; an area may name itself."""
+    settled = set[str]()
+    for start in inside:
+        way, at = dict[str, None](), start
+        while at not in settled and at not in way:
+            way[at] = None
+            above = inside.get(at)
+            if above is None or above == at:
+                break
+            at = above
+        else:
+            if at in way:
+                passed = list(way)
+                return [*passed[passed.index(at) :], at]
+        settled.update(way)
+    return []
+
+
+def _levels(table: pl.DataFrame) -> dict[str, str]:
+    """Return the columns of codes by level, those of the smallest areas first."""
+    found = dict[str, str]()
+    for name in table.columns:
+        if told := _SMALLEST.match(name) or _CODES.match(name):
+            found.setdefault(told[1].lower(), name)
+    return dict(sorted(found.items(), key=lambda item: -table[item[1]].n_unique()))
+
+
+def _wide(table: pl.DataFrame, columns: Mapping[str, str]) -> dict[str, dict[str, Around]]:
+    levels = list(columns)
+    around: dict[str, dict[str, Around]] = {}
+    for at, level in enumerate(levels[:-1]):
+        above = levels[at + 1 :]
+        known = (
+            table.select(pl.col(columns[one]).str.strip_chars().alias(one) for one in (level, *above))
+            .drop_nulls(level)
+            .group_by(level)
+            .agg(pl.when(pl.col(one).n_unique() == 1).then(pl.col(one).first()).alias(one) for one in above)
+        )
+        around[level] = {row[0]: dict(zip(above, row[1:], strict=True)) for row in known.iter_rows()}
+    around[levels[-1]] = {code: {} for code in table[columns[levels[-1]]].drop_nulls().unique().to_list()}
+    return around
+
+
+def with_areas(release: Release, path: str | Path) -> Release:
+    """Return a release whose areas also say what a file of areas says of them.
+
+    Every level of the file becomes a column of the areas' frame, and the next larger area the `parent`.
+
+    Raises `InputError` if it is no areas file; and, when the release has been read, if it knows none of the areas.
+    """
+    known = AreasFile.open(path)
+    notes = list(release.notes)
+
+    def read(progress: Progress) -> Iterator[Block]:
+        missing = seen = split = 0
+        for block in release.blocks(progress):
+            frame, unknown, several = _attach(block.areas, known, release.areas)
+            missing, seen, split = missing + unknown, seen + block.areas.height, split + several
+            yield Block(frame, block.counts, block.figures)
+        if missing == seen:
+            raise InputError(
+                f"{known.path} has none of the areas in the table; give the file that lists them, or leave it out."
+            )
+        notes.extend(one for one in release.notes if one not in notes)
+        told = []
+        if missing:
+            told.append(f"{missing:,} areas are not in {known.path.name}, which therefore does not say where they lie.")
+        if split:
+            told.append(
+                f"{split:,} areas lie within more than one larger area of the same level in {known.path.name}; they "
+                f"are given no parent."
+            )
+        notes.extend(one for one in told if one not in notes)
+
+    return replace(release, read=read, notes=notes)
+
+
+def _attach(frame: pl.DataFrame, known: AreasFile, axes: tuple[str, ...]) -> tuple[pl.DataFrame, int, int]:
+    """Add to some areas what is around them; also count those that the file has not, and those that lie in several."""
+    from unround.regions import identities
+
+    codes = frame[axes[0]].cast(pl.String).to_list()
+    levels = frame["level"].fill_null("").to_list() if "level" in frame.columns else [""] * len(codes)
+    short = [
+        one.partition(":")[2] or one
+        for one in identities(frame[axes[0]].cast(pl.String), pl.Series(levels, dtype=pl.String))
+    ]
+    found: list[Around | None] = []
+    for code, bare, level in zip(codes, short, levels, strict=True):
+        own = known.find(code, level)
+        found.append(known.find(bare, level) if own is None and bare != code else own)
+    above = list(dict.fromkeys(level for around in known.around.values() for one in around.values() for level in one))
+    columns = {level: [None if one is None else one.get(level) for one in found] for level in above}
+    if "parent" not in columns:
+        columns["parent"] = [None if one is None else next(iter(one.values()), None) for one in found]
+    for name, values in columns.items():
+        series = pl.Series(name, values, dtype=pl.String)
+        if name in frame.columns:
+            series = series.zip_with(series.is_not_null(), frame[name].cast(pl.String)).alias(name)
+        frame = frame.with_columns(series)
+    split = sum(one is not None and any(value is None for value in one.values()) for one in found)
+    return frame, sum(one is None for one in found), split

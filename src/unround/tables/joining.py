@@ -37,6 +37,7 @@ from unround.release import (
     Proposal,
     Release,
 )
+from unround.tables.spool import Spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,11 +266,12 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
         return releases[0]
     _refuse(releases)
     slots = match_columns(releases, matches)
-    stored = StoredReleases(releases, progress)
-    names, places = match_areas(_frames(stored, releases), releases)
+    stored = _stored(releases, progress)
+    frames = [spool.areas for spool in stored]
+    names, places = match_areas(frames, releases)
     rows = _rows(places, len(names))
     _refuse_strangers(slots, rows, releases)
-    areas = _areas(stored.frames, rows, releases)
+    areas = _areas(frames, rows, releases)
     groups, columns, made = _layout(slots, rows)
     dropped, notes = Dropped(), _notes(slots, rows, releases, made)
     if figures := sum(len(release.figures) for release in releases):
@@ -328,20 +330,6 @@ def _refuse(releases: Sequence[Release]) -> None:
 
 def _name(release: Release) -> str:
     return Path(release.source).name
-
-
-def _frames(stored: StoredReleases, releases: Sequence[Release]) -> list[pl.DataFrame]:
-    """Return the areas of each file, after checking that there are some, and none twice."""
-    for frame, release in zip(stored.frames, releases, strict=True):
-        if not frame.height:
-            raise InputError(f"there is no area in {_name(release)}: it has a header, but no counts.")
-        twice = frame.filter(frame.select(release.areas).is_duplicated())
-        if twice.height:
-            named = ", ".join(str(twice[axis][0]) for axis in release.areas)
-            raise InputError(
-                f"{named} occurs more than once in {_name(release)}; each area must have all its counts in one place."
-            )
-    return stored.frames
 
 
 def _rows(places: Sequence[Sequence[int]], areas: int) -> list[Places]:
@@ -500,45 +488,30 @@ _RANK = {SUPPRESSED: 3, UNRELIABLE: 2, NOT_APPLICABLE: 1, NOT_AVAILABLE: -1}
 """Of several reasons why a count is absent, the most informative first: that it exists, and is hidden."""
 
 
-class StoredReleases:
-    """The counts of all files, in a folder that is removed when it is no longer needed.
-
-    - `releases`: The files; each is read once.
-    - `progress`: Called with the number of bytes read so far, of all files.
-    """
-
-    def __init__(self, releases: Sequence[Release], progress: Progress) -> None:
-        import polars as pl
-
+def _stored(releases: Sequence[Release], progress: Progress) -> list[Spool]:
+    """Read each file once, into a folder that is removed when its counts are no longer needed."""
+    with naming_temporary_folder():
+        folder = Path(tempfile.mkdtemp(prefix="unround-join-"))
+    spools, before = list[Spool](), 0
+    for number, release in enumerate(releases):
+        spool = Spool(folder / f"{number}.bin", len(release.columns))
         with naming_temporary_folder():
-            self._folder = Path(tempfile.mkdtemp(prefix="unround-join-"))
-        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self.frames: list[pl.DataFrame] = []
-        self._shapes: list[tuple[int, int]] = []
-        before = 0
-        for number, release in enumerate(releases):
-            frames, rows = list[pl.DataFrame](), 0
-            with naming_temporary_folder(), self._path(number).open("wb") as file:
-                for block in release.blocks(lambda done, before=before: progress(before + done)):  # type: ignore[misc]
-                    np.ascontiguousarray(block.counts, dtype=np.int32).tofile(file)
-                    frames.append(block.areas)
-                    rows += len(block.counts)
-            before += release.size
-            self.frames.append(pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame())
-            self._shapes.append((rows, len(release.columns)))
+            for block in release.blocks(lambda done, before=before: progress(before + done)):  # type: ignore[misc]
+                spool.add(Block(block.areas, block.counts))
+        spool.close(release.areas, _name(release))
+        before += release.size
+        spools.append(spool)
+    weakref.finalize(spools[0], shutil.rmtree, folder, ignore_errors=True)
+    return spools
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{number}.bin"
 
-    def counts(self, number: int, rows: Places, columns: Places) -> Counts:
-        """Return some counts of some areas of a file; nothing available where a row is -1."""
-        shape = self._shapes[number]
-        there = rows >= 0
-        found = np.full((len(rows), len(columns)), NOT_AVAILABLE, dtype=np.int32)
-        if there.any() and len(columns):
-            table = np.memmap(self._path(number), dtype=np.int32, mode="r", shape=shape)
-            found[there] = table[rows[there]][:, columns]
-        return found
+def _counts(spool: Spool, rows: Places, columns: Places) -> Counts:
+    """Return some counts of some areas of a file; nothing available where a row is -1."""
+    there = rows >= 0
+    found = np.full((len(rows), len(columns)), NOT_AVAILABLE, dtype=np.int32)
+    if there.any() and len(columns):
+        found[there] = spool.pick(rows[there])[:, columns]
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -566,7 +539,7 @@ class Dropped:
 
 
 def merged(
-    stored: StoredReleases,
+    stored: Sequence[Spool],
     areas: pl.DataFrame,
     rows: Sequence[Places],
     groups: Sequence[FileGroup],
@@ -584,7 +557,7 @@ def merged(
             _fill(
                 counts,
                 group,
-                [stored.counts(f, rows[f][here], c) for f, c in zip(group.files, group.columns, strict=True)],
+                [_counts(stored[f], rows[f][here], c) for f, c in zip(group.files, group.columns, strict=True)],
                 lost,
                 dropped if first_time else Dropped(),
             )

@@ -19,16 +19,15 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.figures import Figure
-from unround.regions import adjustable, published_exactly, with_limits
+from unround.regions import adjustable, with_limits
 from unround.release import AREA, FIGURE_ABSENT, NOT_APPLICABLE, Column, Counts, FigureValues, Release
 from unround.small_files import LONGEST_NAME
-from unround.tables.figure_labels import TableLine, propose
-from unround.tables.figure_values import as_figures
-from unround.tables.kinds import COUNT, kinds_of
-from unround.tables.lines import MEN, TOTAL, WOMEN, ProfileLine, blocks_of, by_sex, indented, universes
+from unround.tables.bulk import profile_columns
+from unround.tables.figure_labels import as_figures
+from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, ProfileLine, by_sex, indented, universes
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
-from unround.tables.wide import LeftOut, ragged, read_blocks, rows_of, unreadable
+from unround.tables.wide import ragged, read_blocks, rows_of, unreadable
 
 LAYOUT = "profile-page"
 _TITLE = re.compile(r'\s*"?Census Profile\b', re.IGNORECASE)
@@ -77,8 +76,7 @@ def load(source: Source) -> Release:
     """
     page = _page(source)
     titles = list(dict.fromkeys(values.area for values in page.values))
-    left_out = LeftOut()
-    columns, counts, figures = _columns(page, titles, left_out)
+    columns, counts, figures, left_out = _columns(page, titles)
     if not columns:
         raise InputError(f"{source.path} has no lines of counts; download the page with its counts.")
     year = _year(source.head())
@@ -93,7 +91,7 @@ def load(source: Source) -> Release:
         proposals=(*indented(columns), *by_sex(columns), *universes(columns, year)),
         size=source.size,
         product=_product(page, year),
-        left_out=left_out.by_reason,
+        left_out=left_out,
         notes=[
             *source.notes,
             "The file has no IDs: characteristics are numbered by their lines.",
@@ -206,40 +204,19 @@ def _carried(line: Sequence[str], width: int) -> Iterator[str]:
 # What it means
 
 
-def _columns(page: _Page, titles: Sequence[str], left_out: LeftOut) -> tuple[list[Column], Counts, list[Figure]]:
-    """Make a column of every line and sex that holds counts, return these as areas × columns, and propose the figures."""
-    for measure, sex in dict.fromkeys((values.measure, values.sex) for values in page.values if values.measure != COUNT):
-        left_out.add(measure, f"all lines, {sex}")
+def _columns(page: _Page, titles: Sequence[str]) -> tuple[list[Column], Counts, list[Figure], dict[str, tuple[str, ...]]]:
+    """Make a column of every line and sex that holds counts; return their counts, the figures, and what is left out."""
+    rates = dict.fromkeys((values.measure, values.sex) for values in page.values if values.measure != COUNT)
     places = {(values.area, values.sex): values for values in page.values if values.measure == COUNT}
     sexes = [sex for sex in (TOTAL, MEN, WOMEN) if any(sex == there for _, there in places)]
     counts, decimals = _counts(page, [[places.get((title, sex)) for sex in sexes] for title in titles])
-    kinds = kinds_of([line.label for line in page.lines], [line.depth for line in page.lines])
-    columns, kept = list[Column](), list[Counts]()
     # The page writes counts without a decimal point: where there is one, there is no count.
-    kinds = ["decimals" if kind == COUNT and decimals[:, at].any() else kind for at, kind in enumerate(kinds)]
-    blocks = blocks_of(page.lines)
-    there = [tuple(sex for n, sex in enumerate(sexes) if (counts[:, at, n] != NOT_APPLICABLE).any())
-             for at in range(len(page.lines))]  # fmt: skip
-    figures = propose(
-        [TableLine(str(line.id), line.label, line.depth, block, kind, own)
-         for line, block, kind, own in zip(page.lines, blocks, kinds, there, strict=True)]
-    )  # fmt: skip
-    known = {figure.name for figure in figures}
-    for at, (line, block) in enumerate(zip(page.lines, blocks, strict=True)):
-        figure = "" if kinds[at] == COUNT else kinds[at]
-        exact, adjusted = published_exactly(line.label)
-        for number, sex in enumerate(sexes):
-            key = str(line.id) if sex == TOTAL else f"{line.id}/{sex}"
-            if figure:
-                if key not in known:
-                    left_out.add(figure, f"{key} {line.label}")
-            elif (counts[:, at, number] == NOT_APPLICABLE).all():
-                left_out.add("not applicable", f"{key} {line.label}")
-            else:
-                columns.append(Column(key, (str(line.id), sex), line.label, block, line.depth, exact, adjusted))
-                kept.append(counts[:, at, number])
-    table = np.column_stack(kept) if kept else np.empty((len(titles), 0), dtype=np.int32)
-    return columns, table, figures
+    nothing = (counts == NOT_APPLICABLE).all(axis=0)
+    columns, kept, figures, _, left_out = profile_columns(page.lines, sexes, np.any(decimals, axis=0), nothing)
+    for measure in dict.fromkeys(measure for measure, _ in rates):
+        left_out[measure] = tuple(f"all lines, {sex}" for own, sex in rates if own == measure)
+    lines, own = (np.array(kept, dtype=np.int64).reshape(-1, 2)).T
+    return columns, np.ascontiguousarray(counts[:, lines, own]), figures, left_out
 
 
 def _figures(page: _Page, titles: Sequence[str], figures: Sequence[Figure]) -> FigureValues:

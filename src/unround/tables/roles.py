@@ -12,7 +12,6 @@ from unround.errors import InputError
 from unround.release import ABSENT, UNREADABLE
 from unround.tables.cells import code_text
 from unround.tables.grid import HeadedTable
-from unround.tables.kinds import COUNT, kind_of
 from unround.tables.labels import (
     AGES,
     AREAS,
@@ -30,6 +29,7 @@ from unround.tables.labels import (
     tokens,
 )
 from unround.tables.layout import Writing, are_counts, are_numbers, are_signs, bare_text, find_writing
+from unround.tables.lines import COUNT, kind_of
 from unround.tables.symbols import RANGED, as_counts, plain_numbers
 from unround.tables.wide import FRACTIONS
 

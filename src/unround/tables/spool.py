@@ -70,7 +70,7 @@ class Spool:
         self._frames.append(block.areas)
         self.rows += len(block.counts)
 
-    def close(self, axes: tuple[str, ...]) -> None:
+    def close(self, axes: tuple[str, ...], called: str = "the file") -> None:
         """Finish writing, and check that no area occurred twice.
 
         Raises `InputError` if there are no areas, or one occurs twice.
@@ -81,12 +81,12 @@ class Spool:
             if file is not None:
                 file.close()
         if not self.rows:
-            raise InputError("there is no area in this file: it has a header, but no counts.")
+            raise InputError(f"there is no area in {called}: it has a header, but no counts.")
         self._areas = pl.concat(self._frames, how="vertical_relaxed")
         twice = self._areas.filter(self._areas.select(axes).is_duplicated())
         if twice.height:
             named = ", ".join(str(twice[axis][0]) for axis in axes)
-            raise InputError(f"{named} occurs more than once in the file; each area must have all its counts in one place.")
+            raise InputError(f"{named} occurs more than once in {called}; each area must have all its counts in one place.")
 
     @property
     def areas(self) -> pl.DataFrame:

@@ -34,11 +34,9 @@ from unround.release import (
 )
 from unround.small_files import LONGEST_NAME, shortened
 from unround.tables.cells import Index, first_of, in_blocks, repeats, require_room
-from unround.tables.figure_labels import KINDS
-from unround.tables.figure_values import as_figures
-from unround.tables.kinds import COUNT, kind_of
+from unround.tables.figure_labels import KINDS, as_figures
 from unround.tables.labels import finest
-from unround.tables.lines import MEN, TOTAL, WOMEN, by_sex
+from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, by_sex, kind_of
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
 from unround.tables.wide import read_table

@@ -23,7 +23,7 @@ from unround.errors import InputError
 from unround.machine import processors
 from unround.regions import describe
 from unround.release import ABSENT, FIGURE_ABSENT, NOT_AVAILABLE, UNREADABLE, Block, Counts, FigureValues, Progress
-from unround.tables.figure_values import as_figures
+from unround.tables.figure_labels import as_figures
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
 
