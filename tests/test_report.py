@@ -23,7 +23,7 @@ from unround.audits.folder import OURS, seal
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
 from unround.show import charts
-from unround.show.audit import example, footing
+from unround.show.audit import example, footing, picture, to_quote
 from unround.show.charts import Share, squares, waffle
 from unround.show.palette import PALETTE, tokens
 from unround.show.report import MOST_BLOCKS, MOST_CLASHES, MOST_ZEROS, page, write_pages
@@ -211,7 +211,7 @@ def test_contradictions_are_listed_up_to_a_number_and_then_counted(survey: Audit
     assert f"clash number {MOST_CLASHES - 1}." in text
     assert f"clash number {MOST_CLASHES}." not in text
     assert f"{many} sums that cannot hold" in text
-    assert "15 more are in contradictions.csv" in text
+    assert "15 more; contradictions.csv has them all" in text
     public = Outline(page(folder, public=True)).text
     assert "clash number" not in public
     assert f"{many} sums that cannot hold" in public
@@ -280,7 +280,7 @@ def test_the_check_is_shown(survey: AuditFolder, tmp_path: Path, worst: str, sai
     full, public = page(folder), page(folder, public=True)
     assert said in Outline(full).text
     assert said in Outline(public).text
-    assert ('<dd class="alarm">' in full) == alarm == ("family 1: " in full)
+    assert ('<dd><p class="alarm">' in full) == alarm == ("family 1 (" in full)
     assert ("as in D01" in full) == alarm
     assert "as in D0" not in public
 
@@ -626,9 +626,9 @@ def test_the_first_page_says_whether_why_and_what_next(census: AuditFolder, surv
             assert " ".join(verdict(told)) in said
             assert "Of 10,000 published counts, " in said
             assert "What to do next" in said
-            assert "Mechanism check passed" in said
+            assert "Declared rounding fits the data" in said
             assert "Probabilities self-check passed" in said
-            assert notice(told["product"]) in said
+            assert notice(told["product"]).replace("`", "") in said.replace(" .", ".")
         full, public = map(first_page, texts(folder))
         assert "For example" in full
         assert re.search(r"A is [^;]+; B is ", full)
@@ -679,14 +679,16 @@ def test_the_headline(numbers: tuple[int, ...], said: str) -> None:
         "10+": none,
     }
     told = {"proved": proved, "conditional": conditional, "likely": likely, "threshold": 0.66, "areas_not_weighed": 0}
-    told |= {"sensitive_claims": {"by_value": by_value}, "held_back": none}
+    told |= {"sensitive_claims": {"by_value": by_value}, "held_back": none, "unsettled": [], "cells_published": 9}
+    told |= {"contradictions_by_kind": {}, "conditions": {"most_claims": [], "number": 0}}
     assert headline(told).startswith(said)
 
 
 def test_the_headline_of_nothing_says_when_claims_are_held_back() -> None:
     none = dict.fromkeys(CLAIMS, 0)
     told = none | {"threshold": 0.66, "areas_not_weighed": 0, "held_back": none | {"likely": 4}}
-    told |= {"sensitive_claims": {"by_value": dict.fromkeys(("0", "1-2", "3-9", "10+"), none)}}
+    told |= {"sensitive_claims": {"by_value": dict.fromkeys(("0", "1-2", "3-9", "10+"), none)}, "unsettled": []}
+    told |= {"contradictions_by_kind": {}, "cells_published": 9}
     assert "holds claims back, which is no sign of safety" in headline(told)
 
 
@@ -732,22 +734,22 @@ def test_the_strip_leads_to_the_reasons(census: AuditFolder) -> None:
 @pytest.mark.parametrize(
     ("check", "state", "said"),
     [
-        (None, "not tested", "A wrong mechanism would make claims wrong."),
-        ({"verdict": "untested", "families": []}, "not tested", "A wrong mechanism would make claims wrong."),
-        ({"verdict": "fits", "families": []}, "passed", "The data fit the assumed mechanism."),
-        ({"verdict": "departs", "families": []}, "departs", "probabilities may be off."),
+        (None, "not tested", "A wrong rounding would make claims wrong."),
+        ({"verdict": "untested", "families": []}, "not tested", "A wrong rounding would make claims wrong."),
+        ({"verdict": "fits", "families": []}, "fits the data", "The data fit the assumed rounding."),
+        ({"verdict": "departs", "families": []}, "departs from the data", "probabilities may be off."),
         (
             {"verdict": "contradicts", "families": [{"verdict": "contradicts", "impossible": 5}]},
-            "contradicts",
-            "At least 5 published figures cannot come from the assumed mechanism.",
+            "contradicted by the data",
+            "The data contradict the assumed rounding: at least 5 published figures cannot come from it.",
         ),
     ],
 )
 def test_the_strip_says_what_the_check_found(survey: AuditFolder, check: Any, state: str, said: str) -> None:
     one = footing({**survey.summary, "check": check})[0]
-    assert (one.what, one.state) == ("Mechanism check", state)
+    assert (one.what, one.state) == ("Rounding" if state == "not tested" else "Assumed rounding", state)
     assert one.said.endswith(said)
-    assert (one.tone == "fine") == (state == "passed")
+    assert (one.tone == "fine") == (state == "fits the data")
 
 
 def test_the_strip_says_what_else_is_in_doubt(survey: AuditFolder) -> None:
@@ -761,14 +763,14 @@ def test_the_strip_says_what_else_is_in_doubt(survey: AuditFolder) -> None:
         "held_back": {"conditional": 1, "likely": 1200},
     }
     shown = {one.what: (one.state, one.said, one.tone) for one in footing(told, "stop")}
-    assert list(shown) == ["Decision", "Mechanism check", "Probabilities", "Data", "Held back"]
+    assert list(shown) == ["Decision", "Declared rounding", "Probabilities", "Data", "Held back"]
     assert shown["Decision"][0] == "stop"
     assert shown["Probabilities"][0] == "failed in 1 table"
     assert shown["Data"][1] == "1 inconsistency and 2 areas with suspect data; set apart."
     assert shown["Held back"][0] == "1,201 claims"
     assert {tone for *_, tone in shown.values()} == {"fine", "doubt"}
     without = footing({**survey.summary, "selfcheck": None})
-    assert [one.state for one in without] == ["passed", "not tested"]
+    assert [one.state for one in without] == ["fits the data", "not tested"]
 
 
 def test_nothing_is_called_independent_where_the_check_found_otherwise(survey: AuditFolder, tmp_path: Path) -> None:
@@ -801,3 +803,17 @@ def test_a_browser_shows_it(hostile: AuditFolder, tmp_path: Path, width: int, da
     assert shown.returncode == 0, shown.stderr
     assert picture.stat().st_size > 5_000
     assert "CONSOLE" not in shown.stderr
+
+
+def test_a_sentence_to_quote_says_what_it_rests_on(survey: AuditFolder) -> None:
+    """It names proved, conditional and likely counts apart, never as one number of counts that are known."""
+    said = to_quote(survey.summary | {"conditional": 3}, "the survey")
+    assert "20 can be proved from the published tables alone, 3 can be proved on an assumption" in said
+    assert "63 can be inferred by a model that gives one value at least 66%" in said
+    assert "not official counts, and not about persons" in said
+    assert to_quote(survey.summary, "survey.csv") in Outline(page(survey)).text
+
+
+def test_the_picture_names_proofs_on_assumptions_apart(survey: AuditFolder) -> None:
+    told = survey.summary | {"proved": 0, "conditional": 20}
+    assert picture(told).caption == "Of 10,000 published counts, 185 proved on an assumption and 583 inferred at 66% or more"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from unround.tables import Described, Question
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, in full precision.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print the whole report, not only what matters most.")]
 Everything = Annotated[bool, typer.Option("--all", help="List everything, not only what matters most.")]
 
 
@@ -227,7 +228,7 @@ def check(
     whenever the audit completes, whatever it finds.
     """,
 )
-def audit(call: Call[AuditFolder], *, json: Json = False) -> None:
+def audit(call: Call[AuditFolder], *, verbose: Verbose = False, json: Json = False) -> None:
     """Show what was found, and what to look at next."""
     if call.typed["out"] is None and not call.typed["table"][0].is_dir():
         raise InputError("an audit is written into a folder: name it with -o DIR.")
@@ -235,7 +236,7 @@ def audit(call: Call[AuditFolder], *, json: Json = False) -> None:
     if json:
         print_json(folder.summary | {"seconds": folder.run["seconds"]})
     else:
-        show(folder, json)
+        show(folder, json, verbose=verbose)
 
 
 @command(

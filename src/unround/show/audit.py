@@ -186,8 +186,9 @@ def picture(told: Mapping[str, Any]) -> Chart:
 
 def _picture_title(told: Mapping[str, Any], whole: int) -> str:
     """Say how many counts are known: proved and inferred are different things, and are named apart."""
-    certain, sure = told["proved"] + told["conditional"], share(told["threshold"])
-    said = [f"{per_10_000(certain, whole)} can be proved"] if certain else []
+    proved, conditional, sure = told["proved"], told["conditional"], share(told["threshold"])
+    said = [f"{per_10_000(proved, whole)} can be proved"] if proved else []
+    said += [f"{per_10_000(conditional, whole)} proved on an assumption"] if conditional else []
     said += [f"{per_10_000(told['likely'], whole)} inferred at {sure} or more"] if told["likely"] else []
     return f"Of 10,000 published counts, {listed(said)}" if said else "Of 10,000 published counts, none is proved or likely"
 

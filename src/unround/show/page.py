@@ -207,7 +207,9 @@ class _Printer:
     @html.register
     def _(self, part: doc.Facts) -> Markup:
         return Markup("<ul{}{}>{}</ul>").format(
-            _class(part.style), _attribute("aria-label", part.title), Markup().join(map(_fact, part.items))
+            _class(part.style),
+            _attribute("aria-label", part.title),
+            Markup().join(_fact(one, part.style == "tiles") for one in part.items),
         )
 
     @html.register
@@ -274,9 +276,10 @@ def _key(rows: Iterable[tuple[str, str, str, str]], style: str = "") -> Markup:
     return Markup('<ul{} aria-label="Colours">{}</ul>').format(_class(f"key {style}"), items)
 
 
-def _fact(one: doc.Fact) -> Markup:
+def _fact(one: doc.Fact, value_first: bool) -> Markup:
     said = Markup(" <small>{}</small>").format(prose(one.said, 200)) if one.said else ""
-    body = Markup("<span>{}</span> <b>{}</b>{}").format(prose(one.what, NAME), prose(one.value, NAME), said)
+    order = Markup("<b>{1}</b> <span>{0}</span>{2}") if value_first else Markup("<span>{0}</span> <b>{1}</b>{2}")
+    body = order.format(prose(one.what, NAME), prose(one.value, NAME), said)
     if one.anchor:
         body = Markup('<a href="#{}">{}</a>').format(one.anchor, body)
     return Markup("<li{}>{}</li>").format(_class(one.tone), body)

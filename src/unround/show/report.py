@@ -272,18 +272,18 @@ def not_used(told: Mapping[str, Any]) -> list[str]:
     if singly and not unweighed:
         found.append(
             f"{several(singly, 'count is', 'counts are')} cut off from a sum, mostly by counts that are hidden. What sums "
-            "make likely there was not computed: that is not a sign of safety."
+            "make likely there was not computed: that is no sign of safety."
         )
     apart = told["areas_where_chains_disagree"]
     if apart:
         found.append(
             f"In {several(apart, 'area')} the Markov chains for tables by several axes do not agree. What sums make likely "
-            "there is not known: that is not a sign of safety."
+            "there is not known: that is no sign of safety."
         )
     if unweighed:
         found.append(
             f"In {unweighed:,} of {told['areas']:,} areas the noise leaves too many counts possible to use all sums at "
-            "once. What sums make likely there was not computed: that is not a sign of safety."
+            "once. What sums make likely there was not computed: that is no sign of safety."
         )
     return found
 
@@ -321,7 +321,7 @@ def _files(folder: AuditFolder, verbose: bool) -> Part:
     useful = {"contradictions.csv": told["contradictions"], "suspects.csv": told["suspect"]["areas"]}
     useful |= {"proofs.jsonl": claims, "findings.csv": claims}
     if not verbose:
-        useful |= dict.fromkeys((PUBLIC_REPORT, "proofs.jsonl", "estimates.parquet", "summary.json"), False)
+        useful |= dict.fromkeys(("proofs.jsonl", "estimates.parquet", "summary.json"), False)
     there = [(name, what) for name, what in FILES.items() if (folder.path / name).exists() and useful.get(name, True)]
     example = _an_example(folder)
     commands = [f"unround explain {example}"] if example is not None else []
@@ -799,7 +799,7 @@ def _held(told: Mapping[str, Any], public: bool) -> list[Part]:
         parts.append(
             Text(
                 f"Likely claims of {several(failed, 'table')} are withheld, because the prior failed its self-check there. "
-                "That is not a sign of safety.",
+                "That is no sign of safety.",
                 ALARM,
             )
         )

@@ -172,7 +172,7 @@ def not_worked_out(told: Mapping[str, Any]) -> str:
         return ""
     return (
         f"{several(sums, 'sum forms a loop', 'sums form loops')} with others, and {'is' if sums == 1 else 'are'} used for "
-        "proofs only. How likely counts are with them as well was not computed: that is not a sign of safety."
+        "proofs only. How likely counts are with them as well was not computed: that is no sign of safety."
     )
 
 
@@ -555,7 +555,7 @@ def _checks(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _signature(told: Mapping[str, Any]) -> Iterator[Part]:
     by = f": {told['reviewer']}" if told["reviewer"] else ""
-    yield Box([Text(f"Reviewer{by}"), Text("Signature"), Text("Date")], "sign")
+    yield Box([Text(f"Reviewer{by}"), Text("Signature"), Text("Date")], "signature")
     files = [f"{file['name']} sha256 {file['sha256']}" for file in told["files"]]
     read = [(one.get("name", "Read"), one["reading"]["sha256"]) for one in told.get("tables", [told])]
     lines = [

@@ -85,9 +85,7 @@ def withheld(told: Mapping[str, Any]) -> list[str]:
     if len(failed) > MOST_TABLES:
         said.append(f"Likely claims of {several(len(failed) - MOST_TABLES, 'more table')} are withheld; see summary.json.")
     if failed and found["withheld"]:
-        said.append(
-            f"{several(found['withheld'], 'count')} would have been called likely there. That is not a sign of safety."
-        )
+        said.append(f"{several(found['withheld'], 'count')} would have been called likely there. That is no sign of safety.")
     return said
 
 

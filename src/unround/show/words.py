@@ -353,7 +353,7 @@ def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
     claims = proved + conditional + likely
     if not claims and audit["areas_not_weighed"]:
         return (
-            f"{where}, no count can be proved; which counts are likely could not be worked out everywhere.",
+            f"{where}, no count can be proved; which counts are likely could not be computed everywhere.",
             f"In {several(audit['areas_not_weighed'], 'area')} the noise leaves too many counts possible to use all sums "
             "at once: that is no sign of safety.",
         )
@@ -438,7 +438,7 @@ def _in_a_sentence(audit: Mapping[str, Any]) -> str:
         what = f"{several(more, 'count')} of three or more" if more else several(likely, "zero")
         return f"This release gives little away: no count can be proved; {what} can be inferred at {sure} or more."
     if audit["areas_not_weighed"]:
-        return "No count can be proved; what is likely could not be worked out everywhere."
+        return "No count can be proved; what is likely could not be computed everywhere."
     nothing = f"no count can be proved, and none inferred at {sure} or more."
     if audit["unsettled"]:
         return f"That this audit lists nothing is no sign of safety: {nothing}"
@@ -544,6 +544,22 @@ def conclusion(cell: Explanation) -> str:
         )
     sure = probabilities(cell, len(cell.priors))
     return f"It is {where}, most likely {cell.value:,}{f': {sure}' if by_several(cell) else f' ({sure})'}.{claim}"
+
+
+def count_to_quote(cell: Explanation, where: str) -> str:
+    """Return a sentence about one count for print: what is inferred, how surely, and what it is not."""
+    published = "nothing was published" if cell.published is None else f"{cell.published:,} was published"
+    value, documented = number(cell.value), "provided that the sums hold and counts were published as documented"
+    if cell.kind == "given":
+        return f"{where}: {number(cell.published)} was published unrounded."
+    if cell.kind in ("proved", "conditional"):
+        given = f", and given {' and '.join(cell.because)}" if cell.because else ""
+        said = f"from the published tables it can be proved that the count is {value}, {documented}{given}"
+    elif cell.kind == "likely":
+        said = f"a model gives {value} a probability of {probabilities(cell, len(cell.priors))}, {documented}"
+    else:
+        said = f"the count is {span(cell.low, cell.high)}, {documented}; nothing more is claimed"
+    return f"{where}: {published}; {said}. This is an inference from published tables, not an official count."
 
 
 def _why_open(cell: Explanation) -> str:

@@ -15,11 +15,11 @@ from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea
 from unround.explanation.family import how_linked
 from unround.show import selfcheck
-from unround.show.audit import next_steps, picture
+from unround.show.audit import next_steps, picture, to_quote
 from unround.show.charts import histogram, shown_part
 from unround.show.check import rounded_independently
 from unround.show.page import html
-from unround.show.report import checked
+from unround.show.report import checked, title_of
 from unround.show.words import (
     CLAIMS,
     INCONSISTENCIES,
@@ -27,6 +27,7 @@ from unround.show.words import (
     arithmetic,
     conclusion,
     conditions,
+    count_to_quote,
     growth,
     headline,
     inconsistencies,
@@ -80,6 +81,7 @@ def start(asked: Asked) -> Page:
         "tone": next((kind for kind in CLAIMS if told[kind]), ""),
         "picture": html(picture(told)),
         "next_steps": next_steps(told, public=False),
+        "quote_text": to_quote(told, title_of(told)),
         "map": small_map(explorer),
         "doubts": [
             *not_listed(told),
@@ -176,6 +178,7 @@ def cell(asked: Asked) -> Page:
         "area_link": area_address(explorer.codes[row]),
         "one": found,
         "conclusion": conclusion(found),
+        "quote_text": count_to_quote(found, name),
         "again": again(found),
         "same_as": cell_address(explorer.codes[row], found.same_as) if found.same_as else "",
         "sums": sums,

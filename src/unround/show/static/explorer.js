@@ -224,3 +224,49 @@ if (tools && document.querySelector("tr[data-parts]")) {
   });
 }
 document.querySelectorAll("form[data-live]").forEach(live);
+
+// -- taking things along: a sentence to the clipboard, a picture into a file --------------------------------------------
+const DRAWN = ["fill", "fill-opacity", "fill-rule", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size",
+  "font-weight", "color", "opacity"];
+
+// The picture as it stands on the page: colours come from the stylesheet, so each part is given its own.
+function picture(svg) {
+  const copy = svg.cloneNode(true);
+  const parts = copy.querySelectorAll("*");
+  svg.querySelectorAll("*").forEach((part, k) => {
+    const shown = getComputedStyle(part);
+    DRAWN.forEach((name) => parts[k].style.setProperty(name, shown.getPropertyValue(name)));
+  });
+  const box = svg.viewBox.baseVal;
+  const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  ground.setAttribute("width", box.width);
+  ground.setAttribute("height", box.height);
+  ground.setAttribute("fill", getComputedStyle(document.body).backgroundColor);
+  copy.prepend(ground);
+  copy.setAttribute("width", box.width);
+  copy.setAttribute("height", box.height);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+function takeAlong() {
+  document.documentElement.classList.add("scripted");
+  document.addEventListener("click", async (event) => {
+    const tool = event.target.closest("[data-copy], [data-save]");
+    if (!tool) return;
+    if ("copy" in tool.dataset) {
+      const said = tool.previousElementSibling;
+      getSelection().selectAllChildren(said);
+      if (navigator.clipboard) await navigator.clipboard.writeText(said.textContent);
+      tool.textContent = "Copied";
+      return;
+    }
+    const svg = tool.closest("figure, section, div").querySelector("svg.chart:not(.strip):not(.spark)");
+    if (!svg) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([picture(svg)], { type: "image/svg+xml" }));
+    link.download = `${tool.dataset.save.replace(/[^\p{L}\p{N}]+/gu, "-")}.svg`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+}
+takeAlong();
