@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +15,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from tests.shapes import examples
 from unround import audit, check_proof
+from unround.audits import nested as nested_module
+from unround.audits.nested import links_to_use, nesting_levels
 from unround.bounds import linked as hidden_module
 from unround.bounds.linked import LinkedBounds, linked_bounds, with_hidden
 from unround.bounds.prover import Prover
@@ -20,6 +24,7 @@ from unround.bounds.tighten import tighten
 from unround.evidence.block import NO_UPPER_BOUND, windows_of
 from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished
 from unround.release import SUPPRESSED, between, told_range
+from unround.structure import Nesting
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.forest import Equations
 from unround.system import Cell
@@ -238,3 +243,51 @@ def test_two_hidden_districts_keep_their_intervals(tmp_path: Path) -> None:
     assert listed.height == 4
     assert (listed["low"] < listed["high"]).all()
     assert listed["settled"].all()
+
+
+def families(sizes: list[int]) -> Nesting:
+    """Return a country of regions, and regions of so many districts each."""
+    parent = [-1, *[0] * len(sizes), *(1 + region for region, size in enumerate(sizes) for _ in range(size))]
+    level = [-1, *[1] * len(sizes), *[0] * sum(sizes)]
+    columns = np.ones(4, dtype=np.bool_)
+    levels = [replace_level(columns), replace_level(columns)]
+    return SimpleNamespace(parent=np.array(parent), level=np.array(level), levels=levels)  # type: ignore[return-value]
+
+
+def replace_level(columns: NDArray[np.bool_]) -> SimpleNamespace:
+    return SimpleNamespace(columns=columns, to_json=dict)
+
+
+def test_large_families_are_used_unless_they_tell_nothing_or_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    nesting = families([3, 40, 50])
+    model: Any = SimpleNamespace(columns=[0] * 4, positions=np.arange(4))
+    asked = []
+
+    def telling(heads: NDArray[np.int64]) -> NDArray[np.bool_]:
+        asked.append(heads.tolist())
+        return heads == 3
+
+    parent, nothing = links_to_use(nesting, model, telling)
+    assert (parent == nesting.parent).all()  # few enough to be worked on together: nobody asks
+    assert not nothing.size
+    assert not asked
+    monkeypatch.setattr(nested_module, "ALWAYS_TOGETHER", 4 * 60)
+    parent, nothing = links_to_use(nesting, model, telling)
+    assert asked == [[2, 3]]
+    assert nothing.tolist() == [2]
+    assert (parent[nesting.parent == 2] == -1).all()
+    assert (parent[nesting.parent == 3] == 3).all()
+    assert [level["used"] for level in nesting_levels(nesting, parent, nothing)] == [3, 1]
+    monkeypatch.setattr(nested_module, "MOST_TOGETHER", 4 * 40)
+    parent, nothing = links_to_use(nesting, model, telling)
+    assert (parent[nesting.parent == 3] == -1).all()  # too large after all: said to be unused
+    assert [level["used"] for level in nesting_levels(nesting, parent, nothing)] == [2, 1]
+
+
+def test_a_large_family_does_not_cost_small_ones_their_columns() -> None:
+    nesting = families([3] * 12)
+    nesting.levels[1].columns = np.array([True, True, False, True])
+    model: Any = SimpleNamespace(columns=[0] * 4, positions=np.arange(4))
+    parent, _ = links_to_use(nesting, model, lambda heads: np.ones(heads.size, dtype=np.bool_))
+    assert (parent[1:13] == -1).all()
+    assert (parent[13:] == nesting.parent[13:]).all()

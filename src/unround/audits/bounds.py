@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -135,6 +136,35 @@ def _refutations(model: Model, counts: Counts, refuted: NDArray[np.int64], docum
         )
         found.append(Contradiction(area, ASSUMPTION, sums, tuple(cells.tolist()), text))
     return found
+
+
+def telling_families(
+    model: Model, blocks: Iterable[tuple[Counts, BoolArray]], parent: NDArray[np.int64], heads: NDArray[np.int64]
+) -> BoolArray:
+    """Return which families, by the rows of their parents, narrow the bounds that any area has by its own sums.
+
+    `blocks` are all areas in their order: their counts, and which may have been adjusted.
+    """
+    table, number, start = WindowTable(model.mechanisms), np.full(len(parent), -1, dtype=np.int64), 0
+    number[heads] = np.arange(len(heads))
+    shape = len(heads), len(model.columns)
+    own_low, own_high, least, most, widest = (np.zeros(shape, dtype=np.int64) for _ in range(5))
+    for counts, adjustable in blocks:
+        rows = np.arange(start, start + len(counts))
+        start += len(counts)
+        above = np.where(parent[rows] >= 0, number[parent[rows]], -1)
+        if (above < 0).all() and (number[rows] < 0).all():
+            continue
+        tight = documented_bounds(model, table, counts, adjustable).bounds.tight
+        low, high = tight.low.astype(np.int64), tight.high.astype(np.int64)
+        inside, heading = above >= 0, number[rows] >= 0
+        np.add.at(least, above[inside], low[inside])
+        np.add.at(most, above[inside], high[inside])
+        np.maximum.at(widest, above[inside], (high - low)[inside])
+        own_low[number[rows[heading]]], own_high[number[rows[heading]]] = low[heading], high[heading]
+    spare = np.minimum(own_high, most) - least
+    need = most - np.maximum(own_low, least)
+    return np.asarray(((least > own_low) | (most < own_high) | (widest > spare) | (widest > need)).any(axis=1))
 
 
 def hidden_counts(counts: Counts) -> BoolArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +19,11 @@ from unround.sums.families import MOST_LINKED
 Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+ALWAYS_TOGETHER = 200_000
+"""Counts of areas that sums connect, and that are worked on together whatever these sums tell."""
+
 MOST_TOGETHER = 1_000_000
-"""Counts of areas that sums connect, and that are worked on together."""
+"""The same where sums of large families tell something."""
 
 FILE = "nested.npz"
 """Where an audit keeps it, in its folder `model/`; there is none where no area lies within another."""
@@ -46,10 +50,10 @@ class NestedAreas:
     odd_said: NDArray[np.str_]
 
     @classmethod
-    def of(cls, nesting: Nesting, model: Model) -> NestedAreas:
-        """Take over what was found out about a release."""
+    def of(cls, nesting: Nesting, model: Model, parent: Rows | None = None) -> NestedAreas:
+        """Take over what was found out about a release; of the links only some, if given."""
         children = np.bincount(nesting.parent[nesting.parent >= 0], minlength=len(nesting.parent))
-        parent = _together(nesting.parent, MOST_TOGETHER // len(model.columns))
+        parent = nesting.parent if parent is None else parent
         cells = np.ones(len(model.columns), dtype=np.bool_)
         alike = np.zeros(len(parent), dtype=np.bool_)
         inside = np.flatnonzero(parent >= 0)
@@ -142,23 +146,45 @@ class NestedAreas:
             return cls(**{one.name: told[one.name] for one in fields(cls)})
 
 
-def _together(parent: Rows, most: int) -> Rows:
-    """Return the links without those of the largest families, where more than so many areas would have to be together.
+Telling = Callable[[Rows], Bools]
+"""Takes the parents of large families, and returns which of these families narrow the bounds of any count."""
 
-    Families of up to `MOST_LINKED` stay whole: these are what probabilities are linked by.
+
+def links_to_use(nesting: Nesting, model: Model, telling: Telling) -> tuple[Rows, Rows]:
+    """Return the links that are used, and the parents whose families were looked at and tell nothing about any count.
+
+    Families of up to `MOST_LINKED` areas are used wherever they are: probabilities are linked by them. Larger ones are used
+    unless columns that add up in small families would be lost, or more areas would have to be worked on together than fit:
+    then those go first that tell nothing.
     """
-    parent = parent.copy()
-    while True:
-        top = _tops(parent)
-        crowded = np.bincount(top, minlength=len(parent))[top] > most
-        children = np.bincount(parent[parent >= 0], minlength=len(parent))
-        heads = np.flatnonzero(crowded & (children > MOST_LINKED))
-        if not heads.size:
-            return parent
+    parent, nothing = nesting.parent.copy(), np.zeros(0, dtype=np.int64)
+    children = np.bincount(parent[parent >= 0], minlength=len(parent))
+    inside = np.flatnonzero(parent >= 0)
+    small = np.isin(np.arange(len(nesting.levels)), nesting.level[inside[children[parent[inside]] <= MOST_LINKED]])
+    kept = np.ones(len(model.columns), dtype=np.bool_)
+    for number in np.flatnonzero(small).tolist():
+        kept &= nesting.levels[number].columns[model.positions]
+    for number, level in enumerate(nesting.levels):
+        if small.any() and not small[number] and (kept & ~level.columns[model.positions]).any():
+            parent[(nesting.level == number) & (parent >= 0)] = -1
+    if (heads := _crowded(parent, ALWAYS_TOGETHER // len(model.columns))).size:
+        nothing = heads[~telling(heads)]
+        parent[np.isin(parent, nothing)] = -1
+    while (heads := _crowded(parent, MOST_TOGETHER // len(model.columns))).size:
         # In each of the groups that are too large, the largest family.
+        top = _tops(parent)
         order = heads[np.lexsort((heads, -children[heads], top[heads]))]
         first = order[np.r_[True, top[order][1:] != top[order][:-1]]]
         parent[np.isin(parent, first)] = -1
+    return parent, nothing
+
+
+def _crowded(parent: Rows, most: int) -> Rows:
+    """Return the parents of large families in groups of more than so many areas."""
+    top = _tops(parent)
+    crowded = np.bincount(top, minlength=len(parent))[top] > most
+    children = np.bincount(parent[parent >= 0], minlength=len(parent))
+    return np.flatnonzero(crowded & (children > MOST_LINKED))
 
 
 def _tops(parent: Rows) -> Rows:
@@ -168,13 +194,16 @@ def _tops(parent: Rows) -> Rows:
     return top
 
 
-def nesting_levels(nesting: Nesting, columns: int) -> list[dict[str, Any]]:
-    """Return the pairs of levels as plain data, with how many families are used, and how many for probabilities too."""
-    used = _together(nesting.parent, MOST_TOGETHER // columns)
+def nesting_levels(nesting: Nesting, parent: Rows, nothing: Rows) -> list[dict[str, Any]]:
+    """Return the pairs of levels as plain data, with how many families are used, and how many for probabilities too.
+
+    `parent` and `nothing` are what `links_to_use` returned: families that were looked at and tell nothing are used.
+    """
     children = np.bincount(nesting.parent[nesting.parent >= 0], minlength=len(nesting.parent))
     found = []
     for number, level in enumerate(nesting.levels):
-        heads = np.unique(used[(used >= 0) & (nesting.level == number)])
+        here = (nesting.parent >= 0) & (nesting.level == number)
+        heads = np.unique(nesting.parent[here & ((parent >= 0) | np.isin(nesting.parent, nothing))])
         linked = int((children[heads] <= MOST_LINKED).sum())
         found.append(level.to_json() | {"linked": linked, "used": len(heads)})
     return found

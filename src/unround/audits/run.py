@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.audits import folder as files
 from unround.audits import unsettled
+from unround.audits.bounds import telling_families
 from unround.audits.chance import Chance
 from unround.audits.claims import HeldBecause
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
@@ -23,7 +24,7 @@ from unround.audits.holding import Holding
 from unround.audits.keys import Keys, doubts_left, only_estimates, weighted_estimates
 from unround.audits.merge import merge
 from unround.audits.model import Model
-from unround.audits.nested import NestedAreas, nesting_levels
+from unround.audits.nested import NestedAreas, links_to_use, nesting_levels
 from unround.audits.options import AuditOptions as AuditOptions
 from unround.audits.options import block_size
 from unround.audits.probabilities import NEAR
@@ -40,7 +41,7 @@ from unround.machine import give_memory_back, processors
 from unround.mechanisms import Mechanism
 from unround.options import VERIFIED
 from unround.output import write_json
-from unround.release import ABSENT, Release
+from unround.release import ABSENT, Release, adjustable
 from unround.structure import Nesting, PlanFile, Structure, find_nesting
 from unround.tables.spool import Spool, Stage
 from unround.tables.spool import survey as survey
@@ -142,11 +143,17 @@ def _prepare(
         Truth.of(truth, model, release.areas, spool.areas, folder)
     prior, predicted = _prior(options, spool, model, progress)
     keys = Keys.of(options.rounding, checked.numbers, structure, plan_file)
-    nested = NestedAreas.of(nesting, model)
+
+    def telling(heads: NDArray[np.int64]) -> NDArray[np.bool_]:
+        blocks = ((model.counts_of(block.counts), adjustable(block.areas)) for block in spool.blocks(4096))
+        return telling_families(model, blocks, nesting.parent, heads)
+
+    parent, nothing = links_to_use(nesting, model, telling)
+    nested = NestedAreas.of(nesting, model, parent)
     told = _static_summary(release, structure, model, prior, options, checked)
     if predicted is not None:
         told["selfcheck"] = predicted.to_json()
-    told["nesting"] = nesting_levels(nesting, len(model.columns))
+    told["nesting"] = nesting_levels(nesting, parent, nothing)
     told["holding"] = Holding.of(options, checked, model, spool.rows).to_json(model)
     block = options.block or block_size(len(model.columns))
     prepare(
