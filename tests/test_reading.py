@@ -90,7 +90,11 @@ def test_totals_of_regions_that_are_called_alike_are_told_apart(tmp_path: Path, 
         stub = "" if headings else ","
         first = [f"{region},,,", few[0]] if headings else [f"{region},{few[0]}"]
         lines += [*first, *(f"{stub}{row}" for row in (*few[1:], whole))]
-    assert sums(unround.describe(put(tmp_path, lines)), "area") == {"Total (North)": 5, "Total (South)": 7}
+    found = unround.describe(put(tmp_path, lines))
+    assert sums(found, "area") == {"Total (North)": 5, "Total (South)": 7}
+    (tmp_path / "draft.toml").write_text(found.toml())
+    again = [block.areas["parent"].to_list() for block in unround.read(tmp_path / "draft.toml").blocks()]
+    assert again == [block.areas["parent"].to_list() for block in found.release.blocks()]
 
 
 def test_ages_over_sexes_with_years_in_the_headings(tmp_path: Path) -> None:
@@ -152,6 +156,12 @@ def test_numbers_of_which_nothing_is_known_are_said_to_be_left_out(tmp_path: Pat
     toml = tmp_path / "draft.toml"
     toml.write_text(found.toml().replace('because = ""', 'because = "a number of ours"'))
     assert [one.what for one in unround.read(toml).account if "Ref" in one.place] == [What.SILENT]
+
+
+def test_those_who_answered_no_are_counted(tmp_path: Path) -> None:
+    lines = ["Place,Households,Yes,No", *(row for row in by_sex()[1:])]
+    found = unround.describe(put(tmp_path, lines))
+    assert sums(found, "column") == {"Households": 2}
 
 
 def test_every_table_of_a_file_is_read_or_named(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from unround.tables.opening import Ask, Opened, Question, entries_around, open_t
 from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import explained, read_headed
 from unround.tables.roles import Roles, find_roles
-from unround.tables.rows import base_of, row_sums, unrounded, verdict
+from unround.tables.rows import base_of, row_sums, unrounded, verdict, whole_column
 from unround.tables.symbols import SIGNS, as_counts, flagged_number, hidden_range, plain_numbers
 from unround.tables.tidy import is_parquet
 from unround.tables.verdicts import Protection, protection, row_axes, trusted, verify
@@ -253,6 +253,9 @@ def _described(
     by_name = {axis.name: axis for axis in axes.all}
     if len(rows) == 1:
         candidates[rows[0]] = _areas(by_name[rows[0]], known)
+    across = [axis for axis in axes.all if axis.name not in rows]
+    if len(across) == 1 and not candidates[across[0].name]:
+        candidates[across[0].name] = whole_column(across[0], known.counts, known.base)
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
     if len(rows) == 1:
         verdicts += [verdict(one, by_name[rows[0]], known.counts, known.base) for one in candidates[rows[0]]]

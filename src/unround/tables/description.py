@@ -149,6 +149,12 @@ class Description:
         return self.sheet is not None or self.rows is not None or self.header != (1,) or bool(self.skip)
 
     @property
+    def laid_out(self) -> bool:
+        """Whether the table has to be brought into shape before it has one count per row, written plainly."""
+        stubs = any(axis.fill or axis.within or axis.headings for axis in self.axes)
+        return bool(self.wide or self.placed or stubs or self.thousands or self.decimal or self.status)
+
+    @property
     def named(self) -> set[str]:
         """The axes that some rule or sum speaks of."""
         return {axis for rule in self.rules for axis in rule.where if not self.is_of_cells(rule)} | {

@@ -171,6 +171,7 @@ def axis_keys(axis: DraftAxis, headings: Mapping[str, Sequence[int]]) -> dict[st
         keys["fill"] = "down"
     if axis.within is not None:
         keys["within"] = axis.within
+        keys |= {"headings": list(headings[axis.within])} if axis.within in headings else {}
     return keys
 
 

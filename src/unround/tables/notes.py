@@ -34,7 +34,8 @@ _BASE = re.compile(
 )
 _NUMBERS = {"three": 3, "five": 5, "ten": 10, "hundred": 100, "thousand": 1000}
 _INCOMPLETE = re.compile(
-    r"\btotals? includes?\b.*\bnot (?:shown|stated)|\b(?:several|multiple|more than one) (?:answer|response|categor)|"
+    r"\btotals? includes?\b.*\bnot (?:shown|stated)|\b(?:several|multiple|more than one) (?:\w+ )?"
+    r"(?:answer|response|categor|group)|"
     r"\bdo(?:es)? not (?:add|sum)(?: up)? to (?:the )?(?:total|100)|\bnot mutually exclusive|\bmehrfach(?:nennung|antwort)|"
     r"\bplusieurs réponses|\bvarias respuestas|\b(?:are|is) not shown separately",
     re.I,

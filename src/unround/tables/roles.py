@@ -24,6 +24,7 @@ from unround.tables.labels import (
     TIMES,
     VALUES,
     about,
+    bare_label,
     counts_people,
     is_total,
     tokens,
@@ -133,7 +134,7 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
 
 
 _FIGURE_WORDS = re.compile(
-    r"%|\bper ?cents?\b|\bpercentages?(?: of)?\b|\bpct\b|\bshares?(?: of)?\b|\bproportions?(?: of)?\b|\bprozent\b|"
+    r"\bin %|%|\bper ?cents?\b|\bpercentages?(?: of)?\b|\bpct\b|\bshares?(?: of)?\b|\bproportions?(?: of)?\b|\bprozent\b|"
     r"\banteil(?: in)?\b|\bpourcentages?\b|\bpor ?ciento\b|\bporcentaje\b|\brates?(?: of)?\b|\bpro (?:tausend|1[ .]?000)\b|"
     r"\b(?:per|pour) ([\d][\d, .\u00a0\u202f]*)(?: ?(?:people|persons|population|inhabitants|households|residents))?|"
     r"\bnumbers?(?: of)?\b|\bno\.|\bcounts?(?: of)?\b|\banzahl\b|\beffectifs?\b|\(n\)"
@@ -145,7 +146,7 @@ def _rates(table: HeadedTable, values: Sequence[int], figures: dict[int, str]) -
     names = table.names
 
     def bare(name: str) -> str:
-        return " ".join(re.findall(r"[\w+<>-]+", _FIGURE_WORDS.sub(" ", name.lower())))
+        return " ".join(re.findall(r"[\w+<>-]+", _FIGURE_WORDS.sub(" ", bare_label(name))))
 
     counted: dict[str, list[int]] = {}
     for at in values:
@@ -225,6 +226,9 @@ def _is_code(name: str, cells: pl.Series) -> bool:
         return False  # a median age is not an age
     if counts_people(name):
         return False  # "65+ years" counts people, and is not a number of years
+    if set(tokens(name)) <= {"no", "nr"}:  # a number of the row, or those who answered no
+        numbers = bare_text(cells).drop_nulls().to_list()
+        return numbers == [str(number) for number in range(1, len(numbers) + 1)]
     named = any(about(name, words) for words in (CODES, TIMES, SEXES, AGES)) or _is_area(name)
     # "Persons aged 15" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
     words = tokens(name)

@@ -85,6 +85,19 @@ def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
     return [Candidate(axis.name, code[total], tuple(code[part] for part in parts), why) for total, parts, why in found]
 
 
+def whole_column(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
+    """Return the first or the last column as the sum of all others, if it is so in every area beyond coincidence."""
+    codes = [code for code in axis.codes if code not in axis.figures]
+    if len(codes) < 3 or len(codes) != counts.shape[1]:
+        return []
+    across = np.ascontiguousarray(counts.T)
+    for at in (0, len(codes) - 1):
+        others = [one for one in range(len(codes)) if one != at]
+        if _stands_out(across, at, others, base) and counts.shape[0] > 2:
+            return [Candidate(axis.name, codes[at], tuple(codes[one] for one in others), "all others add up to it")]
+    return []
+
+
 def _is_whole(axis: DraftAxis, at: int) -> bool:
     """Return whether a row is called like a total; names of countries count at either end of a table."""
     names = axis.names_of(axis.codes[at])

@@ -87,8 +87,7 @@ def load(path: Path, toml: Path | None = None) -> Release:
         if toml is None and (toml := companion(path)) is not None:
             notes.append(f"The columns are described by {toml.name}, next to the table.")
         description = read_description(toml) if toml is not None else None
-    if description is not None and (description.wide or description.placed or description.thousands or description.decimal
-                                    or description.status or is_spreadsheet(path) or is_pcaxis(path)):  # fmt: skip
+    if description is not None and (description.laid_out or is_spreadsheet(path) or is_pcaxis(path)):
         headed = headed_table(path, description)
         release = read_headed(headed, description, notes=notes)
         return replace(release, account=account_of(headed, description, release))
@@ -122,7 +121,7 @@ def headed_table(path: Path, description: Description | None = None) -> HeadedTa
     grid = read_grid(path, description.sheet if description is not None else None)
     if description is None:
         return with_header(grid, (1,))
-    headings = {axis.name: axis.headings for axis in description.axes if axis.headings}
+    headings = {axis.within or axis.name: axis.headings for axis in description.axes if axis.headings}
     return with_header(grid, description.header, description.rows, description.skip, headings)
 
 
