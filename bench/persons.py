@@ -11,10 +11,11 @@ import numpy as np
 
 import unround
 from bench.row import Ratio, Row, interleaved
+from unround.options import ReconstructOptions
 from unround.reconstruction.chain import Effort, worlds_of
 from unround.reconstruction.claims import CrossTable, OpenTable, area_bounds, cross_table, load_solver, solved
 from unround.reconstruction.queries import evidence
-from unround.reconstruction.run import Case, ReconstructOptions, inquiry_of, read_case
+from unround.reconstruction.run import Case, inquiry_of, read_case
 
 ATTRIBUTES = ("age", "sex", "marital")
 AREAS, PEOPLE, WORLDS = 20, 400, 32
@@ -47,7 +48,7 @@ def rows() -> Iterator[Row]:
         tables = ["profile", "age_sex", "age_sex_marital"]
         unround.simulate(folder, persons=True, areas=AREAS, people=PEOPLE, tables=tables)
         releases = [unround.read(folder / f"{name}.toml") for name in tables]
-        options = ReconstructOptions(attributes=ATTRIBUTES, effort=Effort(worlds=WORLDS, seeds=1))
+        options = ReconstructOptions(attributes=ATTRIBUTES, worlds=WORLDS, seeds=1)
         case = read_case(releases, folder / "persons.parquet", options, folder / "case")
         inquiry = inquiry_of(case, options)
         published = case.published
@@ -58,7 +59,9 @@ def rows() -> Iterator[Row]:
         name, people = case.records.areas[area], int(case.people[area])
 
         def ours() -> None:
-            worlds_of("tables", area, name, people, inquiry.place, known, options.effort, 1)
+            worlds_of(
+                "tables", area, name, people, inquiry.place, known, Effort(worlds=options.worlds, seeds=options.seeds), 1
+            )
 
         def theirs() -> None:
             one_world(case, table, area)

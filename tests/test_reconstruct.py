@@ -22,8 +22,9 @@ from unround.audits.certificates import read_proof
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Group
 from unround.mechanisms import Exact, Mechanism, Rounding, mechanism
+from unround.options import ReconstructOptions
 from unround.reconstruction.asking import BLOCK, Inquiry, Question, sample_of, way_questions, ways_named, without_questions
-from unround.reconstruction.chain import NATIONAL, TABLES, Effort
+from unround.reconstruction.chain import NATIONAL, TABLES
 from unround.reconstruction.claims import (
     Columns,
     area_bounds,
@@ -35,7 +36,7 @@ from unround.reconstruction.claims import (
     variability,
 )
 from unround.reconstruction.records import read_records
-from unround.reconstruction.run import Case, ReconstructOptions, inquiry_of, key_of, questions_of, read_case, reconstruct
+from unround.reconstruction.run import Case, inquiry_of, key_of, questions_of, read_case, reconstruct
 from unround.reconstruction.score import AreaTruth, Seen, Tally, found_alone, gain, score
 from unround.simulation.persons import Query, counted, margins, query
 
@@ -202,7 +203,7 @@ def test_the_truth_of_other_areas_is_not_found(tmp_path: Path) -> None:
         unround.read(write_table(tmp_path, "one", persons, ("age", "sex"), Rounding(3))),
         unround.read(write_table(tmp_path, "two", persons, ("age", "status"), Rounding(3))),
     ]
-    options = ReconstructOptions(effort=Effort(worlds=24, seeds=2))
+    options = ReconstructOptions(worlds=24, seeds=2)
     case = read_case(tables, tmp_path / "persons.parquet", options, tmp_path / "case")
     inquiry = inquiry_of(case, options)
     asked = {one.name: one for one in questions_of(case)}
@@ -575,7 +576,7 @@ def test_a_truth_that_does_not_belong_to_the_tables_is_refused(
     census: Path, tmp_path: Path, change: Callable[[pl.DataFrame], pl.DataFrame], words: str
 ) -> None:
     change(pl.read_parquet(census / "persons.parquet")).write_parquet(tmp_path / "other.parquet")
-    options = ReconstructOptions(sample=0, effort=Effort(worlds=2, seeds=1))
+    options = ReconstructOptions(sample=0, worlds=2, seeds=1)
     with pytest.raises(InputError, match=words):
         reconstruct([unround.read(census / "profile.toml")], tmp_path / "other.parquet", tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
@@ -584,12 +585,12 @@ def test_a_truth_that_does_not_belong_to_the_tables_is_refused(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"seeds": 0}, "seeds must be 1"),
-        ({"worlds": 1}, "at least 2 worlds"),
+        ({"seeds": 0}, "seeds must be at least 1"),
+        ({"worlds": 1}, "worlds must be at least 2"),
         ({"seed": -1}, "seed must be at least 0"),
         ({"attributes": ["income"]}, "no attribute 'income'"),
         ({"sample": 2, "variability": 3}, "areas of the sample"),
-        ({"time_limit": 0.0}, "some time"),
+        ({"time_limit": 0.0}, "time_limit must be above 0"),
         ({"ways": ["swapping"]}, "no mechanism 'swapping'"),
         ({"truth": "nowhere.csv"}, "no file nowhere.csv"),
     ],
@@ -603,7 +604,7 @@ def test_refusals(census: Path, tmp_path: Path, options: dict[str, object], word
 
 def test_a_folder_of_others_is_left_alone(census: Path, tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(InputError, match="not written by `unround reconstruct`"):
+    with pytest.raises(InputError, match=r"no reconstruct\.html written by `unround reconstruct`"):
         unround.reconstruct(census / "profile.toml", tmp_path, truth=census / "persons.parquet", sample=0)
 
 

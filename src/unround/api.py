@@ -607,10 +607,7 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
     Without the true records it refuses: reconstructed persons of a real release are never written. From records that
     `simulate` did not draw, aggregates alone are written.
     """
-    from unround.reconstruction import ReconstructOptions
     from unround.reconstruction import reconstruct as measure
-    from unround.reconstruction.asking import WAYS
-    from unround.reconstruction.chain import Effort
     from unround.show.reconstruct import write_page
 
     if given.truth is None:
@@ -625,16 +622,7 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
         [read(one, **vars(reading)) for one in tables],
         Path(given.truth),
         Path(given.out),
-        ReconstructOptions(
-            given.seed,
-            Effort(worlds=given.worlds, seeds=given.seeds),
-            tuple(given.attributes),
-            tuple(given.kind),
-            given.sample,
-            WAYS if given.ways is None else tuple(given.ways),
-            given.variability,
-            given.time_limit,
-        ),
+        given.part(options.ReconstructOptions),
         files_used=paths_of(given.table),
         progress=given.progress,
         command=given.command,

@@ -803,16 +803,14 @@ class Simulate(Progress):
     ] = None
 
 
-@dataclass(frozen=True)
-class Reconstruct(Reading):
-    """The options of `reconstruct`."""
+WAYS = ("exact", "rounding:3", "rounding:5", "rounding:10", "keyed:5", "laplace:1.45", "controlled:5")
+"""The ways of publishing that `reconstruct` compares."""
 
-    table: Annotated[Table, Argument("Tables over the same people: any that audit reads.", "RELEASE...")]
-    out: Out
-    _: KW_ONLY
-    truth: Annotated[
-        AnyPath | None, Option("The records behind the tables, one row per person: CSV or Parquet.", "PERSONS")
-    ] = None
+
+@dataclass(frozen=True, kw_only=True)
+class ReconstructOptions(Options):
+    """What the user decides about a reconstruction."""
+
     attributes: Annotated[
         Sequence[str],
         Option("What a record consists of, such as age,sex,marital.", "LIST", shown="all in the tables", split=True),
@@ -827,24 +825,37 @@ class Reconstruct(Reading):
         ),
     ] = ()
     seed: Seed = 1
-    seeds: Annotated[int, Option("How many times to begin anew in every area.")] = 3
-    worlds: Annotated[int, Option("How many fitting worlds to keep each time.")] = 32
-    sample: Annotated[int, Option("Areas in which ways of publishing are compared, tables left out, and claims proved.")] = (
-        40
-    )
+    seeds: Annotated[int, Option("How many times to begin anew in every area.", least=1)] = 3
+    worlds: Annotated[int, Option("How many fitting worlds to keep each time.", least=2)] = 32
+    sample: Annotated[
+        int, Option("Areas in which ways of publishing are compared, tables left out, and claims proved.", least=0)
+    ] = 40
     ways: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Ways of publishing to compare there; or none.",
-            "LIST",
-            shown="exact,rounding:3,rounding:5,rounding:10,keyed:5,laplace:1.45,controlled:5",
-            split=True,
-        ),
-    ] = None
+        Sequence[str], Option("Ways of publishing to compare there; or none.", "LIST", shown=",".join(WAYS), split=True)
+    ] = WAYS
     variability: Annotated[
-        int, Option("Areas of the sample in which to find how different two fitting worlds can be.", "N")
+        int, Option("Areas of the sample in which to find how different two fitting worlds can be.", "N", least=0)
     ] = 0
-    time_limit: Annotated[float, Option("With {variability}: the solver's time for each area.", "SECONDS")] = 10.0
+    time_limit: Annotated[float, Option("With {variability}: the solver's time for each area.", "SECONDS", above=0)] = 10.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.variability > self.sample:
+            raise ArgumentError(
+                f"{{variability}} is looked for in areas of the sample, which has {self.sample}, not {self.variability}."
+            )
+
+
+@dataclass(frozen=True)
+class Reconstruct(Reading, ReconstructOptions):
+    """The options of `reconstruct`."""
+
+    table: Annotated[Table, Argument("Tables over the same people: any that audit reads.", "RELEASE...")]
+    out: Out
+    _: KW_ONLY
+    truth: Annotated[
+        AnyPath | None, Option("The records behind the tables, one row per person: CSV or Parquet.", "PERSONS")
+    ] = None
     cluster: Cluster = None
 
 

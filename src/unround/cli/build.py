@@ -104,7 +104,7 @@ def _parameter(name: str, declared: Option, kind: Any, default: Any) -> inspect.
             spelled,
             metavar=declared.metavar,
             help=words,
-            show_default=declared.shown or not (several or needed or default in (None, False, "")),
+            show_default=declared.shown or not (several or needed or any(default is empty for empty in (None, False, ""))),
             autocompletion=one_of(declared.choices) if declared.choices else None,
         )
     typed = list[shell] if several else shell  # type: ignore[valid-type]

@@ -9,6 +9,6 @@
 - `asking`: questions to many areas, also on a cluster; ways of publishing, tables left out and claims in a sample of areas
 """
 
-from unround.reconstruction.run import Reconstruction, ReconstructOptions, reconstruct
+from unround.reconstruction.run import Reconstruction, reconstruct
 
-__all__ = ["ReconstructOptions", "Reconstruction", "reconstruct"]
+__all__ = ["Reconstruction", "reconstruct"]

@@ -235,9 +235,6 @@ def work_on_task(folder: str, key: str, number: int) -> int:
     return _opened(folder, key).work(number)
 
 
-WAYS = ("exact", "rounding:3", "rounding:5", "rounding:10", "keyed:5", "laplace:1.45", "controlled:5")
-"""Ways of publishing that are compared unless others are named."""
-
 WAY, WITHOUT = "way", "without"
 
 

@@ -532,19 +532,10 @@ class Effort:
     between: int = 5
     seeds: int = 3
 
-    def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise InputError(f"seeds must be 1 or more, not {self.seeds}.")
-        if self.worlds < 2:
-            raise InputError(f"at least 2 worlds are needed, not {self.worlds}.")
-
     def schedule(self, *, exact: bool) -> Schedule:
         """Return it as the chain takes it; between worlds that fit exact tables the way is longer."""
         longer = 2 if exact else 1
         return Schedule(longer * self.first, longer * self.between, self.worlds, 1.0, 6.0)
-
-
-USUAL = Effort()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.audits.cluster import try_cluster
 from unround.errors import InputError
+from unround.options import ReconstructOptions
 from unround.output import OutputFolder, known_by, output_folder, write_json
 from unround.reconstruction.asking import (
     SHARE,
-    WAYS,
     Elsewhere,
     Inquiry,
     Question,
@@ -30,7 +30,7 @@ from unround.reconstruction.asking import (
     sample_of,
     ways_named,
 )
-from unround.reconstruction.chain import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country
+from unround.reconstruction.chain import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, Effort, country
 from unround.reconstruction.claims import load_solver
 from unround.reconstruction.queries import (
     Published,
@@ -57,41 +57,6 @@ OURS = (SUMMARY, PAGE, PERSONS, PROOFS)
 
 KINDS = ("birthplace", "language", "religion", "ethnicity", "race", "citizenship", "indigenous")
 """Attributes by which people are alike, where records have them; all but age and sex otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReconstructOptions:
-    """What is asked for.
-
-    - `seed`: Of all random draws.
-    - `effort`: How long to look.
-    - `attributes`: The attributes of a record; all that the tables are about if empty.
-    - `kind`: The attributes by which people are alike.
-    - `sample`: Areas in which ways of publishing and tables left out are compared, and claims are proved; 0 for none.
-    - `ways`: Ways of publishing to compare.
-    - `variable`: Areas of the sample in which a solver looks how different fitting worlds can be.
-    - `seconds`: The solver's time for each.
-    """
-
-    seed: int = 1
-    effort: Effort = USUAL
-    attributes: tuple[str, ...] = ()
-    kind: tuple[str, ...] = ()
-    sample: int = 40
-    ways: tuple[str, ...] = WAYS
-    variable: int = 0
-    seconds: float = 10.0
-
-    def __post_init__(self) -> None:
-        for name, least in (("seed", 0), ("sample", 0), ("variable", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} is a whole number from {least}, not {getattr(self, name)}.")
-        if self.variable > self.sample:
-            raise InputError(
-                f"variability is looked for in areas of the sample, which has {self.sample}, not {self.variable}."
-            )
-        if not self.seconds > 0:
-            raise InputError(f"the solver needs some time: more than {self.seconds:g} seconds.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +104,7 @@ def read_case(releases: Sequence[Release], truth: Path, options: ReconstructOpti
     published = read_published(releases, records, folder).in_order()
     published = verified(published, records)
     used = {name for one in published.queries for name, _ in one}
-    names = options.attributes or tuple(name for name in records.values if name in used)
+    names = tuple(options.attributes) or tuple(name for name in records.values if name in used)
     if not names:
         raise InputError("the tables are about no attribute of the records: there is nothing to reconstruct.")
     inside = np.array([not {name for name, _ in one} <= set(names) for one in published.queries])
@@ -178,9 +143,9 @@ def inquiry_of(case: Case, options: ReconstructOptions) -> Inquiry:
     """Learn the laws, and get ready to ask."""
     records = case.records
     place = country(records, options.seed)
-    kind = options.kind or tuple(name for name in records.values if name.lower() in KINDS)
+    kind = tuple(options.kind) or tuple(name for name in records.values if name.lower() in KINDS)
     kind = kind or tuple(name for name in records.values if name.lower() not in ("age", "sex"))
-    return Inquiry(records, place, case.people, kind, options.effort, options.seed)
+    return Inquiry(records, place, case.people, kind, Effort(worlds=options.worlds, seeds=options.seeds), options.seed)
 
 
 def reconstruct(
@@ -201,7 +166,7 @@ def reconstruct(
     """
     options = options or ReconstructOptions()
     ways = ways_named(options.ways)
-    if options.variable:
+    if options.variability:
         load_solver()  # complains before a long run, not after it
     key = "" if files_used is None else key_of(options, releases, (truth, *files_used))
     with output_folder(
@@ -229,7 +194,7 @@ def reconstruct(
             others = compared(case, inquiry, sample, ways, parts, progress, elsewhere)
             told["compared"] = {**others, "as_published": in_sample(found[TABLES], sample),
                                 "national": in_sample(found[NATIONAL], sample)}  # fmt: skip
-            told["claims"], proofs = claimed(case, sample, options.variable, options.seconds, progress)
+            told["claims"], proofs = claimed(case, sample, options.variability, options.time_limit, progress)
             if case.records.simulated:
                 lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in proofs)
                 (output.done / PROOFS).write_text("".join(lines), encoding="utf-8")
@@ -284,8 +249,8 @@ def summary_of(
         "law_from_other_areas": inquiry.place.learnt,
         "groups": {name: int(found[TABLES].people[:, at].sum()) for at, name in enumerate(("everyone", "alone", "unlike"))},
         "seed": options.seed,
-        "seeds": options.effort.seeds,
-        "worlds": options.effort.worlds,
+        "seeds": options.seeds,
+        "worlds": options.worlds,
         "guesses": {name: tally.to_json() for name, tally in found.items()},
         "gain": {name: gain(found[TABLES], found[name]) for name in (NATIONAL, TOTALS)},
         "compared": None,
