@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import unround
 from tests.conftest import Run
 from tests.drafts import small
 from tests.drafts.corpus import DRAFTS
@@ -108,6 +109,13 @@ def test_nothing_is_called_proved_of_small_tables_in_which_nothing_is_declared()
     claims = [small.audited(number) for number in range(2 * len(small.FAMILIES))]
     assert [claim for claim in claims if claim.false] == []
     assert sum(claim.conditional for claim in claims) > 0
+
+
+def test_rows_that_add_up_to_a_neighbour_by_chance_are_no_region(tmp_path: Path) -> None:
+    table = small.controlled(np.random.default_rng([415, 31])).frame()  # 18 wards; Ward 9 could be Ward 10 + Ward 11
+    table.write_csv(tmp_path / "wards.csv")
+    sums = unround.describe(tmp_path / "wards.csv").to_json()["sums"]
+    assert [entry["axis"] for entry in sums] == ["age"]
 
 
 def test_small_tables_are_drawn_alike_every_time() -> None:

@@ -126,7 +126,10 @@ def _stands_out(counts: Counts, total: int, parts: Sequence[int], base: int) -> 
 
 
 def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
-    """Return rows that the rows right above or below add up to, where at least two such groups follow each other."""
+    """Return rows that the rows right above or below add up to, where such groups make up the table.
+
+    Among many rows some add up to a neighbour by chance; so all rows must be in groups, but for a total at either end.
+    """
     many = len(counts)
     room = np.where(counts > ABSENT, counts, 0)
     inner = list(range(many))
@@ -147,7 +150,7 @@ def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
                 if (room[head] < room[run].sum(axis=0) - 9 * base).any():
                     break
             place += 1
-        if len(found) > 1:
+        if len(found) > 1 and sum(1 + len(parts) for _, parts, _ in found) >= many - 2:
             return sorted(found)
     return []
 
