@@ -1,4 +1,4 @@
-"""Chains over the tables of whole families, for docs/tables.md and docs/linked.md: `python -m bench.families`.
+"""Chains over the tables of whole families, for docs/tables.md and docs/linked-methods.md: `python -m bench.families`.
 
 First, families whose areas have tables by several axes: how much linking adds, how exact it is, and what it takes. Then ages
 by sex, which are sampled or exchange messages (`bench.linked`), and what chains would make of them, with and without being

@@ -1,4 +1,4 @@
-"""How exact linked posteriors are, and how often their claims are right: the tables of `docs/linked.md`.
+"""How exact linked posteriors are, and how often their claims are right: the tables of `docs/linked-methods.md`.
 
 Simulated dissemination areas, ages by sex (78 counts), are put together in families of k, added up to a parent, and all of
 them rounded, each count by itself. Run `python -m bench.linked` (some minutes) to print the tables; `make linked` writes
@@ -309,7 +309,7 @@ def main() -> None:
         print(line, flush=True)
         shown.append(line)
     if "--write" in sys.argv[1:]:
-        page = Path(__file__).parents[1] / "docs" / "linked.md"
+        page = Path(__file__).parents[1] / "docs" / "linked-methods.md"
         before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
         _, _, after = rest.partition(END)
         page.write_text(before + BEGIN + "\n\n" + "\n".join(shown) + "\n\n" + END + after, encoding="utf-8")

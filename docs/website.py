@@ -33,8 +33,25 @@ CHAPTERS: Mapping[str, Sequence[str]] = {
         "docs/notebook",
         "docs/scale",
     ),
-    "Publish more safely": ("docs/review", "docs/protect", "docs/compare", "docs/whatif", "docs/reconstruct"),
-    "Reference": ("docs/glossary", "docs/mechanisms", "docs/cli", "docs/api", "docs/paper", "docs/speed", "docs/hardening"),
+    "Publish more safely": (
+        "docs/review",
+        "docs/protect",
+        "docs/compare",
+        "docs/calibration",
+        "docs/whatif",
+        "docs/reconstruct",
+    ),
+    "Reference": (
+        "docs/glossary",
+        "docs/mechanisms",
+        "docs/audit-reference",
+        "docs/linked-methods",
+        "docs/cli",
+        "docs/api",
+        "docs/paper",
+        "docs/speed",
+        "docs/hardening",
+    ),
     "Project": ("CONTRIBUTING", "docs/licences", "CHANGELOG"),
 }
 """The pages, in the order of the list beside every one of them."""

@@ -487,7 +487,7 @@ ALL = [(children, base, 4) for children in (2, 3, 4, 5, 7, 10) for base in (3, 5
 
 @pytest.mark.parametrize(("children", "base", "families"), ALL if LONG else SOME)
 def test_ages_by_sex_are_near_long_chains(children: int, base: int, families: int) -> None:
-    """The short version; see `docs/linked.md` for all sizes of families, and `make thorough`."""
+    """The short version; see `docs/linked-methods.md` for all sizes of families, and `make thorough`."""
     from bench.linked import accuracy
 
     found = accuracy(children, base, families, longer=700 if LONG else 120)
@@ -556,7 +556,7 @@ def test_methods_say_how_exact_they_are() -> None:
 
 
 def test_the_page_shows_errors_that_the_methods_admit() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "linked.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "linked-methods.md").read_text(encoding="utf-8")
     rows = [
         line.strip("| ").split(" | ") for line in page.splitlines() if "| sampled | 0" in line or "| messages | 0" in line
     ]

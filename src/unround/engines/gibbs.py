@@ -485,7 +485,7 @@ def gibbs(
 
 
 EFFORT = Effort(chains=4, settle=2, sweeps=6, swaps=1000)
-"""The effort per family: see `docs/linked.md` for the accuracy that it buys."""
+"""The effort per family: see `docs/linked-methods.md` for the accuracy that it buys."""
 
 MOST_RHAT = 1.25
 """The largest R-hat of chains that agree. Short chains differ more by chance alone: see `CHANCE`."""

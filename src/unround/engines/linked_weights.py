@@ -184,7 +184,7 @@ class Method:
     - `code`: Its place in `METHODS`, as in `Linked.method`.
     - `name`, `sentence`: What reports call it, and how they explain it.
     - `mean`, `worst`: Total variation distance from the exact distribution of a cell: on average, and in the worst cell
-      that was compared. `docs/linked.md` has the tables and how they are made.
+      that was compared. `docs/linked-methods.md` has the tables and how they are made.
     """
 
     code: int

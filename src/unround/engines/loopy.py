@@ -31,7 +31,7 @@ from unround.sums.families import Rows, pieces_of
 from unround.sums.forest import Equations
 
 ROUNDS = 6
-"""Rounds of messages: enough for totals to agree at all levels of ages by sex; see `docs/linked.md`."""
+"""Rounds of messages: enough for totals to agree at all levels of ages by sex; see `docs/linked-methods.md`."""
 
 LEAST = 1e-9
 """Floor of a message, relative to its largest weight: only bounds rule a count out."""

@@ -362,7 +362,7 @@ def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: froz
         asked = how.name if how.controlled else "--additive"
         raise InputError(
             f"no sum holds in {truth.source}, so {asked} has nothing to preserve. Describe its sums in a TOML file "
-            "(see docs/audit.md), or choose another mechanism." + "".join(f" Also, {note}" for note in notes)
+            "(see docs/audit-reference.md), or choose another mechanism." + "".join(f" Also, {note}" for note in notes)
         )
     if not sums:
         notes.append("no sum was found among the true counts.")

@@ -97,7 +97,7 @@ def _flat(release: Release) -> Release:
     if len(release.areas) > 1:
         raise InputError(
             f"{release.source} has its rows by {', '.join(release.areas)}: its cells cannot be matched with those of tables "
-            "that have other axes. Describe all with the same axes (see docs/audit.md)."
+            "that have other axes. Describe all with the same axes (see docs/audit-reference.md)."
         )
     return replace(release, columns=columns, axes=("count",), figures=())
 

@@ -67,7 +67,7 @@ def aligned(table: Release, frame: pl.DataFrame, release: Release, areas: pl.Dat
         raise InputError(
             f"{table.source} has its counts by {', '.join((*table.areas, *table.axes))}, {release.source} by "
             f"{', '.join((*release.areas, *release.axes))}: their cells cannot be matched. Describe both with the same axes "
-            "in a TOML file (see docs/audit.md)."
+            "in a TOML file (see docs/audit-reference.md)."
         )
     table = replace(table, columns=tuple(_labelled(table.columns, release)))
     # How a count was published does not make it another one; that is for `joined`.
