@@ -231,3 +231,27 @@ def test_real_datapacks_cross_ages_with_what_is_counted(census_data: Path) -> No
     assert ("15_19_yr_Tot/men", tuple(f"15_19_yr_{state}/men" for state in states)) in crossed
     assert ("Tot_Tot", tuple(f"Tot_{state}" for state in states)) in crossed
     assert any(total == "Tot_Widowed" and len(parts) == 9 for total, parts in crossed)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        (METADATA.replace("1,", f'"{"x" * 200_000}",', 1), "the metadata of .* cannot be read"),
+        ("\0", None),
+        ("no table", None),
+    ],
+)
+def test_metadata_that_are_damaged_are_told_or_not_used(tmp_path: Path, metadata: str, said: str | None) -> None:
+    path = data_table(tmp_path / "13109999-eng.zip", metadata=metadata)
+    if said is not None:
+        with pytest.raises(InputError, match=said):
+            unround.read(path)
+    else:
+        assert not any(column.known_format for column in unround.read(path).columns)
+
+
+def test_a_member_that_is_its_own_parent_is_no_part_of_itself(tmp_path: Path) -> None:
+    turned = METADATA.replace('"2","Age at death, all ages","","1","","",,', '"2","Age at death, all ages","","1","1","",,')
+    release = unround.read(data_table(tmp_path / "13109999-eng.zip", metadata=turned))
+    assert all(total not in parts for total, parts in sums_of(release))
+    assert ("North/all ages/Males", tuple(f"North/{age}/Males" for age in AGES)) in sums_of(release)

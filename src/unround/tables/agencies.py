@@ -118,7 +118,7 @@ class _Documents:
             return None
         by_id, there, found = {number: name for number, name, _, _ in members}, set(codes), []
         for number, total, _, notes in members:
-            parts = [name for _, name, parent, _ in members if parent == number]
+            parts = [name for own, name, parent, _ in members if parent == number != own]
             more = next((self.notes[one] for one in notes.split(";") if _OTHERS_TOO.search(self.notes.get(one, ""))), "")
             if more and parts:
                 told.append(f"{total} is not taken for the sum of its parts: {more}")
@@ -245,7 +245,10 @@ def _documents(source: Source) -> _Documents:
     text = source.companion(r"_MetaData\.csv$")
     if not text:
         return _Documents()
-    rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text.lstrip("\ufeff")))]
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text.lstrip("\ufeff")))]
+    except csv.Error as error:
+        raise InputError(f"the metadata of {source.path} cannot be read ({error}); download it again.") from None
     title = rows[1] if len(rows) > 1 else []
     members: dict[int, list[tuple[str, str, str, str]]] = {}
     notes: dict[str, str] = {}
