@@ -60,8 +60,8 @@ thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, tw
 	  tests/test_hostile_files.py tests/test_hostile_text.py tests/test_linked_audit.py tests/test_keys.py tests/test_resume.py tests/test_prior.py \
 	  tests/test_describe.py
 
-DRAFTS ?= --small 1000
-drafts: $(VENV)/.installed-dev ## are drafts as people make them read and decided right? 100 of them, and 1,000 small tables (half an hour)
+DRAFTS ?= --chance 100 --small 1000
+drafts: $(VENV)/.installed-dev ## are drafts as people make them read and decided right? 120 of them, 100 by chance, and 1,000 small tables (half an hour)
 	$(BIN)/python -m tests.drafts.score --judge $(DRAFTS)
 
 # atheris is for this only: neither the package nor its tests need it.

@@ -1,6 +1,6 @@
 """Are drafts read right, and decided right? Prints a line for every draft that is not, and the numbers.
 
-python -m tests.drafts.score [NAME…] [--keep FOLDER] [--small 1000]
+python -m tests.drafts.score [NAME…] [--keep FOLDER] [--chance 100] [--small 1000]
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 from python_calamine import CalamineWorkbook
 
 import unround
-from tests.drafts import small
+from tests.drafts import chance, small
 from tests.drafts.corpus import DRAFTS, Draft, build
 from tests.drafts.tables import Labels, Table
 from unround import release as release_codes
@@ -226,12 +224,9 @@ def _follows(total: str, parts: list[str], found: list[tuple[str, list[str]]], p
 # --- the whole -----------------------------------------------------------------------------------------------------------
 
 
-def score(folder: Path, names: list[str], workers: int = 1) -> list[Verdict]:
+def score(folder: Path, names: list[str]) -> list[Verdict]:
     build(folder, names)
-    if workers == 1:
-        return [judge(name, folder) for name in names]
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        return list(pool.map(judge, names, [folder] * len(names)))
+    return [judge(name, folder) for name in names]
 
 
 def in_words(verdicts: list[Verdict]) -> str:
@@ -270,15 +265,17 @@ def main() -> int:
     parser.add_argument(
         "--judge", action="store_true", help="have the judge confirm first that each draft is what it is said to be"
     )
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1, help="how many processes audit small tables")
+    parser.add_argument("--chance", type=int, default=0, help="how many drafts to draw at random, too")
     parser.add_argument("--small", type=int, default=0, help="how many small tables to audit, too")
     options = parser.parse_args()
     names = [name for name in DRAFTS if not options.names or any(part in name for part in options.names)]
+    names += [name for number in range(options.chance) if (name := chance.draw(number))]
     for name in names if options.judge else ():
         if DRAFTS[name].kind not in ("open", found := DRAFTS[name].judged()[0]):
             raise SystemExit(f"{name} is said to be {DRAFTS[name].kind}, and is {found}")
     with tempfile.TemporaryDirectory() as temporary:
-        verdicts = score(options.keep or Path(temporary), names, options.workers)
+        verdicts = score(options.keep or Path(temporary), names)
     print(in_words(verdicts))
     bad = any(verdict.decision == "publish" and verdict.kind != "healthy" for verdict in verdicts)
     if options.small:
