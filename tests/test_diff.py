@@ -18,8 +18,7 @@ import pytest
 
 from unround.audits import AuditFolder, AuditOptions, audit
 from unround.differences import diff
-from unround.differences.match import MatchedAudits
-from unround.differences.run import KEY, tally
+from unround.differences.run import KEY, MatchedAudits, tally
 from unround.errors import InputError
 from unround.simulation import simulate
 from unround.tables import read

@@ -17,7 +17,7 @@ from unround.errors import InputError
 from unround.mechanisms import Rounding
 from unround.release import FIGURE_ABSENT, NOT_AVAILABLE
 from unround.scenarios import rate_steps
-from unround.scenarios.rates import STEPS, choose_rates, printing
+from unround.scenarios.rate_steps import STEPS, choose_rates, printing
 from unround.tables import read
 
 from .conftest import Run

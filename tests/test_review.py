@@ -22,13 +22,12 @@ from unround.release import ABSENT, NOT_AVAILABLE, Column, Entry, What
 from unround.reviews import Review, policy_of, review
 from unround.reviews.decision import Ground, falls_under, judge
 from unround.reviews.exposure import exposure_of
-from unround.reviews.merging import merged
 from unround.reviews.policy import DEFAULT, KINDS, Limit, Policy, parse_policy, policy_in_words
 from unround.reviews.record import Entry as Said
-from unround.reviews.repairs import without
+from unround.reviews.repairs import merged, without
 from unround.reviews.run import ReviewOptions, judged_verdict
 from unround.reviews.table import ReviewedTable
-from unround.reviews.worlds import ESTIMATED, plausible_worlds
+from unround.reviews.trying import ESTIMATED, plausible_worlds
 from unround.show.page import page
 from unround.show.review import review as review_document
 
@@ -436,7 +435,7 @@ def test_the_same_numbers_as_before_give_nothing_away(tmp_path: Path) -> None:
 
 
 def test_repairs_that_do_not_exist_are_refused(sparse: Path) -> None:
-    with pytest.raises(InputError, match=r"no repair 'magic': choose from round-totals, base"):
+    with pytest.raises(InputError, match=r"no repair 'magic': choose from hide, redraw, round-totals, base"):
         reviewed(sparse, repairs=["magic"])
     with pytest.raises(InputError, match=r"drop=age9: the table has no such column. Its columns are all/total"):
         reviewed(sparse, repairs=["drop=age9"])
@@ -607,7 +606,7 @@ def test_a_second_review_replaces_the_first_and_nothing_else(sparse: Path, tmp_p
     other = tmp_path / "other"
     other.mkdir()
     (other / "cells.xlsx").write_text("mine")
-    with pytest.raises(InputError, match="cannot be read as the cells of an earlier review"):
+    with pytest.raises(InputError, match=r"already contains cells.xlsx, but no review.json"):
         reviewed(sparse, other, repairs=[])
     (other / "cells.xlsx").rename(other / "review.html")
     with pytest.raises(InputError, match=r"already contains review.html, but no review.json"):

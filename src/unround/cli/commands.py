@@ -344,6 +344,7 @@ def verify(call: Call[Verification], *, json: Json = False) -> None:
       merge          merge the sparsest categories
       controlled     round all counts of an area together, so that all sums add up
       same-numbers   print counts of the release given by --earlier with its numbers
+      drop-repeats   with --more: leave out counts that are published already
 
     Exit codes: 0 publish, 4 revise, 5 stop, 6 undecided, 2 bad input.
     """,

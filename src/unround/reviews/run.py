@@ -67,8 +67,7 @@ from unround.reviews.record import (
 )
 from unround.reviews.table import ReviewedTable
 from unround.reviews.together import Known, KnownBefore, Together, same_numbers, together
-from unround.reviews.trying import Excused, Setting, try_repairs
-from unround.reviews.worlds import EXACT, Worlds, given_truth, plausible_worlds
+from unround.reviews.trying import EXACT, Excused, Setting, Worlds, given_truth, plausible_worlds, try_repairs
 from unround.shown import Shown
 from unround.structure import PlanFile
 from unround.tables.spool import Stage, survey

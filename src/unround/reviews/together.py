@@ -16,9 +16,19 @@ from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, LIKELY, SURENESS
 from unround.reviews.repairs import SAME, Repair
 from unround.reviews.table import ReviewedTable, selected
-from unround.scenarios.join import aligned, declared, joined, names_in, original
 from unround.scenarios.scenario import check_areas
-from unround.scenarios.tables import AT_A_TIME, Numbers, kept, renamed, spooled
+from unround.scenarios.tables import (
+    AT_A_TIME,
+    Numbers,
+    aligned,
+    declared,
+    joined,
+    kept,
+    names_in,
+    original,
+    renamed,
+    spooled,
+)
 from unround.structure import find_structure
 
 SLIPS = 0.1

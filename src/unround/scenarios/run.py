@@ -17,10 +17,9 @@ from unround.errors import InputError
 from unround.mechanisms import mechanism
 from unround.output import known_by, output_folder, scratch_folder
 from unround.release import Release
-from unround.scenarios.join import aligned, declared, joined
 from unround.scenarios.repairs import SMALLNESS, SURENESS, repairs
 from unround.scenarios.scenario import Scenario, check_areas, check_truth
-from unround.scenarios.tables import Numbers, kept, spooled
+from unround.scenarios.tables import Numbers, aligned, declared, joined, kept, spooled
 from unround.scenarios.trying import Auditing, exposed, tried
 from unround.shown import Shown
 from unround.structure import PlanFile, find_structure

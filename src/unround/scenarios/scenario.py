@@ -13,8 +13,7 @@ from unround.differences import Diff
 from unround.errors import InputError
 from unround.mechanisms import Mechanism, Rounding, mechanism
 from unround.release import ABSENT, Release
-from unround.scenarios.join import names_in, original
-from unround.scenarios.tables import Numbers
+from unround.scenarios.tables import Numbers, names_in, original
 
 MISFIT = 0.01
 """The share of counts from which on a truth cannot be the truth of what was published."""

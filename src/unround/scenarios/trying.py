@@ -13,10 +13,9 @@ from unround.audits.summary import SIZES
 from unround.differences import Diff, diff
 from unround.errors import InputError
 from unround.release import Release
-from unround.scenarios.join import declared, joined, original
 from unround.scenarios.repairs import Repair, cost, exposure
 from unround.scenarios.scenario import Scenario
-from unround.scenarios.tables import Numbers, renamed
+from unround.scenarios.tables import Numbers, declared, joined, original, renamed
 from unround.scenarios.world import World, plausible
 from unround.structure import PlanFile
 from unround.tables.spool import Stage

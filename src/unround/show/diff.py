@@ -156,7 +156,7 @@ def scope(told: Mapping[str, Any]) -> list[str]:
 
 
 def _few(names: list[str]) -> str:
-    from unround.differences.match import named
+    from unround.differences.run import named
 
     return named(names)
 

@@ -13,7 +13,7 @@ from unround.reviews.decision import PUBLISH
 from unround.reviews.policy import LIKELY, RANGE, REVISE, STOP, UNDECIDED, UNROUNDED
 from unround.reviews.run import AUDIT, TOGETHER
 from unround.reviews.run import PAGE as PAGE_FILE
-from unround.reviews.worlds import ESTIMATED
+from unround.reviews.trying import ESTIMATED
 from unround.show.charts import Picture
 from unround.show.check import fit_in_words
 from unround.show.page import page
