@@ -23,8 +23,8 @@ wide tables into one row per count, cells.py puts these together. A file that is
 - `roles`: which columns hold codes, names, counts, figures, or what is not understood
 - `labels`: what ages, totals, sexes and areas are called
 - `axes`: what the codes of rows and headers stand for; names such as "Men 0-14" taken apart
-- `candidates`, `rows`: sums that names suggest within an area, and between areas; counts that stand unrounded among others
-- `verdicts`: which of them the counts confirm, how counts were published, and which are exact
+- `suggested`: sums that names suggest within an area and between areas, and which of them the counts confirm; how counts
+  were published, and which are exact
 - `draft`: the description as a TOML file, and what was found written into it
 - `account`: what became of every sheet, row, column and cell
 

@@ -25,7 +25,6 @@ from unround.errors import InputError
 from unround.release import ABSENT, LARGEST, SUPPRESSED, Entry, Release, What
 from unround.tables.account import account_of
 from unround.tables.axes import AGE, AREA, OTHER, SEX, DraftAxis
-from unround.tables.candidates import find_candidates
 from unround.tables.description_file import make_description
 from unround.tables.grid import HeadedTable
 from unround.tables.labels import ALL, EVER, AgeRun, Range, tile
@@ -33,6 +32,7 @@ from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, kind_of
 from unround.tables.notes import read_notes
 from unround.tables.reshape import read_headed
 from unround.tables.source import Source
+from unround.tables.suggested import find_candidates
 from unround.tables.wide import read_table, read_wide
 
 _BOTH = {"total": TOTAL, "parts": [MEN, WOMEN]}

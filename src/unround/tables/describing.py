@@ -25,7 +25,6 @@ from unround.shown import Shown
 from unround.structure import Structure, find_structure
 from unround.tables.account import account, account_of
 from unround.tables.axes import AREA, OTHER, SEX, Axes, DraftAxis, find_axes
-from unround.tables.candidates import Candidate, Verdict, find_candidates
 from unround.tables.description import MISSING
 from unround.tables.description_file import make_description
 from unround.tables.draft import Draft, axis_keys, where_it_stands, write_asides, write_protection, write_sums
@@ -37,10 +36,23 @@ from unround.tables.opening import Ask, Opened, Question, entries_around, open_t
 from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import explained, read_headed
 from unround.tables.roles import Roles, find_roles
-from unround.tables.rows import base_of, row_sums, unrounded, verdict, whole_column
+from unround.tables.suggested import (
+    Candidate,
+    Protection,
+    Verdict,
+    base_of,
+    find_candidates,
+    protection,
+    row_axes,
+    row_sums,
+    trusted,
+    unrounded,
+    verdict,
+    verify,
+    whole_column,
+)
 from unround.tables.symbols import SIGNS, as_counts, flagged_number, hidden_range, plain_numbers
 from unround.tables.tidy import is_parquet
-from unround.tables.verdicts import Protection, protection, row_axes, trusted, verify
 
 DESCRIBED = "described"
 """The format of a table that was described on the way."""

@@ -12,10 +12,9 @@ from typing import Any
 from unround.mechanisms import Exact
 from unround.structure import Structure
 from unround.tables.axes import Axes, DraftAxis
-from unround.tables.candidates import Verdict
 from unround.tables.opening import Opened
 from unround.tables.roles import Roles
-from unround.tables.verdicts import Protection
+from unround.tables.suggested import Protection, Verdict
 
 _TOP = (
     "sheet", "header", "rows", "skip", "value", "status", "thousands", "decimal", "missing", "symbols", "default", "areas",

@@ -119,7 +119,7 @@ def propose(lines: Sequence[TableLine]) -> list[Figure]:
 
 
 def is_sampled(line: TableLine) -> bool:
-    """Say whether a line is from a sample, by its label or the title of its table."""
+    """Return whether a line is from a sample, by its label or the title of its table."""
     return SAMPLE.search(line.table) is not None or SAMPLE.search(line.label) is not None
 
 
@@ -212,7 +212,7 @@ def _head(lines: Sequence[TableLine], at: int) -> int:
 
 
 def _rate(lines: Sequence[TableLine], at: int) -> FigureMeaning | None:
-    """Say what a rate is of."""
+    """Return what a rate is of."""
     if lines[at].label.strip().lower() in _LABOUR:
         return _labour(lines, at)
     head = _head(lines, at)
@@ -231,7 +231,7 @@ def _rate(lines: Sequence[TableLine], at: int) -> FigureMeaning | None:
 
 
 def _share(lines: Sequence[TableLine], at: int, head: int) -> FigureMeaning | None:
-    """Say what a line of a distribution is of: the line of the same name in the table before, out of all in that table."""
+    """Return what a line of a distribution is of: the line of that name in the table before, out of all in that table."""
     own = bare(lines[at].label)
     for place in range(head - 1, -1, -1):
         if lines[place].kind == COUNT and lines[place].depth and bare(lines[place].label) == own:

@@ -119,7 +119,7 @@ def _floating(value: Any) -> float:
 
 
 def _is_nothing(value: Any) -> bool:
-    """Say whether a value stands for nothing: what is so is not equal to itself, or refuses to say."""
+    """Return whether a value stands for nothing: what is so is not equal to itself, or refuses to say."""
     if value is None:
         return True
     try:

@@ -124,7 +124,7 @@ class HeadedTable:
         return [name if named.index(name) == at else f"{name} (column {letters(at)})" for at, name in enumerate(named)]
 
     def is_named(self, at: int) -> bool:
-        """Say whether the header names a column."""
+        """Return whether the header names a column."""
         return any(row[at] for row in self.header)
 
     def column(self, at: int) -> pl.Series:

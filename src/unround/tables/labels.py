@@ -141,13 +141,13 @@ def tokens(text: str) -> list[str]:
 
 
 def about(name: str, words: Iterable[str]) -> bool:
-    """Say whether the name of a column speaks of something: as a whole, or in one of its words."""
+    """Return whether the name of a column speaks of something: as a whole, or in one of its words."""
     known = set(words)
     return " ".join(name.lower().split()) in known or bool(known & set(tokens(name)))
 
 
 def is_total(*texts: str, of_places: bool = True) -> bool:
-    """Say whether a code, or what people read for it, stands for everybody.
+    """Return whether a code, or what people read for it, stands for everybody.
 
     "All dwellings" is a total, unless codes may be the names of places: then it may be a village.
 
@@ -197,7 +197,7 @@ def is_country(text: str) -> bool:
 
 
 def is_unknown(*texts: str) -> bool:
-    """Say whether a category is that of people of whom nothing is known."""
+    """Return whether a category is that of people of whom nothing is known."""
     return any(UNKNOWN.fullmatch(" ".join(text.lower().split())) for text in texts)
 
 

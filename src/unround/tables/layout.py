@@ -47,7 +47,7 @@ def bare_text(cells: pl.Series) -> pl.Series:
 
 
 def are_numbers(bare: pl.Series) -> pl.Series:
-    """Say which cells may be numbers."""
+    """Return which cells may be numbers."""
     return bare.str.contains(NUMBER).fill_null(False)
 
 
@@ -95,7 +95,7 @@ def find_writing(columns: Iterable[pl.Series]) -> Writing:
 
 
 def _starts_with_zero(column: pl.Series) -> bool:
-    """Say whether a number such as 0.125 or 0,125 is there, in which the mark cannot group digits."""
+    """Return whether a number such as 0.125 or 0,125 is there, in which the mark cannot group digits."""
     return bool(bare_text(column).str.contains("^[+−-]?0+[.,][0-9]").fill_null(False).any())
 
 
@@ -122,7 +122,7 @@ def _marks(shapes: Mapping[str, int], zeros: bool) -> tuple[str, str]:
 
 
 def _three_digits(shapes: Mapping[str, int], mark: str) -> bool:
-    """Say whether a mark stands before three digits wherever it stands, and numbers without it are below 1,000.
+    """Return whether a mark stands before three digits wherever it stands, and numbers without it are below 1,000.
 
     Decimals of three places have it everywhere, so that some counts must do without; or there are so many numbers that
     some of the decimals would end in a zero, which is not written.
@@ -357,7 +357,7 @@ def _header_rows(grid: Grid, first: int, values: list[int], filled: list[list[bo
 
 
 def _numbered(cells: list[str]) -> bool:
-    """Say whether cells only number the columns, as in (1), (2), (3)."""
+    """Return whether cells only number the columns, as in (1), (2), (3)."""
     bare = [cell.strip("()[]") for cell in cells if cell]
     return len(bare) > 2 and all(cell.isdigit() for cell in bare) and [int(cell) for cell in bare] == list(
         range(int(bare[0]), int(bare[0]) + len(bare))

@@ -25,7 +25,7 @@ _CHARSET = re.compile(rb'CODEPAGE\s*=\s*"([^"]*)"')
 
 
 def is_pcaxis(path: Path) -> bool:
-    """Say whether a file is a PX file, by its name."""
+    """Return whether a file is a PX file, by its name."""
     return path.suffix.lower() == ".px" and is_file(path)
 
 

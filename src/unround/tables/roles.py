@@ -180,7 +180,7 @@ def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> st
 
 
 def _is_status(name: str, cells: pl.Series) -> bool:
-    """Say whether a column holds signs beside the counts."""
+    """Return whether a column holds signs beside the counts."""
     bare = bare_text(cells).drop_nulls()
     return about(name, ("status", "flag", "flags")) and bool((bare.str.len_chars() <= LONGEST_STATUS).all())
 
@@ -333,7 +333,7 @@ def _is_note(name: str) -> bool:
 
 
 def _tells(one: pl.Series, other: pl.Series) -> bool:
-    """Say whether a column tells what stands in another, without either being a mere number of the row among few codes."""
+    """Return whether a column tells what stands in another."""
     together = pl.DataFrame({"one": one, "other": other}).n_unique()
     return together == one.n_unique() and one.n_unique() > 1
 

@@ -33,7 +33,7 @@ _CHUNK = 1 << 20
 
 
 def is_spreadsheet(path: Path) -> bool:
-    """Say whether a file is a spreadsheet, by its name and its first bytes; a zip is one if it is an Office document."""
+    """Return whether a file is a spreadsheet, by its name and its first bytes; a zip is one if it is an Office document."""
     if not is_file(path):
         return False
     try:

@@ -197,7 +197,7 @@ def _from_text(text: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[
 
 
 def _beyond(numbers: pl.Series) -> pl.Series:
-    """Say which whole numbers are too large for a count. The lowest ones have no absolute value."""
+    """Return which whole numbers are too large for a count. The lowest ones have no absolute value."""
     return ((numbers > LARGEST) | (numbers < -LARGEST)).fill_null(False)
 
 
@@ -238,7 +238,7 @@ def joined_digits(cells: pl.Series) -> pl.Series:
 
 
 def _has_fraction(text: str) -> bool:
-    """Say whether a number as written is no whole one, digit by digit.
+    """Return whether a number as written is no whole one, digit by digit.
 
     Examples
     --------

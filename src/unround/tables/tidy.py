@@ -34,7 +34,7 @@ _PARQUET = (".parquet", ".pq")
 
 
 def matches(head: str, name: str) -> bool:
-    """Say whether a file is a tidy table, or the TOML of one: by its name, or by the columns that need no TOML.
+    """Return whether a file is a tidy table, or the TOML of one: by its name, or by the columns that need no TOML.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def headed_table(path: Path, description: Description | None = None) -> HeadedTa
 
 
 def is_parquet(path: Path) -> bool:
-    """Say whether a file is a Parquet file, by its name or its first bytes."""
+    """Return whether a file is a Parquet file, by its name or its first bytes."""
     return path.suffix.lower() in _PARQUET or _begins(path) == b"PAR1"
 
 

@@ -1,0 +1,536 @@
+"""Suggested sums: what the names of codes, indentation and rows suggest, within an area and between areas.
+
+None is believed before the counts confirm it. With that it is told how counts were published, which of them are exact, and
+which stand unrounded among rounded ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.mechanisms import Exact, Mechanism, Nearest, Rounding
+from unround.release import ABSENT, Counts, Release
+from unround.structure import JudgedSum, Structure, find_structure
+from unround.structure.evidence import LABELS
+from unround.structure.plan_file import MOST
+from unround.tables.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
+from unround.tables.labels import Range, age_sums, is_country, is_total, is_unknown, sex_of, written_age
+
+MOST_PARTS = 5_000
+"""Parts of a sum that a description lists."""
+HEADED = 0.8
+"""Where codes make a hierarchy, so many of those of an upper level have others below them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sum of codes that may hold, and what suggests it."""
+
+    axis: str
+    total: str
+    parts: tuple[str, ...]
+    why: str
+
+    @property
+    def shown(self) -> str:
+        """The sum for people, shortened."""
+        few = self.parts if len(self.parts) <= 6 else (*self.parts[:2], "…", f"{self.parts[-1]} ({len(self.parts)} parts)")
+        return f"{self.total} = {' + '.join(few)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the counts say of a suggested sum: whether it is used, and why."""
+
+    candidate: Candidate
+    used: bool
+    why: str
+    refused: int = 0
+    columns: int = 0
+
+
+def find_candidates(axis: DraftAxis) -> list[Candidate]:
+    """Return the sums that the codes of an axis suggest; several for one total are alternatives, the likelier first.
+
+    Examples
+    --------
+    >>> axis = DraftAxis("sex", SEX, ("T", "M", "F"))
+    >>> [one.shown for one in find_candidates(axis)]
+    ['T = M + F']
+    >>> axis = DraftAxis("age", AGE, ("Total", "0-14", "15-64", "65+"))
+    >>> [one.shown for one in find_candidates(axis)]
+    ['Total = 0-14 + 15-64 + 65+']
+    """
+    if axis.figures:
+        axis = replace(axis, codes=tuple(code for code in axis.codes if code not in axis.figures), figures=frozenset())
+    if axis.about == TIME or len(axis.codes) < 2:
+        return []
+    totals = [code for code in axis.codes if is_total(*axis.names_of(code), of_places=axis.about == AREA)]
+    unknown = [code for code in axis.codes if is_unknown(*axis.names_of(code)) and code not in totals]
+    found = _sexes(axis, totals) + (_ages(axis, totals, unknown) if axis.about in (AGE, OTHER) else [])
+    if not any(one.total in totals for one in found):
+        found += _all_others(axis, totals, unknown)
+    if axis.about not in (AGE, SEX):
+        found += _prefixes(axis, found)
+    return [one for one in dict.fromkeys(found) if 2 <= len(one.parts) <= MOST_PARTS]
+
+
+def _sexes(axis: DraftAxis, totals: list[str]) -> list[Candidate]:
+    known = {sex: code for code in axis.codes if (sex := sex_of(*axis.names_of(code))) and code not in totals}
+    others = [code for code in axis.codes if code not in known.values() and code not in totals]
+    if len(known) == 2 and not totals and len(others) == 1:
+        totals, others = others, []  # whatever the third is called
+    others = [code for code in others if axis.about == SEX]
+    if len(known) < 2 or not totals:
+        return []
+    both = tuple(code for code in axis.codes if code in known.values())
+    found = [Candidate(axis.name, totals[0], both, "the sexes")]
+    if others:
+        found.insert(0, Candidate(axis.name, totals[0], (*both, *others), "the sexes, and those of neither"))
+    return found
+
+
+def _ages(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[Candidate]:
+    ages: dict[str, Range] = {}
+    for code in axis.codes:
+        span = next((span for text in axis.names_of(code) if (span := written_age(text)) is not None), None)
+        if span is not None and code not in totals and code not in unknown:
+            ages[code] = span
+    found = []
+    for total, parts in age_sums(ages, totals[0] if totals else None):
+        if unknown and total in totals:
+            found.append(Candidate(axis.name, total, (*parts, *unknown), "ages that tile another, and those unknown"))
+        found.append(Candidate(axis.name, total, parts, "ages that tile another"))
+    return found
+
+
+def _all_others(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[Candidate]:
+    if not totals:
+        return []
+    total = totals[0]
+    others = tuple(code for code in axis.codes if code not in totals)
+    found = [Candidate(axis.name, total, others, "a total and all others")]
+    if unknown:
+        found.append(
+            Candidate(axis.name, total, tuple(c for c in others if c not in unknown), "a total and all others known")
+        )
+    return found
+
+
+def _numbered(codes: Sequence[str]) -> bool:
+    """Return whether codes only count up, as R1 to R30 do: then R1 is not above R10."""
+    shared = codes[0].rstrip("0123456789")
+    numbers = [code.removeprefix(shared) for code in codes]
+    if not all(number.isdecimal() for number in numbers):
+        return False
+    counted = sorted(map(int, numbers))
+    return counted[0] <= 1 and counted == list(range(counted[0], counted[0] + len(counted)))
+
+
+def _prefixes(axis: DraftAxis, known: list[Candidate]) -> list[Candidate]:
+    """Propose that codes such as C10 and C11 are the parts of C; where a total heads them all, only the top ones are."""
+    codes = [code for code in axis.codes if code.isalnum() and not is_total(*axis.names_of(code))]
+    if len(codes) < 3 or len(set(map(len, codes))) < 2 or _numbered(codes):
+        return []
+    below: dict[str, list[str]] = {}
+    for code in codes:
+        above = next((code[:cut] for cut in range(len(code) - 1, 0, -1) if code[:cut] in codes), None)
+        if above is not None:
+            below.setdefault(above, []).append(code)
+    heads = {len(head) for head in below}
+    with_heads = [code for code in codes if len(code) in heads]
+    if len(below) < HEADED * len(with_heads):
+        return []  # R1 is not above R10, or R2 would be above others too
+    found = [Candidate(axis.name, head, tuple(parts), "codes that begin alike") for head, parts in below.items()]
+    inner = {part for one in found for part in one.parts if len(one.parts) > 1}
+    found += [
+        Candidate(axis.name, one.total, tuple(part for part in one.parts if part not in inner), "a total and its top codes")
+        for one in known
+        if inner and one.why.startswith("a total")
+    ]
+    return found
+
+
+MOST_AREAS = 2_000
+"""Areas up to which groups that add up are looked for in the counts."""
+AGREE = 0.95
+"""Areas add up to their total if so many of the compared counts agree."""
+MULTIPLES, LEAST = 0.85, 12
+"""A column of so many multiples of a base, of at least so many counts, is rounded to it; the rest stands there unrounded."""
+BASES = (10, 5, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Adding:
+    """How well a total and its parts fit: counts that can be compared, those that agree, and those that cannot be."""
+
+    compared: int
+    agree: int
+    impossible: int
+    exactly: bool = False
+
+    @property
+    def fits(self) -> bool:
+        """Whether nearly all of them agree, and none is impossible."""
+        return not self.impossible and self.agree >= AGREE * self.compared
+
+
+def adding(counts: Counts, total: int, parts: Sequence[int], base: int, strict: bool = False) -> Adding:
+    """Compare a row with the sum of others. Strictly, rounding leaves no more room than it needs nearly always."""
+    seen = counts > ABSENT
+    known = np.where(seen, counts, 0)[list(parts)].sum(axis=0, dtype=np.int64)
+    whole = seen[total]
+    complete = whole & seen[list(parts)].all(axis=0)
+    many = len(parts) + 1
+    room = many * (base - 1) if not strict else math.ceil(4 * math.sqrt(many * (base * base - 1) / 6))
+    apart = counts[total].astype(np.int64) - known
+    agree = complete & (np.abs(apart) <= room)
+    impossible = int((whole & ~complete & (apart < -room)).sum()) + int((complete & ~agree).sum())
+    return Adding(int(complete.sum()), int(agree.sum()), impossible, bool((apart[complete] == 0).all()))
+
+
+def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
+    """Return the sums of areas that indentation, names or counts suggest: one hierarchy, every area in one other at most.
+
+    `counts` are areas × columns, in the order of the axis's codes; `base` is what they were rounded to, or 1.
+    """
+    many = len(axis.codes)
+    if many < 3 or many != len(counts) or axis.about not in (AREA, OTHER):
+        return []
+    named = [at for at in range(many) if _is_whole(axis, at)]
+    found: list[tuple[int, list[int], str]] = []
+    if axis.depths:
+        found = [one for one in _indented(axis.depths) if adding(counts, one[0], one[1], base).fits]
+    if not found and many <= MOST_AREAS:
+        found = _grouped(counts, base)
+    inside = {part for _, parts, _ in found for part in parts}
+    tops = [at for at in range(many) if at not in inside]
+    heads = [at for at in tops if at in named and at not in {total for total, _, _ in found}]
+    if len(heads) != 1 and len(tops) > 2:
+        ends = [at for at in (tops[-1], tops[0]) if at not in {total for total, _, _ in found} or not heads]
+        heads = [at for at in (heads or ends) if _stands_out(counts, at, [one for one in tops if one != at], base)][:1]
+        why = "all others add up to it"
+    else:
+        why = "a total and all others" if not found else "a total and those that no other contains"
+    if len(heads) == 1:
+        others = [at for at in tops if at != heads[0] and at not in named]
+        others += [at for at in tops if at != heads[0] and at in named and any(at == total for total, _, _ in found)]
+        if len(others) > 1:
+            found.append((heads[0], sorted(others), why))
+    code = axis.codes
+    return [Candidate(axis.name, code[total], tuple(code[part] for part in parts), why) for total, parts, why in found]
+
+
+def whole_column(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
+    """Return the first or the last column as the sum of all others, if it is so in every area beyond coincidence."""
+    codes = [code for code in axis.codes if code not in axis.figures]
+    if len(codes) < 3 or len(codes) != counts.shape[1]:
+        return []
+    across = np.ascontiguousarray(counts.T)
+    for at in (0, len(codes) - 1):
+        others = [one for one in range(len(codes)) if one != at]
+        if _stands_out(across, at, others, base) and counts.shape[0] > 2:
+            return [Candidate(axis.name, codes[at], tuple(codes[one] for one in others), "all others add up to it")]
+    return []
+
+
+def _is_whole(axis: DraftAxis, at: int) -> bool:
+    """Return whether a row is called like a total; names of countries count at either end of a table."""
+    names = axis.names_of(axis.codes[at])
+    return is_total(*names, of_places=True) or (at in (0, len(axis.codes) - 1) and any(is_country(name) for name in names))
+
+
+def _indented(depths: Sequence[int]) -> list[tuple[int, list[int], str]]:
+    """Return every row that others are indented below, with those one step below it."""
+    found: dict[int, list[int]] = {}
+    above: list[int] = []
+    for at, depth in enumerate(depths):
+        while above and depths[above[-1]] >= depth:
+            above.pop()
+        if above:
+            found.setdefault(above[-1], []).append(at)
+        above.append(at)
+    return [(total, parts, "those indented below it") for total, parts in found.items() if len(parts) > 1]
+
+
+def _stands_out(counts: Counts, total: int, parts: Sequence[int], base: int) -> bool:
+    """Return whether a row is the sum of others beyond coincidence."""
+    fit = adding(counts, total, parts, base, strict=True)
+    room = 4 * math.sqrt((len(parts) + 1) * (base * base - 1) / 6)
+    large = int((counts[total] > 10 * max(1.0, room)).sum())
+    return fit.fits and fit.compared > 0 and large > 0 and (fit.compared > 1 or (base == 1 and len(parts) > 2))
+
+
+def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
+    """Return rows that the rows right above or below add up to, where such groups make up the table.
+
+    Among many rows some add up to a neighbour by chance; so all rows must be in groups, but for a total at either end.
+    """
+    many = len(counts)
+    room = np.where(counts > ABSENT, counts, 0)
+    inner = list(range(many))
+    for step in (1, -1):
+        found: list[tuple[int, list[int], str]] = []
+        order = inner if step == 1 else inner[::-1]
+        place = 0
+        while place < len(order) - 2:
+            head = order[place]
+            run: list[int] = []
+            for one in order[place + 1 :]:
+                run.append(one)
+                if len(run) > 1 and _stands_out(counts, head, run, base):
+                    where = "below" if step == 1 else "above"
+                    found.append((head, sorted(run), f"the rows {where} it add up to it"))
+                    place += len(run)
+                    break
+                if (room[head] < room[run].sum(axis=0) - 9 * base).any():
+                    break
+            place += 1
+        if len(found) > 1 and sum(1 + len(parts) for _, parts, _ in found) >= many - 2:
+            return sorted(found)
+    return []
+
+
+def verdict(candidate: Candidate, axis: DraftAxis, counts: Counts, base: int) -> Verdict:
+    """Return what the counts say of a sum of areas."""
+    at = {code: place for place, code in enumerate(axis.codes)}
+    fit = adding(counts, at[candidate.total], [at[part] for part in candidate.parts], base)
+    if not fit.fits:
+        wrong = fit.impossible or fit.compared - fit.agree
+        return Verdict(
+            candidate, False, f"does not hold: impossible in {wrong:,} of {counts.shape[1]:,} columns", wrong, fit.compared
+        )
+    if not fit.compared:
+        return Verdict(candidate, True, "taken on trust: in every column a count of it is hidden", 0, 0)
+    return Verdict(candidate, True, f"consistent in {fit.agree:,} of {fit.compared:,} columns", 0, fit.compared)
+
+
+def base_of(how: Mechanism | None, counts: Counts) -> int:
+    """Return the base that a table is rounded to: as told, or the largest of which nearly all are multiples; or 1."""
+    if isinstance(how, Rounding | Nearest):
+        return how.base
+    if how is not None:
+        return 1
+    above = (counts > ABSENT) & (counts != 0)
+    there = above.sum(axis=0)
+    for base in BASES:
+        multiples = (above & (counts % base == 0)).sum(axis=0)
+        rounded = (there > 0) & (multiples >= MULTIPLES * there)
+        if rounded.sum() >= counts.shape[1] / 2 and multiples[rounded].sum() >= LEAST:
+            return base
+    return 1
+
+
+def unrounded(counts: Counts, base: int) -> tuple[list[int], list[tuple[int, int]]]:
+    """Return the rows that are not rounded though their columns are, and the single cells that are not.
+
+    Examples
+    --------
+    >>> table = np.array([[5 * row + 10, 5 * row + 15] for row in range(20)], dtype=np.int32)
+    >>> table[3, 1] = 1
+    >>> unrounded(table, 5)
+    ([], [(3, 1)])
+    """
+    if base < 2 or not counts.size:
+        return [], []
+    seen = (counts > ABSENT) & (counts != 0)
+    odd: NDArray[np.bool_] = seen & (counts % base != 0)
+    rows = [at for at in range(len(counts)) if odd[at].sum() > 1 and odd[at].sum() >= 0.5 * seen[at].sum()]
+    rows = rows if len(rows) <= max(1, len(counts) // 10) else []
+    rest = np.ones(len(counts), dtype=bool)
+    rest[rows] = False
+    there, wrong = seen[rest].sum(axis=0), odd[rest].sum(axis=0)
+    rounded = (there >= LEAST // 2) & (there - wrong >= MULTIPLES * there)
+    if not rounded.any():
+        return [], []
+    rows = [at for at in rows if odd[at, rounded].sum() >= 0.5 * max(1, seen[at, rounded].sum())]
+    cells = [(int(row), int(column)) for row, column in np.argwhere(odd & rest[:, None] & rounded[None, :])]
+    return rows, cells
+
+
+REFUSED = ("impossible", "mean", "spread")
+"""Why a sum is wrong; other reasons say that nothing tells."""
+UNTESTED = ("unknown", "absent")
+"""Why nothing can be said of a sum: how its counts were published is not known, or they are not there."""
+TOLERATED = 0.2
+"""A sum of codes may be refused in this share of the columns that it spreads over: chance, where there are many."""
+MANY_ROWS = 8
+"""Codes from which an axis can be that of the rows, though it has a total."""
+MOST_RULES = 50
+
+
+def row_axes(axes: Sequence[DraftAxis], candidates: Mapping[str, Sequence[Candidate]]) -> list[str]:
+    """Return the axes of the rows: areas, years, and whatever has no sums; the others are columns.
+
+    Sums of the columns are what an audit infers from. Areas come in rows even if they have a total, for they are many.
+    """
+    areas = [axis.name for axis in axes if axis.about == AREA][:1]
+    summed = [axis.name for axis in axes if candidates.get(axis.name)]
+    columns = [axis.name for axis in axes if axis.about in (AGE, SEX) or (axis.name in summed and axis.name not in areas)]
+    if areas:  # then a header does not name areas
+        columns += [axis.name for axis in axes if axis.column is None and axis.about == OTHER and axis.name not in columns]
+    columns = [name for name in columns if next(a for a in axes if a.name == name).about != TIME]
+    if not columns:
+        headers = [axis.name for axis in axes if axis.column is None]
+        columns = headers or [axis.name for axis in axes if axis.name not in areas and axis.about != TIME] or areas
+    rows = [axis.name for axis in axes if axis.name not in columns]
+    large = [axis for axis in axes if axis.about == OTHER and len(axis.codes) >= MANY_ROWS]
+    if not rows and len(columns) > 1 and large:
+        rows = [max(large, key=lambda axis: len(axis.codes)).name]
+    return rows
+
+
+def verify(release: Release, candidates: Sequence[Candidate]) -> tuple[Structure, list[Verdict]]:
+    """Let the counts judge the sums that were suggested.
+
+    Parameters
+    ----------
+    release : Release
+        The table, with all suggested sums of its columns as proposals.
+    candidates : sequence of Candidate
+        These sums, as codes of axes.
+    """
+    # What a person says in a file is taken as said; what names suggest has to stand the test.
+    doubted = tuple(replace(one, origin="names") for one in release.proposals)
+    structure = find_structure(replace(release, proposals=doubted))
+    verdicts = [_judged(one, release, structure) for one in candidates if one.axis in release.axes]
+    return structure, _best(verdicts)
+
+
+def _judged(candidate: Candidate, release: Release, structure: Structure) -> Verdict:
+    """Gather what the counts say of one sum at all codes of the other axes."""
+    place = release.axes.index(candidate.axis)
+    columns = release.columns
+    wanted = frozenset(candidate.parts)
+    mine: list[JudgedSum] = []
+    for one in (*structure.sums, *structure.rejected):
+        total = columns[one.total].codes
+        if total[place] == candidate.total and len(one.parts) == len(wanted):
+            codes = {columns[part].codes for part in one.parts}
+            along = all(c[:place] + c[place + 1 :] == total[:place] + total[place + 1 :] for c in codes)
+            if along and frozenset(c[place] for c in codes) == wanted:
+                mine.append(one)
+    refused = [one for one in mine if not one.kept and one.cause in REFUSED]
+    fine = [one for one in mine if one.kept or one.unjudged or one.exactly or one.cause in UNTESTED]
+    hopeless = any(one.impossible > MOST * one.areas for one in refused)  # nobody may insist on such a sum
+    used = bool(fine) and len(refused) <= TOLERATED * len(mine) and not hopeless
+    return Verdict(candidate, used, _words(mine, fine, refused), len(refused), len(mine))
+
+
+def _words(mine: Sequence[JudgedSum], fine: Sequence[JudgedSum], refused: Sequence[JudgedSum]) -> str:
+    if not mine:
+        return "its codes never occur together"
+    if not fine or len(refused) > TOLERATED * len(mine) or any(one.impossible > MOST * one.areas for one in refused):
+        worst = max(refused or mine, key=lambda one: one.impossible)
+        return f"does not hold: {worst.why}"
+    exactly = sum(one.exactly for one in fine)
+    if fine and exactly == len(fine):
+        return "adds up exactly: the total was added up after rounding, and tells nothing about its parts"
+    untested = [one for one in fine if one.cause in UNTESTED]
+    if untested and len(untested) == len(fine):
+        return f"taken on trust, for the counts cannot confirm it: {untested[0].why}"
+    areas = max((one.areas for one in fine), default=0)
+    trusted = sum(one.unjudged for one in fine)
+    if fine and trusted == len(fine):
+        return f"too small to be tested by the counts of {areas:,} rows; taken on trust"
+    impossible = sum(one.impossible for one in fine)
+    return f"confirmed by the counts of {areas:,} rows" + (f"; impossible in {impossible:,} places" if impossible else "")
+
+
+def _best(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Use of several sums for a total, which share parts, the one that is refused least; of equals the first."""
+    chosen: list[Verdict] = []
+    for one in sorted((one for one in verdicts if one.used), key=lambda one: one.refused):
+        if not any(_rivals(one.candidate, other.candidate) for other in chosen):
+            chosen.append(one)
+    made = []
+    for one in verdicts:
+        rival = next((other for other in chosen if other is not one and _rivals(one.candidate, other.candidate)), None)
+        if one.used and rival is not None and not any(other is one for other in chosen):
+            one = replace(one, used=False, why=f"another sum fits at least as well: {rival.candidate.shown}")
+        made.append(one)
+    return made
+
+
+def _rivals(one: Candidate, other: Candidate) -> bool:
+    """Return whether two sums cannot both be meant. A total may well be that of ages, and of sexes."""
+    same = (one.axis, one.total) == (other.axis, other.total)
+    return same and bool(set(one.parts) & set(other.parts))
+
+
+def trusted(release: Release, structure: Structure) -> Release:
+    """Return a release whose sums are taken as labels suggest them, unless the counts make that impossible.
+
+    Every one of them was verified as a sum of codes; where counts are too small to tell, it holds as it does elsewhere. Only
+    where it is not known how counts were published do labels not count. Nobody says that these sums hold: claims that need
+    one are conditional on it.
+    """
+    untold = {column.codes for column, how in zip(structure.columns, structure.mechanisms, strict=True) if how is None}
+    columns = release.columns
+    origin = [
+        "names" if any(columns[at].codes in untold for at in (one.total, *one.parts)) else LABELS
+        for one in release.proposals
+    ]
+    return replace(
+        release, proposals=tuple(replace(one, origin=by) for one, by in zip(release.proposals, origin, strict=True))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """How counts were published: usually, and where otherwise; as far as the counts tell, or as a person says."""
+
+    default: Mechanism | None
+    why: str
+    others: tuple[tuple[Mechanism, tuple[Mapping[str, tuple[str, ...]], ...]], ...] = ()
+    said: bool = False
+    note: str = ""
+
+    def as_said(self, mechanism: Mechanism) -> Protection:
+        """Return what holds if a person says how counts were published; those that are exact among others stay so."""
+        exact = () if self.default in (None, Exact()) else tuple(one for one in self.others if one[0] == Exact())
+        return Protection(mechanism, "as you say", exact, said=True)
+
+
+def protection(release: Release, structure: Structure) -> Protection:
+    """Return how counts were published, as rules of a description."""
+    told = Counter(how for how in structure.mechanisms if how is not None)
+    rounded = {how: times for how, times in told.items() if not isinstance(how, Exact)}
+    if not told:
+        why = next((one.why for one in structure.how), "there are no counts")
+        return Protection(None, why)
+    default = max(rounded or told, key=lambda how: told[how])
+    why = max((one for one in structure.how if one.mechanism == default), key=lambda one: len(one.columns)).why
+    others = []
+    for how in told:
+        if how != default:
+            those = [at for at, one in enumerate(structure.mechanisms) if one == how]
+            others.append((how, tuple(_where(release, those))))
+    return Protection(default, why, tuple(others))
+
+
+def _where(release: Release, those: Sequence[int]) -> list[Mapping[str, tuple[str, ...]]]:
+    """Return the rules, as codes of axes, that say which columns are meant: one if that is possible."""
+    wanted = {release.columns[at].codes for at in those}
+    everything = [column.codes for column in release.columns]
+    sides = [
+        tuple(dict.fromkeys(codes[place] for codes in everything if codes in wanted)) for place in range(len(release.axes))
+    ]
+    product = {codes for codes in everything if all(code in side for code, side in zip(codes, sides, strict=True))}
+    if product == wanted:
+        full = [{codes[place] for codes in everything} for place in range(len(release.axes))]
+        rule = {
+            axis: side for axis, side, all_ in zip(release.axes, sides, full, strict=True) if set(side) != all_
+        }  # fmt: skip
+        return [rule or {release.axes[0]: sides[0]}]
+    if len(wanted) > MOST_RULES:
+        return []
+    return [
+        {axis: (code,) for axis, code in zip(release.axes, codes, strict=True)} for codes in everything if codes in wanted
+    ]
