@@ -118,6 +118,15 @@ def test_rows_that_add_up_to_a_neighbour_by_chance_are_no_region(tmp_path: Path)
     assert [entry["axis"] for entry in sums] == ["age"]
 
 
+def test_a_rank_is_asked_about_and_is_not_a_small_count(tmp_path: Path) -> None:
+    DRAFTS["exact-healthy.csv"].write(tmp_path / "table.csv")
+    first, *rows = (tmp_path / "table.csv").read_text().splitlines()
+    lines = [f"{first},Rank", *(f"{row},{number}" for number, row in enumerate(rows, 1))]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    review = unround.review(tmp_path / "table.csv", repairs=())
+    assert (review.decision, [entry["what"] for entry in review.to_json()["unsettled"]]) == ("undecided", ["column G: Rank"])
+
+
 def test_small_tables_are_drawn_alike_every_time() -> None:
     for family in small.FAMILIES:
         one, other = (family(np.random.default_rng(7)) for _ in range(2))

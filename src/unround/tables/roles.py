@@ -133,6 +133,8 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
     return Roles(axes, tuple(values), writing, status, {**left_out, **others}, unknown, rates)
 
 
+RANKS = frozenset(("rank", "ranks", "ranking", "rang", "rango"))
+"""What columns are called that only put rows in order: 1, 2, 3 are not small counts then."""
 _FIGURE_WORDS = re.compile(
     r"\bin %|%|\bper ?cents?\b|\bpercentages?(?: of)?\b|\bpct\b|\bshares?(?: of)?\b|\bproportions?(?: of)?\b|\bprozent\b|"
     r"\banteil(?: in)?\b|\bpourcentages?\b|\bpor ?ciento\b|\bporcentaje\b|\brates?(?: of)?\b|\bpro (?:tausend|1[ .]?000)\b|"
@@ -259,6 +261,8 @@ def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
     numbers = broken + int((counts > ABSENT).sum())
     if percent:
         return "percentages"
+    if RANKS & set(tokens(name)):
+        return "ranks"
     if kind not in (COUNT, "area"):
         return f"figures that are not counts ({kind})"
     return "numbers with decimals" if broken > FRACTIONS * max(1, numbers) else ""
