@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.row import Pair, Ratio, Row
-from unround.audits import AuditOptions, audit
+from unround.job import audit
+from unround.options import AuditOptions
 from unround.release import Release
 from unround.simulation import simulate
 from unround.tables import read

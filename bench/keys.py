@@ -17,7 +17,8 @@ import numpy as np
 import polars as pl
 from tests.keyed import keyed_census
 
-from unround.audits import AuditOptions, audit
+from unround.job import audit
+from unround.options import AuditOptions
 
 CONSTANTS = (0.31, 0.8, 0.43, 0.24, 0.62, 0.93, 0.55, 0.11, 0.73, 0.05)
 BANDS = (0.66, 0.75, 0.85, 0.95, 0.99, 1.0 + 1e-9)

@@ -21,8 +21,8 @@ import polars as pl
 from fuzz.load import processor_time
 
 from bench.row import Row, Time
-from unround.audits import audit
 from unround.boundaries import keep_boundaries
+from unround.job import audit
 from unround.simulation import simulate
 from unround.tables import read
 

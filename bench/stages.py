@@ -15,8 +15,8 @@ import numpy as np
 import unround
 from bench.limits import bare_read, multiply_adds, peak
 from bench.row import Row, Share, timed
-from unround.audits.folder import RUN, AuditFolder
 from unround.engines.messages import buffers_for
+from unround.job.folder import RUN, AuditFolder
 from unround.machine import processors
 from unround.sums.compiled import forest_of
 

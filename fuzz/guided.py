@@ -12,7 +12,7 @@ from pathlib import Path
 
 WATCHED = (
     "unround.tables", "unround.equations", "unround.mechanisms", "unround.structure", "unround.system", "unround.web",
-    "unround.audits.folder", "unround.audits.verification", "unround.audits.keys", "unround.reviews",
+    "unround.job.folder", "unround.job.verify", "unround.audits.keys", "unround.reviews",
     "unround.protection.given", "unround.simulation.counts", "unround.arguments", "unround.small_files",
 )  # fmt: skip
 MEGABYTES = 3_000

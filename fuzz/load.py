@@ -292,7 +292,7 @@ def run(folder: Path, rate: float = RATE, seconds: float = SECONDS, seed: int = 
 
 def audited(place: Path, areas: int) -> Path:
     """Return the audit of a simulated census, made in a folder."""
-    from unround.audits import audit
+    from unround.job import audit
     from unround.simulation import simulate
     from unround.tables import read
 

@@ -294,7 +294,7 @@ AUDIT_FILES = {
 @cache
 def audit_folder() -> Path:
     """Return an audit of the example of the documentation."""
-    from unround.audits import audit
+    from unround.job import audit
     from unround.tables import read
 
     audit(read(EXAMPLES / "survey.toml"), place() / "audit")
@@ -327,10 +327,10 @@ def _audit(name: str) -> Run:
     """Put an input in place of one file of an audit, and look through all of it."""
 
     def run(data: bytes) -> None:
-        from unround.audits import AuditFolder
         from unround.audits.certificates import read_proof
-        from unround.audits.folder import OURS, seal
         from unround.explanation.cell import explain_at
+        from unround.job import AuditFolder
+        from unround.job.folder import OURS, seal
         from unround.proofs import check_proof
         from unround.tables.parquet import FATAL, fault_in
 
@@ -377,8 +377,8 @@ def _prior_arrays(data: bytes) -> None:
 
 def _verified(data: bytes) -> None:
     """Verify an audit whose certificates somebody changed together with their hashes."""
-    from unround.audits.folder import OURS, seal
-    from unround.audits.verification import verify
+    from unround.job.folder import OURS, seal
+    from unround.job.verify import verify
 
     names = ("proofs.jsonl", "summary.json")
     (_damaged() / names[0]).write_bytes(data)

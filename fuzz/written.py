@@ -224,9 +224,9 @@ def _key_sums(data: bytes) -> None:
 def _keys(data: bytes) -> None:
     """Read the keys of an audit, as whoever explains its counts would."""
     from fuzz.targets import audit_folder
-    from unround.audits import AuditFolder
     from unround.audits.block import Auditor
     from unround.audits.keys import FILE, Keys
+    from unround.job import AuditFolder
 
     as_file(FILE, data)
     keys = Keys.load(place())

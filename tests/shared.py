@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import unround
-from unround.audits import audit
+from unround.job import audit
 from unround.simulation import simulate
 from unround.tables import read
 

@@ -42,6 +42,8 @@ ORDER = [
     "prior",
     "checks",
     "audits",
+    "score",
+    "job",
     "inspection",
     "boundaries",
     "explanation",

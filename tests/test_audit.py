@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.bounds import BlockBounds
 from unround.audits.certificates import read_proof
 from unround.audits.claims import ClaimKind, decide
 from unround.errors import InputError
 from unround.evidence.block import Posterior, Tight, Windows
 from unround.explanation.cell import explain
+from unround.job import AuditFolder, audit
+from unround.options import AuditOptions
 from unround.proofs import check_proof
 from unround.show.words import growth
 from unround.simulation import simulate

@@ -18,7 +18,6 @@ from starlette.testclient import TestClient
 import unround
 from tests.conftest import Run
 from tests.shared import BULK, IMAGE
-from unround.audits import AuditFolder
 from unround.boundaries import (
     Boundaries,
     Shape,
@@ -31,6 +30,7 @@ from unround.boundaries import (
     scaled,
 )
 from unround.errors import InputError
+from unround.job import AuditFolder
 from unround.show.maps import UNITS, WORST, draw, map_of_report, rate_classes, worst_classes
 from unround.simulation import simulate
 from unround.simulation.geography import area_of, plan, shapes_of

@@ -416,7 +416,8 @@ def test_there_is_nothing_to_draw_where_nothing_was_tested():
 
 
 def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
-    from unround.audits import AuditOptions, audit
+    from unround.job import audit
+    from unround.options import AuditOptions
 
     true, cells, table, _ = ages()
     counts, rng = published(), np.random.default_rng(6)

@@ -20,8 +20,8 @@ import unround
 from tests.conftest import Run, run_in
 from tests.test_reconstruct import people, write_table
 from tests.test_resume import FOLDER, contents
-from unround.audits import cluster as audits_cluster
-from unround.audits.work import PARTS
+from unround.job import cluster as audits_cluster
+from unround.job.work import PARTS
 from unround.mechanisms import Rounding
 from unround.simulation import simulate
 

@@ -16,10 +16,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from unround.audits import AuditFolder, AuditOptions, audit
 from unround.differences import diff
 from unround.differences.run import KEY, MatchedAudits, tally
 from unround.errors import InputError
+from unround.job import AuditFolder, audit
+from unround.options import AuditOptions
 from unround.simulation import simulate
 from unround.tables import read
 from unround.tables.frames import from_frame

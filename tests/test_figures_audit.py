@@ -10,19 +10,17 @@ import pytest
 from numpy.typing import NDArray
 
 from unround.audits.block import Auditor
-from unround.audits.certificates import proof_lines, read_proof
+from unround.audits.bounds import FIGURE
+from unround.audits.certificates import InferredBlock, proof_lines, read_proof
 from unround.audits.claims import ClaimKind, RestsOn
-from unround.audits.contradictions import FIGURE
 from unround.audits.figures import block_rows, figure_bounds, published_figure
-from unround.audits.folder import _figure_of, _figure_told
-from unround.audits.inferred import InferredBlock
-from unround.audits.model import Model, ModelFigure
-from unround.audits.options import AuditOptions
+from unround.audits.model import AuditOptions, Model, ModelFigure
 from unround.bounds.propagation import Bounds, propagate
 from unround.bounds.tighten import OFF, tighten
 from unround.engines.brute import brute
 from unround.evidence.block import windows_of
 from unround.figures import Figure, FigureKind, Grid, Group
+from unround.job.folder import _figure_of, _figure_told
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.prior import Prior
 from unround.proofs import check_proof

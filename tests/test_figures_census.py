@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround.audits import AuditFolder, AuditOptions, audit
-from unround.audits.folder import PROOFS
-from unround.audits.verification import verify
 from unround.errors import InputError
 from unround.explanation.cell import explain_at
+from unround.job import AuditFolder, audit
+from unround.job.folder import PROOFS
+from unround.job.verify import verify
+from unround.options import AuditOptions
 from unround.show.words import figures_used
 from unround.simulation import Rounds, simulate
 from unround.tables import read
@@ -114,7 +115,7 @@ def test_verify_compares_figures_with_what_was_published(census: Path) -> None:
 
 
 def _checker(folder: AuditFolder):  # type: ignore[no-untyped-def] # a function of plain data
-    from unround.audits.verification import _Certificates, _claimed
+    from unround.job.verify import _Certificates, _claimed
 
     checked, claimed = _Certificates(folder), _claimed(folder)
     return lambda told: checked.fault(json.dumps(told), claimed)[1]

@@ -9,13 +9,16 @@ import polars as pl
 import pytest
 
 import unround
-from unround.audits.folder import PROOFS
-from unround.audits.verification import _Certificates, _claimed
+from unround.job.folder import PROOFS
+from unround.job.verify import _Certificates, _claimed
 from unround.mechanisms import Exact, Rounding
 from unround.release import Ground
 from unround.show.words import headline
 from unround.structure import find_structure
 
+DESCRIBED = {"area": "town", "sums": {"Total": ["Men", "Women"]}}
+EXACTLY = [1, 2, 0, 1, -1, 0, 2, 1, 0, -2, 1, 0]
+"""By how much exact totals differ from the sums of rounded parts: eight of them are not multiples of 3."""
 TOWNS = [f"Town {letter}" for letter in "ABCDEFGHIJKL"]
 
 
@@ -37,7 +40,7 @@ def test_every_base_that_fits_is_named() -> None:
 
 def test_exactness_that_was_inferred_says_in_how_many_areas() -> None:
     """A total that is a multiple of 3 in some areas only may be rounded in these."""
-    table = _table().with_columns(pl.Series("Total", [40, 41, 42, 43, 45, 46, 48, 50, 51, 52, 53, 55]))
+    table = _table().with_columns((pl.col("Men") + pl.col("Women") + pl.Series(EXACTLY)).alias("Total"))
     found = find_structure(unround.describe(table).release)
     exact = next(one for one in found.how if one.mechanism == Exact())
     assert exact.ground == Ground.INFERRED
@@ -52,7 +55,7 @@ def test_labels_only_suggest_a_sum() -> None:
     (suggested,) = find_structure(unround.describe(_table()).release).sums
     assert suggested.ground == Ground.INFERRED
     assert suggested.condition.startswith("if Total = Men + Women leaves nobody out and counts nobody twice")
-    declared = unround.read(_table(), describe={"area": "town", "sums": {"Total": ["Men", "Women"]}})
+    declared = unround.read(_table(), describe=DESCRIBED)
     (sum_,) = find_structure(declared).sums
     assert (sum_.ground, sum_.condition) == (Ground.DECLARED, "")
 
@@ -66,9 +69,13 @@ def _mechanisms(release: unround.Release) -> dict[str, tuple[str, str]]:
 
 def test_a_base_is_about_rounded_counts_and_leaves_exact_ones_exact() -> None:
     """What is inferred of exact counts stays unless it is overruled by name; a base that no column fits is believed."""
-    table = _table().with_columns(pl.Series("Total", [40, 41, 42, 43, 45, 46, 48, 50, 51, 52, 53, 55]))
+    table = _table().with_columns((pl.col("Men") + pl.col("Women") + pl.Series(EXACTLY)).alias("Total"))
     rounded = ("rounding:3", "declared")
-    assert _mechanisms(unround.read(table, base=3)) == {"Total": ("exact", "inferred"), "Men": rounded, "Women": rounded}
+    assert _mechanisms(unround.read(table, base=3, describe=DESCRIBED)) == {
+        "Total": ("exact", "inferred"),
+        "Men": rounded,
+        "Women": rounded,
+    }
     named = unround.read(table, base=3, exact=["Total"])
     assert _mechanisms(named) == {"Total": ("exact", "declared"), "Men": rounded, "Women": rounded}
     assert {how for how, _ in _mechanisms(unround.read(table, base=7)).values()} == {"rounding:7"}
@@ -107,9 +114,7 @@ def test_nothing_is_proved_of_a_table_that_nobody_described(inferred: Path) -> N
 
 def test_what_is_declared_proves(tmp_path: Path) -> None:
     """The same table, with its sum and its base declared."""
-    folder = unround.audit(
-        _table(), tmp_path / "audit", describe={"area": "town", "sums": {"Total": ["Men", "Women"]}}, base=3
-    )
+    folder = unround.audit(_table(), tmp_path / "audit", describe=DESCRIBED, base=3)
     assert (folder.summary["proved"], folder.summary["conditional"]) == (18, 0)
 
 

@@ -15,8 +15,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from tests.shapes import examples
 from unround import audit, check_proof
-from unround.audits import nested as nested_module
-from unround.audits.nested import links_to_use, nesting_levels
+from unround.audits import bounds as nested_module
+from unround.audits.bounds import links_to_use, nesting_levels
 from unround.bounds import linked as hidden_module
 from unround.bounds.linked import LinkedBounds, linked_bounds, with_hidden
 from unround.bounds.prover import Prover

@@ -15,10 +15,10 @@ from fuzz.targets import AUDIT_FILES, BY_NAME, CORPUS, TARGETS
 
 from tests.test_hostile_files import MEMORY, SECONDS, THOROUGH, bounded, put, whole
 from unround import parse
-from unround.audits import AuditFolder
 from unround.audits.certificates import read_proof
 from unround.errors import InputError
 from unround.explanation.cell import explain_in, infer_area
+from unround.job import AuditFolder
 from unround.mechanisms import mechanism
 from unround.structure import read_plan
 from unround.tables import read

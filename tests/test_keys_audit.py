@@ -11,14 +11,16 @@ import pytest
 
 from tests.keyed import keyed_census
 from tests.test_structure import release_of
-from unround.audits import AuditFolder, AuditOptions, Auditor, audit
+from unround.audits import Auditor
 from unround.audits.keys import KeyedTable, Keys, SameCount
 from unround.audits.model import Model
 from unround.errors import InputError
 from unround.evidence.keys import _ratios
 from unround.explanation.cell import explain_at
+from unround.job import AuditFolder, audit
 from unround.mechanisms import Rounding, Weighted, mechanism
 from unround.mechanisms.keyed import arc_of, meeting
+from unround.options import AuditOptions
 from unround.prior import Prior
 from unround.release import Column
 from unround.show.audit import key_rows, key_sentences

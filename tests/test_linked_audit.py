@@ -18,15 +18,16 @@ import unround
 from tests.conftest import Run
 from tests.shapes import examples
 from unround import check_proof
-from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.certificates import read_proof
 from unround.audits.claims import REASONS, RestsOn
-from unround.audits.folder import OURS, seal
 from unround.bounds.prover import BETWEEN
 from unround.engines import linked_weights
 from unround.engines.linked_weights import CHAINS, GIBBS, METHODS, OWN, Method
 from unround.explanation.cell import explain_at
+from unround.job import AuditFolder, audit
+from unround.job.folder import OURS, seal
 from unround.mechanisms import Exact, Rounding
+from unround.options import AuditOptions
 from unround.release import Block, Column, Proposal, Release
 from unround.show.report import page
 from unround.show.words import percent

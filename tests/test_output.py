@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from unround.audits.merge import safe_for_spreadsheets
 from unround.errors import InputError
+from unround.job.work import safe_for_spreadsheets
 from unround.output import KEPT, LOCK, MOVING, OutputFolder, Stopped, output_folder
 
 NAMES = ("note", "part", "folder", "seal")

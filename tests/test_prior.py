@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tests import shapes
-from unround.audits import audit
 from unround.bounds.tighten import tighten
 from unround.engines.brute import brute
 from unround.engines.forest import marginals, posteriors
@@ -27,6 +26,7 @@ from unround.engines.linked_weights import MERGED
 from unround.engines.messages import MOST_VALUES
 from unround.errors import InputError
 from unround.evidence.block import PriorWeights, windows_of
+from unround.job import audit
 from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Suppressed, mechanism
 from unround.prior import VARIANTS, Histograms, Prior, PriorFit, fit
 from unround.prior.columns import COST, FEWER_AREAS, MOST_ROWS, ColumnFitter, Mixtures

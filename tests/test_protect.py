@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from tests.conftest import Run
-from unround.audits import audit
 from unround.errors import InputError
+from unround.job import audit
 from unround.mechanisms import HIDDEN, Laplace, Rounding, Within
 from unround.protection import ProtectionScore, additive, parse_protection, publish_counts
 from unround.protection.release import ProtectOptions, protect

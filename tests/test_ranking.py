@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unround.audits.claims import KINDS, ClaimKind
-from unround.audits.ranking import SIZES, SMALL_FIRST, ranked, size_class, sort_expression, sort_key
+from unround.audits.findings import SIZES, SMALL_FIRST, ranked, size_class, sort_expression, sort_key
 
 CLAIMS = st.lists(
     st.tuples(

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 import unround
-from unround.audits import AuditOptions
 from unround.comparison.rates import rate_values
 from unround.errors import InputError
 from unround.mechanisms import Rounding
+from unround.options import AuditOptions
 from unround.release import FIGURE_ABSENT, NOT_AVAILABLE
 from unround.scenarios import rate_steps
 from unround.scenarios.rate_steps import STEPS, choose_rates, printing

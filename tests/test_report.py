@@ -18,10 +18,11 @@ import pytest
 
 import unround
 from tests.conftest import Run
-from unround.audits import AuditFolder, AuditOptions, audit
-from unround.audits.folder import OURS, seal
-from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
+from unround.job import AuditFolder, audit
+from unround.job.folder import OURS, seal
+from unround.options import AuditOptions
+from unround.score.summary import AREA_SIZES, CLAIMS
 from unround.show import charts
 from unround.show.audit import example, footing, picture, to_quote
 from unround.show.charts import Share, squares, waffle

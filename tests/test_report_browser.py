@@ -12,7 +12,7 @@ import pytest
 
 from tests.test_browser import Browser, Page, playwright
 from tests.test_browser import browser as browser
-from unround.audits import AuditFolder
+from unround.job import AuditFolder
 from unround.show.report import write_pages
 
 A4 = {"width": 688, "height": 1016}

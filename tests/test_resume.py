@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakeOnce, run_in
-from unround.audits import AuditFolder, AuditOptions, audit, cluster
-from unround.audits.folder import RUN
-from unround.audits.work import PARTS, PREPARED, Job, add_up, job_folder, new_part, part_folder
 from unround.errors import InputError
+from unround.job import AuditFolder, audit, cluster
+from unround.job.folder import RUN
+from unround.job.work import PARTS, PREPARED, Job, add_up, job_folder, new_part, part_folder
+from unround.options import AuditOptions
 from unround.output import DONE, MOVING
 from unround.simulation import simulate
 from unround.tables import read
@@ -319,7 +320,7 @@ if moment == "moving":
 elif moment == "reading":
     from unround.tables import stream
     from unround.tables.spool import Spool
-    from unround.audits import work
+    from unround.job import work
     kill_at(stream, "_rows")
     kill_at(Spool, "add")
     kill_at(Spool, "close")
@@ -392,9 +393,9 @@ def test_numbers_of_parts_add_up() -> None:
 def test_findings_are_sorted_range_by_range_as_if_at_once(
     place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from unround.audits import merge
+    from unround.job import work
 
-    monkeypatch.setattr(merge, "ROWS_AT_A_TIME", 5)
+    monkeypatch.setattr(work, "ROWS_AT_A_TIME", 5)
     found = audit(read(place / RELEASE), tmp_path / "out", AuditOptions(block=10)).findings
     assert found.height > 50, "there must be something to sort"
     assert found.equals(AuditFolder.open(place / "undisturbed").findings)
@@ -409,7 +410,7 @@ def test_a_job_can_be_opened_by_anybody(place: Path, tmp_path: Path) -> None:
     part = part_folder(job / PARTS, 0)
     before = contents(part)
     shutil.rmtree(part)
-    code = f"from unround.audits.work import work_on; print(work_on({str(job)!r}, 'key', 0))"
+    code = f"from unround.job.work import work_on; print(work_on({str(job)!r}, 'key', 0))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     opened = Job(job)
     assert done.stdout == f"{len(opened.areas_of(0))}\n".encode()  # 6, or the areas of a family

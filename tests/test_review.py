@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import unround
-from unround.audits import AuditFolder
 from unround.errors import InputError
+from unround.job import AuditFolder
 from unround.mechanisms import Rounding
 from unround.release import ABSENT, NOT_AVAILABLE, Column, Entry, What
 from unround.reviews import Review, policy_of, review

@@ -20,12 +20,13 @@ from starlette.testclient import TestClient
 
 from tests.conftest import Run
 from tests.test_report import Outline
-from unround.audits import AuditFolder, Finding
+from unround.audits import Finding
 from unround.audits.claims import due_to_sums, due_to_sums_of
 from unround.audits.findings import finding
-from unround.audits.folder import OURS, seal
-from unround.audits.probabilities import Weighing
+from unround.audits.weigh import Weighing
 from unround.explanation.cell import Explanation, explain, explain_at, infer_area
+from unround.job import AuditFolder
+from unround.job.folder import OURS, seal
 from unround.show import selfcheck, show
 from unround.show.report import page
 from unround.show.words import (

@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.claims import HeldBecause
 from unround.audits.model import Model
 from unround.audits.suspects import LEVEL, _bound, chance_below, find_suspects
 from unround.explanation.cell import explain
+from unround.job import AuditFolder, audit
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
+from unround.options import AuditOptions
 from unround.release import Column, Release
 from unround.show.words import conclusion
 from unround.tables.frames import from_frame

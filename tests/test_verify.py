@@ -13,7 +13,7 @@ import pytest
 
 import unround
 from unround import AuditFolder
-from unround.audits.folder import OURS, Damaged, seal
+from unround.job.folder import OURS, Damaged, seal
 
 Lines = list[dict[str, Any]]
 

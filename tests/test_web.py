@@ -27,9 +27,9 @@ from starlette.testclient import TestClient
 from tests.conftest import Run
 from tests.shared import FORMULA, IMAGE, OLDEST, SLASHED
 from unround import check_proof, parse, solve
-from unround.audits import AuditFolder
 from unround.audits.certificates import read_proof
 from unround.explanation.cell import explain
+from unround.job import AuditFolder
 from unround.show.charts import histogram
 from unround.web import lists, trial
 from unround.web.app import explorer_app
@@ -109,7 +109,7 @@ def test_what_the_claims_rest_on_has_its_reasons(hostile: TestClient) -> None:
 
 def test_an_audit_that_finds_nothing_says_so_and_no_more(tmp_path: Path) -> None:
     """Large counts that add up: nothing follows, and every page still has something to say."""
-    from unround.audits import audit
+    from unround.job import audit
     from unround.tables import read
 
     lines = ["place,age,persons"]
@@ -197,7 +197,7 @@ def test_certificates_hold(hostile: TestClient, hostile_audit: Path) -> None:
 
 
 def test_a_table_that_is_not_by_sex(tmp_path: Path) -> None:
-    from unround.audits import audit
+    from unround.job import audit
     from unround.tables import read
 
     lines = ["year,place,age,persons"]
@@ -738,7 +738,7 @@ def test_any_code_has_an_address(text: str) -> None:
 
 
 def test_without_indentation_the_sums_tell_what_stands_under_what(tmp_path: Path) -> None:
-    from unround.audits import audit
+    from unround.job import audit
     from unround.simulation import simulate
     from unround.tables import read
 

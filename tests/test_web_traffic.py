@@ -19,8 +19,8 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from tests.conftest import Run
-from unround.audits import AuditFolder
 from unround.explanation.cell import InferredArea
+from unround.job import AuditFolder
 from unround.web import app as web
 from unround.web import explorer as inferring
 from unround.web import serve, views

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround.audits import AuditOptions
 from unround.errors import InputError
 from unround.mechanisms import Rounding
+from unround.options import AuditOptions
 from unround.release import ABSENT
 from unround.scenarios import whatif
 from unround.scenarios.repairs import REPAIRS

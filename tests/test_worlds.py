@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from tests.conftest import Run
-from unround.audits import audit
 from unround.comparison import from_world
 from unround.comparison.calibration import SENTENCES, SHORT, calibrate, calibrate_worlds, material_of_world
 from unround.errors import InputError
+from unround.job import audit
 from unround.mechanisms import Exact
 from unround.simulation.worlds import TOTAL, WORLDS, World, simulate_world, world
 from unround.tables import read

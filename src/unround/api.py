@@ -44,14 +44,14 @@ from unround.errors import ArgumentError, InputError, UnknownFormat
 from unround.options import AuditOptions, takes
 
 if TYPE_CHECKING:
-    from unround import audits
-    from unround.audits.verification import Verification
+    from unround import job
     from unround.comparison import Comparison
     from unround.comparison.calibration import Calibrations
     from unround.differences import Diff
     from unround.expectation import Expectation
     from unround.explanation.cell import Explanation
     from unround.inspection import Inspection
+    from unround.job.verify import Verification
     from unround.protection.release import Protected
     from unround.reconstruction import Reconstruction
     from unround.release import Release
@@ -239,8 +239,8 @@ def audit(given: options.Audit) -> AuditFolder:
     An audit of files that was stopped resumes where it was when it is asked for again. Without a folder to write into, a
     temporary one is used, which goes away with the result. Of a finished audit, the pages are written again.
     """
-    from unround.audits import audit as audit_into
     from unround.boundaries import keep_boundaries, read_shapes
+    from unround.job import audit as audit_into
     from unround.results import AuditFolder
     from unround.show.report import write_pages
 
@@ -254,7 +254,7 @@ def audit(given: options.Audit) -> AuditFolder:
     release, plan_file = _opened(given.table, given)
     refuse_hopeless(release, plan_file)
 
-    def report_on(folder: audits.AuditFolder) -> None:
+    def report_on(folder: job.AuditFolder) -> None:
         given.progress("Reporting", 0, 1)
         if boundaries is not None:
             keep_boundaries(folder, boundaries, shapes)
@@ -389,8 +389,8 @@ def explain(given: options.Explain) -> Explanation:
 @takes(options.Verify)
 def verify(given: options.Verify) -> Verification:
     """Check an audit folder: every file against its hash, every certificate against what was published."""
-    from unround.audits import AuditFolder
-    from unround.audits.verification import verify as verify_audit
+    from unround.job import AuditFolder
+    from unround.job.verify import verify as verify_audit
 
     folder = given.folder.path if isinstance(given.folder, AuditFolder) else Path(given.folder)
     return verify_audit(folder, given.progress)

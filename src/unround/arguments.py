@@ -17,8 +17,8 @@ from unround.errors import ArgumentError, InputError, UnknownFormat
 from unround.options import AnyPath, Table
 
 if TYPE_CHECKING:
-    from unround.audits import AuditFolder
     from unround.comparison import Material
+    from unround.job import AuditFolder
     from unround.mechanisms import Mechanism
     from unround.release import Release
     from unround.structure import PlanFile
@@ -116,7 +116,7 @@ def _decides(path: Path) -> bool:
 
 def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
     """Return an audit by its folder."""
-    from unround.audits import AuditFolder
+    from unround.job import AuditFolder
 
     if isinstance(folder, AuditFolder):
         return folder
@@ -127,7 +127,7 @@ def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
 
 def finished_audit(table: Table) -> AuditFolder | None:
     """Return the finished audit that stands in the place of a table; None if it is a table."""
-    from unround.audits import AuditFolder
+    from unround.job import AuditFolder
 
     single = table[0] if isinstance(table, list | tuple) and len(table) == 1 else table
     is_folder = isinstance(single, str | os.PathLike) and Path(single).is_dir()

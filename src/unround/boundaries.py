@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.folder import MODEL
 from unround.errors import InputError
+from unround.job.folder import MODEL
 from unround.small_files import require_file, shortened
 
 if TYPE_CHECKING:
-    from unround.audits import AuditFolder
+    from unround.job import AuditFolder
 
 MOST = 400_000_000
 """Bytes of a file, unpacked: enough for a country in detail, and not more than fits into memory several times over."""
@@ -437,7 +437,7 @@ def kept_boundaries(folder: AuditFolder) -> Boundaries | None:
 
     Raises `InputError` if the file is damaged.
     """
-    from unround.audits.integrity import FILES
+    from unround.job.folder import FILES
 
     if KEPT not in folder.summary[FILES]:
         return None

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.block import Auditor
-from unround.audits.model import Model, display_name
-from unround.audits.options import block_size
-from unround.audits.summary import contradiction_rows
+from unround.audits.model import Model, block_size, display_name
 from unround.checks import Check, check_spool
 from unround.output import scratch_folder
 from unround.prior import Prior
 from unround.release import ABSENT, Match, Release, adjustable, table_of, why_absent
+from unround.score.summary import contradiction_rows
 from unround.shown import Drawn, Tabular
 from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
 from unround.tables.account import account

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, ParamSpec, TypeVar
 from unround.errors import ArgumentError, renamed
 
 if TYPE_CHECKING:
-    from unround.audits import AuditFolder
+    from unround.job import AuditFolder
     from unround.mechanisms import Mechanism
     from unround.reviews import Policy
     from unround.structure import PlanFile

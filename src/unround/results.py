@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from unround import audits
+from unround import job
 from unround.errors import InputError
 from unround.explanation import cell as explanation
 from unround.explanation import posterior as distributions
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class AuditFolder(Tabular, Drawn, audits.AuditFolder):
+class AuditFolder(Tabular, Drawn, job.AuditFolder):
     """What `unround.audit` returns: a finished audit, in its folder.
 
     `AuditFolder.open(path)` opens one that is there already. As a table it has a row for every finding.

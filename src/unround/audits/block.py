@@ -1,16 +1,39 @@
-"""One block of areas, in five steps: bounds, probabilities, and what can be claimed from them."""
+"""One block of areas, in five steps: bounds, probabilities, and what can be claimed from them; and estimates of all counts.
+
+A block goes through the engines this often:
+
+- bounds: by what is documented; again if counts that may have been adjusted are exact, where any may; again with tails cut
+  off, where noise has tails; then between linked areas, and by figures, where there are any;
+- probabilities: under the best prior for all counts, under the others of the set for counts near the threshold; without
+  sums, for what published values alone give away; with linked areas and with rates, where there are any;
+- the flat prior, once for all likely counts, and once ring by ring: how many sums an argument takes;
+- certificates: once for every area with something proved.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.bounds import BlockBounds, Documented, assumed_bounds, documented_bounds, link_bounds
-from unround.audits.certificates import certify
+from unround.audits.bounds import (
+    ASSUMPTION,
+    FIGURE,
+    UNRESOLVED,
+    Active,
+    BlockBounds,
+    Contradiction,
+    Documented,
+    NestedAreas,
+    assumed_bounds,
+    documented_bounds,
+    hidden_counts,
+    link_bounds,
+)
+from unround.audits.certificates import InferredBlock, certify
 from unround.audits.claims import (
     BlockClaims,
     ClaimKind,
@@ -19,25 +42,23 @@ from unround.audits.claims import (
     decide,
     known_alone,
 )
-from unround.audits.contradictions import ASSUMPTION, FIGURE, UNRESOLVED, Active, Contradiction
-from unround.audits.figure_probabilities import with_rates
 from unround.audits.figures import FigureBounds, figure_bounds
-from unround.audits.holding import Holding
-from unround.audits.inferred import InferredBlock
+from unround.audits.findings import Labels
 from unround.audits.keys import Keys
-from unround.audits.model import Model
-from unround.audits.nested import NestedAreas
-from unround.audits.options import AuditOptions
-from unround.audits.probabilities import BlockProbabilities, Weighing, weigh
-from unround.audits.suspects import Suspect, find_suspects
+from unround.audits.model import AuditOptions, Model
+from unround.audits.suspects import Holding, Suspect, find_suspects
+from unround.audits.weigh import BlockProbabilities, Distribution, Weighing, weigh, with_rates
 from unround.bounds.tighten import tighten
 from unround.engines.forest import flood, posteriors
-from unround.evidence.block import Ints, Tight, Windows, WindowTable
+from unround.evidence.block import NO_UPPER_BOUND, Ints, Tight, Windows, WindowTable
 from unround.evidence.keys import Drawn, drawn_by_keys
 from unround.mechanisms.base import BoolArray, reaches
 from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior
-from unround.release import ABSENT, Counts, FigureValues
+from unround.release import ABSENT, Counts, FigureValues, adjustable, why_absent
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Auditor:
@@ -292,3 +313,102 @@ def _inhabited(model: Model, counts: Ints) -> BoolArray:
     inhabited = np.empty(counts.shape, dtype=np.bool_)
     inhabited[:, order] = (largest > 0)[:, which]
     return inhabited
+
+
+def estimates_frame(
+    inferred: InferredBlock,
+    areas: pl.DataFrame,
+    axes: tuple[str, ...],
+    labels: Labels,
+    distributions: list[Mapping[int, Distribution]] | None = None,
+) -> pl.DataFrame:
+    """Return an estimate of every cell that has one, a row each.
+
+    With the `distributions` of every area, two lists follow in each row: the possible `counts`, and their `probabilities`.
+    """
+    import polars as pl
+
+    posterior, bounds = inferred.probabilities.posterior, inferred.probabilities.reach
+    rows, cells = np.nonzero(posterior.probability > 0)
+    published = inferred.counts[rows, cells]
+    return pl.DataFrame(
+        {
+            **{name: areas[name][rows] for name in axes},
+            **{
+                name: column.gather(cells)
+                for name, column in labels.columns.items()
+                if name in axes or name != "characteristic"
+            },
+            "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
+            "low": bounds.low[rows, cells],
+            "high": bounds.high[rows, cells],
+            "mean": posterior.mean[rows, cells],
+            "sd": posterior.deviation[rows, cells],
+            "mode": posterior.mode[rows, cells],
+            "probability": posterior.probability[rows, cells],
+            **({} if distributions is None else _lists(distributions, rows, cells)),
+        }
+    )
+
+
+def hidden_frame(inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, ...], labels: Labels) -> pl.DataFrame:
+    """Return the interval that a reader can work out for every count that is not printed, a row each.
+
+    The least and the greatest that it can be over all tables that agree with what is printed; no greatest where nothing
+    bounds it. `settled` is false where the interval might be narrower still: more effort would have to be made to know.
+    """
+    import polars as pl
+
+    rows, cells = np.nonzero(hidden_counts(inferred.counts))
+    bounds = inferred.documented.tight
+    linked = inferred.documented.linked
+    limited = np.zeros(inferred.counts.shape, dtype=np.bool_) if linked is None or linked.limited is None else linked.limited
+    high = bounds.high[rows, cells]
+    return pl.DataFrame(
+        {
+            **{name: areas[name][rows] for name in axes},
+            **{
+                name: column.gather(cells)
+                for name, column in labels.columns.items()
+                if name in axes or name != "characteristic"
+            },
+            "published": pl.Series([why_absent(one) for one in inferred.counts[rows, cells].tolist()], dtype=pl.String),
+            "low": bounds.low[rows, cells],
+            "high": pl.Series(high).set(pl.Series(high >= NO_UPPER_BOUND), None),
+            "settled": ~limited[rows, cells] & bounds.feasible[rows],
+        }
+    )
+
+
+def distributions_of(
+    auditor: Auditor, inferred: InferredBlock, areas: pl.DataFrame, nested: NestedAreas | None
+) -> list[Mapping[int, Distribution]]:
+    """Return the distributions of all areas of a block, each by cell, as `explain` would show them.
+
+    An area is inferred again for this, together with those that it is linked with: some milliseconds each.
+    """
+    may_differ, found = adjustable(areas), []
+    for area in range(len(inferred.counts)):
+        rows = np.array([area]) if nested is None else nested.family(area)
+        family = None if nested is None else nested.reordered(rows)
+        family = family if family is not None and family.any else None
+        values = None if inferred.figured is None else inferred.figured.values[rows]
+        again = auditor.infer(inferred.counts[rows], may_differ[rows], family, 0, values)
+        found.append(again.probabilities.distributions())
+    return found
+
+
+def _lists(distributions: list[Mapping[int, Distribution]], rows: Any, cells: Any) -> dict[str, pl.Series]:
+    """Return the possible counts of every cell and their probabilities, without those that are impossible."""
+    import polars as pl
+
+    counts, probabilities = [], []
+    for row, cell in zip(rows.tolist(), cells.tolist(), strict=True):
+        low, chances = distributions[row].get(cell, (0, np.zeros(0)))
+        there = np.flatnonzero(chances > 0)
+        counts.append(low + there)
+        probabilities.append(chances[there])
+    return {
+        "counts": pl.Series(counts, dtype=pl.List(pl.Int32)),
+        "probabilities": pl.Series(probabilities, dtype=pl.List(pl.Float64)),
+    }

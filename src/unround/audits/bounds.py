@@ -1,21 +1,343 @@
-"""What is possible in a block of areas: as the agency documents it, if counts are exact, and given nested areas."""
+"""What is possible in a block of areas: as the agency documents it, if counts are exact, and given nested areas.
+
+Areas that contradict themselves leave out the sums of their smallest clash, and go on with the rest. Areas that lie within
+each other are put into the same block, and inferred together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.contradictions import AREAS, ASSUMPTION, CELL, Active, Contradiction, put, settle
 from unround.audits.model import HIDDEN_AREA, Model
-from unround.audits.nested import NestedAreas
+from unround.bounds.certificates import contradiction
+from unround.bounds.clash import Clash, smallest_clash
 from unround.bounds.linked import FamilyClash, LinkedBounds, linked_bounds, with_hidden
 from unround.bounds.tighten import tighten
 from unround.evidence.block import Ints, Tight, Windows, WindowTable
+from unround.mechanisms import Unpublished
 from unround.mechanisms.base import BoolArray
+from unround.proofs import contradiction_in_words
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
+from unround.structure import Nesting
+from unround.sums.families import MOST_LINKED
+from unround.system import Cell, Sum, System
+
+Active = NDArray[np.bool_]
+"""Areas × sums: which sums are used in which area."""
+
+EFFORT = 100_000
+"""How long to look for a smaller clash, in cells and sums looked at: a tenth of a second or so."""
+
+MOST_CLASHES = 200
+"""Clashes in one area after which the rest of its sums are left alone: such an area is not worth more time."""
+
+SUM, CELL, ASSUMPTION, UNRESOLVED, AREAS, FIGURE = "sum", "cell", "assumption", "unresolved", "areas", "figure"
+"""What can be wrong: sums that cannot hold; a count that cannot come from its mechanism; an exact count that is not exact;
+an area in which no combination of values adds up, though every single sum allows some; an area that cannot be the sum of
+those that lie in it; a rate, a mean or a median that cannot be of the true counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Something in one area that cannot be.
+
+    - `area`: The area's place in its block.
+    - `kind`: What is wrong: "sum", "cell", "assumption", "unresolved", "areas" or "figure".
+    - `sums`: The sums that cannot hold together, by position. They are not used in this area.
+    - `cells`: The published counts that clash with them.
+    - `text`: The arithmetic, for people.
+    """
+
+    area: int
+    kind: str
+    sums: tuple[int, ...]
+    cells: tuple[int, ...]
+    text: str
+
+
+def settle(
+    model: Model, counts: Counts, windows: Windows, slack: NDArray[np.int32], active: Active
+) -> tuple[Tight, Active, list[Contradiction]]:
+    """Work out bounds; where an area has none, leave the sums of its smallest clash out until it does."""
+    active = active.copy()
+    tight = tighten(model.compiled, windows, active, proofs_only=True)
+    found: list[Contradiction] = []
+    open_areas = np.flatnonzero(~tight.feasible)
+    while open_areas.size:
+        for area in open_areas.tolist():
+            within = {int(cell): int(slack[area, cell]) for cell in np.flatnonzero(slack[area])}
+            clash = _clash_in(model, counts[area], within, windows, area, active)
+            found.append(clash)
+            active[area, list(clash.sums)] = False
+            if sum(clash.area == area for clash in found) >= MOST_CLASHES:
+                active[area] = False
+        again = tighten(model.compiled, rows_of(windows, open_areas), active[open_areas], proofs_only=True)
+        put(tight, again, open_areas)
+        open_areas = open_areas[~again.feasible]
+    return tight, active, sorted(found, key=lambda clash: clash.area)
+
+
+def _clash_in(
+    model: Model, counts: Counts, within: Mapping[int, int], windows: Windows, area: int, active: Active
+) -> Contradiction:
+    """Find the sums of one area that cannot hold together."""
+    usable = [e for e in range(len(model.equations)) if active[area, e]]
+    silent = frozenset(int(cell) for cell in np.flatnonzero((windows.start[area] < 0) & (counts > ABSENT)))
+    alone = _impossible_sum(model, windows, area, usable)
+    suspects = [alone] if alone is not None else usable
+    system = model.system(counts, suspects, within, silent)
+    clash = smallest_clash(system, EFFORT)
+    position = {model.columns[cell].key: cell for e in suspects for cell in model.members(e)}
+    named = {str(model.sum_named(e)): e for e in suspects}
+    sums = tuple(named[str(one)] for one in clash.sums)
+    return Contradiction(
+        area, SUM, sums, tuple(position[key] for key in clash.cells), _in_words(system, clash, model.display)
+    )
+
+
+def _impossible_sum(model: Model, windows: Windows, area: int, usable: list[int]) -> int | None:
+    """Return a sum that cannot hold whatever the others say, the one with the fewest cells; None where there is none."""
+    low, high = windows.low[area].astype(np.int64), windows.high[area].astype(np.int64)
+    impossible = []
+    for e in usable:
+        total, parts = model.equations[e]
+        if low[list(parts)].sum() > high[total] or high[list(parts)].sum() < low[total]:
+            impossible.append(e)
+    return min(impossible, key=lambda e: (len(model.equations[e][1]), e)) if impossible else None
+
+
+def _in_words(system: System, clash: Clash, names: Mapping[str, str]) -> str:
+    """Say why the sums of a clash cannot hold together, calling cells by their names for people."""
+    kept = set(clash.cells)
+    cells = {cell for one in clash.sums for cell in (one.total, *one.parts)}
+    small = System(
+        [
+            Cell(names[cell.name], *((cell.published, cell.mechanism) if cell.name in kept else (None, Unpublished())))
+            for cell in system.cells
+            if cell.name in cells
+        ],
+        [Sum(names[one.total], tuple(names[part] for part in one.parts)) for one in clash.sums],
+    )
+    steps = contradiction(small)
+    if steps is None:
+        return f"{'; '.join(map(str, small.sums))} cannot hold together."
+    return contradiction_in_words(small, steps)
+
+
+def rows_of(windows: Windows, rows: NDArray[np.int64]) -> Windows:
+    """Return the windows of some areas."""
+    return Windows(windows.low[rows], windows.high[rows], windows.start[rows], windows.weights, windows.certain)
+
+
+def tight_of(tight: Tight, rows: NDArray[np.int64]) -> Tight:
+    """Return the bounds of some areas."""
+    return Tight(*(getattr(tight, name)[rows] for name in Tight.__slots__))
+
+
+def put(tight: Tight, other: Tight, rows: NDArray[np.int64], from_rows: NDArray[np.int64] | slice = slice(None)) -> None:
+    """Overwrite the bounds of some areas by others."""
+    for name in ("low", "high", "by_low", "by_high", "depth_low", "depth_high", "feasible"):
+        getattr(tight, name)[rows] = getattr(other, name)[from_rows]
+
+
+Rows = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+ALWAYS_TOGETHER = 200_000
+"""Counts of areas that sums connect, and that are worked on together whatever these sums tell."""
+
+MOST_TOGETHER = 1_000_000
+"""The same where sums of large families tell something."""
+
+FILE = "nested.npz"
+"""Where an audit keeps it, in its folder `model/`; there is none where no area lies within another."""
+
+
+@dataclass(frozen=True, eq=False)
+class NestedAreas:
+    """How some areas lie within each other; all areas of a family are among them.
+
+    - `parent`: For every area the row of the area that it is a part of, or -1.
+    - `alike`: For every area whether it has one child, and its numbers are those of the child: not a second rounding.
+    - `sure`: For every area whether its children are known to be all of it, to the last person.
+    - `cells`: For every cell of the model whether it adds up across areas.
+    - `odd`, `odd_cell`, `odd_said`: Areas that cannot be the sum of those in them, and are not linked for that; the cell
+      that shows it, or -1 where the model does not have it; and how.
+    """
+
+    parent: Rows
+    alike: Bools
+    sure: Bools
+    cells: Bools
+    odd: Rows
+    odd_cell: Rows
+    odd_said: NDArray[np.str_]
+
+    @classmethod
+    def of(cls, nesting: Nesting, model: Model, parent: Rows | None = None) -> NestedAreas:
+        """Take over what was found out about a release; of the links only some, if given."""
+        children = np.bincount(nesting.parent[nesting.parent >= 0], minlength=len(nesting.parent))
+        parent = nesting.parent if parent is None else parent
+        cells = np.ones(len(model.columns), dtype=np.bool_)
+        alike = np.zeros(len(parent), dtype=np.bool_)
+        inside = np.flatnonzero(parent >= 0)
+        for number in np.unique(nesting.level[inside]).tolist():
+            level = nesting.levels[number]
+            cells &= level.columns[model.positions]
+            if level.alike:
+                heads = parent[inside[nesting.level[inside] == number]]
+                alike[heads[children[heads] == 1]] = True
+        place = {int(column): cell for cell, column in enumerate(model.positions)}
+        odd = np.array([one.parent for one in nesting.odd], dtype=np.int64)
+        shown = np.array([place.get(one.column, -1) for one in nesting.odd], dtype=np.int64)
+        return cls(
+            parent, alike, nesting.sure, cells, odd, shown, np.array([one.text for one in nesting.odd], dtype=np.str_)
+        )
+
+    @cached_property
+    def top(self) -> Rows:
+        """For every area the outermost that it lies in."""
+        return _tops(self.parent)
+
+    @property
+    def linked(self) -> bool:
+        """Whether any area lies within another."""
+        return bool((self.parent >= 0).any() and self.cells.any())
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to know: areas that are linked, or that should have been."""
+        return self.linked or self.odd.size > 0
+
+    def contradictions(self) -> list[Contradiction]:
+        """Return what was found to contradict before anything was linked."""
+        return [
+            Contradiction(row, AREAS, (), (cell,) if cell >= 0 else (), text)
+            for row, cell, text in zip(self.odd.tolist(), self.odd_cell.tolist(), self.odd_said.tolist(), strict=True)
+        ]
+
+    def arranged(self, block: int) -> tuple[Rows, Rows]:
+        """Return areas in an order in which families are together, and where blocks of about so many begin and end."""
+        areas = np.arange(len(self.parent))
+        size = np.bincount(self.top, minlength=len(areas))[self.top]
+        first = np.full(len(areas), len(areas))
+        np.minimum.at(first, self.top, areas)
+        inside = np.flatnonzero(size > 1)
+        inside = inside[np.argsort(first[self.top[inside]], kind="stable")]
+        cuts, family = [0], self.top[inside]
+        ends = (np.flatnonzero(np.r_[family[1:] != family[:-1], True]) + 1).tolist() if len(inside) else []
+        for before, end in zip([0, *ends[:-1]], ends, strict=True):
+            if end - cuts[-1] > block and before > cuts[-1]:
+                cuts.append(before)
+        if len(inside):
+            cuts.append(len(inside))
+        alone = np.flatnonzero(size == 1)
+        cuts += [min(start + block, len(areas)) for start in range(len(inside), len(areas), block)]
+        return np.r_[inside, alone], np.array(cuts, dtype=np.int64)
+
+    def reordered(self, order: Rows) -> NestedAreas:
+        """Return the same with areas in another order; it may leave out whole families."""
+        place = np.full(len(self.parent), -1, dtype=np.int64)
+        place[order] = np.arange(len(order))
+        parent = self.parent[order]
+        here = np.flatnonzero(place[self.odd] >= 0)
+        here = here[np.argsort(place[self.odd[here]], kind="stable")]
+        return NestedAreas(
+            np.where(parent >= 0, place[parent], -1),
+            self.alike[order],
+            self.sure[order],
+            self.cells,
+            place[self.odd[here]],
+            self.odd_cell[here],
+            self.odd_said[here],
+        )
+
+    def family(self, row: int) -> Rows:
+        """Return the areas that an area is linked with, itself first."""
+        with_it = np.flatnonzero(self.top == self.top[row])
+        return np.concatenate([[row], with_it[with_it != row]])
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` reads."""
+        np.savez(folder / FILE, allow_pickle=False, **{one.name: getattr(self, one.name) for one in fields(self)})
+
+    @classmethod
+    def load(cls, folder: Path) -> NestedAreas | None:
+        """Read it from a folder, if there is any."""
+        if not (folder / FILE).exists():
+            return None
+        with np.load(folder / FILE) as told:
+            return cls(**{one.name: told[one.name] for one in fields(cls)})
+
+
+Telling = Callable[[Rows], Bools]
+"""Takes the parents of large families, and returns which of these families narrow the bounds of any count."""
+
+
+def links_to_use(nesting: Nesting, model: Model, telling: Telling) -> tuple[Rows, Rows]:
+    """Return the links that are used, and the parents whose families were looked at and tell nothing about any count.
+
+    Families of up to `MOST_LINKED` areas are used wherever they are: probabilities are linked by them. Larger ones are used
+    unless columns that add up in small families would be lost, or more areas would have to be worked on together than fit:
+    then those go first that tell nothing.
+    """
+    parent, nothing = nesting.parent.copy(), np.zeros(0, dtype=np.int64)
+    children = np.bincount(parent[parent >= 0], minlength=len(parent))
+    inside = np.flatnonzero(parent >= 0)
+    small = np.isin(np.arange(len(nesting.levels)), nesting.level[inside[children[parent[inside]] <= MOST_LINKED]])
+    kept = np.ones(len(model.columns), dtype=np.bool_)
+    for number in np.flatnonzero(small).tolist():
+        kept &= nesting.levels[number].columns[model.positions]
+    for number, level in enumerate(nesting.levels):
+        if small.any() and not small[number] and (kept & ~level.columns[model.positions]).any():
+            parent[(nesting.level == number) & (parent >= 0)] = -1
+    if (heads := _crowded(parent, ALWAYS_TOGETHER // len(model.columns))).size:
+        nothing = heads[~telling(heads)]
+        parent[np.isin(parent, nothing)] = -1
+    while (heads := _crowded(parent, MOST_TOGETHER // len(model.columns))).size:
+        # In each of the groups that are too large, the largest family.
+        top = _tops(parent)
+        order = heads[np.lexsort((heads, -children[heads], top[heads]))]
+        first = order[np.r_[True, top[order][1:] != top[order][:-1]]]
+        parent[np.isin(parent, first)] = -1
+    return parent, nothing
+
+
+def _crowded(parent: Rows, most: int) -> Rows:
+    """Return the parents of large families in groups of more than so many areas."""
+    top = _tops(parent)
+    crowded = np.bincount(top, minlength=len(parent))[top] > most
+    children = np.bincount(parent[parent >= 0], minlength=len(parent))
+    return np.flatnonzero(crowded & (children > MOST_LINKED))
+
+
+def _tops(parent: Rows) -> Rows:
+    top = np.where(parent >= 0, parent, np.arange(len(parent)))
+    while (top != top[top]).any():
+        top = top[top]
+    return top
+
+
+def nesting_levels(nesting: Nesting, parent: Rows, nothing: Rows) -> list[dict[str, Any]]:
+    """Return the pairs of levels as plain data, with how many families are used, and how many for probabilities too.
+
+    `parent` and `nothing` are what `links_to_use` returned: families that were looked at and tell nothing are used.
+    """
+    children = np.bincount(nesting.parent[nesting.parent >= 0], minlength=len(nesting.parent))
+    found = []
+    for number, level in enumerate(nesting.levels):
+        here = (nesting.parent >= 0) & (nesting.level == number)
+        heads = np.unique(nesting.parent[here & ((parent >= 0) | np.isin(nesting.parent, nothing))])
+        linked = int((children[heads] <= MOST_LINKED).sum())
+        found.append(level.to_json() | {"linked": linked, "used": len(heads)})
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

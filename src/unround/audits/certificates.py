@@ -1,4 +1,7 @@
-"""Certificates: every proved or conditional claim is written out as a small system with its proof, and checked."""
+"""Certificates: every proved or conditional claim of a block is written out as a small system with its proof, and checked.
+
+`InferredBlock` holds everything that was inferred about the block.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unround.audits.bounds import BlockBounds
-from unround.audits.claims import BlockClaims, ClaimKind, RestsOn
-from unround.audits.contradictions import UNRESOLVED
+from unround.audits.bounds import UNRESOLVED, Active, BlockBounds, Contradiction, NestedAreas
+from unround.audits.claims import BlockClaims, ClaimKind, Needs, RestsOn
 from unround.audits.figures import FigureBounds
-from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
+from unround.audits.suspects import Suspect
+from unround.audits.weigh import BlockProbabilities
 from unround.bounds.certificates import certain_windows, certificates
 from unround.bounds.propagation import Bounds, propagate
 from unround.bounds.prover import BETWEEN, Prover, sums_of
@@ -22,11 +25,51 @@ from unround.errors import InputError, InternalError
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of
-from unround.release import ABSENT
+from unround.release import ABSENT, Counts
 from unround.system import Cell, PublishedFigure, Sum, System
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InferredBlock:
+    """What was inferred about a block of areas.
+
+    - `counts`: What was published.
+    - `active`: Which sums were used in which area.
+    - `documented`: What is possible by what the agency documents.
+    - `assumed`: The same if counts that may have been adjusted are exact. The same object where that makes no difference.
+    - `probabilities`: What is likely.
+    - `claims`: What is claimed.
+    - `contradictions`: Published numbers that cannot all be right.
+    - `clashing`: The cells in contradictions.
+    - `nested`: How areas are nested, where any are linked.
+    - `suspects`: Sums that are possible, but absurd: of their areas nothing is claimed but what is proved.
+    - `figured`: What is possible if figures were computed from true counts, where there are any.
+    """
+
+    counts: Counts
+    active: Active
+    documented: BlockBounds
+    assumed: BlockBounds
+    probabilities: BlockProbabilities
+    claims: BlockClaims
+    contradictions: tuple[Contradiction, ...]
+    clashing: BoolArray
+    nested: NestedAreas | None = None
+    suspects: tuple[Suspect, ...] = ()
+    figured: FigureBounds | None = None
+
+    @property
+    def by_figures(self) -> BoolArray:
+        """Where a claim would not be made, or not be certain, without figures."""
+        kinds, marked = self.claims.kinds, np.zeros(self.counts.shape, dtype=np.bool_)
+        if self.figured is not None:
+            marked |= (kinds == ClaimKind.LIKELY) & (self.claims.needs == Needs.FIGURE)
+            certain = self.assumed.tight.low == self.assumed.tight.high
+            marked |= (kinds == ClaimKind.CONDITIONAL) & ~certain
+        return marked
 
 
 @dataclass(frozen=True, slots=True)

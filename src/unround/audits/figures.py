@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.bounds import BlockBounds
-from unround.audits.contradictions import FIGURE, Active, Contradiction, put, rows_of
+from unround.audits.bounds import FIGURE, Active, BlockBounds, Contradiction, put, rows_of
 from unround.audits.model import Model, ModelFigure
 from unround.bounds.certificates import contradiction
 from unround.bounds.tighten import LARGEST_FACTORS, OFF, BlockRows, tighten

@@ -1,4 +1,4 @@
-"""The model: everything that all areas of a release share, made once from its structure."""
+"""The model: everything that all areas of a release share, made once from its structure; and how many make a block."""
 
 from __future__ import annotations
 
@@ -16,11 +16,24 @@ from unround.engines.rates import RatePairs, rate_pairs
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
 from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished, Within
+from unround.options import AuditOptions as AuditOptions
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, SUPPRESSED, Column, Counts, told_range
 from unround.structure import JudgedSum, Structure
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.forest import Equations
 from unround.system import Cell, PublishedFigure, Sum, System, connected
+
+FEWEST, MOST = 16, 4096
+"""Areas in a block: fewer would not pay, and more gain nothing."""
+
+CELLS_AT_A_TIME = 500_000
+"""Cells in a block: enough for arrays to pay, few enough to fit a kilobyte each into memory, of two blocks at a time."""
+
+
+def block_size(cells: int) -> int:
+    """Return how many areas of this many cells to process at a time."""
+    return max(FEWEST, min(MOST, CELLS_AT_A_TIME // cells))
+
 
 HIDDEN_AREA = 1_000
 """Counts are hidden in small areas: what is missing in an area of more people than this is missing for another reason."""

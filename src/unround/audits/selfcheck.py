@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.bounds import applicable_sums
-from unround.audits.model import Model
-from unround.audits.options import block_size
-from unround.audits.probabilities import connected
+from unround.audits.model import Model, block_size
+from unround.audits.weigh import connected
 from unround.bounds.tighten import tighten
 from unround.engines.forest import marginals
 from unround.evidence.block import Distributions, WindowTable

@@ -16,9 +16,9 @@ from unround.cli.voice import console, print_json, say, tell
 from unround.errors import InputError
 
 if TYPE_CHECKING:
-    from unround.audits.verification import Verification
     from unround.comparison import Comparison
     from unround.inspection import Inspection
+    from unround.job.verify import Verification
     from unround.reconstruction import Reconstruction
     from unround.results import AuditFolder
     from unround.reviews import Review

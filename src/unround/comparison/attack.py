@@ -16,11 +16,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.bounds import BlockBounds
+from unround.audits.bounds import BlockBounds, rows_of, tight_of
 from unround.audits.claims import BlockClaims, ClaimKind, decide, known_alone
-from unround.audits.contradictions import rows_of, tight_of
 from unround.audits.model import Model
-from unround.audits.probabilities import NEAR, OverPriors
+from unround.audits.weigh import NEAR, OverPriors
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.errors import InternalError

@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 
 from unround.audits.block import Auditor
 from unround.audits.claims import ClaimKind, decide
-from unround.audits.model import Model
-from unround.audits.options import block_size
-from unround.audits.scoring import ClaimScore
+from unround.audits.model import Model, block_size
 from unround.audits.selfcheck import choose_and_check
-from unround.audits.truth import LARGE, Truth, sparse_totals
 from unround.bounds.tighten import tighten
 from unround.comparison.attack import Narrower
 from unround.comparison.material import Material, from_world, simulated
@@ -29,6 +26,7 @@ from unround.output import scratch_folder
 from unround.prior import Prior, PriorFit
 from unround.protection.table import parse_protection
 from unround.release import ABSENT, Counts, Release, adjustable
+from unround.score.truth import LARGE, ClaimScore, Truth, sparse_totals
 from unround.shown import Shown
 from unround.simulation.worlds import WORLDS, world
 from unround.tables.spool import survey

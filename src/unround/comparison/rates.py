@@ -16,8 +16,7 @@ import numpy as np
 
 from unround.audits.block import Auditor
 from unround.audits.claims import BlockClaims, ClaimKind
-from unround.audits.model import Model, ModelFigure
-from unround.audits.options import AuditOptions
+from unround.audits.model import AuditOptions, Model, ModelFigure
 from unround.comparison.material import Material
 from unround.comparison.measure import SMALL
 from unround.comparison.practice import Practice

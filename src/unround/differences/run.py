@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround._version import __version__
-from unround.audits import AuditFolder
-from unround.audits.folder import FINDINGS, PUBLISHED
-from unround.audits.ranking import SIZES, SMALL_FIRST
-from unround.audits.summary import AREA_SIZES, CLAIMS
+from unround.audits.findings import SIZES, SMALL_FIRST
 from unround.errors import InputError
+from unround.job import AuditFolder
+from unround.job.folder import FINDINGS, PUBLISHED
 from unround.output import scratch_folder
+from unround.score.summary import AREA_SIZES, CLAIMS
 from unround.shown import Shown
 from unround.tables.spool import Stage
 

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unround.audits import AuditFolder, Finding, InferredBlock, Model
+from unround.audits import Finding, InferredBlock, Model
+from unround.audits.bounds import Contradiction, rows_of
 from unround.audits.certificates import Certificate
 from unround.audits.claims import ClaimKind, HeldBecause
-from unround.audits.contradictions import Contradiction, rows_of
 from unround.audits.findings import GIVEN, finding
-from unround.audits.folder import find_area, find_cell
 from unround.audits.selfcheck import FAILED, table_named
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.engines.messages import MOST_VALUES
 from unround.explanation.family import FamilyEvidence, cell_names, family_evidence
+from unround.job import AuditFolder
+from unround.job.folder import find_area, find_cell
 from unround.mechanisms.base import FloatArray
 from unround.proofs import proof_in_words
 from unround.release import ABSENT, Counts

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from unround.audits import AuditFolder, InferredBlock
+from unround.audits import InferredBlock
 from unround.audits.certificates import Certificate
 from unround.audits.findings import finding
 from unround.bounds.prover import BETWEEN
 from unround.engines.linked_weights import ALONE, FAMILY, GIBBS, LOOPY, MERGED, METHODS, OWN
+from unround.job import AuditFolder
 from unround.sums.families import Rows
 
 MOST_AREAS = 30

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits import AuditFolder
-from unround.audits.folder import find_area, find_cell
 from unround.explanation.cell import infer_area
+from unround.job import AuditFolder
+from unround.job.folder import find_area, find_cell
 from unround.shown import Drawn, Tabular, frame_of
 
 if TYPE_CHECKING:

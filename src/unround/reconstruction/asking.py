@@ -22,9 +22,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unround.audits.cluster import work_on_cluster
 from unround.errors import InputError, InternalError
 from unround.jit import in_threads
+from unround.job.cluster import work_on_cluster
 from unround.mechanisms import HIDDEN, Exact
 from unround.mechanisms.rounding import TwoWay
 from unround.protection import Protection, parse_protection, publish_counts

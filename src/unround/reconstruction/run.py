@@ -14,8 +14,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround._version import __version__
-from unround.audits.cluster import try_cluster
 from unround.errors import InputError
+from unround.job.cluster import try_cluster
 from unround.options import ReconstructOptions
 from unround.output import OutputFolder, known_by, output_folder, write_json
 from unround.reconstruction.asking import (

@@ -37,11 +37,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits import AuditOptions, Auditor, Model
+from unround.audits import Auditor, Model
 from unround.audits.claims import ClaimKind
 from unround.expectation import expectation, interval, surprise
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
-from unround.options import THRESHOLD
+from unround.options import THRESHOLD, AuditOptions
 from unround.prior import Prior
 from unround.regions import published_exactly
 from unround.release import ABSENT, SUPPRESSED, Column, Counts, Release

@@ -14,22 +14,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits import AuditFolder, AuditOptions, Auditor, InferredBlock, Model
+from unround.audits import Auditor, InferredBlock, Model
 from unround.audits.block import without_news
+from unround.audits.bounds import ASSUMPTION
 from unround.audits.claims import ClaimKind, known_alone
-from unround.audits.contradictions import ASSUMPTION
 from unround.audits.keys import Keys
-from unround.audits.probabilities import Weighing
-from unround.audits.summary import SIZES
+from unround.audits.weigh import Weighing
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.evidence.block import NO_UPPER_BOUND, Ints
+from unround.job import AuditFolder
 from unround.mechanisms import Exact, Weighted
 from unround.mechanisms.base import BoolArray, FloatArray, reaches
+from unround.options import AuditOptions
 from unround.prior import Prior, PriorFit
 from unround.release import ABSENT
 from unround.reviews.policy import CONDITIONAL, KINDS, LIKELY, PROVED, UNROUNDED
 from unround.reviews.table import ReviewedTable
+from unround.score.summary import SIZES
 
 FEW_CLASHES = 5
 """Contradictions that are kept in words."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from unround.audits import AuditFolder
-from unround.audits.ranking import SIZES, SMALL_FIRST
+from unround.audits.findings import SIZES, SMALL_FIRST
 from unround.errors import InputError
 from unround.evidence.block import NO_UPPER_BOUND
 from unround.explanation.cell import explain_at
+from unround.job import AuditFolder
 from unround.mechanisms.base import BoolArray
 from unround.reviews.decision import PUBLISH, Unsettled, falls_under
 from unround.reviews.exposure import Exposure

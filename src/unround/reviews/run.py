@@ -16,19 +16,18 @@ from typing import Any
 import numpy as np
 
 from unround._version import __version__
-from unround.audits import AuditFolder, AuditOptions, audit
-from unround.audits.folder import REVIEW, REVIEWED
 from unround.audits.keys import Keys
 from unround.audits.model import NoSums, NothingToInfer
 from unround.audits.selfcheck import FAILED
-from unround.audits.summary import SIZES
 from unround.checks import check_spool
 from unround.checks.estimate import COUNTS
 from unround.checks.families import FITS, UNTESTED, worst
 from unround.errors import InputError
 from unround.evidence.block import NO_UPPER_BOUND
+from unround.job import AuditFolder, audit
+from unround.job.folder import REVIEW, REVIEWED
 from unround.mechanisms import Mechanism
-from unround.options import THRESHOLD
+from unround.options import THRESHOLD, AuditOptions
 from unround.output import known_by, output_folder, write_json, write_whole
 from unround.prior import Prior
 from unround.release import Column, Release
@@ -68,6 +67,7 @@ from unround.reviews.record import (
 from unround.reviews.table import ReviewedTable
 from unround.reviews.together import Known, KnownBefore, Together, same_numbers, together
 from unround.reviews.trying import EXACT, Excused, Setting, Worlds, given_truth, plausible_worlds, try_repairs
+from unround.score.summary import SIZES
 from unround.shown import Shown
 from unround.structure import PlanFile
 from unround.tables.spool import Stage, survey

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits import AuditFolder, Model
+from unround.audits import Model
+from unround.audits.bounds import NestedAreas
 from unround.audits.model import ModelFigure
-from unround.audits.nested import NestedAreas
 from unround.figures import Figure
+from unround.job import AuditFolder
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.release import (

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unround.audits import AuditOptions, Auditor, InferredBlock
+from unround.audits import Auditor, InferredBlock
 from unround.audits.keys import Keys
-from unround.audits.truth import Truth
 from unround.checks.families import FITS
 from unround.engines.forest import samples
 from unround.errors import InputError
 from unround.evidence.block import Ints
 from unround.mechanisms import HIDDEN, Exact, Rounding
 from unround.mechanisms.base import BoolArray, IntArray
+from unround.options import AuditOptions
 from unround.prior import Prior
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Counts, Release
 from unround.reviews.decision import Ground, Judgement, falls_under, judge
@@ -33,6 +33,7 @@ from unround.reviews.policy import KINDS, Policy
 from unround.reviews.repairs import BASE, ROUND, Repair, repairs_of
 from unround.reviews.table import ReviewedTable
 from unround.reviews.together import KnownBefore
+from unround.score.truth import Truth
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround._version import __version__
-from unround.audits import AuditFolder, AuditOptions
 from unround.comparison.rates import EVERY, RateError, proposed_rate, rate_values
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
-from unround.options import VERIFIED
+from unround.job import AuditFolder
+from unround.options import VERIFIED, AuditOptions
 from unround.output import scratch_folder
 from unround.release import ABSENT, FIGURE_ABSENT, Block, FigureValues, Progress, Release
 from unround.scenarios.scenario import check_fit, published_by

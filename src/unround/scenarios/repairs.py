@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unround.audits.summary import SIZES
 from unround.differences import Diff
 from unround.differences.run import KINDS
 from unround.errors import InputError
@@ -15,6 +14,7 @@ from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.release import ABSENT, Release
 from unround.scenarios.scenario import Scenario
 from unround.scenarios.tables import Numbers, published_anew, with_numbers_of, without
+from unround.score.summary import SIZES
 
 SAME, REPEATS, TOTALS, SINGLE, BASE = "same-numbers", "drop-repeats", "drop-totals", "drop", "base"
 REPAIRS = (SAME, REPEATS, TOTALS, SINGLE, BASE)

@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from unround._version import __version__
-from unround.audits import AuditFolder, AuditOptions
-from unround.audits.summary import CLAIMS
 from unround.differences import Diff, diff
 from unround.errors import InputError
+from unround.job import AuditFolder
 from unround.mechanisms import mechanism
+from unround.options import AuditOptions
 from unround.output import known_by, output_folder, scratch_folder
 from unround.release import Release
 from unround.scenarios.repairs import SMALLNESS, SURENESS, repairs
 from unround.scenarios.scenario import Scenario, check_areas, check_truth
 from unround.scenarios.tables import Numbers, aligned, declared, joined, kept, spooled
 from unround.scenarios.trying import Auditing, exposed, tried
+from unround.score.summary import CLAIMS
 from unround.shown import Shown
 from unround.structure import PlanFile, find_structure
 from unround.tables.spool import Spool, Stage

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from unround.audits import AuditFolder
 from unround.differences import Diff
 from unround.errors import InputError
+from unround.job import AuditFolder
 from unround.mechanisms import Mechanism, Rounding, mechanism
 from unround.release import ABSENT, Release
 from unround.scenarios.tables import Numbers, names_in, original

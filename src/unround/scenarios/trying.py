@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unround.audits import AuditFolder, AuditOptions, audit
-from unround.audits.summary import SIZES
 from unround.differences import Diff, diff
 from unround.errors import InputError
+from unround.job import AuditFolder, audit
+from unround.options import AuditOptions
 from unround.release import Release
 from unround.scenarios.repairs import Repair, cost, exposure
 from unround.scenarios.scenario import Scenario
 from unround.scenarios.tables import Numbers, declared, joined, original, renamed
 from unround.scenarios.world import World, plausible
+from unround.score.summary import SIZES
 from unround.structure import PlanFile
 from unround.tables.spool import Stage
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits import AuditFolder
-from unround.audits.folder import PUBLISHED
+from unround.job import AuditFolder
+from unround.job.folder import PUBLISHED
 from unround.mechanisms import HIDDEN, Mechanism
 from unround.mechanisms.base import IntArray
 from unround.protection.additive import nearest_consistent

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unround.audits import AuditFolder
-from unround.audits.folder import REVIEW, REVIEWED
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
+from unround.job import AuditFolder
+from unround.job.folder import REVIEW, REVIEWED
 from unround.show import selfcheck
 from unround.show.charts import Share, per_10_000, waffle
 from unround.show.check import keys_explain, known_by

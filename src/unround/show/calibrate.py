@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from unround.audits.scoring import ANY_VALUE, ENOUGH, ENOUGH_SMALL, TOLERANCE, TOLERANCE_FEW
+from unround.score.truth import ANY_VALUE, ENOUGH, ENOUGH_SMALL, TOLERANCE, TOLERANCE_FEW
 from unround.show import charts
 from unround.show.parts import (
     PAGE,

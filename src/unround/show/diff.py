@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unround.audits.verification import Verification
+from unround.job.verify import Verification
 from unround.show.parts import (
     ALARM,
     PAGE,

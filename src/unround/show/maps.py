@@ -19,7 +19,7 @@ from unround.boundaries import Boundaries, kept_boundaries, matched_in_words, sc
 from unround.show.words import CLAIMS, several
 
 if TYPE_CHECKING:
-    from unround.audits import AuditFolder
+    from unround.job import AuditFolder
 
 Ints = NDArray[np.int64]
 
@@ -226,8 +226,8 @@ def _ranked(folder: AuditFolder) -> tuple[Ints, Ints, Ints]:
     """Return area, kind and size of every finding, in the order of their rank."""
     import polars as pl
 
-    from unround.audits.folder import FINDINGS
-    from unround.audits.ranking import size_class
+    from unround.audits.findings import size_class
+    from unround.job.folder import FINDINGS
 
     axes = folder.told["areas"]
     areas = folder.areas.lazy().select(axes).with_row_index("row")

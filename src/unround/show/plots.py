@@ -15,9 +15,9 @@ from unround.show.parts import QUIET, Chart, Charts, Document, Text
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from unround.audits import AuditFolder
     from unround.explanation.cell import Explanation
     from unround.explanation.posterior import Posterior
+    from unround.job import AuditFolder
     from unround.solution import Solution
 
 MOST_PANELS = 60

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from unround._version import __version__
-from unround.audits import AuditFolder
-from unround.audits.folder import PUBLIC_REPORT, REPORT
-from unround.audits.ranking import SMALL_FIRST
+from unround.audits.findings import SMALL_FIRST
 from unround.errors import InputError
 from unround.expectation import interval, surprise
+from unround.job import AuditFolder
+from unround.job.folder import PUBLIC_REPORT, REPORT
 from unround.show import audit, charts, selfcheck
 from unround.show.calibrate import claims_parts
 from unround.show.check import fit_in_words, rounded_independently

@@ -7,8 +7,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unround.audits import AuditFolder
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
+from unround.job import AuditFolder
 from unround.reviews.decision import PUBLISH
 from unround.reviews.policy import LIKELY, RANGE, REVISE, STOP, UNDECIDED, UNROUNDED
 from unround.reviews.run import AUDIT, TOGETHER

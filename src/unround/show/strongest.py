@@ -13,14 +13,14 @@ from itertools import count, islice, product
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
-from unround.audits import AuditFolder
+from unround.audits.bounds import ASSUMPTION
 from unround.audits.certificates import read_proof
-from unround.audits.contradictions import ASSUMPTION
-from unround.audits.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS
 from unround.audits.model import short_label
 from unround.errors import InternalError
 from unround.explanation.cell import explain_at
 from unround.figures import FigureKind
+from unround.job import AuditFolder
+from unround.job.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS
 from unround.proofs import figure_value, proofs_of
 from unround.release import ABSENT
 from unround.show.words import arithmetic, growth
@@ -89,7 +89,7 @@ class Strong:
 
 
 def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
-    """Return the findings of a kind that matter most, as `unround.audits.ranking` has it.
+    """Return the findings of a kind that matter most, as `unround.audits.findings` has it.
 
     Of findings that rest on the same sums of an area one stands for all. Every area has its turn before one comes again, and
     two areas before the same count comes a third time.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unround.audits import AuditFolder
+from unround.job import AuditFolder
 from unround.scenarios.run import AFTER, BEFORE
 from unround.scenarios.run import PAGE as PAGE_FILE
 from unround.show.diff import changed, one_side

@@ -283,7 +283,7 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     """Return rows as CSV that no spreadsheet takes for formulas."""
     import polars as pl
 
-    from unround.audits.merge import safe_for_spreadsheets
+    from unround.job.work import safe_for_spreadsheets
 
     if not rows:
         return "\n"

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.findings import ADD_UP
-from unround.audits.folder import FINDINGS
-from unround.audits.ranking import SMALL_FIRST, size_class
+from unround.audits.findings import ADD_UP, SMALL_FIRST, size_class
 from unround.errors import InputError
+from unround.job.folder import FINDINGS
 from unround.web.facets import STEPS, Choice, Facet, Filter, Mask, choices, facet_mask, passing
 from unround.web.search import TextIndex, words_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from unround.audits import AuditFolder
+    from unround.job import AuditFolder
 
 KINDS = ("proved", "conditional", "likely")
 SIZES = dict(zip(SMALL_FIRST, ("1–2", "3–9", "10 or more", "zeros"), strict=True))

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits import AuditFolder
-from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, find_area, find_cell
 from unround.boundaries import Boundaries, boundaries_of, kept_boundaries
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
+from unround.job import AuditFolder
+from unround.job.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, find_area, find_cell
 from unround.release import ABSENT
 from unround.show.audit import Footing, decision_of, footing
 from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, area_size_of

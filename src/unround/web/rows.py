@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from unround.audits.summary import CLAIMS
 from unround.explanation.cell import InferredArea
+from unround.score.summary import CLAIMS
 from unround.web.claims import PROBABILITIES, size_of
 from unround.web.explorer import Explorer
 from unround.web.page import area_address, cell_address

@@ -20,10 +20,9 @@ import numpy as np
 from unround.audits.certificates import conditions_of, read_proof
 from unround.audits.claims import ClaimKind
 from unround.audits.figures import published_figure
-from unround.audits.folder import FINDINGS, OURS, PROOFS, PUBLISHED, AuditFolder, Damaged
-from unround.audits.integrity import FILES, RUN, SUMMARY
 from unround.bounds.prover import BETWEEN
 from unround.errors import InputError
+from unround.job.folder import FILES, FINDINGS, OURS, PROOFS, PUBLISHED, RUN, SUMMARY, AuditFolder, Damaged
 from unround.mechanisms import Suppressed, Unpublished, Within
 from unround.proofs import Proof, fault_in_proof, proof_in_words
 from unround.release import ABSENT, SUPPRESSED, Counts, adjustable, told_range

@@ -14,34 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround._version import __version__
-from unround.audits import folder as files
-from unround.audits import unsettled
-from unround.audits.bounds import telling_families
-from unround.audits.chance import Chance
+from unround.audits.bounds import NestedAreas, links_to_use, nesting_levels, telling_families
 from unround.audits.claims import HeldBecause
-from unround.audits.cluster import try_cluster, work_here, work_on_cluster
-from unround.audits.holding import Holding
 from unround.audits.keys import Keys, doubts_left, only_estimates, weighted_estimates
-from unround.audits.merge import merge
-from unround.audits.model import Model
-from unround.audits.nested import NestedAreas, links_to_use, nesting_levels
-from unround.audits.options import AuditOptions as AuditOptions
-from unround.audits.options import block_size
-from unround.audits.probabilities import NEAR
+from unround.audits.model import AuditOptions as AuditOptions
+from unround.audits.model import Model, block_size
 from unround.audits.selfcheck import SelfCheck, choose_and_check
-from unround.audits.summary import Tally
-from unround.audits.suspects import LEVEL
-from unround.audits.truth import Score, Truth
-from unround.audits.work import PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, prepare, sweep
+from unround.audits.suspects import LEVEL, Holding
+from unround.audits.weigh import NEAR
 from unround.checks import Check, check_spool
 from unround.checks.families import DEPARTS
 from unround.engines.linked_weights import METHODS
 from unround.errors import InternalError
+from unround.job import folder as files
+from unround.job.cluster import try_cluster, work_here, work_on_cluster
+from unround.job.work import PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, merge, prepare, sweep
 from unround.machine import give_memory_back, processors
 from unround.mechanisms import Mechanism
 from unround.options import VERIFIED
 from unround.output import write_json
 from unround.release import ABSENT, Release, adjustable
+from unround.score.chance import Chance
+from unround.score.summary import Tally, unsettled_after, unsettled_before
+from unround.score.truth import Score, Truth
 from unround.structure import Nesting, PlanFile, Structure, find_nesting
 from unround.tables.spool import Spool, Stage
 from unround.tables.spool import survey as survey
@@ -271,7 +266,7 @@ def _static_summary(
         "mechanisms": {how.name: _sentence(how, checked) for how in dict.fromkeys(model.mechanisms)},
         "left_out": {why: len(labels) for why, labels in release.left_out.items()},
         "notes": [*release.notes, *structure.notes],
-        "unsettled": unsettled.before(release, structure, checked),
+        "unsettled": unsettled_before(release, structure, checked),
     }
 
 
@@ -307,7 +302,7 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
     keys = job.fitted.keys
     withheld = int(keys.untied(keys.paired(job.model)).sum())
     told["keys"] = keys.to_json() | {"rounding": job.options.rounding, "columns_withheld": withheld}
-    told["unsettled"] = unsettled.after(told)
+    told["unsettled"] = unsettled_after(told)
     if job.truth is not None:
         told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()
     return told

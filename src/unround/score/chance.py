@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unround.audits.contradictions import Active
+from unround.audits.bounds import Active
 from unround.audits.model import Model
 from unround.expectation import Expectation, expectation
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from unround._version import __version__
-from unround.audits.work import Job, work_on
 from unround.errors import InputError
+from unround.job.work import Job, work_on
 from unround.output import KEPT, Stopped
 
 if TYPE_CHECKING:
