@@ -433,4 +433,5 @@ def load_first_names(source: Source) -> Release:
             f"{hidden:,} counts by sex are marked `...`; they are read as suppressed, because the totals show that such "
             f"people exist. The smallest count shown is {numbers[numbers > ABSENT].min(initial=LARGEST):,}."
         )
-    return replace(release, left_out={why: tuple(those) for why, those in left_out.items()}, notes=notes)
+    aside = {why: tuple(those) for why, those in left_out.items()}
+    return replace(release, left_out={**release.left_out, **aside}, notes=notes)
