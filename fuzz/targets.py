@@ -273,8 +273,8 @@ def _spec(data: bytes) -> None:
 
 
 def _addresses(data: bytes) -> None:
+    from unround.web.claims import plain
     from unround.web.page import key_meant, meant, segment
-    from unround.web.search import plain
 
     text = data.decode("utf-8", errors="replace")
     if meant(segment(text)) != text:

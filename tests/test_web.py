@@ -33,12 +33,11 @@ from unround.job import AuditFolder
 from unround.show.charts import histogram
 from unround.web import lists, trial
 from unround.web.app import explorer_app
-from unround.web.claims import AREA_SIZES
+from unround.web.claims import AREA_SIZES, TextIndex
 from unround.web.explorer import Explorer
 from unround.web.guard import POLICY, hosts_for
+from unround.web.outline import Places
 from unround.web.page import area_address, cell_address, key_meant, meant, segment
-from unround.web.places import Places
-from unround.web.search import TextIndex
 from unround.web.trial import LONGEST, MOST_CELLS, Bench
 
 HERE = "http://127.0.0.1"

@@ -1,12 +1,12 @@
 """Everything that a person sees. A result becomes a document, and a document is printed, or made a page or a card.
 
 - `parts`: what documents are made of; `terminal`, `page`: the two that show them
-- one module per command, with its sentences, tables and document: `solve`, `describe`, `inspect`, `check`, `explain`,
+- one module per command, with its sentences, tables and document: `solve`, `inspect`, `check`, `explain`,
   `compare`, `calibrate`, `reconstruct`, `diff`, `whatif`, `review`, `paper`; of an audit `report`, with `audit`, `selfcheck`
   and `strongest`
 - `words`: numbers, kinds of claims, and what is said of audits and counts
 - `palette`, `charts`, `maps`, `plots`: colours, and everything that is drawn
-- `site`, `counts`: the templates and the stylesheet of the explorer
+- `site`: the templates and the stylesheet of the explorer
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WIDTH = 100
 DOCUMENTS = {
     "Solution": "solve.solution",
     "Expectation": "solve.expectation",
-    "Described": "describe.description",
+    "Described": "inspect.description",
     "Inspection": "inspect.inspection",
     "Check": "check.check",
     "AuditFolder": "report.short",

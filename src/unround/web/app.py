@@ -20,10 +20,9 @@ from unround.errors import InputError, UnroundError
 from unround.show.site import environment, render, static, stylesheet
 from unround.show.words import notice
 from unround.web import lists, maps, views
-from unround.web.explorer import Shelf
+from unround.web.explorer import Remembered, Shelf
 from unround.web.guard import Guard
 from unround.web.page import Asked, Missing, Page, area_address, cell_address, with_query
-from unround.web.remembered import Remembered
 from unround.web.trial import Bench
 
 MOST = 64 << 20

@@ -1,24 +1,277 @@
-"""The findings of an audit in memory: as numbers in the order of their weight, so that any filter answers at once."""
+"""The claims of an audit: kept as arrays, sorted into classes by facets, and found by any part of a name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from starlette.datastructures import QueryParams
 
 from unround.audits.findings import ADD_UP, SMALL_FIRST, size_class
 from unround.errors import InputError
 from unround.job.folder import FINDINGS
-from unround.web.facets import STEPS, Choice, Facet, Filter, Mask, choices, facet_mask, passing
-from unround.web.search import TextIndex, words_of
 
 if TYPE_CHECKING:
     import polars as pl
 
     from unround.job import AuditFolder
+
+Codes = NDArray[np.integer[Any]]
+Mask = NDArray[np.bool_]
+
+STEPS = (0.9, 0.95, 0.99)
+"""Probabilities that are offered; any other can stand in an address."""
+SORTS = {
+    "strongest": "most sensitive first",
+    "probability": "most probable first",
+    "count": "smallest count first",
+    "published": "smallest published value first",
+    "area": "by area, as in the file",
+}
+"""The orders of a list of findings."""
+LISTED = 12
+"""Classes that an error message names."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facet:
+    """One way of sorting findings into classes.
+
+    - `name`, `title`: The parameter of an address, and what people read.
+    - `keys`, `labels`: For each class what stands in an address, and what people read.
+    - `codes`: For every finding the position of its class.
+    - `by_number`: Whether the classes with the most findings come first, and not those that come first in the release.
+    """
+
+    name: str
+    title: str
+    keys: Sequence[str]
+    labels: Sequence[str]
+    codes: Codes
+    by_number: bool = False
+
+    def position(self, key: str) -> int:
+        """Return the position of a class.
+
+        Raises `InputError` if there is none of that name: a filter that is ignored would show the wrong findings
+        under its name.
+        """
+        at = self._places.get(key)
+        if at is None:
+            some = ", ".join(self.keys[:LISTED]) + (" …" if len(self.keys) > LISTED else "")
+            raise InputError(f"there is no {self.name} {key!r} in this audit: choose among {some}.")
+        return at
+
+    _places: dict[str, int] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Make the classes easy to find."""
+        self._places.update({key: at for at, key in reversed(list(enumerate(self.keys)))})
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which findings are wanted.
+
+    - `chosen`: For each facet the classes that are wanted; all, where it is not there.
+    - `probability`: The least probability, under the most cautious prior.
+    - `line`: Only this characteristic, by its place in the outline.
+    - `words`, `area`: Words that must all occur in the names of area and count; or of the area alone.
+    - `sort`: One of `SORTS`.
+    """
+
+    chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    probability: float = 0.0
+    line: int | None = None
+    words: str = ""
+    area: str = ""
+    sort: str = "strongest"
+
+    @classmethod
+    def read(cls, query: QueryParams, facets: Mapping[str, Facet], lines: int) -> Filter:
+        """Read a filter from the parameters of an address.
+
+        Raises `InputError` for a parameter that means nothing.
+        """
+        chosen = {}
+        for name, facet in facets.items():
+            keys = tuple(dict.fromkeys(key for key in query.getlist(name) if key))
+            for key in keys:
+                facet.position(key)
+            if keys:
+                chosen[name] = keys
+        line = _whole(query["line"], "line") if query.get("line") else None
+        if line is not None and line >= lines:
+            raise InputError(f"there is no line {line} in this release: it has {lines:,}.")
+        sort = query.get("sort") or "strongest"
+        if sort not in SORTS:
+            raise InputError(f"there is no sort {sort!r}: choose among {', '.join(SORTS)}.")
+        words, area = query.get("q", "").strip(), query.get("area", "").strip()
+        return cls(chosen, _percent(query.get("probability", "")), line, words, area, sort)
+
+    def query(self) -> dict[str, Any]:
+        """Return the parameters that `read` takes."""
+        return {
+            "q": self.words,
+            **self.chosen,
+            "probability": f"{self.probability * 100:g}" if self.probability else "",
+            "line": self.line,
+            "area": self.area,
+            "sort": self.sort if self.sort != "strongest" else "",
+        }
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every finding passes."""
+        return not (self.chosen or self.probability or self.words or self.area) and self.line is None
+
+
+def _percent(text: str) -> float:
+    try:
+        number = float(text or 0)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= 100:
+        raise InputError(f"a probability is a number of percent from 0 to 100, such as 90; not {text!r}.")
+    return number / 100
+
+
+def _whole(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise InputError(f"{name} is a whole number, not {text!r}.")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One class of a facet, as it is offered: how many findings it would show, given everything else that is chosen."""
+
+    key: str
+    label: str
+    number: int
+    chosen: bool
+
+
+def facet_mask(facet: Facet, keys: Iterable[str]) -> Mask:
+    """Say which findings are in one of some classes."""
+    wanted = np.zeros(len(facet.keys), dtype=bool)
+    wanted[[facet.position(key) for key in keys]] = True
+    kept: Mask = wanted[facet.codes]
+    return kept
+
+
+def passing(masks: Sequence[Mask], number: int) -> tuple[Mask, list[Mask]]:
+    """Say which findings pass all masks; and, for each mask, which pass all the others."""
+    failed = np.zeros(number, dtype=np.uint8)
+    for mask in masks:
+        failed += ~mask
+    none, one = failed == 0, failed == 1
+    return none, [none | (one & ~mask) for mask in masks]
+
+
+def choices(facet: Facet, others: Mask, keys: tuple[str, ...]) -> list[Choice]:
+    """Return the classes of a facet with findings that pass all other filters, and those that are chosen."""
+    numbers = np.bincount(facet.codes[others], minlength=len(facet.keys))
+    chosen = {facet.position(key) for key in keys}
+    shown = np.flatnonzero(numbers).tolist()
+    places = sorted({*shown, *chosen})
+    if facet.by_number:
+        places.sort(key=lambda at: (at not in chosen, -int(numbers[at]), at))
+    return [Choice(facet.keys[at], facet.labels[at], int(numbers[at]), at in chosen) for at in places]
+
+
+LONGEST = 100
+"""Signs of a query that are looked at."""
+
+
+def plain(text: str) -> str:
+    """Return text as it is compared: small letters, without accents.
+
+    Examples
+    --------
+    >>> plain("Montréal (V)")
+    'montreal (v)'
+    """
+    if text.isascii():
+        return text.lower()
+    return "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)).casefold()
+
+
+def words_of(query: str) -> list[str]:
+    """Return the words of a query, as they are compared."""
+    return plain(query[:LONGEST]).split()
+
+
+class TextIndex:
+    """Things with a code and a name, to be found by any part of either, or of what is said about them.
+
+    - `codes`, `names`: A code and a name each; where a name is the code again, or ends it, it is "".
+    - `about`: More text to be found by: where an area lies, the table of a characteristic.
+    """
+
+    def __init__(self, codes: list[str], names: list[str], about: list[str] | None = None) -> None:
+        import polars as pl
+
+        self.codes = pl.Series("code", [plain(code) for code in codes], dtype=pl.String)
+        self.names = pl.Series("name", [plain(name) for name in names], dtype=pl.String)
+        self.all = self.codes + " " + self.names
+        if about is not None:
+            self.all = self.all + " " + pl.Series("about", [plain(text) for text in about], dtype=pl.String)
+
+    def has(self, word: str) -> NDArray[np.bool_]:
+        """Say which hold a word, as `words_of` returns it."""
+        found: NDArray[np.bool_] = self.all.str.contains(word, literal=True).to_numpy()
+        return found
+
+    def mask(self, query: str) -> NDArray[np.bool_]:
+        """Say which hold every word of a query."""
+        found = np.ones(len(self.all), dtype=bool)
+        for word in words_of(query):
+            found &= self.has(word)
+        return found
+
+    def find(self, query: str, weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Return the positions of all that fit, the best first.
+
+        A code, or the end of one, comes first; then names that start with the query; then the rest. Among equals those of
+        the greatest weight come first, and then as published.
+        """
+        rows = np.flatnonzero(self.mask(query))
+        text = plain(query[:LONGEST]).strip()
+        rank = np.zeros(len(rows), dtype=np.int64)
+        if text:
+            codes, names = self.codes.gather(rows), self.names.gather(rows)
+            ways: list[pl.Series] = [
+                codes == text,
+                names == text,
+                codes.str.ends_with(text),
+                names.str.starts_with(text),
+                names.str.contains(f" {text}", literal=True),
+            ]
+            rank[:] = len(ways)
+            for place, way in reversed(list(enumerate(ways))):
+                rank[way.to_numpy()] = place
+        weight = np.zeros(len(rows), dtype=np.int64) if weights is None else -weights[rows]
+        best: NDArray[np.int64] = rows[np.lexsort((rows, weight, rank))]
+        return best
+
+
+def area_texts(areas: pl.DataFrame, axes: list[str]) -> tuple[list[str], list[str]]:
+    """Return the code and the name of every area; the name is "" where there is none but the code."""
+    import polars as pl
+
+    codes: list[str] = areas.select(pl.concat_str([pl.col(axis).cast(pl.String) for axis in axes], separator="/"))[
+        :, 0
+    ].to_list()
+    if "region_name" not in areas.columns:
+        return codes, [""] * len(codes)
+    named: list[Any] = areas["region_name"].to_list()
+    return codes, ["" if not name or code.endswith(name) else str(name) for code, name in zip(codes, named, strict=True)]
+
 
 KINDS = ("proved", "conditional", "likely")
 SIZES = dict(zip(SMALL_FIRST, ("1–2", "3–9", "10 or more", "zeros"), strict=True))

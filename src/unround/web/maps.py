@@ -21,9 +21,9 @@ from unround.show.maps import (
     worst_classes,
 )
 from unround.web.explorer import Explorer
+from unround.web.lists import area_told
+from unround.web.outline import level_named
 from unround.web.page import Asked, Missing, Page
-from unround.web.places import level_named
-from unround.web.rows import area_told
 
 MEASURES = {"worst": "worst finding", "rate": "findings per 1,000 counts"}
 MOST_PLACES = 200

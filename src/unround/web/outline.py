@@ -1,11 +1,19 @@
-"""The outline: the counts of a release as lines with levels, as they were published, a column a sex."""
+"""The outline: counts as lines with levels, as they were published, a column a sex; and where each area is, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from unround.audits import Model
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SEX = "sex"
 UNNAMED = "Other counts"
@@ -146,3 +154,183 @@ def _stands_under(parents: list[int | None], line: int | None, above: int) -> bo
             return True
         line = parents[line]
     return False
+
+
+KINDS = {
+    "csd": "subdivision",
+    "cma": "metropolitan area",
+    "cd": "division",
+    "pr": "province",
+    "sa2": "statistical area",
+    "ta": "territorial authority",
+    "rc": "region",
+}
+"""Columns that name a place around an area, in the order in which they are said; nobody knows a tract."""
+FACETS = ("cma", "csd", "ta", "rc", "cd", "pr")
+"""The columns by which findings are sorted into places: the first that there is."""
+LEVELS = {
+    "DA": "Dissemination area",
+    "DB": "Dissemination block",
+    "CT": "Census tract",
+    "CSD": "Census subdivision",
+    "CD": "Census division",
+    "CMA": "Metropolitan area",
+    "CA": "Census agglomeration",
+    "PR": "Province",
+    "C": "Country",
+    "FSA": "Postal area",
+    "EA": "Enumeration area",
+}
+"""Levels that files call by their initials."""
+METROPOLITAN = {
+    "001": "St. John's",
+    "105": "Charlottetown",
+    "205": "Halifax",
+    "225": "Cape Breton",
+    "305": "Moncton",
+    "310": "Saint John",
+    "320": "Fredericton",
+    "408": "Saguenay",
+    "421": "Québec",
+    "433": "Sherbrooke",
+    "442": "Trois-Rivières",
+    "462": "Montréal",
+    "505": "Ottawa–Gatineau",
+    "521": "Kingston",
+    "532": "Oshawa",
+    "535": "Toronto",
+    "537": "Hamilton",
+    "539": "St. Catharines–Niagara",
+    "541": "Kitchener–Cambridge–Waterloo",
+    "543": "Brantford",
+    "550": "Guelph",
+    "555": "London",
+    "556": "Chatham-Kent",
+    "559": "Windsor",
+    "568": "Barrie",
+    "580": "Greater Sudbury",
+    "595": "Thunder Bay",
+    "602": "Winnipeg",
+    "705": "Regina",
+    "725": "Saskatoon",
+    "825": "Calgary",
+    "830": "Red Deer",
+    "835": "Edmonton",
+    "915": "Kelowna",
+    "925": "Kamloops",
+    "932": "Abbotsford–Mission",
+    "933": "Vancouver",
+    "935": "Victoria",
+}
+"""Canada's metropolitan areas and larger agglomerations, by the last three digits of the codes that files have in place of
+their names (Standard Geographical Classification 2021)."""
+MOST_SAID = 2
+"""Places around an area that are said."""
+
+
+def level_named(level: str) -> str:
+    """Return a level in words.
+
+    Examples
+    --------
+    >>> level_named("DA"), level_named("ward")
+    ('Dissemination area', 'ward')
+    """
+    return LEVELS.get(level, level)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouping:
+    """Areas sorted into places.
+
+    - `word`: What the places are: "metropolitan area".
+    - `keys`, `names`: Their codes, and what they are called.
+    - `of`: For every area the position of its place; the last one, "elsewhere", where the file names none.
+    """
+
+    word: str
+    keys: list[str]
+    names: list[str]
+    of: NDArray[np.int64]
+
+
+class Places:
+    """The names of areas, and of the places around them.
+
+    - `areas`: The areas of an audit.
+    - `codes`, `names`: Of every area; a name is "" where there is none but the code.
+    """
+
+    def __init__(self, areas: pl.DataFrame, codes: Sequence[str], names: Sequence[str]) -> None:
+        import polars as pl
+
+        self.codes, self.own = codes, names
+        texts = [name for name, kind in areas.schema.items() if kind == pl.String]
+        text = {name: areas[name].fill_null("").to_list() for name in texts}
+        blank = [""] * len(codes)
+        self.short = [one or code for one, code in zip(text.get("code", blank), codes, strict=True)]
+        self.levels = [level_named(one) for one in text.get("level", blank)]
+        self._known = {code: name for code, name in zip(codes, names, strict=True) if name}
+        self._known |= {short: name for short, name in zip(self.short, names, strict=True) if name}
+        self._parents = text.get("parent", blank)
+        named = {_prefix(column): texts for column, texts in text.items() if _prefix(column)}
+        if "cma" in text and "cma" not in named and "csd" in text:
+            named["cma"] = [METROPOLITAN.get(code[-3:], "") for code in text["cma"]]
+        self._columns = [
+            (kind, word, text.get(kind, blank), named.get(kind, blank))
+            for kind, word in KINDS.items()
+            if kind in text or kind in named
+        ]
+
+    def title(self, row: int) -> str:
+        """Return what an area is called in headings: its name, or its level and code.
+
+        A code alone would say nothing.
+        """
+        if self.own[row]:
+            return self.own[row]
+        return f"{self.levels[row]} {self.short[row]}" if self.levels[row] else self.short[row]
+
+    def around(self, row: int) -> str:
+        """Say in which places an area lies; nothing where the file does not tell."""
+        said = []
+        parent = self._parents[row]
+        if parent and parent in self._known and self._known[parent] != self.own[row]:
+            said.append(self._known[parent])
+        for _, word, codes, names in self._columns:
+            code, name = codes[row], names[row]
+            name = name or self._known.get(code, "")
+            if (not code and not name) or code == self.short[row] or name in said or (name and name == self.own[row]):
+                continue
+            if not name and said and code == parent:
+                continue
+            said.append(name or f"{word} {code}")
+        return ", ".join(said[:MOST_SAID])
+
+    def grouping(self) -> Grouping | None:
+        """Sort areas into the places that findings are filtered by; None where the file names no two."""
+        for kind in FACETS:
+            found = next(((word, codes, names) for k, word, codes, names in self._columns if k == kind), None)
+            if found is not None and len({one for one in found[1] if one} or {one for one in found[2] if one}) > 1:
+                word, codes, names = found
+                keys = [code or name for code, name in zip(codes, names, strict=True)]
+                called = {key: name or self._known.get(key, "") for key, name in zip(keys, names, strict=True)}
+                return _grouped(word, keys, {key: name or f"{word} {key}" for key, name in called.items()})
+        known = [parent if parent in self._known else "" for parent in self._parents]
+        if len(set(known) - {""}) > 1:
+            return _grouped("place", known, self._known)
+        return None
+
+
+def _prefix(column: str) -> str:
+    """Return the kind of place that a column names: "csd" for "CSD_NAME" and "CSD_2018_NAME", "" for others."""
+    found = re.fullmatch(r"([a-z0-9]+?)[ _](?:\d{4}[ _])?name", column.lower())
+    return found[1] if found and found[1] in KINDS else ""
+
+
+def _grouped(word: str, keys: list[str], names: dict[str, str]) -> Grouping:
+    """Give every place a number, in the order of the file."""
+    order = [key for key in dict.fromkeys(keys) if key]
+    at = {key: k for k, key in enumerate(order)}
+    of = np.array([at.get(key, len(order)) for key in keys], dtype=np.int64)
+    return Grouping(word, [*order, "elsewhere"], [*(names[key] for key in order), "elsewhere"], of)

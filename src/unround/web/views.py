@@ -38,11 +38,10 @@ from unround.show.words import (
 )
 from unround.web.claims import SIZES
 from unround.web.explorer import Explorer
-from unround.web.lists import opened
+from unround.web.lists import area_told, cell_told, finding_told, opened
 from unround.web.maps import small_map
 from unround.web.outline import UNNAMED, OutlineTable
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part, area_address, cell_address, key_meant, meant, with_query
-from unround.web.rows import area_told, cell_told, finding_told
 from unround.web.structure import ORIGINS, map_of, shapes, sum_told, sums_by_table
 from unround.web.trial import LONGEST, MOST_CELLS
 
