@@ -11,7 +11,7 @@ import pytest
 
 import unround
 from tests.conftest import Run
-from tests.drafts import small
+from tests.drafts import chance, small
 from tests.drafts.corpus import DRAFTS
 from tests.drafts.judge import Facts
 from tests.drafts.score import RIGHT, Verdict, in_words, judge
@@ -125,6 +125,40 @@ def test_a_rank_is_asked_about_and_is_not_a_small_count(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("\n".join(lines))
     review = unround.review(tmp_path / "table.csv", repairs=())
     assert (review.decision, [entry["what"] for entry in review.to_json()["unsettled"]]) == ("undecided", ["column G: Rank"])
+
+
+@pytest.mark.parametrize("number", [0, 12, 19, 20, 28, 40, 49])
+def test_a_draft_drawn_at_random_is_read_and_decided_as_it_should_be(number: int, tmp_path: Path) -> None:
+    name = str(chance.draw(number))
+    try:
+        DRAFTS[name].write(tmp_path / name)
+        verdict = judge(name, tmp_path)
+    finally:
+        del DRAFTS[name]
+    assert (verdict.read, verdict.decision in RIGHT[verdict.kind]) == ("", True), verdict
+
+
+def by_sex(path: Path, share: float) -> Path:
+    """Write a table of three crops by sex; the first is larger than both others together, if they have a small share."""
+    rng = np.random.default_rng(5)
+    crops = ("Wheat", "Barley", "Oats")
+    lines = ["District," + ",".join(f"{crop} {sex}" for crop in crops for sex in ("Total", "Men", "Women"))]
+    for number in range(12):
+        men, women = rng.poisson([[900] * 2, [900 * share] * 2, [900 * share] * 2]).T
+        cells = [str(count) for pair in zip(men + women, men, women, strict=True) for count in pair]
+        lines.append(",".join([f"District {number + 1}", *cells]))
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_an_axis_that_may_have_a_sum_nobody_knows_is_asked_about(tmp_path: Path) -> None:
+    review = unround.review(by_sex(tmp_path / "table.csv", 0.2), repairs=())
+    assert (review.decision, [entry["what"] for entry in review.to_json()["unsettled"]]) == ("undecided", ["axis category"])
+    assert "sums = [" in review.to_json()["unsettled"][0]["settle"]
+
+
+def test_nothing_is_asked_about_an_axis_whose_counts_rule_out_every_sum(tmp_path: Path) -> None:
+    assert unround.review(by_sex(tmp_path / "table.csv", 1.0), repairs=()).decision == "publish"
 
 
 def test_small_tables_are_drawn_alike_every_time() -> None:

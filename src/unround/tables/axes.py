@@ -10,7 +10,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.tables.cells import code_text
-from unround.tables.description import BY_KEY
+from unround.tables.description import BY_KEY, CHARACTERISTIC
 from unround.tables.grid import HeadedTable, letters
 from unround.tables.labels import (
     AGES,
@@ -190,6 +190,8 @@ def slug(name: str, kind: str) -> str:
     >>> slug("Region / Name", OTHER), slug("", AGE), slug("columns", OTHER), slug("Wohnort (Code)", OTHER)
     ('region_name', 'age', 'columns_', 'wohnort_code')
     """
+    if name.strip().lower() in CHARACTERISTIC:
+        return "category"  # the other name is kept for the profiles of a census
     words = "_".join(re.findall(r"\w+", name.partition(":")[0].lower()))[:LONGEST_NAME].strip("_")
     words = words or ({OTHER: "column"}.get(kind, kind))
     return f"{words}_" if words == BY_KEY else words
@@ -230,7 +232,7 @@ def split_by_sex(names: Sequence[str]) -> dict[str, tuple[str, str]] | None:
     by_sex: dict[str, set[str]] = {"men": set(), "women": set()}
     for name in names:
         rest, sex = _without(name, MEN | WOMEN)
-        rest = "" if sex and (is_total(rest) or not bare_label(rest)) else rest
+        rest = "" if sex and (is_total(rest, of_places=False) or not bare_label(rest)) else rest
         found[name] = (rest, sex)
         if sex:
             by_sex[str(sex_of(sex))].add(rest)
@@ -242,12 +244,26 @@ def split_by_sex(names: Sequence[str]) -> dict[str, tuple[str, str]] | None:
         return None  # total, men and women: one axis
     made: dict[str, tuple[str, str]] = {}
     for name, (rest, sex) in found.items():
-        if not sex:
-            bare, total = _without(name, TOTALS)
-            rest = bare if total and (bare in wholes or not bare) else name
-            rest = "" if is_total(rest) else rest
+        rest = rest if sex else _of_both(name, wholes)
         made[name] = (rest or "total", str(spelt[sex_of(sex)]) if sex else "total")
     return made if len(set(made.values())) == len(made) else None
+
+
+def _of_both(name: str, wholes: Iterable[str]) -> str:
+    """Return what a name without a sex counts: what is left of it without the words for both sexes."""
+    cuts = [(name[: gap.start()].strip(_AROUND), name[gap.end() :].strip(_AROUND)) for gap in re.finditer(r"[\s\W_]+", name)]
+    splits = [pair for left, right in cuts for pair in ((left, right), (right, left))] + [_without(name, TOTALS)]
+    for rest, both in splits:
+        if rest in wholes and is_total(both, of_places=False):
+            return rest
+    whole = is_total(name, of_places=False) or any(
+        is_total(rest, of_places=False) and is_total(both, of_places=False) for rest, both in splits
+    )
+    return "" if whole else name
+
+
+_AROUND = " \t_/,;:.|()[]-"
+"""What stands between the words of a joined name."""
 
 
 def _without(name: str, words: Iterable[str]) -> tuple[str, str]:
@@ -261,7 +277,7 @@ def _without(name: str, words: Iterable[str]) -> tuple[str, str]:
         word = piece.lower()
         if word in known and (word not in LETTERS or at in (0, len(pieces) - 1)):
             left = pieces[:at] + pieces[at + 1 :]
-            return "".join(left).strip(" \t_/,;:.|()[]-"), piece
+            return "".join(left).strip(_AROUND), piece
     return name.strip(), ""
 
 
@@ -273,7 +289,7 @@ def _listed(
     sexes = tuple(dict.fromkeys(sex for _, sex in apart.values()))
     kind = subject("", first, {})
     name = axis.name if axis.name not in (OTHER, "column") else slug("", kind)
-    name = "characteristic" if name in (SEX, "column") else name
+    name = "category" if name in (SEX, "column") else name
     across = [DraftAxis(name, kind, first), DraftAxis(SEX, SEX, sexes)]
     counts = {column: {name: apart[code][0], SEX: apart[code][1]} for column, code in zip(columns, axis.codes, strict=True)}
     return across, counts

@@ -42,6 +42,7 @@ from unround.tables.suggested import (
     Verdict,
     base_of,
     find_candidates,
+    may_add_up,
     protection,
     row_axes,
     row_sums,
@@ -234,6 +235,18 @@ class _Known:
     notes: Documented
     base: int
     rules: tuple[Mapping[str, Any], ...]
+    axes: tuple[str, ...]
+    columns: tuple[tuple[str, ...], ...]
+
+    def along(self, axis: DraftAxis) -> Counts:
+        """Return the counts with a column for every code of an axis: areas below areas, for all codes of the other axes."""
+        codes = [code for code in axis.codes if code not in axis.figures]
+        place = self.axes.index(axis.name) if axis.name in self.axes else 0
+        groups: dict[tuple[str, ...], dict[str, int]] = {}
+        for at, column in enumerate(self.columns):
+            groups.setdefault(column[:place] + column[place + 1 :], {})[column[place]] = at
+        full = [[group[code] for code in codes] for group in groups.values() if all(code in group for code in codes)]
+        return np.concatenate([self.counts[:, each] for each in full] or [self.counts[:0, :0]])
 
 
 def _described(
@@ -266,8 +279,9 @@ def _described(
     if len(rows) == 1:
         candidates[rows[0]] = _areas(by_name[rows[0]], known)
     across = [axis for axis in axes.all if axis.name not in rows]
-    if len(across) == 1 and not candidates[across[0].name]:
-        candidates[across[0].name] = whole_column(across[0], known.counts, known.base)
+    for axis in across:
+        if not candidates[axis.name]:
+            candidates[axis.name] = whole_column(axis, known.along(axis), known.base)
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
     if len(rows) == 1:
         verdicts += [verdict(one, by_name[rows[0]], known.counts, known.base) for one in candidates[rows[0]]]
@@ -340,7 +354,7 @@ def _finished(opened: Opened, draft: Draft, made: Described, known: _Known, mech
         made = replace(made, structure=find_structure(final))
     final = trusted(final, made.structure)
     description = make_description({**draft.keys}, where="the description", folder=_folder(opened))
-    entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes)]
+    entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes), *_without_sum(made, known)]
     told = account_of(opened.table, description, final, known.notes, entries)
     made = replace(made, release=replace(final, account=told), notes=known.notes)
     final.notes.insert(0, made.note)
@@ -373,7 +387,8 @@ def _look(opened: Opened, draft: Draft, rows: Sequence[str], notes: Documented, 
             rules.append({rows[0]: [codes[at] for at in exact_rows]})
         for row, column in cells:
             rules.append({rows[0]: codes[row], **dict(zip(release.axes, release.columns[column].codes, strict=True))})
-    return _Known(counts, notes, base, tuple(rules))
+    columns = tuple(column.codes for column in release.columns)
+    return _Known(counts, notes, base, tuple(rules), release.axes, columns)
 
 
 def _areas(axis: DraftAxis, known: _Known) -> list[Candidate]:
@@ -415,6 +430,29 @@ def _contradicted(made: Described, notes: Documented) -> list[Entry]:
         return []
     said = f"a note says: {notes.note} The counts do not look so ({made.protection.why})"
     return [Entry("notes", What.UNKNOWN, said, False, "--base, or default = in the description")]
+
+
+def _without_sum(made: Described, known: _Known) -> list[Entry]:
+    """Return an entry for every axis of which no sum is known though there may well be one: what it tells is not used."""
+    if not made.holds_sums:
+        return []  # that is asked about the table as a whole
+    found = []
+    for axis in made.axes.all:
+        tried = [one for one in made.verdicts if one.candidate.axis == axis.name]
+        noted = bool(known.notes.incomplete) and bool(tried)
+        if axis.name not in known.axes or noted or any(one.used for one in tried):
+            continue
+        place, columns = known.axes.index(axis.name), made.structure.columns
+        if any(columns[one.total].codes[place] != columns[one.parts[0]].codes[place] for one in made.structure.sums):
+            continue
+        if not may_add_up(axis, known.along(axis), known.base):
+            continue
+        few = ", ".join(axis.codes[:4]) + (" …" if len(axis.codes) > 4 else "")
+        refused = f"; {tried[0].candidate.shown} {tried[0].why}" if tried else ""
+        why = f"which of its categories ({few}) add up is not known{refused}"
+        settle = f'under [axes.{axis.name}] of a description: sums = [{{ total = "…", parts = ["…", "…"] }}]'
+        found.append(Entry(f"axis {axis.name}", What.UNKNOWN, why, False, settle))
+    return found
 
 
 def _write_figures(draft: Draft, axes: Axes, roles: Roles, opened: Opened, verdicts: Sequence[Verdict]) -> None:

@@ -44,7 +44,10 @@ _TOTAL = re.compile(
     r"(?:grand )?total\b.*|.*, total|.*\btotal$|insgesamt\b.*|gesamt\b.*|ensemble (?:de|du|des) .*|"
     r"(?:the )?(?:whole|entire) (?:country|nation|area|region|territory|state|city|district|county|sample)"
 )
-_ALL = re.compile(r"all \w+(?: \w+)?")
+_ALL = re.compile(
+    r"(?:all|any) (?!others?\b)\w+(?: \w+)?|(?:tous|toutes) les \w+|alle \w+|tod[oa]s (?:las|los|as|os) \w+|"
+    r"tutt[ie] (?:gli|le|i) \w+"
+)
 
 MEN = _words(
     "men|man|male|males|men+|m|boys|männlich|männl|maennlich|männer|maenner|mann|hommes|homme|masculin|h|hombres|hombre|"

@@ -61,6 +61,11 @@ def are_signs(bare: pl.Series) -> pl.Series:
     return (bare.str.to_lowercase().is_in([*SIGNS, ":", "."]) | bare.str.contains(RANGED)).fill_null(False)
 
 
+def _stand_for_counts(bare: pl.Series) -> pl.Series:
+    """Return which cells hold a sign where the header is still looked for: there "None" is a category, not an empty cell."""
+    return are_signs(bare) & (bare.str.to_lowercase() != "none").fill_null(True)
+
+
 def find_writing(columns: Iterable[pl.Series]) -> Writing:
     """Find out how the numbers of some columns are written.
 
@@ -190,7 +195,7 @@ def _headers_below(grid: Grid) -> list[int]:
     bare = [bare_text(grid.cells[name]) for name in grid.cells.columns]
     filled = [(~cells.is_null() & (cells != "")).fill_null(False).to_list() for cells in bare]
     # "0-14" may be a range in place of a count, or an age in a header.
-    counted = [(are_counts(cells) | (are_signs(cells) & ~cells.str.contains("^[0-9]"))).to_list() for cells in bare]
+    counted = [(are_counts(cells) | (_stand_for_counts(cells) & ~cells.str.contains("^[0-9]"))).to_list() for cells in bare]
     height, width = grid.cells.height, grid.cells.width
     data = [any(counted[at][row] for at in range(1, width)) for row in range(height)]
     texts = [sum(filled[at][row] and not counted[at][row] for at in range(width)) for row in range(height)]
@@ -244,7 +249,7 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 
     bare = [bare_text(head[name]) for name in head.columns]
     filled = [(~cells.is_null() & (cells != "")).fill_null(False).to_list() for cells in bare]
     numbers = [are_counts(cells).to_list() for cells in bare]
-    signs = [are_signs(cells).to_list() for cells in bare]
+    signs = [_stand_for_counts(cells).to_list() for cells in bare]
     values = _number_columns(filled, numbers, signs, head.height)
     if not values:
         other = (

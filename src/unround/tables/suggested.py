@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,6 +162,8 @@ MOST_AREAS = 2_000
 """Areas up to which groups that add up are looked for in the counts."""
 AGREE = 0.95
 """Areas add up to their total if so many of the compared counts agree."""
+MOST_PAIRED = 60
+"""Codes of an axis up to which every two of them are compared with every other."""
 MULTIPLES, LEAST = 0.85, 12
 """A column of so many multiples of a base, of at least so many counts, is rounded to it; the rest stands there unrounded."""
 BASES = (10, 5, 3)
@@ -238,6 +241,29 @@ def whole_column(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
         if _stands_out(across, at, others, base) and counts.shape[0] > 2:
             return [Candidate(axis.name, codes[at], tuple(codes[one] for one in others), "all others add up to it")]
     return []
+
+
+def may_add_up(axis: DraftAxis, counts: Counts, base: int) -> bool:
+    """Return whether some code of an axis may be the sum of others: not if it is below every two of them somewhere.
+
+    `counts` has a column for every code. Years do not add up, and ages that do not overlap do not either.
+    """
+    codes = [code for code in axis.codes if code not in axis.figures]
+    if axis.about == TIME or len(codes) < 3:
+        return False
+    spans = sorted(span for code in codes if (span := written_age(axis.labels.get(code, code))) is not None)
+    if len(spans) == len(codes) and all(one[1] < other[0] for one, other in pairwise(spans)):
+        return False
+    if len(codes) != counts.shape[1] or len(codes) > MOST_PAIRED:
+        return True
+    held = np.where(counts > ABSENT, counts, 0).astype(np.int64)
+    room = 3 * (base - 1)
+    for total in range(len(codes)):
+        whole = held[counts[:, total] > ABSENT]
+        parts = [at for at in range(len(codes)) if at != total]
+        if any((whole[:, total] - whole[:, one] - whole[:, other] >= -room).all() for one, other in combinations(parts, 2)):
+            return True
+    return False
 
 
 def _is_whole(axis: DraftAxis, at: int) -> bool:
