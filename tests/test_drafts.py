@@ -118,16 +118,25 @@ def test_rows_that_add_up_to_a_neighbour_by_chance_are_no_region(tmp_path: Path)
     assert [entry["axis"] for entry in sums] == ["age"]
 
 
-def test_a_rank_is_asked_about_and_is_not_a_small_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize("heading", ["Rank", "School"])
+def test_numbers_that_may_not_be_counts_are_asked_about(heading: str, tmp_path: Path) -> None:
     DRAFTS["exact-healthy.csv"].write(tmp_path / "table.csv")
     first, *rows = (tmp_path / "table.csv").read_text().splitlines()
-    lines = [f"{first},Rank", *(f"{row},{number}" for number, row in enumerate(rows, 1))]
+    lines = [f"{first},{heading}", *(f"{row},{number}" for number, row in enumerate(rows, 1))]
     (tmp_path / "table.csv").write_text("\n".join(lines))
     review = unround.review(tmp_path / "table.csv", repairs=())
-    assert (review.decision, [entry["what"] for entry in review.to_json()["unsettled"]]) == ("undecided", ["column G: Rank"])
+    asked = [entry["what"] for entry in review.to_json()["unsettled"]]
+    assert (review.decision, asked) == ("undecided", [f"column G: {heading}"])
 
 
-@pytest.mark.parametrize("number", [0, 12, 19, 20, 28, 40, 49])
+def test_a_second_table_on_a_sheet_is_named_with_the_option_that_reads_it(tmp_path: Path) -> None:
+    DRAFTS["two-on-a-sheet.csv"].write(tmp_path / "table.csv")
+    (other,) = [entry for entry in unround.read(tmp_path / "table.csv").account if not entry.used]
+    assert (other.place, "table.csv --header 14 -o" in other.settle) == ("rows 15–22", True)
+    assert "All households" in str(unround.describe(tmp_path / "table.csv", header=[14]).to_json()["sums"])
+
+
+@pytest.mark.parametrize("number", [0, 12, 19, 20, 28, 40, 49, 106, 109, 150])
 def test_a_draft_drawn_at_random_is_read_and_decided_as_it_should_be(number: int, tmp_path: Path) -> None:
     name = str(chance.draw(number))
     try:

@@ -91,10 +91,17 @@ def _read(path: Path) -> Iterable[tuple[unround.Release, list[tuple[str, list[st
     sheets = CalamineWorkbook.from_path(str(path)).sheet_names if path.suffix in (".xlsx", ".ods") else []
     for sheet in sheets if len(sheets) > 1 else [None]:
         try:
-            described, release = unround.describe(path, sheet=sheet).to_json(), unround.read(path, sheet=sheet)
-            names = {word: " ".join(row) for block in release.blocks() for row in _rows(block) for word in row}
-            used = [(entry["total"], entry["parts"]) for entry in described["sums"] if entry["used"]]
-            yield release, [(names.get(total, total), [names.get(part, part) for part in parts]) for total, parts in used]
+            described = unround.describe(path, sheet=sheet)
+            below = [other.layout.header for other in described.opened.others if sheet in (None, other.sheet)]
+            others = [unround.describe(path, sheet=sheet, header=header) for header in below]
+            releases = [unround.read(path, sheet=sheet), *(other.release for other in others)]
+            for table, release in zip((described, *others), releases, strict=True):
+                names = {word: " ".join(row) for block in release.blocks() for row in _rows(block) for word in row}
+                used = [(entry["total"], entry["parts"]) for entry in table.to_json()["sums"] if entry["used"]]
+                yield (
+                    release,
+                    [(names.get(total, total), [names.get(part, part) for part in parts]) for total, parts in used],
+                )
         except unround.UnroundError:
             if len(sheets) < 2:
                 raise

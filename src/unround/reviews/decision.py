@@ -194,7 +194,8 @@ def decide(judgement: Judgement, repairs: Sequence[Mapping[str, Any]], unsettled
 _SETTLE = {
     CONTRADICTS: "correct the figures named under “What contradicts”; or say how counts were published: --mechanism, "
     "--base, --exact, or `[[exact]]` in the description",
-    DEPARTS: "say how counts were published (--mechanism, --base, --exact); `unround check FILE` shows where they depart",
+    DEPARTS: "say how counts were published: --mechanism nearest:5 if they were rounded to the nearest 5 and not at random, "
+    "--base or --exact otherwise; `unround check FILE` shows where they depart",
     UNTESTED: "say how counts were published: --mechanism or --base",
     SELF_CHECK: "give the true counts (--truth FILE), so that claims can be scored",
     NOT_WEIGHED: "leave out the sums that form loops (`unround check FILE --write plan.toml`), or split the table",

@@ -37,6 +37,7 @@ from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import explained, read_headed
 from unround.tables.roles import Roles, find_roles
 from unround.tables.suggested import (
+    AGREE,
     Candidate,
     Protection,
     Verdict,
@@ -291,7 +292,7 @@ def _described(
     how = protection(release, structure)
     if mechanism is not None:
         how = how.as_said(mechanism_of(mechanism))
-    elif notes.mechanism is not None and _fits(structure, notes.mechanism):
+    elif notes.mechanism is not None and _fits(structure, notes.mechanism, known):
         how = replace(how.as_said(notes.mechanism), note=notes.note, why=f"a note says so: {notes.note}")
     write_protection(draft, how)
     order = {axis.name: axis.codes for axis in axes.all}
@@ -397,12 +398,15 @@ def _areas(axis: DraftAxis, known: _Known) -> list[Candidate]:
     return by_codes or row_sums(axis, known.counts, known.base)
 
 
-def _fits(structure: Structure, how: Mechanism) -> bool:
-    """Return whether the counts can have been published as a note says: no column is rounded otherwise."""
+def _fits(structure: Structure, how: Mechanism, known: _Known) -> bool:
+    """Return whether the counts can have been published as a note says: those that are rounded are so to its base."""
     base = getattr(how, "base", 1)
-    found = [one for one in structure.mechanisms if one is not None]
-    rounded = [one for one in found if not isinstance(one, Exact)]
-    return not rounded or any(getattr(one, "base", base) % base == 0 for one in rounded)
+    kinds = {column.codes: kind for column, kind in zip(structure.columns, structure.mechanisms, strict=True)}
+    rounded = [at for at, codes in enumerate(known.columns) if not isinstance(kinds.get(codes), Exact | None)]
+    if not rounded or any(getattr(kinds[known.columns[at]], "base", base) % base == 0 for at in rounded):
+        return True
+    counts = known.counts[:, rounded]
+    return bool((counts[counts > ABSENT] % base == 0).mean() >= AGREE)
 
 
 def _as_noted(release: Release, made: Described, notes: Documented) -> Release:

@@ -146,8 +146,6 @@ def where_it_stands(opened: Opened, axes: Axes, roles: Roles) -> dict[str, Any]:
     marks = {"thousands": roles.writing.thousands, "decimal": roles.writing.decimal}
     keys |= {key: sign for key, sign in marks.items() if sign}
     left = {**roles.left_out, **dict.fromkeys(roles.unknown, "")}
-    if axes.counts:
-        left = {at: why for at, why in left.items() if at in roles.unknown}
     if left:
         keys["ignore"] = [{"column": names[at], "because": why} for at, why in sorted(left.items())]
     if axes.counts:

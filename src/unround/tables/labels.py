@@ -128,6 +128,8 @@ def counts_people(name: str) -> bool:
     parts = [part for part in re.split(r" / | [-–|] |[,;:]", name) if part.strip()]
     if any(written_age(part) or sex_of(part) or is_total(part, of_places=False) for part in (name, *parts)):
         return True
+    if bare_label(name).startswith(("both sexes ", "all sexes ", "all persons ", "all ages ")):
+        return True
     return bool(((MEN | WOMEN) - LETTERS) & set(tokens(name)))
 
 

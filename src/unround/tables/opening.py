@@ -191,7 +191,7 @@ def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
     for other in opened.others:
         yield Entry(
             other.name, What.UNKNOWN, "another table of the file, which is not part of this reading", False,
-            f"read it too: {other.options}",
+            f"unround describe {opened.typed} {other.options} -o other.toml, which reads it",
         )  # fmt: skip
     layout = opened.layout
     if layout is None:

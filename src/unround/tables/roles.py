@@ -91,11 +91,14 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
     numeric = [at for at in there if _is_numeric(table.column(at), names[at])]
     codes = [at for at in numeric if names[at] != value and _is_code(names[at], table.column(at))]
     values = [at for at in numeric if at not in codes]
-    # Among counts "School" is a category; codes of areas stand at either end.
-    inner = [at for at in codes if values and values[0] < at < values[-1] and _is_area(names[at])]
-    values = sorted((*values, *inner))
     left_out: dict[int, str] = {}
     unknown = dict(unknown or {})
+    if len(values) > 1 and value is None:
+        # Among counts "School" is a category; right of all of them it may be one, or a code.
+        right = [at for at in codes if at > values[0]]
+        inner = [at for at in right if at < values[-1] and _is_area(names[at])]
+        unknown |= {at: "called like a code, and right of the counts" for at in right if at not in inner}
+        values = sorted((*values, *inner))
     rates: dict[int, tuple[int, int]] = {}
     if value is not None:
         chosen = names.index(value)

@@ -386,7 +386,7 @@ UNTESTED = ("unknown", "absent")
 """Why nothing can be said of a sum: how its counts were published is not known, or they are not there."""
 TOLERATED = 0.2
 """A sum of codes may be refused in this share of the columns that it spreads over: chance, where there are many."""
-MANY_ROWS = 8
+MANY_ROWS = 6
 """Codes from which an axis can be that of the rows, though it has a total."""
 MOST_RULES = 50
 
