@@ -502,6 +502,8 @@ def find_area(folder: AuditFolder, wanted: str) -> int:
     """Return the row of an area by its code, the end of its code, or its name."""
     import polars as pl
 
+    if not isinstance(wanted, str):
+        raise InputError(f"an area is named by text, not by {wanted!r}: its code, or its name.")
     axes = folder.told["areas"]
     # Rows of several axes go by all of their codes: D00/2001.
     code = pl.concat_str([pl.col(axis).cast(pl.String) for axis in axes], separator="/")
