@@ -11,7 +11,7 @@ UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds clean
+.PHONY: help install demo test test-all lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,8 +52,12 @@ browser:
 
 # One worker more than there are processors: at any time, some wait for a browser, for a process of their own or for a kernel.
 WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` + 1)
-test: $(VENV)/.installed-dev lint browser ## set up, lint, and run every test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+test: $(VENV)/.installed-dev lint browser ## set up, lint, and run the tests, all but the longest
+	$(PYTEST) -m "not long"
+
+test-all: $(VENV)/.installed-dev lint browser ## every test: also whether the docs are what the program prints, and the longest ones
+	$(PYTEST)
 
 thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
 	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_proofs.py tests/test_solution.py tests/test_linked.py \

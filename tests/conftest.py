@@ -34,6 +34,41 @@ settings.register_profile(
 settings.load_profile("unround")
 
 
+LONG = (
+    "test_audit.py::test_every_real_file_is_audited",
+    "test_audit.py::test_known_oddities_are_contradictions",
+    "test_audit.py::test_new_zealand_sex_splits_give_proofs",
+    "test_audit.py::test_totals_of_sparse_sums_are_calibrated",
+    "test_browser.py::test_everybody_can_use_every_page[dark",
+    "test_browser.py::test_everybody_can_use_every_page[light-320",
+    "test_calibrate.py::test_noise_is_calibrated_too",
+    "test_calibrate.py::test_the_fitted_prior_is_calibrated",
+    "test_check.py::test_canada_rounds_total_men_and_women_not_independently",
+    "test_cluster.py::test_a_cluster_reconstructs_the_same_people_as_this_machine",
+    "test_cluster.py::test_certificates_keep_others_out",
+    "test_compare.py::test_errors_are_what_mechanisms_promise",
+    "test_docs.py::test_generated_pages_are_up_to_date",
+    "test_figure_verdicts.py::test_canada",
+    "test_figures_census.py::test_verify_compares_figures_with_what_was_published",
+    "test_linked.py::test_ages_by_sex_are_near_long_chains",
+    "test_load.py",
+    "test_nesting.py::test_new_zealand_in_one_command",
+    "test_notebooks.py",
+    "test_packaging.py::test_it_works_once_installed",
+    "test_paper.py::test_the_page_is_what_the_code_writes",
+    "test_prior.py::test_claims_hold_on_worlds_that_no_prior_assumes",
+    "test_protect.py::test_a_release_that_audits_as_declared",
+    "test_rate_steps.py::test_without_the_truth_plausible_counts_are_drawn",
+    "test_report_browser.py::test_everybody_can_read_it",
+    "test_resume.py::test_a_full_disk_stops_it_and_what_is_done_is_kept",
+    "test_resume.py::test_killed_at_the_last_step_at_reading_and_when_the_disk_is_full",
+    "test_resume.py::test_where_what_was_read_is_damaged_it_starts_anew",
+    "test_review.py::test_the_same_seed_gives_the_same_review",
+    "test_website.py",
+)
+"""What takes longest, and what compares documents with the program: `make test-all` runs these as well."""
+
+
 @pytest.fixture(scope="session")
 def census_data() -> Path:
     """Return the folder of real releases; skip where there is none."""
@@ -202,7 +237,7 @@ def mapped_audit(make_once: MakeOnce) -> Path:
     return make_once("mapped", shared.audit_mapped_census) / "audit"
 
 
-LONG = (
+FIRST = (
     "docs",
     "hostile_text",
     "prior",
@@ -226,5 +261,9 @@ processes of its own come after those that compile its kernels."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {f"test_{name}": place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
+    """Mark long tests, by where their names begin, and let long files begin."""
+    for item in items:
+        if item.nodeid.removeprefix("tests/").startswith(LONG):
+            item.add_marker(pytest.mark.long)
+    places = {f"test_{name}": place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(FIRST)))
