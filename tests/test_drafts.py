@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,7 +137,7 @@ def test_a_second_table_on_a_sheet_is_named_with_the_option_that_reads_it(tmp_pa
     assert "All households" in str(unround.describe(tmp_path / "table.csv", header=[14]).to_json()["sums"])
 
 
-@pytest.mark.parametrize("number", [0, 12, 19, 20, 28, 40, 49, 106, 109, 150])
+@pytest.mark.parametrize("number", [0, 12, 19, 20, 28, 40, 49, 106, 109, 150, 220])
 def test_a_draft_drawn_at_random_is_read_and_decided_as_it_should_be(number: int, tmp_path: Path) -> None:
     name = str(chance.draw(number))
     try:
@@ -145,6 +146,19 @@ def test_a_draft_drawn_at_random_is_read_and_decided_as_it_should_be(number: int
     finally:
         del DRAFTS[name]
     assert (verdict.read, verdict.decision in RIGHT[verdict.kind]) == ("", True), verdict
+
+
+@pytest.mark.parametrize(
+    ("option", "decision"), [({}, "undecided"), ({"base": 3}, "publish"), ({"mechanism": "nearest:3"}, "stop")]
+)
+def test_rounding_that_may_be_conventional_is_asked_about_where_it_would_tell_more(
+    option: dict[str, Any], decision: str, tmp_path: Path
+) -> None:
+    name = str(chance.draw(290))  # to the nearest 3, and no note says so
+    DRAFTS.pop(name).write(tmp_path / name)
+    review = unround.review(tmp_path / name, repairs=(), **option)
+    asked = [entry["what"] for entry in review.to_json()["unsettled"]]
+    assert (review.decision, "rounding" in asked) == (decision, not option)
 
 
 def by_sex(path: Path, share: float) -> Path:

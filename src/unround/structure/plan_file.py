@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from unround.errors import ArgumentError, InputError
 from unround.figures import FIGURE_KEYS, Figure, figure_from
 from unround.mechanisms import Exact, Mechanism, mechanism
-from unround.release import Column, Match, Proposal, Release
+from unround.release import Column, Match, Proposal, Release, What
 from unround.small_files import parsed_toml
 from unround.structure.evidence import (
     LABELS,
@@ -276,7 +276,13 @@ def declaring(release: Release, how: Mechanism | str, plan_file: PlanFile | None
     columns = list(release.columns)
     for at in open_:
         columns[at] = replace(columns[at], documented=(kind,), basis=OPTION)
-    return replace(release, columns=tuple(columns))
+    account = [
+        replace(one, what=What.NOTE, why=f"{kind.name}, as you say", used=True, settle="")
+        if one.settle.startswith("--base")
+        else one
+        for one in release.account
+    ]
+    return replace(release, columns=tuple(columns), account=tuple(account))
 
 
 def declaring_exact(release: Release, names: Sequence[str]) -> Release:

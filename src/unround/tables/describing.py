@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from unround.errors import InputError
-from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms import mechanism as mechanism_of
 from unround.release import ABSENT, Counts, Entry, Release, What, told_range
 from unround.shown import Shown
@@ -47,6 +47,7 @@ from unround.tables.suggested import (
     protection,
     row_axes,
     row_sums,
+    tells_if_nearest,
     trusted,
     unrounded,
     verdict,
@@ -356,6 +357,8 @@ def _finished(opened: Opened, draft: Draft, made: Described, known: _Known, mech
     final = trusted(final, made.structure)
     description = make_description({**draft.keys}, where="the description", folder=_folder(opened))
     entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes), *_without_sum(made, known)]
+    if mechanism is None and not made.protection.note:
+        entries += _at_random(made, known)
     told = account_of(opened.table, description, final, known.notes, entries)
     made = replace(made, release=replace(final, account=told), notes=known.notes)
     final.notes.insert(0, made.note)
@@ -434,6 +437,35 @@ def _contradicted(made: Described, notes: Documented) -> list[Entry]:
         return []
     said = f"a note says: {notes.note} The counts do not look so ({made.protection.why})"
     return [Entry("notes", What.UNKNOWN, said, False, "--base, or default = in the description")]
+
+
+def _at_random(made: Described, known: _Known) -> list[Entry]:
+    """Return the entry of a rounding that is inferred, where it may as well be conventional and would then tell more."""
+    at = {codes: place for place, codes in enumerate(known.columns)}
+    bases = [0] * len(at)
+    for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True):
+        if column.codes in at and isinstance(how, Exact | Rounding):
+            bases[at[column.codes]] = 1 if isinstance(how, Exact) else how.base
+    base = max(bases, default=0)
+    if base < 2:
+        return []
+    codes = [column.codes for column in made.structure.columns]
+    sums = [(at[codes[one.total]], [at[codes[part]] for part in one.parts]) for one in made.structure.sums]
+    rows = {
+        code: place
+        for axis in made.axes.all
+        if [axis.name] == list(made.release.areas)
+        for place, code in enumerate(axis.codes)
+    }
+    areas = [one.candidate for one in made.verdicts if one.used and [one.candidate.axis] == list(made.release.areas)]
+    of_rows = (
+        [(rows[one.total], [rows[part] for part in one.parts]) for one in areas] if len(rows) == len(known.counts) else []
+    )
+    if not tells_if_nearest(known.counts, bases, sums, of_rows):
+        return []
+    why = f"counts are multiples of {base}, and nothing says whether they were rounded at random or to the nearest {base}"
+    settle = f"--base {base} if at random, --mechanism nearest:{base} if to the nearest"
+    return [Entry("rounding", What.UNKNOWN, f"{why}; if to the nearest, some true counts follow", False, settle)]
 
 
 def _without_sum(made: Described, known: _Known) -> list[Entry]:

@@ -126,11 +126,17 @@ def bare_label(text: str) -> str:
 def counts_people(name: str) -> bool:
     """Return whether the name of a column says whom it counts: an age, a sex or everybody, alone or among other words."""
     parts = [part for part in re.split(r" / | [-–|] |[,;:]", name) if part.strip()]
-    if any(written_age(part) or sex_of(part) or is_total(part, of_places=False) for part in (name, *parts)):
+    if any(map(_says_whom, (name, *parts))) or bare_label(name).startswith(("both sexes ", "all sexes ")):
         return True
-    if bare_label(name).startswith(("both sexes ", "all sexes ", "all persons ", "all ages ")):
+    words = name.split()
+    halves = ((" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words)))
+    if any(_says_whom(first) and _says_whom(second) for first, second in halves):  # "Ensemble All ages"
         return True
     return bool(((MEN | WOMEN) - LETTERS) & set(tokens(name)))
+
+
+def _says_whom(text: str) -> bool:
+    return bool(written_age(text) or sex_of(text) or is_total(text, of_places=False))
 
 
 def tokens(text: str) -> list[str]:

@@ -337,6 +337,38 @@ def verdict(candidate: Candidate, axis: DraftAxis, counts: Counts, base: int) ->
     return Verdict(candidate, True, f"consistent in {fit.agree:,} of {fit.compared:,} columns", 0, fit.compared)
 
 
+def tells_if_nearest(
+    counts: Counts,
+    bases: Sequence[int],
+    sums: Sequence[tuple[int, Sequence[int]]],
+    of_rows: Sequence[tuple[int, Sequence[int]]],
+) -> bool:
+    """Return whether counts may have been rounded to the nearest multiple, and some of them would follow then.
+
+    `bases` has the base of every column, 1 where counts are exact and 0 where nothing is known of them; `sums` are of
+    columns, and `of_rows` of rows, each a total and its parts.
+    """
+    base = np.asarray(bases, dtype=np.int64)
+    known = (counts > ABSENT) & (base > 0)
+    low = np.where(known, np.maximum(counts - base // 2, 0), 0).astype(np.int64)
+    high = np.where(known, counts + np.maximum(base - 1, 0) // 2, 10**9).astype(np.int64)
+    for _ in range(2 * len(base) + 10):
+        before = low.sum(), high.sum()
+        for lower, upper, listed in ((low.T, high.T, sums), (low, high, of_rows)):
+            for total, parts in listed:
+                least, most = lower[list(parts)].sum(axis=0), upper[list(parts)].sum(axis=0)
+                lower[total], upper[total] = np.maximum(lower[total], least), np.minimum(upper[total], most)
+                for part in parts:
+                    up, down = upper[total] - (least - lower[part]), lower[total] - (most - upper[part])
+                    lower[part], upper[part] = np.maximum(lower[part], down), np.minimum(upper[part], up)
+                    least, most = lower[list(parts)].sum(axis=0), upper[list(parts)].sum(axis=0)
+        if (low > high).any():
+            return False
+        if before == (low.sum(), high.sum()):
+            break
+    return bool(((low == high) & known & (base > 1)).any())
+
+
 def base_of(how: Mechanism | None, counts: Counts) -> int:
     """Return the base that a table is rounded to: as told, or the largest of which nearly all are multiples; or 1."""
     if isinstance(how, Rounding | Nearest):
