@@ -58,9 +58,11 @@ header = [2]
 rows = [3, 6]
 thousands = "."
 decimal = ","
-ignore = ["Note"]
 symbols = { x = "suppressed", "-" = 0 }
 default = "rounding:3"
+[[ignore]]
+column = "Note"
+because = "remarks"
 [axes.Region]
 [axes.sex]
 sums = [{ total = "Total", parts = ["Men", "Women"] }]

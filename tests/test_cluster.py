@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -41,12 +41,21 @@ class Cluster:
         options = ("--port", "0", "--scheduler-file", str(self.file), "--no-dashboard", "--protocol", protocol)
         self.scheduler = self._start("scheduler", *options)
         self.workers: list[subprocess.Popen[bytes]] = []
+        try:
+            self.address = self._address()
+        except BaseException:
+            self.close()
+            raise
+
+    def _address(self) -> str:
+        """Wait until the scheduler has written where it is; its file is there before it is whole."""
         until = time.monotonic() + STARTING
-        while not self.file.exists():
-            assert time.monotonic() < until, "the scheduler does not start"
-            assert self.scheduler.poll() is None
+        while time.monotonic() < until:
+            assert self.scheduler.poll() is None, "the scheduler does not start"
+            with suppress(FileNotFoundError, json.JSONDecodeError):
+                return str(json.loads(self.file.read_text())["address"])
             time.sleep(0.05)
-        self.address: str = json.loads(self.file.read_text())["address"]
+        raise AssertionError("the scheduler does not start")
 
     def _start(self, *command: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

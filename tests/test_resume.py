@@ -157,9 +157,9 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(place: Path) -> None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate()
-        if process.returncode != 0:
+        if process.returncode != 0 and _parts(job):
             break
-        shutil.rmtree(out)  # it was quicker; begin anew
+        shutil.rmtree(out, ignore_errors=True)  # it was quicker; begin anew
     assert process.returncode == 130
     assert b"run the same command again to continue" in told
     assert _parts(job) >= 1

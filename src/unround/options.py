@@ -373,7 +373,7 @@ Files = Annotated[
 ]
 Out = Annotated[AnyPath, Option("The folder to write into.", "DIR", short="-o")]
 Boundaries = Annotated[AnyPath | None, Option("Shapes of the areas, for a map: GeoJSON or TopoJSON, or gzipped.", "FILE")]
-Cluster = Annotated[str | None, Option("A Dask scheduler, tcp://host:8786, whose workers share the work.", "ADDRESS")]
+Cluster = Annotated[str | None, Option("A Dask scheduler, `tcp://host:8786`, whose workers share the work.", "ADDRESS")]
 Seed = Annotated[int, Option("Seed of all random draws: the same seed gives the same numbers.", least=0)]
 
 

@@ -81,8 +81,8 @@ def run(commands: typer.Typer = app) -> None:
             "run it on a larger machine.",
             2,
         )
-    except KeyboardInterrupt as stop:
-        _fail(str(stop) or "interrupted: nothing was written", 130)
+    except KeyboardInterrupt:  # before a command began, or after its end
+        _fail("interrupted", 130)
 
 
 def _fail(message: str, code: int) -> None:

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from unround.cli.progress import stages
-from unround.cli.voice import Quiet, quietly
+from unround.cli.voice import Quiet, quietly, tell
 from unround.errors import ArgumentError, renamed
 from unround.options import Argument, Hook, Option, declaration, in_order, type_of
 
@@ -147,8 +147,12 @@ def typed_command(made: Command) -> Callable[..., None]:
     def run(*, quiet: bool = False, **typed: Any) -> None:
         shown = {one.name: typed.pop(one.name) for one in of_shell}
         given = {field.name: _as_given(field, typed[field.name]) for field in of_function}
-        with quietly(quiet):
-            made.show(Call(made.function, given), **shown)
+        try:
+            with quietly(quiet):
+                made.show(Call(made.function, given), **shown)
+        except KeyboardInterrupt as stop:  # typer would end without a word
+            tell(str(stop) or "interrupted: nothing was written", err=True)
+            raise typer.Exit(130) from None
 
     asked = [*map(_of_field, of_function), *of_shell, quietness]
     run.__name__ = made.name

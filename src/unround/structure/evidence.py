@@ -60,7 +60,7 @@ class JudgedSum:
     cause: str = ""
     residuals: Mapping[int, int] = field(default_factory=dict, repr=False)
     against: tuple[int, ...] = ()
-    ground: Ground = Ground.DOCUMENTED
+    ground: Ground = Ground.INFERRED
     condition: str = ""
 
     @property

@@ -202,6 +202,7 @@ class Survey:
         verdicts = for_everybody(by_analogy(verdicts, self._columns), self._columns, self._names)
         ruled = self._rules.judge(list(zip(results, verdicts, strict=True)))
         kept, rejected, repeats, alias = _sort(ruled, self._rules, self._names, mechanisms)
+        rejected += [one for one in self._doubted if one.total not in {sum_.total for sum_ in kept}]
         kept, rejected = ([self._grounded(one) for one in those] for those in (kept, rejected))
         equations, sources = _equations(kept, alias)
         return Structure(
@@ -210,7 +211,7 @@ class Survey:
             mechanisms=tuple(mechanisms),
             how=tuple(how),
             sums=tuple(kept),
-            rejected=(*rejected, *(one for one in self._doubted if one.total not in {sum_.total for sum_ in kept})),
+            rejected=tuple(rejected),
             repeats=tuple(repeats),
             alias=alias,
             guessed=frozenset(one.total for one in ruled if len(one.parts) == 1 and one.origin == "data") & alias.keys(),
@@ -227,7 +228,7 @@ class Survey:
         if one.origin == "file":
             return changed(one, ground=Ground.DECLARED)
         if one.origin != FOUND and self._columns[one.total].known_format:
-            return one
+            return changed(one, ground=Ground.DOCUMENTED)
         names = [self._names[at] for at in (one.total, *one.parts)]
         listed = " + ".join(names[1:] if len(names) <= 5 else [*names[1:3], "…", f"{names[-1]} ({len(names) - 1} parts)"])
         if len(names) == 2:

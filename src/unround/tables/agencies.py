@@ -434,4 +434,5 @@ def load_first_names(source: Source) -> Release:
             f"people exist. The smallest count shown is {numbers[numbers > ABSENT].min(initial=LARGEST):,}."
         )
     aside = {why: tuple(those) for why, those in left_out.items()}
-    return replace(release, left_out={**release.left_out, **aside}, notes=notes)
+    columns = tuple(replace(column, block="First names") for column in release.columns)
+    return replace(release, columns=columns, left_out={**release.left_out, **aside}, notes=notes)
