@@ -26,9 +26,12 @@ BUSY = 12
 """By the clock it may take so many times as long: a busy machine is no fault of it."""
 LONGEST_MESSAGE = 20_000
 
-_PADDING = " \t\r\n\u00a0\u202f\"'"
-_GROUPED = re.compile("[+-]?[0-9]{1,3}((,[0-9]{3})+|([ \u00a0\u202f][0-9]{3})+)(\\.[0-9]*)?")
+_PADDING = " \t\r\n\u00a0\u202f\u2009\"'"
+_BETWEEN = "[, \u00a0\u202f\u2009'\u2019]"
+_GROUPED = re.compile("[+-]?[0-9]{1,3}((,[0-9]{3})+|([ \u00a0\u202f\u2009][0-9]{3})+|(['\u2019][0-9]{3})+)(\\.[0-9]*)?")
 _PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+_FLAG = re.compile(r"[*†‡§#^~!¹²³⁴⁵⁶⁷⁸⁹]{1,3}|[a-zA-Z]{1,2}\)?|\((?:[a-zA-Z*†0-9]{1,2})\)|\[(?:note )?[a-zA-Z0-9]{1,2}\]")
+"""Signs beside a number that leave it a number: provisional, revised, or a reference to a note."""
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffd]|\r(?!\n)")
@@ -76,9 +79,9 @@ def count_of(text: str) -> int | None:
     """Return the count that a cell holds, or None: exactly, in decimals."""
     bare = text.replace("−", "-").strip(_PADDING)
     if _GROUPED.fullmatch(bare):
-        bare = re.sub("[, \u00a0\u202f]", "", bare)
+        bare = re.sub(_BETWEEN, "", bare)
     if not _PLAIN.fullmatch(bare):
-        return None
+        return _flagged(bare)
     try:
         number = Decimal(bare)
     except InvalidOperation:
@@ -86,6 +89,21 @@ def count_of(text: str) -> int | None:
     if not -LARGEST <= number <= LARGEST or number != int(number):
         return None
     return int(number)
+
+
+def _flagged(bare: str) -> int | None:
+    """Return the number of a cell that has a flag beside it, or is in brackets; None for anything else."""
+    if bare[:1] == "(" and bare[-1:] == ")":
+        digits, flag = bare[1:-1], "*"
+    elif bare[:1] == "*":
+        digits, flag = bare[1:].removeprefix("*"), "*"
+    else:
+        digits = next(iter(re.findall(rf"\A(?:[0-9]|{_BETWEEN}(?=[0-9]))+", bare)), "")
+        flag = bare[len(digits) :].strip()
+    if not _FLAG.fullmatch(flag) or not re.fullmatch(f"[0-9]{{1,9}}|[0-9]{{1,3}}({_BETWEEN}[0-9]{{3}})+", digits):
+        return None
+    number = int(re.sub(_BETWEEN, "", digits))
+    return number if number <= LARGEST else None
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -387,7 +387,8 @@ def test_one_audit_of_two_files(run: Run, twice: Path, tmp_path: Path) -> None:
 def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, tmp_path: Path) -> None:
     files = [str(twice / "release.toml"), str(twice / "release_2.toml")]
     plan = tmp_path / "plan.toml"
-    plan.write_text('[[match]]\nfile = "release_2.toml"\ncharacteristics = { "10" = "" }\n', encoding="utf-8")
+    match = '[[match]]\nfile = "release_2.toml"\ncharacteristics = { "10" = "" }\ncolumns = { "12" = "12" }\n'
+    plan.write_text(match, encoding="utf-8")
     ran = run("check", *files, "--plan", str(plan), "--write", str(tmp_path / "new.toml"), "--json")
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)
@@ -397,6 +398,9 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
     assert "11@2" in named
     assert "10@file2" in named
     assert "10@2" not in named
+    matched = {one["total"]: one["ground"] for one in told["sums"] if one["origin"] == "files"}
+    assert matched.pop("12@2") == "declared"
+    assert set(matched.values()) == {"inferred"}
     ran = run("check", *files)
     assert "files" in ran.out.split("\n")[0]
     assert "counts that appear in several files" in " ".join(ran.out.split())

@@ -231,7 +231,7 @@ def test_plans_that_cannot_be(tmp_path, entry, said):
 
 
 def test_unknown_roundings_are_refused():
-    with pytest.raises(InputError, match="auto, independent"):
+    with pytest.raises(InputError, match="rounding must be auto or independent, not 'dependent'"):
         AuditOptions(rounding="dependent")
 
 

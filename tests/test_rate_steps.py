@@ -197,9 +197,7 @@ def test_a_truth_of_something_else_is_refused(files: Path, tmp_path: Path) -> No
 
 
 def test_the_command_says_it(files: Path, run: Run) -> None:
-    done = run(
-        "whatif", str(files / "true.toml"), "--rates", "share", "--truth", str(files / "truth.toml"), "--prior", "flat"
-    )
+    done = run("review", str(files / "true.toml"), "--rates", "share", "--truth", str(files / "truth.toml"))
     assert done.code == 0
     said = " ".join(done.out.split())
     assert "How coarse must the rate share be to add nothing to the counts of true" in said

@@ -226,7 +226,9 @@ CELLS = {
     "N/A": NOT_AVAILABLE, "nan": NOT_AVAILABLE, "null": NOT_AVAILABLE, "-": NOT_AVAILABLE, "F": UNRELIABLE,
     " f ": UNRELIABLE,
     "": NOT_APPLICABLE, "   ": NOT_APPLICABLE, "inf": UNREADABLE, "twelve": UNREADABLE, "12 persons": UNREADABLE,
-    "0x10": UNREADABLE, "1_000": UNREADABLE, "١٢": UNREADABLE, ".": UNREADABLE, "1e": 1,
+    "0x10": UNREADABLE, "1_000": UNREADABLE, "١٢": UNREADABLE, ".": UNREADABLE, "1e": 1, "21*": 21, "(3)": 3, "**7": 7,
+    "1,234 r": 1234, "1'234": 1234, "12 p)": 12, "5 [note 1]": 5, "9,999,999,999*": UNREADABLE, "12.5r": UNREADABLE,
+    "1,23*": UNREADABLE, "-4*": UNREADABLE, "(3)*": UNREADABLE, "***7": UNREADABLE,
 }  # fmt: skip
 
 

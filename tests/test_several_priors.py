@@ -467,11 +467,9 @@ def test_a_withheld_claim_is_explained(tmp_path: Path, census: AuditFolder) -> N
     row = pl.read_parquet(census.path / "findings.parquet").filter(kind="likely").row(0, named=True)
     where = row["region"], row["characteristic_id"], row["sex"]
     before = explain(census, *where)
-    first = census.model.columns[census.model.piece[census.model.index[before.key]]]
-    failed = {"table": first.block or first.key, "verdict": "failed", "why": "zeros fail", "columns": 1, "cells": 99}
-    folder = told_otherwise(
-        census, tmp_path / "audit", selfcheck=census.summary["selfcheck"] | {"tables": [failed | {"rms_z": 4.0}]}
-    )
+    written = census.summary["selfcheck"]
+    failed = [one | {"verdict": "failed", "why": "zeros fail", "rms_z": 4.0} for one in written["tables"]]
+    folder = told_otherwise(census, tmp_path / "audit", selfcheck=written | {"tables": failed})
     prior = replace(folder.prior, withheld=tuple(range(len(folder.model.columns))))
     prior.save(next((folder.path / "model").glob("prior*")))
     seal(folder.path, OURS)

@@ -357,7 +357,7 @@ def test_a_mechanism_that_is_declared_on_the_command_line_is_the_users_word() ->
     release = perturbed("laplace:1.45")
     structure = find_structure(declaring(release, "laplace:1.45"))
     assert len(structure.sums) == 3
-    assert {evidence.basis for evidence in structure.how} == {"plan file"}
+    assert {(evidence.basis, evidence.ground) for evidence in structure.how} == {("option", "declared")}
     with pytest.raises(ArgumentError, match="nothing is declared, and here everything is"):
         declaring(perturbed("exact", how="exact"), "laplace:1.45")
 
@@ -376,9 +376,9 @@ def test_inspect_tells_documented_found_and_rejected_sums_apart(tmp_path: Path) 
     path = censusmapper(tmp_path / "t.csv", headers, rounded(whole, rng))
     seen = unround.check(path)
     told = seen.to_json()
-    assert sorted((one["table"], one["documented"]) for one in told["sums"]) == [
-        ("Colours", False),
-        ("Shapes of things", False),
+    assert sorted((one["table"], one["origin"], one["ground"]) for one in told["sums"]) == [
+        ("Colours", "data", "inferred"),
+        ("Shapes of things", "data", "inferred"),
     ]
     assert [(one["table"], one["columns"], one["sums"]["found"]) for one in told["tables"]] == [
         ("Colours", 4, 1),

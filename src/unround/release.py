@@ -171,12 +171,15 @@ class Proposal:
 
     A total that is not in the file can still have two sets of parts, from two tables of the same people. Then it is a column
     of counts that are nowhere published, and `against` are the parts of the other table: the two must add to the same.
+
+    `declared` is whether the user says so of a count in several files: by its match in a plan, not by its name alone.
     """
 
     total: int
     parts: tuple[int, ...]
     origin: str
     against: tuple[int, ...] = field(default=(), repr=False)
+    declared: bool = field(default=False, repr=False)
 
 
 def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str:

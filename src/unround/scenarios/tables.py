@@ -115,7 +115,7 @@ def without(table: Release, dropped: Collection[int]) -> Release:
         raise InputError("nothing would be left of the table.")
     place = {at: new for new, at in enumerate(stay)}
     proposals = tuple(
-        Proposal(place[one.total], tuple(place[part] for part in one.parts), one.origin)
+        Proposal(place[one.total], tuple(place[part] for part in one.parts), one.origin, declared=one.declared)
         for one in table.proposals
         if all(at in place for at in (one.total, *one.parts))
     )

@@ -12,7 +12,7 @@ from unround.show.check import check
 from unround.show.parts import QUIET, Bullets, Cell, Code, Document, Line, Part, Section, Table, Terms, Text, rest
 from unround.show.words import NO_INCONSISTENCIES, several
 from unround.structure import JudgedSum, MechanismEvidence, Nesting
-from unround.structure.evidence import FOUND
+from unround.structure.evidence import FILES, FOUND
 from unround.structure.nesting import SIZES
 from unround.tables import Described
 from unround.tables.account import account
@@ -117,6 +117,8 @@ ORIGINS = {
     "files": "counts that appear in several files",
 }
 """What proposed a sum, in words."""
+_MARKS = {FOUND: "found", FILES: "files"}
+"""What is put behind a sum that nobody says holds; of others, labels suggest it."""
 
 
 def inspection(seen: Inspection, everything: bool = False) -> Document:
@@ -245,16 +247,18 @@ def _used_sums(seen: Inspection, most: int) -> Part:
     taken = f", {len(sums) - judged:,} too small to judge, taken on trust" if judged < len(sums) else ""
     kept = Counter(one.origin for one in sums if one.is_documented)
     origins = ", ".join(f"{number:,} by {ORIGINS[origin]}" for origin, number in kept.most_common())
-    found = sum(one.origin == FOUND for one in sums)
-    labels = len(sums) - kept.total() - found
+    inferred = Counter(one.origin for one in sums if not one.is_documented)
+    found, matched = inferred[FOUND], inferred[FILES]
+    labels = inferred.total() - found - matched
     known = [f"{kept.total():,} documented or declared ({origins})"] if kept else []
     known += [f"{labels:,} suggested by labels alone"] if labels else []
+    known += [f"{matched:,} by {ORIGINS[FILES]} under one name"] if matched else []
     known += [f"{found:,} found in the counts"] if found else []
     rows: list[Line] = []
     for one in sums[:most]:
         error = one.spread / one.areas**0.5 if one.areas else 0.0
         marks = [
-            *([] if one.is_documented else ["found" if one.origin == FOUND else "labels"]),
+            *([] if one.is_documented else [_MARKS.get(one.origin, "labels")]),
             *(["on trust"] if one.unjudged else []),
         ]
         name = Cell(seen.sum_in_words(one), small=f"({', '.join(marks)})" if marks else "")

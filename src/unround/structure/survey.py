@@ -86,6 +86,7 @@ class Survey:
             "plan file" if at in self._rules.mechanisms else column.basis or "description"
             for at, column in enumerate(self._columns)
         ]
+        self._declared = {(one.total, one.parts) for one in release.proposals if one.declared}
         self._names = [column.key for column in self._columns]
         self._adjusted = [column.adjusted for column in self._columns]
         self._divisibility = Divisibility.none(len(self._columns))
@@ -225,7 +226,7 @@ class Survey:
 
     def _grounded(self, one: JudgedSum) -> JudgedSum:
         """Return a sum with what says that it holds; a claim by one that nobody says holds has to name it."""
-        if one.origin == "file":
+        if one.origin == "file" or one.equation in self._declared:
             return changed(one, ground=Ground.DECLARED)
         if one.origin != FOUND and self._columns[one.total].known_format:
             return changed(one, ground=Ground.DOCUMENTED)

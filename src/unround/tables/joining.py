@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _TAIL = re.compile(r"@(\d+)$")
+OWN, PLAN = "own", "the plan"
+"""What says which count a column shows: it is the first to show it; or the user matches it, in a plan."""
 
 
 @dataclass(eq=False)
@@ -79,7 +81,7 @@ def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) ->
                     column = replace(column, key=key, codes=(f"{column.codes[0]}{tail}", *column.codes[1:]))
                 slot = by_key[key] = MatchedColumn(column, {}, {})
                 slots.append(slot)
-                how = "own"
+                how = OWN
             slot.columns[number], slot.how[number] = at, how
             slot.column = _joined(slot.column, column)
     return slots
@@ -133,7 +135,7 @@ def _find(
 ) -> tuple[MatchedColumn | None, str]:
     """Return the count that a column shows, if earlier files have it, and what matched it."""
     if column.key in said:
-        return by_key.get(said[column.key]), "the plan"
+        return by_key.get(said[column.key]), PLAN
     same = by_key.get(column.key)
     if same is not None and (_plain(same.column.label) == _plain(column.label) or _is_bare(column) or _is_bare(same.column)):
         return same, "key"
@@ -442,9 +444,10 @@ def _proposals(releases: Sequence[Release], slots: Sequence[MatchedColumn], made
                 if (total, tuple(parts)) not in seen:
                     seen.add((total, tuple(parts)))
                     yield Proposal(total, tuple(parts), one.origin)
-    for columns in made.values():
+    for place, columns in made.items():
+        declared = set(slots[place].how.values()) <= {OWN, PLAN}
         for again in columns[1:]:
-            yield Proposal(again, (columns[0],), "files")
+            yield Proposal(again, (columns[0],), "files", declared=declared)
 
 
 def _left_out(releases: Sequence[Release]) -> dict[str, tuple[str, ...]]:

@@ -93,8 +93,8 @@ def flagged_number(cell: str) -> Flagged | None:
     found = _FLAGGED.match(cell.strip(_PADDING))
     if found is None:
         return None
-    digits = re.sub(r"\D", "", found[1] or found[3] or found[4])
-    return Flagged(int(digits), found[2] or ("()" if found[3] else "*"))
+    number = int(re.sub(r"\D", "", found[1] or found[3] or found[4]))
+    return Flagged(number, found[2] or ("()" if found[3] else "*")) if number <= LARGEST else None
 
 
 _FLAGGED = re.compile(FLAGGED)
