@@ -1091,3 +1091,20 @@ def test_absent_counts_are_no_cells(tmp_path: Path) -> None:
     assert told["table"]["counts"] == 30 * 15 - 1
     assert all(one["published"] is not None or one["cell"] == "R002:age1/men" for one in told["cells"])
     assert ABSENT < 0
+
+
+def test_a_claim_by_what_was_inferred_is_conditional(tmp_path: Path) -> None:
+    """Nobody says that these counts are exact, nor that they add up."""
+    rows = [(f"District {name}", 30 + 7 * at, 12 + 3 * at + at % 2) for at, name in enumerate("ABCDEFGHIJKLMN")]
+    lines = [f"{name},{total},{men},{total - men}" for name, total, men in rows]
+    lines[5] = f"{rows[5][0]},{rows[5][1]},c,c"
+    total, men = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    path = tmp_path / "draft.csv"
+    path.write_text(
+        "\n".join(["District,Total,Men,Women", *lines, f"Total,{total},{men},{total - men}", ""]), encoding="utf-8"
+    )
+    cells = unround.review(path, tmp_path / "review", repairs=[]).to_json()["cells"]
+    assert [(one["cell"], one["claim"], one["value"]) for one in cells] == [
+        ("District F:Men", "conditional", 28),
+        ("District F:Women", "conditional", 37),
+    ]

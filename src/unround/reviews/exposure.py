@@ -276,7 +276,10 @@ def _alone(auditor: Auditor, inferred: InferredBlock, values: Ints, wanted: Bool
 
 
 def with_findings(exposure: Exposure, table: ReviewedTable, folder: AuditFolder) -> Exposure:
-    """Add what the audit is certain of, by whatever way, where it is not known already: a decision uses everything found."""
+    """Add what the audit is certain of, by whatever way, where it is not known already: a decision uses everything found.
+
+    The audit knows what a proof rests on: what it calls conditional is not proved here.
+    """
     import polars as pl
 
     axes = tuple(folder.told["axes"])
@@ -287,7 +290,11 @@ def with_findings(exposure: Exposure, table: ReviewedTable, folder: AuditFolder)
     for *names, kind, value in sure.iter_rows():
         row = rows.get("/".join(map(str, names[: len(table.axes)])))
         at = places.get(tuple(map(str, names[len(table.axes) :])))
-        if row is None or at is None or certain[row, at]:
+        if row is None or at is None:
+            continue
+        if certain[row, at]:
+            if kind == CONDITIONAL and exposure.kinds[row, at] == KINDS.index(PROVED):
+                exposure.kinds[row, at] = KINDS.index(CONDITIONAL)
             continue
         exposure.kinds[row, at], exposure.values[row, at] = KINDS.index(kind), value
         exposure.low[row, at] = exposure.high[row, at] = value
