@@ -13,7 +13,7 @@ from unround.job.folder import PROOFS
 from unround.job.verify import _Certificates, _claimed
 from unround.mechanisms import Exact, Rounding
 from unround.release import Ground
-from unround.show.words import headline
+from unround.show.words import headline, settling
 from unround.structure import find_structure
 
 DESCRIBED = {"area": "town", "sums": {"Total": ["Men", "Women"]}}
@@ -136,3 +136,12 @@ def test_a_certificate_cannot_claim_more_than_its_grounds(inferred: Path) -> Non
     _, fault = _Certificates(folder).fault(json.dumps(line), _claimed(folder))
     assert fault is not None
     assert fault.startswith("nobody documents or declares how ")
+
+
+def test_of_many_unsettled_matters_the_first_are_spelt_out() -> None:
+    matters = [{"what": f"sum {n}", "why": "not used", "settle": ""} for n in range(8)]
+    said = settling({"unsettled": matters})
+    assert said[0] == "Not settled: sum 0: not used."
+    assert said[-1] == "Not settled: 3 more matters, listed in summary.json."
+    assert len(said) == 6
+    assert len(settling({"unsettled": matters[:5]})) == 5

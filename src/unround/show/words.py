@@ -400,12 +400,20 @@ def headline(audit: Mapping[str, Any]) -> str:
     return said
 
 
+FEW_UNSETTLED = 5
+"""Matters that are spelt out where not all of them can be."""
+
+
 def settling(audit: Mapping[str, Any]) -> list[str]:
-    """Return what is not settled, and what would settle it, a sentence each."""
-    return [
-        f"Not settled: {one['what']}: {one['why']}." + (f" To settle it: {one['settle']}." if one["settle"] else "")
-        for one in audit["unsettled"]
+    """Return what is not settled, and what would settle it, a sentence each; of many the first, and how many more."""
+    matters = audit["unsettled"]
+    sentences = [
+        f"Not settled: {matter['what']}: {matter['why']}."
+        + (f" To settle it: {matter['settle']}." if matter["settle"] else "")
+        for matter in matters[:FEW_UNSETTLED]
     ]
+    more = len(matters) - FEW_UNSETTLED
+    return [*sentences, f"Not settled: {several(more, 'more matter')}, listed in summary.json."] if more > 0 else sentences
 
 
 def _in_a_sentence(audit: Mapping[str, Any]) -> str:
