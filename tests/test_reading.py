@@ -102,7 +102,7 @@ def test_ages_over_sexes_with_years_in_the_headings(tmp_path: Path) -> None:
     header = [",".join(["", *(f"{age},," for age in ages)]).rstrip(","), "District" + ",Total,Men,Women" * 4]
     rows = []
     for at, name in enumerate(NAMES):
-        cells = [(3 * at + 4 * age + 11, 2 * at + age + 9) for age in range(3)]
+        cells = [((7 * at * at + 4 * age) % 31 + 11, (5 * at * at + 3 * age) % 23 + 9) for age in range(3)]
         men, women = sum(one[0] for one in cells), sum(one[1] for one in cells)
         rows.append(",".join([name, *(f"{m + w},{m},{w}" for m, w in [(men, women), *cells])]))
     found = unround.describe(put(tmp_path, ["A table of ages", *header, *rows]))
