@@ -11,7 +11,7 @@ UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds clean
+.PHONY: help install demo test test-all golden lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -58,6 +58,9 @@ test: $(VENV)/.installed-dev lint browser ## set up, lint, and run the tests, al
 
 test-all: $(VENV)/.installed-dev lint browser ## every test: also whether the docs are what the program prints, and the longest ones
 	$(PYTEST)
+
+golden: $(VENV)/.installed-dev ## write tests/golden again: what every command prints; read the difference before you commit it
+	UNROUND_GOLDEN=write $(BIN)/python -m pytest -n0 tests/test_golden.py
 
 thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
 	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_proofs.py tests/test_solution.py tests/test_linked.py \
