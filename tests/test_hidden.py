@@ -39,6 +39,7 @@ SHAPES: dict[str, tuple[Equations, list[int]]] = {
         [-1, 0, 0, 0],
     ),
     "districts in regions": (((0, (1, 2, 3)),), [-1, 0, 0, 1, 1, 1, 2, 2, 2]),
+    "sums within sums": (((0, (1, 2, 3, 4, 5)), (6, (3, 4, 5)), (3, (7, 8)), (9, (1, 6))), [-1]),
     "one area, three axes": (
         tuple(
             (9 * a + 3 * b + c, parts)
@@ -136,6 +137,23 @@ def test_intervals_are_those_of_an_integer_program(shape: str, seed: int) -> Non
         assert low <= true[area, column] <= high
         wanted = interval(compiled, parent, printed, (area, column))
         assert (low, None if high >= NO_UPPER_BOUND else high) == wanted, (area, column)
+
+
+def test_sums_that_contain_each_other_need_no_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of the cells 0 to 8, the sixth in the place of its parts leaves 40 = 1 + 2 + 6, where 1 and 2 are 6 at least.
+    monkeypatch.setattr(hidden_module, "_Loop", None)
+    compiled = compile_sums(9, ((0, (1, 2, 3, 4, 5)), (6, (3, 4, 5)), (6, (7, 8))), frozenset())
+    printed = np.array([[40, 10, 10, 10, 5, 5, SUPPRESSED, 10, 15]], dtype=np.int32)
+    windows, _ = windows_of(printed, [Exact(), *[Rounding(5)] * 8])
+    alone = np.zeros(9, dtype=np.bool_)
+    active = np.ones((1, 3), dtype=np.bool_)
+    before = linked_bounds(compiled, windows, tighten(compiled, windows), np.array([-1]), alone)
+    after, _ = with_hidden(compiled, windows, before, alone, active, printed < 0)
+    assert (before.tight.low[0, 6], before.tight.high[0, 6]) == (17, 32)
+    assert (after.tight.low[0, 6], after.tight.high[0, 6]) == (17, 28)
+    assert after.limited is not None
+    assert not after.limited.any()
+    assert {place: set(loop) for place, loop in after.loops.items()} == {(0, 6): {0, 1, 2}}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

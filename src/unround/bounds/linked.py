@@ -1,8 +1,9 @@
 """Feasibility intervals: how far hidden counts can go, over all tables that agree with what is printed.
 
 Where the sums between counts that are still open form a tree, propagation has found these intervals already. Where they form
-loops, several sums together may say more than each by itself: then an integer program is solved for each end that no table
-seen so far attains. An end is either attained by a table that fits, or said to be out of reach of the effort that is made.
+loops, several sums together may say more than each by itself. Often the parts of one sum are among those of another: with
+its total in their place the loop is gone, and propagation is enough. Elsewhere an integer program is solved for each end
+that no table seen so far attains. An end is attained by a table that fits, or said to be out of reach of the effort made.
 
 Bound propagation across areas: the sums of each area, and those of families, applied to a fixpoint.
 """
@@ -11,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unround.bounds.tighten import tighten
 from unround.errors import InternalError
 from unround.evidence.block import NO_UPPER_BOUND, Ints, Tight, Windows
 from unround.mechanisms.base import BoolArray
-from unround.sums.compiled import CompiledSums
+from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.families import Rows
+from unround.sums.forest import Equations, is_acyclic, neighbours
 
 Place = tuple[int, int]
 """A cell: its area's row, and its column."""
@@ -136,7 +140,8 @@ def hidden_bounds(sums: SumsOfBlock, windows: Windows, low: Ints, high: Ints, hi
     done: set[Place] = set()
     too_large: set[Place] = set()
     clashing: list[Place] = []
-    for area, column in np.argwhere(hidden & is_open).tolist():
+    settled = _settled_by_trees(sums, windows, found, hidden & is_open)
+    for area, column in np.argwhere(hidden & is_open & ~settled).tolist():
         place = (area, column)
         if place in too_large:
             found.limited[place] = True
@@ -161,6 +166,85 @@ def hidden_bounds(sums: SumsOfBlock, windows: Windows, low: Ints, high: Ints, hi
         except _Contradicting:
             clashing.append(place)
     return replace(found, clashing=tuple(clashing))
+
+
+def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: HiddenBounds, hidden: BoolArray) -> BoolArray:
+    """Narrow the bounds of hidden counts whose sums, put into each other, form a tree; return which counts these are.
+
+    In a tree of sums between whole numbers without holes, the bounds that propagation leaves are attained. Areas that are
+    linked with others, and those in which such a tree has no solution, are left to the integer program.
+    """
+    settled, is_open = np.zeros_like(hidden), found.low < found.high
+    alone = sums.parent < 0
+    alone[list(sums.children)] = False
+    holes = is_open & _with_holes(windows, found.low, found.high)
+    for columns, numbers in _pieces(sums.equations):
+        rows = np.flatnonzero(alone & hidden[:, columns].any(axis=1) & ~holes[:, columns].any(axis=1))
+        used = (
+            np.ones((rows.size, numbers.size), dtype=np.bool_) if sums.active is None else sums.active[np.ix_(rows, numbers)]
+        )
+        patterns, pattern_of = np.unique(used, axis=0, return_inverse=True)
+        for i, pattern in enumerate(patterns):
+            tree = _as_tree(sums.width, tuple(sums.equations[e] for e in numbers[pattern].tolist()))
+            if tree is None:
+                continue
+            here = rows[pattern_of.ravel() == i]
+            tight = tighten(tree, narrowed(windows, found.low, found.high, here))
+            here, feasible = here[tight.feasible], np.ix_(tight.feasible, columns)
+            low, high, cells = tight.low[feasible], tight.high[feasible], np.ix_(here, columns)
+            settled[cells] = wanted = hidden[cells]
+            found.moved[cells] = moved = wanted & ((low > found.low[cells]) | (high < found.high[cells]))
+            found.low[cells], found.high[cells] = np.where(moved, (low, high), (found.low[cells], found.high[cells]))
+            for row, at in np.argwhere(moved).tolist():
+                place = int(here[row]), int(columns[at])
+                found.loops[place] = tuple(_connected(sums, place, is_open, set())[1])
+    return settled
+
+
+def _with_holes(windows: Windows, low: Ints, high: Ints) -> BoolArray:
+    """Say which windows leave out a count between these bounds."""
+    zeros = np.concatenate(([0], np.cumsum(windows.weights == 0)))
+    inside = (windows.start >= 0) & (windows.high < NO_UPPER_BOUND)
+    inside &= (windows.low <= low) & (low <= high) & (high <= windows.high)
+    first = np.where(inside, windows.start + low - windows.low, 0)
+    last = np.where(inside, first + high - low + 1, 0)
+    return np.asarray(zeros[last] > zeros[first])
+
+
+@lru_cache(maxsize=16)
+def _pieces(equations: Equations) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]:
+    """Return the columns and the sums of every connected piece."""
+    piece_of: dict[int, int] = {}
+    order, _ = neighbours(equations)
+    members: list[tuple[list[int], list[int]]] = []
+    for e in order:
+        total, parts = equations[e]
+        cells = (total, *parts)
+        at = next((piece_of[cell] for cell in cells if cell in piece_of), len(members))
+        if at == len(members):
+            members.append(([], []))
+        members[at][0].extend(cell for cell in cells if cell not in piece_of)
+        members[at][1].append(e)
+        piece_of |= dict.fromkeys(cells, at)
+    return tuple((np.array(sorted(cells)), np.array(sorted(numbers))) for cells, numbers in members)
+
+
+@lru_cache(maxsize=256)
+def _as_tree(columns: int, equations: Equations) -> CompiledSums | None:
+    """Put the total of a sum in the place of its parts in other sums while that can be done; None if loops remain."""
+    parts_of = [frozenset(parts) for _, parts in equations]
+    changed = True
+    while changed:  # each replacement makes a sum shorter, so that there is an end to them
+        changed = False
+        for i in sorted(range(len(equations)), key=lambda i: -len(parts_of[i])):
+            total, parts = equations[i][0], parts_of[i]
+            for j, larger in enumerate(parts_of):
+                if i != j and len(parts) > 1 and parts <= larger and total not in larger:
+                    parts_of[j] = larger - parts | {total}
+                    changed = True
+    totals = (total for total, _ in equations)
+    tree = tuple({(total, tuple(sorted(parts))): None for total, parts in zip(totals, parts_of, strict=True)})
+    return compile_sums(columns, tree, frozenset()) if is_acyclic(columns, tree, frozenset()) else None
 
 
 def _connected(
