@@ -5,7 +5,7 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import polars as pl
 import pytest
@@ -205,25 +205,25 @@ def test_commands_take_the_options_of_their_functions() -> None:
         assert set(signature) == set(declared)
         typed = inspect.signature(build.typed_command(command)).parameters
         for name, field in declared.items():
-            told = options.declaration(field)
+            made = options.declaration(field)
             assert f"\n{name}\n    " in function.__doc__
-            assert (name in typed) != isinstance(told, options.Hook)
-            assert told.help[-1] in ".…}?", f"{command.name} {name}"
+            assert (name in typed) != isinstance(made, options.Hook)
+            assert made.help[-1] in ".…}?", f"{command.name} {name}"
             assert signature[name].default in (field.default, inspect.Parameter.empty)
-            assert {*told.needs, *told.excludes} <= set(declared), f"{command.name} {name}"
+            assert {*made.needs, *made.excludes} <= set(declared), f"{command.name} {name}"
 
 
 def test_an_option_is_one_edit() -> None:
     """A field makes a parameter with its type, default and checks, an option of the command line, and its reference."""
 
-    @dataclasses.dataclass(frozen=True)
+    @options.group()
     class Greeting(options.Options):
-        name: Annotated[str, options.Argument("Who is greeted.", "NAME")]
+        name: str = options.argument("Who is greeted.", "NAME")
         _: dataclasses.KW_ONLY
-        times: Annotated[int, options.Option("How often, at most {limit}.", least=1)] = 1
-        limit: Annotated[int | None, options.Option("The most.", shown="none", needs=("times",))] = None
-        tone: Annotated[str, options.Option("How.", choices=("warm", "cool"))] = "warm"
-        titles: Annotated[Sequence[str], options.Option("Titles.", "LIST", split=True)] = ()
+        times: int = options.option("How often, at most {limit}.", least=1, default=1)
+        limit: int | None = options.option("The most.", shown="none", needs=("times",), default=None)
+        tone: str = options.option("How.", choices=("warm", "cool"), default="warm")
+        titles: Sequence[str] = options.option("Titles.", "LIST", split=True, default=())
 
     @options.takes(Greeting)
     def greet(given: Greeting) -> str:

@@ -13,12 +13,14 @@ No `from __future__ import annotations` here: the fields are evaluated, because 
 import functools
 import inspect
 import numbers
+import operator
 import os
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, Field, dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, ParamSpec, TypeVar
+from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields
+from dataclasses import field as declared_field
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from unround.errors import ArgumentError, renamed
 
@@ -107,19 +109,40 @@ _KINDS: Mapping[Any, _Kind] = {
 }
 
 
+def option(text: str | Option, metavar: str | None = None, *, default: Any = MISSING, **more: Any) -> Any:
+    """Declare an option: its help, and whatever else `Option` has to say of it; or one that is declared already."""
+    declared = text if isinstance(text, Option) else Option(text, metavar, **more)
+    return declared_field(default=default, metadata={"option": declared})
+
+
+def argument(text: str | Option, metavar: str | None = None, *, default: Any = MISSING, **more: Any) -> Any:
+    """Declare an option that is given by its place."""
+    return option(text if isinstance(text, Option) else Argument(text, metavar, **more), default=default)
+
+
+def hook(text: str, *, default: Any = MISSING) -> Any:
+    """Declare a parameter for programs alone."""
+    return option(Hook(text), default=default)
+
+
+@typing.dataclass_transform(frozen_default=True, field_specifiers=(option, argument, hook))
+def group(*, kw_only: bool = False) -> Callable[[type["_Group"]], type["_Group"]]:
+    """Make a frozen class of options; `kw_only` where none has a place."""
+    return dataclass(frozen=True, kw_only=kw_only)
+
+
 def declaration(field: Field[Any]) -> Option:
     """Return what is declared of a field."""
-    return typing.cast(Option, typing.get_args(field.type)[1])
+    return typing.cast(Option, field.metadata["option"])
 
 
 def type_of(field: Field[Any]) -> tuple[Any, bool]:
     """Return the type of a field, and whether it may be None as well."""
-    told = typing.get_args(field.type)[0]
-    members = typing.get_args(told) if isinstance(told, types.UnionType) or typing.get_origin(told) is typing.Union else ()
+    members = typing.get_args(field.type) if isinstance(field.type, types.UnionType) else ()
     rest = tuple(member for member in members if member is not types.NoneType)
     if len(rest) == len(members):
-        return told, False
-    return functools.reduce(lambda one, other: one | other, rest), True
+        return field.type, False
+    return functools.reduce(operator.or_, rest), True
 
 
 def _check(field: Field[Any], value: Any) -> None:
@@ -153,7 +176,7 @@ def _or(words: Sequence[str]) -> str:
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-@dataclass(frozen=True, kw_only=True)
+@group(kw_only=True)
 class Options:
     """A group of options; a value that cannot be used is refused as soon as it is given."""
 
@@ -208,10 +231,9 @@ def takes(
                 raise ArgumentError(f"{name}: {problem}. Its arguments are {known}.") from None
             return function(group(*arguments, **keywords))
 
-        plain = [one.replace(annotation=typing.get_args(one.annotation)[0]) for one in signature.parameters.values()]
         returned = inspect.signature(function).return_annotation
-        call.__signature__ = signature.replace(parameters=plain, return_annotation=returned)  # type: ignore[attr-defined]
-        call.__annotations__ = {one.name: one.annotation for one in plain}
+        call.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
+        call.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
         call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{parameters(group)}"
         call.group = group  # type: ignore[attr-defined]
         return call
@@ -245,119 +267,99 @@ def _quiet(*_: object) -> None:
     """Show nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@group(kw_only=True)
 class Progress(Options):
     """What a program may ask of a function that takes long."""
 
-    progress: Annotated[Stage, Hook("Called with what is being done, how much of it is done, and out of how much.")] = _quiet
-    command: Annotated[str, Hook("What was typed, to be quoted in the results.")] = ""
+    progress: Stage = hook("Called with what is being done, how much of it is done, and out of how much.", default=_quiet)
+    command: str = hook("What was typed, to be quoted in the results.", default="")
 
 
-@dataclass(frozen=True, kw_only=True)
+@group(kw_only=True)
 class Source(Options):
     """How a table is opened."""
 
-    format: Annotated[
-        str,
-        Option(
-            "Format of the file: auto, statcan, profile-page, censusmapper, indicators, first-names, data-table, statsnz, "
-            "datapack or tidy.",
-            "NAME",
-        ),
-    ] = "auto"
-    describe: Annotated[
-        AnyPath | Mapping[str, Any] | None,
-        Option(
-            "Description of a table: what its columns are. `describe` drafts one. For a frame, its keys and values.", "TOML"
-        ),
-    ] = None
-    sheet: Annotated[
-        str | None,
-        Option("Which sheet of a spreadsheet.", "NAME", shown="the one with the largest table", excludes=("describe",)),
-    ] = None
-    plan: Annotated[
-        "PlanFile | AnyPath | None",
-        Option("Plan file: your decisions on sums and mechanisms; `check` drafts one.", "TOML"),
-    ] = None
-    nesting: Annotated[
-        AnyPath | None,
-        Option("Which area lies within which: columns child and parent, or one column per level.", "FILE"),
-    ] = None
+    format: str = option(
+        "Format of the file: auto, statcan, profile-page, censusmapper, indicators, first-names, data-table, statsnz, "
+        "datapack or tidy.",
+        "NAME",
+        default="auto",
+    )
+    describe: AnyPath | Mapping[str, Any] | None = option(
+        "Description of a table: what its columns are. `describe` drafts one. For a frame, its keys and values.",
+        "TOML",
+        default=None,
+    )
+    sheet: str | None = option(
+        "Which sheet of a spreadsheet.", "NAME", shown="the one with the largest table", excludes=("describe",), default=None
+    )
+    plan: "PlanFile | AnyPath | None" = option(
+        "Plan file: your decisions on sums and mechanisms; `check` drafts one.", "TOML", default=None
+    )
+    nesting: AnyPath | None = option(
+        "Which area lies within which: columns child and parent, or one column per level.", "FILE", default=None
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@group(kw_only=True)
 class Reading(Source, Progress):
     """How a table is opened, and how its counts were protected."""
 
-    base: Annotated[
-        int | None,
-        Option(
-            "Base to which rounded counts were rounded at random; short for {mechanism} rounding:BASE.",
-            excludes=("mechanism",),
-        ),
-    ] = None
-    mechanism: Annotated[
-        "Mechanism | str | None",
-        Option(
-            "How counts were published of which nothing is declared, such as laplace:1.45; inferred by default.",
-            "NAME:PARAMETER",
-            shell=str,
-        ),
-    ] = None
-    exact: Annotated[
-        Sequence[str],
-        Option("Counts that were published as they are: a column's key, label or code. May be repeated.", "NAME"),
-    ] = ()
+    base: int | None = option(
+        "Base to which rounded counts were rounded at random; short for {mechanism} rounding:BASE.",
+        excludes=("mechanism",),
+        default=None,
+    )
+    mechanism: "Mechanism | str | None" = option(
+        "How counts were published of which nothing is declared, such as laplace:1.45; inferred by default.",
+        "NAME:PARAMETER",
+        shell=str,
+        default=None,
+    )
+    exact: Sequence[str] = option(
+        "Counts that were published as they are: a column's key, label or code. May be repeated.", "NAME", default=()
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@group(kw_only=True)
 class AuditOptions(Options):
     """What the user decides about an audit."""
 
-    threshold: Annotated[
-        float,
-        Option(
-            "Minimum probability to report a count as likely; the lowest of all priors tried must reach it.", above=0, most=1
-        ),
-    ] = THRESHOLD
-    prior: Annotated[str, Option("fitted (to this release) or flat (the paper's).", choices=("fitted", "flat"))] = "fitted"
-    population: Annotated[
-        str,
-        Option(
-            "exact, or within5 to allow for the agency's adjustments of up to 5 to the populations of small areas.",
-            choices=POPULATIONS,
-        ),
-    ] = "exact"
-    rounding: Annotated[
-        str,
-        Option(
-            "independent, or auto to use the keys that the data show (random numbers that add up).",
-            choices=("auto", "independent"),
-        ),
-    ] = "auto"
-    figures: Annotated[
-        str,
-        Option(
-            "verified to use rates, means and medians that the data show to be computed from true counts, or off.",
-            choices=(VERIFIED, NO_FIGURES),
-        ),
-    ] = VERIFIED
-    link: Annotated[bool, Option("Infer areas within areas together, or each area alone.")] = True
-    estimates: Annotated[
-        str | None,
-        Option(
-            "Also write an estimate of every count; with the probability of every possible count, if you add distributions.",
-            "[distributions]",
-            choices=(MEANS, DISTRIBUTIONS),
-            bare=MEANS,
-        ),
-    ] = None
-    doubtful: Annotated[bool, Option("List conditional claims even if the data contradict the mechanism.")] = False
-    bom: Annotated[bool, Option("Begin CSV files with a byte-order mark, so that Excel shows accents.")] = False
-    block: Annotated[
-        int | None,
-        Option("How many areas to work on at a time.", "AREAS", shown="as many as fit into memory", least=1),
-    ] = None
+    threshold: float = option(
+        "Minimum probability to report a count as likely; the lowest of all priors tried must reach it.",
+        above=0,
+        most=1,
+        default=THRESHOLD,
+    )
+    prior: str = option("fitted (to this release) or flat (the paper's).", choices=("fitted", "flat"), default="fitted")
+    population: str = option(
+        "exact, or within5 to allow for the agency's adjustments of up to 5 to the populations of small areas.",
+        choices=POPULATIONS,
+        default="exact",
+    )
+    rounding: str = option(
+        "independent, or auto to use the keys that the data show (random numbers that add up).",
+        choices=("auto", "independent"),
+        default="auto",
+    )
+    figures: str = option(
+        "verified to use rates, means and medians that the data show to be computed from true counts, or off.",
+        choices=(VERIFIED, NO_FIGURES),
+        default=VERIFIED,
+    )
+    link: bool = option("Infer areas within areas together, or each area alone.", default=True)
+    estimates: str | None = option(
+        "Also write an estimate of every count; with the probability of every possible count, if you add distributions.",
+        "[distributions]",
+        choices=(MEANS, DISTRIBUTIONS),
+        bare=MEANS,
+        default=None,
+    )
+    doubtful: bool = option("List conditional claims even if the data contradict the mechanism.", default=False)
+    bom: bool = option("Begin CSV files with a byte-order mark, so that Excel shows accents.", default=False)
+    block: int | None = option(
+        "How many areas to work on at a time.", "AREAS", shown="as many as fit into memory", least=1, default=None
+    )
 
     @property
     def exact_population(self) -> bool:
@@ -365,478 +367,434 @@ class AuditOptions(Options):
         return self.population == "exact"
 
 
-Truth = Annotated[Table | None, Option("The true counts, if you have them: scores every claim.", "FILE")]
-Folder = Annotated["AuditFolder | AnyPath", Argument("A folder that audit wrote.", "DIR")]
-Files = Annotated[
-    Table,
-    Argument("The table: CSV, TAB, Parquet, XLSX, ODS or PX; CSV also zipped. Several files are read as one.", "FILE..."),
-]
-Out = Annotated[AnyPath, Option("The folder to write into.", "DIR", short="-o")]
-Boundaries = Annotated[AnyPath | None, Option("Shapes of the areas, for a map: GeoJSON or TopoJSON, or gzipped.", "FILE")]
-Cluster = Annotated[str | None, Option("A Dask scheduler, `tcp://host:8786`, whose workers share the work.", "ADDRESS")]
-Seed = Annotated[int, Option("Seed of all random draws: the same seed gives the same numbers.", least=0)]
+TRUTH = Option("The true counts, if you have them: scores every claim.", "FILE")
+FOLDER = Argument("A folder that audit wrote.", "DIR")
+FILES = Argument("The table: CSV, TAB, Parquet, XLSX, ODS or PX; CSV also zipped. Several files are read as one.", "FILE...")
+OUT = Option("The folder to write into.", "DIR", short="-o")
+BOUNDARIES = Option("Shapes of the areas, for a map: GeoJSON or TopoJSON, or gzipped.", "FILE")
+CLUSTER = Option("A Dask scheduler, `tcp://host:8786`, whose workers share the work.", "ADDRESS")
+SEED = Option("Seed of all random draws: the same seed gives the same numbers.", least=0)
 
 
 # -- the options of each function -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@group()
 class OneSystem(Options):
     """A system, and how its counts were published."""
 
-    system: Annotated[
-        "System | AnyPath",
-        Argument('Equations if it contains "=", else a file; "-" is standard input.', "SYSTEM", shell=str),
-    ]
+    system: "System | AnyPath" = argument(
+        'Equations if it contains "=", else a file; "-" is standard input.', "SYSTEM", shell=str
+    )
     _: KW_ONLY
-    base: Annotated[
-        int | None, Option("Base to which counts were randomly rounded.", shown="5", excludes=("mechanism",))
-    ] = None
-    mechanism: Annotated[
-        "Mechanism | str | None",
-        Option("How counts were protected, such as laplace:1.45; instead of {base}.", "NAME:PARAMETER", shell=str),
-    ] = None
-    threshold: Annotated[float, Option("Minimum probability to report a count as likely.", above=0, most=1)] = THRESHOLD
+    base: int | None = option(
+        "Base to which counts were randomly rounded.", shown="5", excludes=("mechanism",), default=None
+    )
+    mechanism: "Mechanism | str | None" = option(
+        "How counts were protected, such as laplace:1.45; instead of {base}.", "NAME:PARAMETER", shell=str, default=None
+    )
+    threshold: float = option("Minimum probability to report a count as likely.", above=0, most=1, default=THRESHOLD)
 
 
-@dataclass(frozen=True)
+@group()
 class Solve(OneSystem):
     """The options of `solve`."""
 
     _: KW_ONLY
-    engine: Annotated[
-        str,
-        Option(
-            "auto, tree, cutset, elimination, chains, cp-sat, z3 or brute.",
-            choices=("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute"),
-        ),
-    ] = "auto"
-    top: Annotated[int, Option("How many of the best solutions to list.", least=0)] = 5
-    prior: Annotated[
-        Mapping[str, Mapping[int, float]] | AnyPath,
-        Option(
-            'flat, or weights of the true counts of cells: a JSON file, {"cell": {"12": 0.5, "13": 0.5}, …}.',
-            "flat|FILE",
-            shell=str,
-        ),
-    ] = "flat"
+    engine: str = option(
+        "auto, tree, cutset, elimination, chains, cp-sat, z3 or brute.",
+        choices=("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute"),
+        default="auto",
+    )
+    top: int = option("How many of the best solutions to list.", least=0, default=5)
+    prior: Mapping[str, Mapping[int, float]] | AnyPath = option(
+        'flat, or weights of the true counts of cells: a JSON file, {"cell": {"12": 0.5, "13": 0.5}, …}.',
+        "flat|FILE",
+        shell=str,
+        default="flat",
+    )
 
 
-@dataclass(frozen=True)
+@group()
 class Expect(OneSystem):
     """The options of `expect`."""
 
     _: KW_ONLY
-    areas: Annotated[int | None, Option("In how many areas the sum is published.", least=0)] = None
+    areas: int | None = option("In how many areas the sum is published.", least=0, default=None)
 
 
-@dataclass(frozen=True)
+@group()
 class Read(Reading):
     """The options of `read`."""
 
-    table: Files
+    table: Table = argument(FILES)
 
 
-@dataclass(frozen=True)
+@group()
 class Describe(Options):
     """The options of `describe`."""
 
-    table: Annotated[Table, Argument("The table: XLSX, ODS, CSV, Parquet or PX.", "FILE")]
-    out: Annotated[
-        AnyPath | None, Option("Write the description into a file, which must not exist yet.", "TOML", short="-o")
-    ] = None
-    _: KW_ONLY
-    sheet: Annotated[str | None, Option("Which sheet of a spreadsheet.", "NAME", shown="the one with the largest table")] = (
-        None
+    table: Table = argument("The table: XLSX, ODS, CSV, Parquet or PX.", "FILE")
+    out: AnyPath | None = option(
+        "Write the description into a file, which must not exist yet.", "TOML", short="-o", default=None
     )
-    header: Annotated[
-        Sequence[int] | str | None,
-        Option("Rows of the header, counted from 1, such as 4 or 4-5.", "ROWS", shown="looked for", shell=str),
-    ] = None
-    value: Annotated[str | None, Option("The column of counts, if several columns hold numbers.", "COLUMN")] = None
-    base: Annotated[
-        int | None,
-        Option("Base to which counts were randomly rounded.", shown="inferred from the counts", excludes=("mechanism",)),
-    ] = None
-    mechanism: Annotated[
-        str | None, Option("How counts were published, such as sample:5; in place of {base}.", "NAME:PARAMETER")
-    ] = None
-    ask: Annotated[
-        "Callable[[Question], str] | None", Hook("Called with each question that the table leaves open; returns the answer.")
-    ] = None
+    _: KW_ONLY
+    sheet: str | None = option("Which sheet of a spreadsheet.", "NAME", shown="the one with the largest table", default=None)
+    header: Sequence[int] | str | None = option(
+        "Rows of the header, counted from 1, such as 4 or 4-5.", "ROWS", shown="looked for", shell=str, default=None
+    )
+    value: str | None = option("The column of counts, if several columns hold numbers.", "COLUMN", default=None)
+    base: int | None = option(
+        "Base to which counts were randomly rounded.",
+        shown="inferred from the counts",
+        excludes=("mechanism",),
+        default=None,
+    )
+    mechanism: str | None = option(
+        "How counts were published, such as sample:5; in place of {base}.", "NAME:PARAMETER", default=None
+    )
+    ask: "Callable[[Question], str] | None" = hook(
+        "Called with each question that the table leaves open; returns the answer.", default=None
+    )
 
 
-@dataclass(frozen=True)
+@group()
 class Audit(Reading, AuditOptions):
     """The options of `audit`."""
 
-    table: Files
-    out: Annotated[
-        AnyPath | None,
-        Option(
-            "The folder. Files appear in it when all are complete, and replace those of an older audit.", "DIR", short="-o"
-        ),
-    ] = None
+    table: Table = argument(FILES)
+    out: AnyPath | None = option(
+        "The folder. Files appear in it when all are complete, and replace those of an older audit.",
+        "DIR",
+        short="-o",
+        default=None,
+    )
     _: KW_ONLY
-    truth: Truth = None
-    boundaries: Boundaries = None
-    cluster: Cluster = None
+    truth: Table | None = option(TRUTH, default=None)
+    boundaries: AnyPath | None = option(BOUNDARIES, default=None)
+    cluster: str | None = option(CLUSTER, default=None)
 
 
-@dataclass(frozen=True)
+@group()
 class Review(Reading):
     """The options of `review`."""
 
-    table: Annotated[
-        Table | None,
-        Argument("The draft: any table that audit reads, every sheet of it. Several are decided on together.", "FILE..."),
-    ] = None
-    out: Annotated[
-        AnyPath | None, Option("Write review.html, cells.xlsx, review.json and the audit there.", "DIR", short="-o")
-    ] = None
-    _: KW_ONLY
-    policy: Annotated["Policy | AnyPath | None", Option("What may be published.", "TOML", shown="the default policy")] = None
-    truth: Annotated[Table | None, Option("The true counts, if you have them: repairs are published from them.", "FILE")] = (
-        None
+    table: Table | None = argument(
+        "The draft: any table that audit reads, every sheet of it. Several are decided on together.", "FILE...", default=None
     )
-    earlier: Annotated[
-        Table | None,
-        Option("What is already out: what do all together tell that it does not? May be repeated.", "FILE..."),
-    ] = None
-    repairs: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Repairs to try, separated by commas: hide, redraw, round-totals, base, base=N, drop-totals, drop, drop=KEY, "
-            "merge, controlled, same-numbers; or none.",
-            "LIST",
-            shown="all",
-            split=True,
-        ),
-    ] = None
-    apply: Annotated[
-        str,
-        Option("Write the draft with this repair back, as it came: DIR/repaired/FILE.", "REPAIR", needs=("out",)),
-    ] = ""
-    accept: Annotated[
-        Sequence[str],
-        Option("Accept a cell as it is: AREA:KEY, as in cells.xlsx. May be repeated.", "CELL", needs=("because",)),
-    ] = ()
-    ignore: Annotated[
-        Sequence[str],
-        Option(
-            "Leave aside what is not settled, such as a column that does not matter. May be repeated.",
-            "PLACE",
-            needs=("because",),
-        ),
-    ] = ()
-    because: Annotated[
-        Sequence[str],
-        Option("why: one reason for all, or one for each, accepted cells first.", "TEXT", needs=("accept", "ignore")),
-    ] = ()
-    reviewer: Annotated[str, Option("Who accepts or leaves aside.", "NAME")] = ""
-    seed: Seed = 0
-    draws: Annotated[
-        int | None,
-        Option(
-            "How many times to publish a repair that draws random numbers.",
-            shown="5, fewer in large tables",
-            least=1,
-            most=100,
-        ),
-    ] = None
+    out: AnyPath | None = option(
+        "Write review.html, cells.xlsx, review.json and the audit there.", "DIR", short="-o", default=None
+    )
+    _: KW_ONLY
+    policy: "Policy | AnyPath | None" = option("What may be published.", "TOML", shown="the default policy", default=None)
+    truth: Table | None = option("The true counts, if you have them: repairs are published from them.", "FILE", default=None)
+    earlier: Table | None = option(
+        "What is already out: what do all together tell that it does not? May be repeated.", "FILE...", default=None
+    )
+    repairs: Sequence[str] | None = option(
+        "Repairs to try, separated by commas: hide, redraw, round-totals, base, base=N, drop-totals, drop, drop=KEY, "
+        "merge, controlled, same-numbers; or none.",
+        "LIST",
+        shown="all",
+        split=True,
+        default=None,
+    )
+    apply: str = option(
+        "Write the draft with this repair back, as it came: DIR/repaired/FILE.", "REPAIR", needs=("out",), default=""
+    )
+    accept: Sequence[str] = option(
+        "Accept a cell as it is: AREA:KEY, as in cells.xlsx. May be repeated.", "CELL", needs=("because",), default=()
+    )
+    ignore: Sequence[str] = option(
+        "Leave aside what is not settled, such as a column that does not matter. May be repeated.",
+        "PLACE",
+        needs=("because",),
+        default=(),
+    )
+    because: Sequence[str] = option(
+        "why: one reason for all, or one for each, accepted cells first.", "TEXT", needs=("accept", "ignore"), default=()
+    )
+    reviewer: str = option("Who accepts or leaves aside.", "NAME", default="")
+    seed: int = option(SEED, default=0)
+    draws: int | None = option(
+        "How many times to publish a repair that draws random numbers.",
+        shown="5, fewer in large tables",
+        least=1,
+        most=100,
+        default=None,
+    )
 
 
-@dataclass(frozen=True)
+@group()
 class Explain(Options):
     """The options of `explain`."""
 
-    folder: Folder
-    area: Annotated[str, Argument("An area's code, the end of it, or its name.", "AREA")]
-    characteristic: Annotated[str, Argument("Its ID, its key or its name.", "CHARACTERISTIC")]
-    sex: Annotated[str | None, Option("total, men or women.", shown="total")] = None
+    folder: "AuditFolder | AnyPath" = argument(FOLDER)
+    area: str = argument("An area's code, the end of it, or its name.", "AREA")
+    characteristic: str = argument("Its ID, its key or its name.", "CHARACTERISTIC")
+    sex: str | None = option("total, men or women.", shown="total", default=None)
 
 
-@dataclass(frozen=True)
+@group()
 class Verify(Progress):
     """The options of `verify`."""
 
-    folder: Folder
+    folder: "AuditFolder | AnyPath" = argument(FOLDER)
 
 
-@dataclass(frozen=True)
+@group()
 class Serve(Options):
     """The options of `serve`."""
 
-    folder: Folder
+    folder: "AuditFolder | AnyPath" = argument(FOLDER)
     _: KW_ONLY
-    host: Annotated[str, Option("The address to listen on; with any but 127.0.0.1, other machines can connect.")] = (
-        "127.0.0.1"
-    )
-    port: Annotated[int, Option("The port; 0 takes any that is free.", least=0, most=65535)] = 8765
-    open: Annotated[bool, Option("Open the page in a browser.")] = False
-    boundaries: Boundaries = None
-    started: Annotated[Callable[[str], None], Hook("Called with the page's address once it answers.")] = _quiet
+    host: str = option("The address to listen on; with any but 127.0.0.1, other machines can connect.", default="127.0.0.1")
+    port: int = option("The port; 0 takes any that is free.", least=0, most=65535, default=8765)
+    open: bool = option("Open the page in a browser.", default=False)
+    boundaries: AnyPath | None = option(BOUNDARIES, default=None)
+    started: Callable[[str], None] = hook("Called with the page's address once it answers.", default=_quiet)
 
 
-@dataclass(frozen=True)
+@group()
 class View(Options):
     """The options of `view`."""
 
-    folder: Folder
-    address: Annotated[str, Argument("The address of a page, such as /findings.json.", "PATH")]
+    folder: "AuditFolder | AnyPath" = argument(FOLDER)
+    address: str = argument("The address of a page, such as /findings.json.", "PATH")
     _: KW_ONLY
-    boundaries: Boundaries = None
+    boundaries: AnyPath | None = option(BOUNDARIES, default=None)
 
 
-@dataclass(frozen=True)
+@group()
 class Diff(Progress):
     """The options of `diff`."""
 
-    before: Annotated["AuditFolder | AnyPath", Argument("A folder that audit wrote.", "BEFORE")]
-    after: Annotated["AuditFolder | AnyPath", Argument("Another one, about the same people.", "AFTER")]
+    before: "AuditFolder | AnyPath" = argument("A folder that audit wrote.", "BEFORE")
+    after: "AuditFolder | AnyPath" = argument("Another one, about the same people.", "AFTER")
     _: KW_ONLY
-    report: Annotated[bool, Option("Write the reports in AFTER again, with a section on what changed.")] = False
+    report: bool = option("Write the reports in AFTER again, with a section on what changed.", default=False)
 
 
-@dataclass(frozen=True)
+@group()
 class WhatIf(Reading):
     """The options of `whatif`."""
 
-    table: Annotated[Table, Argument("What is published: any table that audit reads.", "RELEASE")]
-    add: Annotated[Table | None, Option("What may be published in addition.", "TABLE")] = None
-    out: Annotated[AnyPath | None, Option("Keep both audits, whatif.json and whatif.html there.", "DIR", short="-o")] = None
+    table: Table = argument("What is published: any table that audit reads.", "RELEASE")
+    add: Table | None = option("What may be published in addition.", "TABLE", default=None)
+    out: AnyPath | None = option("Keep both audits, whatif.json and whatif.html there.", "DIR", short="-o", default=None)
     _: KW_ONLY
-    rates: Annotated[
-        Sequence[str] | None,
-        Option(
-            "In place of {add}: how coarse must these rates be to add nothing? Columns of rates, separated by commas; "
-            "“NUMERATOR of UNIVERSE” for one that is not printed yet; or all, for those computed from true counts.",
-            "LIST",
-            split=True,
-            excludes=("add", "repairs", "out"),
-        ),
-    ] = None
-    truth: Annotated[
-        Table | None,
-        Option("The true counts of both: repairs are published from them, and claims are scored.", "FILE"),
-    ] = None
-    repairs: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Repairs to try, separated by commas: same-numbers, drop-repeats, drop-totals, drop, drop=KEY, base, base=N; "
-            "or none.",
-            "LIST",
-            shown="all",
-            split=True,
-        ),
-    ] = None
-    seed: Seed = 0
-    threshold: Annotated[float, Option("Minimum probability to report a count as likely.", above=0, most=1)] = THRESHOLD
-    prior: Annotated[str, Option("fitted (to this release) or flat (the paper's).", choices=("fitted", "flat"))] = "fitted"
-    population: Annotated[
-        str,
-        Option("exact, or within5 to allow for adjustments of up to 5 to populations of small areas.", choices=POPULATIONS),
-    ] = "exact"
+    rates: Sequence[str] | None = option(
+        "In place of {add}: how coarse must these rates be to add nothing? Columns of rates, separated by commas; "
+        "“NUMERATOR of UNIVERSE” for one that is not printed yet; or all, for those computed from true counts.",
+        "LIST",
+        split=True,
+        excludes=("add", "repairs", "out"),
+        default=None,
+    )
+    truth: Table | None = option(
+        "The true counts of both: repairs are published from them, and claims are scored.", "FILE", default=None
+    )
+    repairs: Sequence[str] | None = option(
+        "Repairs to try, separated by commas: same-numbers, drop-repeats, drop-totals, drop, drop=KEY, base, base=N; "
+        "or none.",
+        "LIST",
+        shown="all",
+        split=True,
+        default=None,
+    )
+    seed: int = option(SEED, default=0)
+    threshold: float = option("Minimum probability to report a count as likely.", above=0, most=1, default=THRESHOLD)
+    prior: str = option("fitted (to this release) or flat (the paper's).", choices=("fitted", "flat"), default="fitted")
+    population: str = option(
+        "exact, or within5 to allow for adjustments of up to 5 to populations of small areas.",
+        choices=POPULATIONS,
+        default="exact",
+    )
 
 
-@dataclass(frozen=True)
+@group()
 class Protect(Source, Progress):
     """The options of `protect`."""
 
-    table: Annotated[Table, Argument("The true counts: any table that audit reads.", "TRUTH")]
-    out: Out
-    mechanism: Annotated[
-        str | None,
-        Option(
-            "How to protect counts: rounding:5, controlled:5, laplace:1.45, gaussian:2, or any other mechanism.",
-            "NAME:PARAMETER",
-        ),
-    ] = None
+    table: Table = argument("The true counts: any table that audit reads.", "TRUTH")
+    out: AnyPath = option(OUT)
+    mechanism: str | None = option(
+        "How to protect counts: rounding:5, controlled:5, laplace:1.45, gaussian:2, or any other mechanism.",
+        "NAME:PARAMETER",
+        default=None,
+    )
     _: KW_ONLY
-    base: Annotated[
-        int | None,
-        Option("Base to round counts to at random; short for {mechanism} rounding:BASE.", excludes=("mechanism",)),
-    ] = None
-    seed: Annotated[
-        int | None, Option("Draw the same random numbers again; without it, they come from the operating system.")
-    ] = None
-    clamp: Annotated[bool, Option("Publish negative counts as 0.")] = False
-    additive: Annotated[bool, Option("Afterwards, move counts to the nearest whole numbers that add up.")] = False
-    exact: Annotated[
-        Sequence[str], Option("Publish exactly: population, dwellings, or a column's key or name. May be repeated.", "NAME")
-    ] = ()
-    keys: Annotated[bool, Option("Round by the keys of records and a constant of the table, not independently.")] = False
-    constant: Annotated[float | None, Option("With {keys}: the constant, from 0 to 1.", "NUMBER", shown="drawn")] = None
-    key_sums: Annotated[
-        AnyPath | None, Option("With {keys}: sums of your records' keys, one row per count.", "FILE", shown="drawn")
-    ] = None
+    base: int | None = option(
+        "Base to round counts to at random; short for {mechanism} rounding:BASE.", excludes=("mechanism",), default=None
+    )
+    seed: int | None = option(
+        "Draw the same random numbers again; without it, they come from the operating system.", default=None
+    )
+    clamp: bool = option("Publish negative counts as 0.", default=False)
+    additive: bool = option("Afterwards, move counts to the nearest whole numbers that add up.", default=False)
+    exact: Sequence[str] = option(
+        "Publish exactly: population, dwellings, or a column's key or name. May be repeated.", "NAME", default=()
+    )
+    keys: bool = option("Round by the keys of records and a constant of the table, not independently.", default=False)
+    constant: float | None = option("With {keys}: the constant, from 0 to 1.", "NUMBER", shown="drawn", default=None)
+    key_sums: AnyPath | None = option(
+        "With {keys}: sums of your records' keys, one row per count.", "FILE", shown="drawn", default=None
+    )
 
 
-@dataclass(frozen=True)
+@group()
 class Compare(Source, Progress):
     """The options of `compare`."""
 
-    out: Annotated[AnyPath | None, Option("Write compare.json and compare.html there.", "DIR", short="-o")] = None
+    out: AnyPath | None = option("Write compare.json and compare.html there.", "DIR", short="-o", default=None)
     _: KW_ONLY
-    mechanism: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Ways of publishing, separated by commas or one at a time; the others are compared with the first.",
-            "LIST",
-            shown="rounding:5,controlled:5,rounding:10,nearest:5,laplace:1.45,gaussian:2",
-            split=True,
-        ),
-    ] = None
-    what_if: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Changes to today's practice, in place of {mechanism}: drop-invariants, same-seed, base=N, no-totals, "
-            "controlled, keyed, alike, any mechanism, or all.",
-            "LIST",
-            split=True,
-            excludes=("mechanism",),
-        ),
-    ] = None
-    rates: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Rates to print beside the counts, from true counts and from published ones: columns of rates, separated by "
-            "commas; “NUMERATOR of UNIVERSE”; or all.",
-            "LIST",
-            split=True,
-        ),
-    ] = None
-    rate_step: Annotated[float, Option("What rates are rounded to.", "POINTS")] = 0.1
-    areas: Annotated[int | None, Option("How many areas to simulate.", shown="2000", excludes=("truth",))] = None
-    rows: Annotated[
-        str | None, Option("Which rows to simulate: age, short or income.", shown="age", excludes=("truth",))
-    ] = None
-    seed: Seed = 11
-    seeds: Annotated[int, Option("How many times to publish in each way.")] = 5
-    threshold: Annotated[
-        float,
-        Option(
-            "Minimum probability to report a count as likely; the lowest of all priors tried must reach it.", above=0, most=1
-        ),
-    ] = THRESHOLD
-    truth: Annotated[Table | None, Option("True counts of your own, in place of simulated ones.", "FILE")] = None
-    exact: Annotated[
-        Sequence[str] | None,
-        Option(
-            "what is published exactly today. May be repeated.",
-            "NAME",
-            shown="population and dwellings, if there are any",
-            needs=("truth",),
-        ),
-    ] = None
+    mechanism: Sequence[str] | None = option(
+        "Ways of publishing, separated by commas or one at a time; the others are compared with the first.",
+        "LIST",
+        shown="rounding:5,controlled:5,rounding:10,nearest:5,laplace:1.45,gaussian:2",
+        split=True,
+        default=None,
+    )
+    what_if: Sequence[str] | None = option(
+        "Changes to today's practice, in place of {mechanism}: drop-invariants, same-seed, base=N, no-totals, "
+        "controlled, keyed, alike, any mechanism, or all.",
+        "LIST",
+        split=True,
+        excludes=("mechanism",),
+        default=None,
+    )
+    rates: Sequence[str] | None = option(
+        "Rates to print beside the counts, from true counts and from published ones: columns of rates, separated by "
+        "commas; “NUMERATOR of UNIVERSE”; or all.",
+        "LIST",
+        split=True,
+        default=None,
+    )
+    rate_step: float = option("What rates are rounded to.", "POINTS", default=0.1)
+    areas: int | None = option("How many areas to simulate.", shown="2000", excludes=("truth",), default=None)
+    rows: str | None = option(
+        "Which rows to simulate: age, short or income.", shown="age", excludes=("truth",), default=None
+    )
+    seed: int = option(SEED, default=11)
+    seeds: int = option("How many times to publish in each way.", default=5)
+    threshold: float = option(
+        "Minimum probability to report a count as likely; the lowest of all priors tried must reach it.",
+        above=0,
+        most=1,
+        default=THRESHOLD,
+    )
+    truth: Table | None = option("True counts of your own, in place of simulated ones.", "FILE", default=None)
+    exact: Sequence[str] | None = option(
+        "what is published exactly today. May be repeated.",
+        "NAME",
+        shown="population and dwellings, if there are any",
+        needs=("truth",),
+        default=None,
+    )
 
 
 OTHER_TRUTHS = ("world", "persons")
 """What `simulate` draws in place of the census."""
 
 
-@dataclass(frozen=True)
+@group()
 class Simulate(Progress):
     """The options of `simulate`."""
 
-    out: Out
+    out: AnyPath = option(OUT)
     _: KW_ONLY
-    areas: Annotated[int, Option("How many areas, of all levels; the census of 2021 has 61,029.")] = 1000
-    seed: Annotated[int, Option("The same seed gives the same census.", least=0)] = 1
-    format: Annotated[str | None, Option("statcan (bulk CSV), censusmapper (wide) or tidy.", "NAME", shown="statcan")] = None
-    rows: Annotated[
-        str | None,
-        Option("age (33 rows), short (462), income (140), sample (150) or all (2,631).", shown="age", excludes=OTHER_TRUTHS),
-    ] = None
-    zip: Annotated[bool, Option("Zip the bulk CSV together with its companion files.", excludes=OTHER_TRUTHS)] = False
-    levels: Annotated[
-        str | None,
-        Option("Levels to write, such as da,csd,cd,province; also writes areas.csv.", "LIST", excludes=OTHER_TRUTHS),
-    ] = None
-    apart: Annotated[bool, Option("Write one file per level.", excludes=OTHER_TRUTHS)] = False
-    repeat: Annotated[
-        int, Option("How many times to publish, each time rounded anew and into files of its own.", excludes=OTHER_TRUTHS)
-    ] = 1
-    keys: Annotated[bool, Option("Round by the keys of records and a constant of every table.", excludes=("world",))] = False
-    constants: Annotated[
-        str, Option("constants of tables, such as 0 for all, or 8=0.31.", "LIST", shown="drawn", needs=("keys",))
-    ] = ""
-    weighted: Annotated[
-        bool, Option("Let sample tables show weighted estimates; for rows sample or all.", excludes=OTHER_TRUTHS)
-    ] = False
-    figures: Annotated[
-        str, Option("Rates, averages and medians: from true or published counts, or none.", "SOURCE", excludes=OTHER_TRUTHS)
-    ] = "true"
-    boundaries: Annotated[
-        bool, Option("Also write made-up shapes of all areas, for a map of the audit.", excludes=OTHER_TRUTHS)
-    ] = False
-    world: Annotated[
-        str | None,
-        Option(
-            "A world in place of the census; `python -m unround.research calibrate --list-worlds` names them.",
-            "NAME",
-            excludes=("persons",),
-        ),
-    ] = None
-    base: Annotated[
-        int | None,
-        Option(
-            "base to round to; short for {mechanism} rounding:BASE.", needs=("world", "persons"), excludes=("mechanism",)
-        ),
-    ] = None
-    mechanism: Annotated[
-        "Mechanism | str | None",
-        Option("how to publish counts.", "NAME:PARAMETER", shown="rounding:5", shell=str, needs=("world", "persons")),
-    ] = None
-    rounded_total: Annotated[bool, Option("round the total of all too.", needs=("world",))] = False
-    persons: Annotated[bool, Option("Records, one row per person, and tables published from them.")] = False
-    people: Annotated[int | None, Option("people in a typical area.", shown="400", needs=("persons",))] = None
-    tables: Annotated[
-        Sequence[str] | None,
-        Option(
-            "profile, age_sex, age_sex_marital, age_sex_education, birthplace_language_religion, age_household_birthplace.",
-            "LIST",
-            shown="all",
-            split=True,
-            needs=("persons",),
-        ),
-    ] = None
+    areas: int = option("How many areas, of all levels; the census of 2021 has 61,029.", default=1000)
+    seed: int = option("The same seed gives the same census.", least=0, default=1)
+    format: str | None = option("statcan (bulk CSV), censusmapper (wide) or tidy.", "NAME", shown="statcan", default=None)
+    rows: str | None = option(
+        "age (33 rows), short (462), income (140), sample (150) or all (2,631).",
+        shown="age",
+        excludes=OTHER_TRUTHS,
+        default=None,
+    )
+    zip: bool = option("Zip the bulk CSV together with its companion files.", excludes=OTHER_TRUTHS, default=False)
+    levels: str | None = option(
+        "Levels to write, such as da,csd,cd,province; also writes areas.csv.", "LIST", excludes=OTHER_TRUTHS, default=None
+    )
+    apart: bool = option("Write one file per level.", excludes=OTHER_TRUTHS, default=False)
+    repeat: int = option(
+        "How many times to publish, each time rounded anew and into files of its own.", excludes=OTHER_TRUTHS, default=1
+    )
+    keys: bool = option("Round by the keys of records and a constant of every table.", excludes=("world",), default=False)
+    constants: str = option(
+        "constants of tables, such as 0 for all, or 8=0.31.", "LIST", shown="drawn", needs=("keys",), default=""
+    )
+    weighted: bool = option(
+        "Let sample tables show weighted estimates; for rows sample or all.", excludes=OTHER_TRUTHS, default=False
+    )
+    figures: str = option(
+        "Rates, averages and medians: from true or published counts, or none.",
+        "SOURCE",
+        excludes=OTHER_TRUTHS,
+        default="true",
+    )
+    boundaries: bool = option(
+        "Also write made-up shapes of all areas, for a map of the audit.", excludes=OTHER_TRUTHS, default=False
+    )
+    world: str | None = option(
+        "A world in place of the census; `python -m unround.research calibrate --list-worlds` names them.",
+        "NAME",
+        excludes=("persons",),
+        default=None,
+    )
+    base: int | None = option(
+        "base to round to; short for {mechanism} rounding:BASE.",
+        needs=("world", "persons"),
+        excludes=("mechanism",),
+        default=None,
+    )
+    mechanism: "Mechanism | str | None" = option(
+        "how to publish counts.", "NAME:PARAMETER", shown="rounding:5", shell=str, needs=("world", "persons"), default=None
+    )
+    rounded_total: bool = option("round the total of all too.", needs=("world",), default=False)
+    persons: bool = option("Records, one row per person, and tables published from them.", default=False)
+    people: int | None = option("people in a typical area.", shown="400", needs=("persons",), default=None)
+    tables: Sequence[str] | None = option(
+        "profile, age_sex, age_sex_marital, age_sex_education, birthplace_language_religion, age_household_birthplace.",
+        "LIST",
+        shown="all",
+        split=True,
+        needs=("persons",),
+        default=None,
+    )
 
 
 WAYS = ("exact", "rounding:3", "rounding:5", "rounding:10", "keyed:5", "laplace:1.45", "controlled:5")
 """The ways of publishing that `reconstruct` compares."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@group(kw_only=True)
 class ReconstructOptions(Options):
     """What the user decides about a reconstruction."""
 
-    attributes: Annotated[
-        Sequence[str],
-        Option("What a record consists of, such as age,sex,marital.", "LIST", shown="all in the tables", split=True),
-    ] = ()
-    kind: Annotated[
-        Sequence[str],
-        Option(
-            "Attributes by which people are of the same kind.",
-            "LIST",
-            shown="birthplace, language, religion and the like",
-            split=True,
-        ),
-    ] = ()
-    seed: Seed = 1
-    seeds: Annotated[int, Option("How many times to begin anew in every area.", least=1)] = 3
-    worlds: Annotated[int, Option("How many fitting worlds to keep each time.", least=2)] = 32
-    sample: Annotated[
-        int, Option("Areas in which ways of publishing are compared, tables left out, and claims proved.", least=0)
-    ] = 40
-    ways: Annotated[
-        Sequence[str], Option("Ways of publishing to compare there; or none.", "LIST", shown=",".join(WAYS), split=True)
-    ] = WAYS
-    variability: Annotated[
-        int, Option("Areas of the sample in which to find how different two fitting worlds can be.", "N", least=0)
-    ] = 0
-    time_limit: Annotated[float, Option("With {variability}: the solver's time for each area.", "SECONDS", above=0)] = 10.0
+    attributes: Sequence[str] = option(
+        "What a record consists of, such as age,sex,marital.", "LIST", shown="all in the tables", split=True, default=()
+    )
+    kind: Sequence[str] = option(
+        "Attributes by which people are of the same kind.",
+        "LIST",
+        shown="birthplace, language, religion and the like",
+        split=True,
+        default=(),
+    )
+    seed: int = option(SEED, default=1)
+    seeds: int = option("How many times to begin anew in every area.", least=1, default=3)
+    worlds: int = option("How many fitting worlds to keep each time.", least=2, default=32)
+    sample: int = option(
+        "Areas in which ways of publishing are compared, tables left out, and claims proved.", least=0, default=40
+    )
+    ways: Sequence[str] = option(
+        "Ways of publishing to compare there; or none.", "LIST", shown=",".join(WAYS), split=True, default=WAYS
+    )
+    variability: int = option(
+        "Areas of the sample in which to find how different two fitting worlds can be.", "N", least=0, default=0
+    )
+    time_limit: float = option("With {variability}: the solver's time for each area.", "SECONDS", above=0, default=10.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -846,63 +804,57 @@ class ReconstructOptions(Options):
             )
 
 
-@dataclass(frozen=True)
+@group()
 class Reconstruct(Reading, ReconstructOptions):
     """The options of `reconstruct`."""
 
-    table: Annotated[Table, Argument("Tables over the same people: any that audit reads.", "RELEASE...")]
-    out: Out
+    table: Table = argument("Tables over the same people: any that audit reads.", "RELEASE...")
+    out: AnyPath = option(OUT)
     _: KW_ONLY
-    truth: Annotated[
-        AnyPath | None, Option("The records behind the tables, one row per person: CSV or Parquet.", "PERSONS")
-    ] = None
-    cluster: Cluster = None
+    truth: AnyPath | None = option(
+        "The records behind the tables, one row per person: CSV or Parquet.", "PERSONS", default=None
+    )
+    cluster: str | None = option(CLUSTER, default=None)
 
 
-@dataclass(frozen=True)
+@group()
 class Calibrate(Progress):
     """The options of `calibrate`."""
 
-    out: Annotated[AnyPath | None, Option("Write calibrate.json and calibrate.html there.", "DIR", short="-o")] = None
+    out: AnyPath | None = option("Write calibrate.json and calibrate.html there.", "DIR", short="-o", default=None)
     _: KW_ONLY
-    world: Annotated[
-        Sequence[str] | None,
-        Option("A world to calibrate on, or all. May be repeated.", "NAME", shown="a short set", split=True),
-    ] = None
-    release: Annotated[
-        Table | None,
-        Option(
-            "A release, in place of simulated ones.",
-            "FILE",
-            needs=("truth",),
-            excludes=("world", "areas", "rows", "base", "mechanism", "rounded_total"),
-        ),
-    ] = None
-    truth: Annotated[Table | None, Option("its true counts.", "FILE", needs=("release",))] = None
-    base: Annotated[
-        int | None,
-        Option("Base to round what is simulated to; short for {mechanism} rounding:BASE.", excludes=("mechanism",)),
-    ] = None
-    mechanism: Annotated[
-        "Mechanism | str | None",
-        Option("How to publish what is simulated.", "NAME:PARAMETER", shown="rounding:5", shell=str),
-    ] = None
-    rounded_total: Annotated[bool, Option("Round the total of all too; not in the world census.")] = False
-    areas: Annotated[int | None, Option("How many areas to draw of each world.", shown="2000")] = None
-    rows: Annotated[str | None, Option("Which rows of the world census: age or short.", shown="age")] = None
-    seed: Seed = 11
+    world: Sequence[str] | None = option(
+        "A world to calibrate on, or all. May be repeated.", "NAME", shown="a short set", split=True, default=None
+    )
+    release: Table | None = option(
+        "A release, in place of simulated ones.",
+        "FILE",
+        needs=("truth",),
+        excludes=("world", "areas", "rows", "base", "mechanism", "rounded_total"),
+        default=None,
+    )
+    truth: Table | None = option("its true counts.", "FILE", needs=("release",), default=None)
+    base: int | None = option(
+        "Base to round what is simulated to; short for {mechanism} rounding:BASE.", excludes=("mechanism",), default=None
+    )
+    mechanism: "Mechanism | str | None" = option(
+        "How to publish what is simulated.", "NAME:PARAMETER", shown="rounding:5", shell=str, default=None
+    )
+    rounded_total: bool = option("Round the total of all too; not in the world census.", default=False)
+    areas: int | None = option("How many areas to draw of each world.", shown="2000", default=None)
+    rows: str | None = option("Which rows of the world census: age or short.", shown="age", default=None)
+    seed: int = option(SEED, default=11)
 
 
-@dataclass(frozen=True, kw_only=True)
+@group(kw_only=True)
 class Paper(Source, Progress):
     """The options of `paper`."""
 
-    simulate: Annotated[bool, Option("Run the paper's searches on a simulated census.")] = False
-    areas: Annotated[int | None, Option("how many areas.", shown="61029", needs=("simulate",))] = None
-    seed: Annotated[int | None, Option("the seed of the census.", shown="1", least=0, needs=("simulate",))] = None
-    rows: Annotated[str | None, Option("age, short or all rows of the profile.", shown="all", needs=("simulate",))] = None
-    keys: Annotated[bool, Option("round by keys, not independently.", needs=("simulate",))] = False
-    release: Annotated[
-        Table | None,
-        Option("Run the paper's searches on this release: any table that audit reads.", "FILE", excludes=("simulate",)),
-    ] = None
+    simulate: bool = option("Run the paper's searches on a simulated census.", default=False)
+    areas: int | None = option("how many areas.", shown="61029", needs=("simulate",), default=None)
+    seed: int | None = option("the seed of the census.", shown="1", least=0, needs=("simulate",), default=None)
+    rows: str | None = option("age, short or all rows of the profile.", shown="all", needs=("simulate",), default=None)
+    keys: bool = option("round by keys, not independently.", needs=("simulate",), default=False)
+    release: Table | None = option(
+        "Run the paper's searches on this release: any table that audit reads.", "FILE", excludes=("simulate",), default=None
+    )
