@@ -10,18 +10,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from unround.errors import InputError
 from unround.mechanisms import (
     HIDDEN,
     TAIL,
+    Bands,
+    CellKey,
     Digits,
     Exact,
     Gaussian,
     Graduated,
     Laplace,
     Mechanism,
+    Midpoint,
     Nearest,
     Residues,
     Rounding,
@@ -32,6 +35,7 @@ from unround.mechanisms import (
     Within,
     mechanism,
 )
+from unround.mechanisms.bands import Band
 
 # The last row leaves out the change 0, and the row of 2 jumps: windows have holes and take from several rows.
 CELL_KEY = Transition(
@@ -77,6 +81,16 @@ CATALOGUE: list[Mechanism] = [
     Gaussian(0.5),
     Gaussian(7.25),
     CELL_KEY,
+    Transition((((0, 1),), ((0, "1/2"), (1, "1/2")), ((-2, "1/2"), (2, "1/2"))), period=2),
+    CellKey(2, 1),
+    CellKey(3, 4, js=2),
+    CellKey(4, 1, stay=0.5),
+    Midpoint(6),
+    Midpoint(5),
+    Bands((Band(0, 0, 0, 0), Band(1, 7, 4, 4)), Nearest(5)),
+    Bands((Band(1, 7, 0, 0),)),
+    Bands((Band(1, 2, 0, 3),)),
+    Bands((Band(4, 5, 3, 8), Band(30, 39, 0, 0)), Rounding(5)),
 ]
 NOISY = [m for m in CATALOGUE if isinstance(m, Laplace | Gaussian)]
 
@@ -647,6 +661,102 @@ def test_an_unreadable_transition_table(tmp_path):
         Transition.read(tmp_path / "latin.csv")
 
 
+# --- Cell keys by their parameters -----------------------------------------------------------------------
+
+
+def entropy_by_slsqp(changes, variance, stay):
+    """The programme that ptable states, solved as ptable solves it."""
+    rules = [
+        {"type": "eq", "fun": lambda p: p.sum() - 1},
+        {"type": "eq", "fun": lambda p: p @ changes},
+        {"type": "ineq", "fun": lambda p: variance - p @ changes**2},
+    ]
+    below = range(*(np.flatnonzero(changes == 0)[:1].tolist() or [0]))
+    rules += [{"type": "ineq", "fun": lambda p, at=at: p[at + 1] - p[at]} for at in below]
+    bounds = [(max(1e-8, stay if change == 0 else 0), 1) for change in changes]
+    start = np.full(len(changes), 1 / len(changes))
+    options = {"ftol": 1e-15, "maxiter": 1_000}
+    target = {"fun": lambda p: (p * np.log(p)).sum(), "jac": lambda p: np.log(p) + 1}
+    return optimize.minimize(x0=start, bounds=bounds, constraints=rules, method="SLSQP", options=options, **target).x
+
+
+@pytest.mark.parametrize("m", [CellKey(2, 1), CellKey(2, 0.9), CellKey(4, 1, stay=0.5), CellKey(8, 3, js=2), CellKey(9, 1)])
+def test_the_tables_of_ptable(m):
+    assert m.rows[0] == ((0, 1),)
+    assert len(m.rows) == 1 + m.max_change + (m.js + 1 if m.js else 0)
+    for i, row in enumerate(m.rows[1:], 1):
+        changes, p = np.array([v for v, _ in row]), np.array([float(share) for _, share in row])
+        allowed = [y - i for y in range(max(0, i - m.max_change), i + m.max_change + 1) if y == 0 or y > m.js]
+        assert changes.tolist() == allowed
+        assert abs(p @ changes) < 1e-10
+        np.testing.assert_allclose(p, entropy_by_slsqp(changes, float(m.variance), float(m.stay)), atol=1e-6)
+    last = [p for _, p in m.rows[-1]]
+    assert last == last[::-1]
+
+
+def test_a_variance_that_cannot_be_held_is_stated():
+    m = CellKey(2, 1)
+    assert [round(float(p), 4) for _, p in m.rows[1]] == [0.3665, 0.3665, 0.1676, 0.0995]
+    assert m.short == {1: 0.932}
+    assert "the variance cannot be held for small counts: it is 0.932 for 1" in m.sentence
+    assert CellKey(2, 0.9).short == {}
+    assert CellKey(2, 0.9).rows[1] == (
+        (-1, Fraction(29, 80)),
+        (0, Fraction(29, 80)),
+        (1, Fraction(3, 16)),
+        (2, Fraction(7, 80)),
+    )
+    assert float(CellKey(4, 1, stay=0.5).rows[-1][4][1]) == pytest.approx(0.5, abs=1e-10)
+
+
+def test_uniform_noise():
+    m = mechanism("uniform:3,js=2")
+    np.testing.assert_allclose([float(m.chance(100 + v, 100)) for v in range(-3, 4)], 1 / 7, atol=1e-11)
+    assert m.short.keys() == {1, 2, 4, 5}
+    assert list(m.window(0)) == [0, 1, 2, 3]
+    assert list(m.window(20)) == list(range(17, 24))
+    for y in (1, 2):
+        with pytest.raises(InputError, match="cannot come from"):
+            m.window(y)
+
+
+def test_tables_as_other_programs_write_them(tmp_path):
+    argus = tmp_path / "argus.csv"
+    argus.write_text(
+        "i;j;p;v;p_int_ub\n0;0;1.00000000; 0;1.00000000\n1;0;0.33333333;-1;0.33333333\n1;1;0.33333333; 0;0.66666666\n"
+        "1;0;0.00000001;-1;0.66666667\n1;2;0.33333333; 1;1.00000000\n"
+    )
+    m = mechanism(f"transition:{argus}")
+    assert [v for v, _ in m.rows[1]] == [-1, 0, 1]
+    assert m.chance(0, 1) == Fraction(33333334, 100000000)
+    argus.write_text("i;j;p;v;p_int_ub;type\n0;0;1;0;1;even\n")
+    with pytest.raises(
+        InputError, match=r"line 2, column 11: this is a table for magnitudes \(type 'even'\), not for counts\."
+    ):
+        mechanism(f"transition:{argus}")
+
+
+def test_the_layout_of_the_office_for_national_statistics(tmp_path):
+    file = tmp_path / "ons.csv"
+    lines = [f"{pcv},{key},{1 if key == pcv % 5 else 0 if key else -1}" for pcv in range(1, 751) for key in range(8)]
+    file.write_text("\n".join(['"pcv","ckey","pvalue"', *lines]))
+    m = mechanism(f"transition:{file}")
+    assert m.chance(0, 0) == 1
+    assert m.chance(2, 1) == m.chance(0, 1) == Fraction(1, 8)
+    # 751 is treated as 501, 1,250 as 750, and 1,251 as 501 again.
+    assert m.row_of(np.array([750, 751, 1000, 1001, 1250, 1251])).tolist() == [750, 501, 750, 501, 750, 501]
+    file.write_text("pcv,ckey,pvalue\n1,0,-1\n1,3,1\n2,1,1\n")  # keys that are not listed change nothing
+    m = mechanism(f"transition:{file}")
+    assert m.rows[1:] == (
+        ((-1, Fraction(1, 4)), (0, Fraction(1, 2)), (1, Fraction(1, 4))),
+        ((0, Fraction(3, 4)), (1, Fraction(1, 4))),
+    )
+    assert m.chance(10, 9) == Fraction(1, 4)
+    file.write_text("pcv,ckey,pvalue\n1,0,-1\n1,0,1\n")
+    with pytest.raises(InputError, match=r"line 3, column 3: the count 1 lists the key 0 twice, with different changes\."):
+        mechanism(f"transition:{file}")
+
+
 # --- Text and rejections ---------------------------------------------------------------------------------
 
 
@@ -667,6 +777,11 @@ def test_an_unreadable_transition_table(tmp_path):
         ("laplace:1.45", Laplace(1.45)),
         ("gaussian:2", Gaussian(2.0)),
         ("transition:0=1", Transition((((0, 1),),))),
+        ("cellkey:8, 3, js=2, pstay=0.25", CellKey(8, 3, 2, 0.25)),
+        ("cellkey:3,4,js=2", mechanism("uniform:3,js=2")),
+        ("bands:0=0,1-7=4,nearest:5", Bands((Band(0, 0, 0, 0), Band(1, 7, 4, 4)), Nearest(5))),
+        ("bands: 1..2 = 0/3 ", Bands((Band(1, 2, 0, 3),))),
+        ("bands:1-7=0,midpoint:6", Bands((Band(1, 7, 0, 0),), Midpoint(6))),
     ],
 )
 def test_specs(spec, expected):
@@ -675,8 +790,8 @@ def test_specs(spec, expected):
 
 KNOWN = (
     "Choose one of rounding, sample, weighted, graduated, residues, nearest, "
-    "nearest-even, digits, digits-even, exact, within, "
-    "unpublished, suppressed, laplace, gaussian, transition."
+    "nearest-even, digits, digits-even, exact, midpoint, within, "
+    "unpublished, suppressed, bands, laplace, gaussian, cellkey, uniform, transition."
 )
 
 
@@ -778,6 +893,29 @@ KNOWN = (
             "transition needs a file or a table, such as transition:ptable.csv; not '0=1|x'.",
         ),
         ("transition:0=1/2", "the probabilities of the true count 0 sum to 0.5, not to 1."),
+        ("transition:0=1|repeat=2", "of 1 rows, 2 cannot repeat for larger counts."),
+        ("cellkey:3", "cellkey needs the largest change D and the variance V, such as cellkey:3,2; not '3'."),
+        ("cellkey:3,2,x=1", "cellkey needs the largest change D and the variance V, such as cellkey:3,2; not '3,2,x=1'."),
+        ("cellkey:0,1", "the largest change D must be from 1 to 50, such as 3; not 0."),
+        ("cellkey:3,0", "the variance V must be above 0, such as 2; not 0."),
+        ("cellkey:3,1,pstay=1", "pstay must be a probability from 0 to below 1, such as 0.5; not 1."),
+        (
+            "cellkey:3,1,js=2",
+            "the true count 1 must not be published, but with a variance of 1 it cannot be changed without bias: that needs "
+            "a V of at least 2, or a smaller js.",
+        ),
+        (
+            "cellkey:2,9,js=3",
+            "the true count 1 must not be published, but with a variance of 9 it cannot be changed without bias: that needs "
+            "a larger D, or a smaller js.",
+        ),
+        ("uniform:3,2", "uniform needs the largest change, such as uniform:3; not '3,2'."),
+        ("bands:", "bands needs ranges of counts and what they become, such as bands:0=0,1-7=4,nearest:5."),
+        ("bands:3-1=2", "bands must be ranges in ascending order, such as 0=0,1-7=4; check 3=2."),
+        ("bands:1-7=4,5=5", "bands must be ranges in ascending order, such as 0=0,1-7=4; check 5=5."),
+        ("bands:1-4=0/3", "a count goes to one of two only between them, such as 1-2=0/3; check 1-4=0/3."),
+        ("bands:1-4=0,unpublished", "unpublished cannot follow bands."),
+        ("bands:1-4=0,bands:5=5", "bands:5=5 cannot follow bands."),
     ],
 )
 def test_bad_specs(spec, message):

@@ -2,16 +2,18 @@
 
 - `rounding`: Rounding, unbiased random rounding to a base; Residues, the same by any table of
   probabilities; Graduated and Sample, with a base that depends on the count
-- `conventional`: Nearest and Digits, deterministic rounding
-- `plain`: Exact, Within, Unpublished, Suppressed
+- `conventional`: Nearest, Midpoint and Digits, deterministic rounding
+- `plain`: Exact, Within, Unpublished, Suppressed; `bands`: Bands, ranges of counts that become one count, or one of two
 - `noise`: Laplace and Gaussian, unbounded noise; `sampling` draws it exactly
-- `transition`: Transition, a table of transition probabilities (cell key)
+- `transition`: Transition, a table of transition probabilities (cell key); `cellkey`: CellKey, one by its parameters
 - `keyed`: the law of random numbers that add up as counts do; `weighted`: Weighted, rounding of estimates
 - `spec`: mechanism, from text such as "rounding:5"
 """
 
+from unround.mechanisms.bands import Bands
 from unround.mechanisms.base import HIDDEN, TAIL, Mechanism, Window
-from unround.mechanisms.conventional import Digits, Nearest
+from unround.mechanisms.cellkey import CellKey
+from unround.mechanisms.conventional import Digits, Midpoint, Nearest
 from unround.mechanisms.noise import Gaussian, Laplace
 from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
 from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
@@ -22,12 +24,15 @@ from unround.mechanisms.weighted import Weighted
 __all__ = [
     "HIDDEN",
     "TAIL",
+    "Bands",
+    "CellKey",
     "Digits",
     "Exact",
     "Gaussian",
     "Graduated",
     "Laplace",
     "Mechanism",
+    "Midpoint",
     "Nearest",
     "Residues",
     "Rounding",

@@ -1,4 +1,4 @@
-"""Conventional (deterministic) rounding: to the nearest multiple of a base, or to a number of significant digits."""
+"""Deterministic rounding: to the nearest multiple of a base, the middle of a group, or a number of significant digits."""
 
 from __future__ import annotations
 
@@ -96,6 +96,40 @@ class Nearest(Fixed):
         """Return half a base on either side, without negative counts."""
         half = self.base // 2
         return window_from(self.likelihood, published, half, half, f"rounding to the nearest {self.base}")
+
+
+@dataclass(frozen=True)
+class Midpoint(Fixed):
+    """Counts are published as the middle of their group: 1 to 6 as 3, 7 to 12 as 9 (midpoint 6 rounding); 0 stays 0.
+
+    Examples
+    --------
+    >>> list(Midpoint(6).window(9))
+    [7, 8, 9, 10, 11, 12]
+    """
+
+    base: int
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return f"midpoint:{self.base}"
+
+    @property
+    def sentence(self) -> str:
+        """The assumption, as a sentence."""
+        middle = self.base - self.base // 2
+        return f"Published as the middle of its group of {self.base}: 1 to {self.base} as {middle}, and so on; 0 stays 0."
+
+    def _rounded(self, true: IntArray) -> IntArray:
+        return np.asarray(np.where(true > 0, -(-true // self.base) * self.base - self.base // 2, 0))
+
+    def window(self, published: int | None) -> Window:
+        """Return the group that a count is the middle of."""
+        return window_from(self.likelihood, published, self.base, self.base, f"the middles of groups of {self.base}")
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from unround.errors import InputError
+from unround.mechanisms.bands import Band, Bands
 from unround.mechanisms.base import Mechanism, fraction
-from unround.mechanisms.conventional import Digits, Nearest
+from unround.mechanisms.cellkey import LARGEST_CHANGE, CellKey, largest_variance
+from unround.mechanisms.conventional import Digits, Midpoint, Nearest
 from unround.mechanisms.noise import CLAMPED, Gaussian, Laplace
 from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
 from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
@@ -27,8 +29,9 @@ def mechanism(spec: str) -> Mechanism:
     spec : str
         A name and, after a colon, parameters: `rounding:5`, `sample:5`, `weighted:sample:5`, `graduated`,
         `graduated:0=3,20=5`, `residues:0,1/3,2/3`, `nearest:5`, `nearest-even:10`, `digits:4`, `digits-even:4`, `exact`,
-        `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`, `laplace:1.45`,
-        `laplace:1.45,clamped`, `gaussian:2`, `transition:FILE`.
+        `midpoint:6`, `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`,
+        `bands:0=0,1-7=4,nearest:5`, `bands:1-2=0/3,exact`, `laplace:1.45`, `laplace:1.45,clamped`, `gaussian:2`,
+        `cellkey:3,2`, `cellkey:8,3,js=2,pstay=0.5`, `uniform:3`, `uniform:3,js=2`, `transition:FILE`.
 
     Examples
     --------
@@ -65,7 +68,7 @@ def _unknown(name: str) -> InputError:
     return InputError(f"there is no mechanism {name[:80]!r}.{hint} Choose one of {', '.join(_FAMILIES)}.")
 
 
-def _bands(text: str) -> Graduated:
+def _graduated(text: str) -> Graduated:
     pairs = [band.split("=") for band in text.split(",")]
     return Graduated(tuple((int(start), int(base)) for start, base in pairs))
 
@@ -78,6 +81,34 @@ def _suppressed(text: str) -> Suppressed:
     if then.strip().lower().startswith("suppressed"):  # not parsed: it could be nested without end
         raise InputError(f"what is not hidden must be published: {then.strip()[:40]} cannot follow a suppression.")
     return Suppressed(int(low), int(high), mechanism(then) if comma else Exact())
+
+
+_BAND = re.compile(r"\s*(\d{1,9})\s*(?:(?:-|–|\.\.)\s*(\d{1,9})\s*)?=\s*(\d{1,9})(?:\s*/\s*(\d{1,9}))?\s*(,|$)")
+
+
+def _bands(text: str) -> Bands:
+    bands: list[Band] = []
+    while match := _BAND.match(text):
+        low, high, down, up, _ = match.groups()
+        bands.append(Band(int(low), int(high or low), int(down), int(up or down)))
+        text = text[match.end() :]
+    if not bands:
+        raise ValueError("no band")
+    if text.strip().lower().startswith(("bands", "suppressed")):  # not parsed: they could be nested without end
+        raise InputError(f"{text.strip()[:40]} cannot follow bands.")
+    return Bands(tuple(bands), mechanism(text) if text.strip() else Exact())
+
+
+def _cell_key(text: str, uniform: bool = False) -> CellKey:
+    numbers = [part.strip() for part in text.split(",")]
+    named = dict(part.split("=", 1) for part in numbers if "=" in part)
+    plain = [part for part in numbers if "=" not in part]
+    options = {name.strip().lower(): value.strip() for name, value in named.items()}
+    if len(plain) != (1 if uniform else 2) or not options.keys() <= ({"js"} if uniform else {"js", "pstay"}):
+        raise ValueError("not D and V")
+    largest = int(plain[0])
+    variance = largest_variance(min(max(largest, 1), LARGEST_CHANGE + 1)) if uniform else fraction(plain[1])
+    return CellKey(largest, variance, int(options.get("js", "0")), fraction(options.get("pstay", "0")))
 
 
 def _noise(text: str) -> tuple[float, bool]:
@@ -114,7 +145,7 @@ _FAMILIES = {
         _SpecForm("rounding:5", "a base", lambda text: Rounding(int(text)), Rounding()),
         _SpecForm("sample:5", "a base", lambda text: Sample(int(text)), Sample()),
         _SpecForm("weighted:sample:5", "the rounding of the estimates", _weighted),
-        _SpecForm("graduated:0=3,19=2,20=5", "bands of a first count and a base", _bands, Graduated()),
+        _SpecForm("graduated:0=3,19=2,20=5", "bands of a first count and a base", _graduated, Graduated()),
         _SpecForm(
             "residues:0,1/3,2/3",
             "a probability of going up for every remainder",
@@ -125,11 +156,15 @@ _FAMILIES = {
         _SpecForm("digits:4", "a number of significant digits", lambda text: Digits(int(text))),
         _SpecForm("digits-even:4", "a number of significant digits", lambda text: Digits(int(text), "even")),
         _SpecForm("exact", bare=Exact()),
+        _SpecForm("midpoint:6", "a base", lambda text: Midpoint(int(text))),
         _SpecForm("within:5", "the largest change", lambda text: Within(int(text))),
         _SpecForm("unpublished", bare=Unpublished()),
         _SpecForm("suppressed:1..7", "the range of hidden counts", _suppressed),
+        _SpecForm("bands:0=0,1-7=4,nearest:5", "ranges of counts and what they become", _bands),
         _SpecForm("laplace:1.45", "a scale", lambda text: Laplace(*_noise(text))),
         _SpecForm("gaussian:2", "a scale", lambda text: Gaussian(*_noise(text))),
+        _SpecForm("cellkey:3,2", "the largest change D and the variance V", _cell_key),
+        _SpecForm("uniform:3", "the largest change", lambda text: _cell_key(text, uniform=True)),
         _SpecForm("transition:ptable.csv", "a file or a table", _transition),
     )
 }

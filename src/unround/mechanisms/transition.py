@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
@@ -20,6 +22,8 @@ from unround.small_files import small_text
 Row = tuple[tuple[int, Fraction], ...]
 
 _TOLERANCE = Fraction(1, 10**9)
+_ROUNDED = Fraction(1, 10**6)
+"""Tables with intervals of keys are written by programs, with eight digits or fewer: so far their rows may be from 1."""
 
 _LEAST = Fraction(1, 10**30)
 """The smallest probability above 0. Engines compute with floats, in which a smaller one might come out as impossible."""
@@ -33,6 +37,7 @@ class Transition:
       beyond the last row use the last row. Probabilities are kept as exact fractions; a row whose sum differs from 1 by
       at most 1e-9 is rescaled.
     - `source`: The file that the table came from, for its name.
+    - `period`: So many of the last rows repeat for counts beyond them.
 
     Examples
     --------
@@ -47,12 +52,15 @@ class Transition:
 
     rows: tuple[Row, ...]
     source: str | None = field(default=None, compare=False)
+    period: int = 1
     _first: int = field(init=False, repr=False, compare=False)
     _table: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.rows:
             raise InputError("a transition table needs at least one row, for the true count 0.")
+        if not 1 <= self.period <= len(self.rows):
+            raise InputError(f"of {len(self.rows)} rows, {self.period} cannot repeat for larger counts.")
         rows = tuple(_row(i, row) for i, row in enumerate(self.rows))
         changes = [v for row in rows for v, _ in row]
         first = min(changes)
@@ -70,28 +78,30 @@ class Transition:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Transition:
-        """Read a table from a CSV file with the columns i, v, p.
+        """Read a table from a CSV file with the columns i, v (or j) and p, or with pcv, ckey and pvalue.
 
         Raises `InputError` if the file cannot be read, or is not such a table.
         """
-        rows = _read(path)
+        rows, period = _read(path)
         try:
-            return cls(rows, str(path))
+            return Transition(rows, str(path), period)
         except InputError as error:
             raise InputError(f"{path}: {error.message}") from None
 
     @classmethod
     def parse(cls, text: str) -> Transition:
         """Read a table from a line of text: rows from the true count 0 on separated by |, changes v=p by commas."""
+        text, _, period = text.partition("|repeat=")
         pairs = [[entry.split("=", 1) for entry in row.split(",")] for row in text.split("|")]
-        return cls(tuple(tuple((int(v), fraction(p)) for v, p in row) for row in pairs))
+        return Transition(tuple(tuple((int(v), fraction(p)) for v, p in row) for row in pairs), None, int(period or 1))
 
     @property
     def name(self) -> str:
         """Its name on the command line: its file, or else the whole table."""
         if self.source is not None:
             return f"transition:{self.source}"
-        return "transition:" + "|".join(",".join(f"{v}={p}" for v, p in row) for row in self.rows)
+        rows = "|".join(",".join(f"{v}={p}" for v, p in row) for row in self.rows)
+        return f"transition:{rows}" + f"|repeat={self.period}" * (self.period > 1)
 
     @property
     def sentence(self) -> str:
@@ -111,7 +121,12 @@ class Transition:
         """Return the probability of the change in the row of the true count."""
         if published is None or true < 0:
             return Fraction(0)
-        return dict(self.rows[min(true, len(self.rows) - 1)]).get(published - true, Fraction(0))
+        return dict(self.rows[int(self.row_of(np.asarray(true)))]).get(published - true, Fraction(0))
+
+    def row_of(self, true: IntArray) -> IntArray:
+        """Return which row is the law of each true count."""
+        last = len(self.rows) - 1
+        return np.where(true <= last, np.maximum(true, 0), last + 1 - self.period + (true - last - 1) % self.period)
 
     def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
         """Return `chance` as floats, for arrays."""
@@ -119,13 +134,12 @@ class Transition:
         columns = self._table.shape[1]
         column = y - x - self._first
         possible = possible & (column >= 0) & (column < columns)
-        row = np.clip(x, 0, len(self.rows) - 1)
-        return np.where(possible, self._table[row, np.clip(column, 0, columns - 1)], 0.0)
+        return np.where(possible, self._table[self.row_of(x), np.clip(column, 0, columns - 1)], 0.0)
 
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw a change for every count independently."""
         true = np.asarray(true)
-        row = np.clip(true, 0, len(self.rows) - 1)
+        row = self.row_of(true)
         change = np.empty(true.shape, dtype=np.int64)
         for i in np.unique(row):
             values = np.array([v for v, _ in self.rows[i]])
@@ -165,47 +179,105 @@ def _row(i: int, row: Row) -> Row:
     return tuple((v, p / total) for v, p in exact if p)
 
 
-def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
-    """Return the rows of a CSV file, ordered by their true count."""
-    import csv  # only here: most runs read no table
+_ONS = ("pcv", "ckey", "pvalue")
+_ONS_ROWS, _ONS_PERIOD = 750, 250
+"""In the layout of the Office for National Statistics, rows 501 to 750 repeat for larger counts."""
 
+
+def _read(path: str | PathLike[str]) -> tuple[tuple[Row, ...], int]:
+    """Return the rows of a CSV file, ordered by their true count, and how many of the last ones repeat."""
     text = small_text(Path(path), "a transition table")
-    lines = text.splitlines() or [""]
-    mark = ";" if ";" in lines[0] else ","
-
-    def fail(message: str, line: int, field: int = 0) -> NoReturn:
-        column = 1 + sum(len(part) + 1 for part in lines[line - 1].split(mark)[:field])
-        raise InputError(message, source=text, line=line, column=column, where=str(path))
-
-    def whole(parts: list[str], name: str, line: int) -> int:
-        value = parts[place[name]].strip()
-        if not re.fullmatch(r"[+-]?\d{1,15}", value):
-            fail(f"{name} must be a whole number, not {value[:40]!r}.", line, place[name])
-        return int(value)
-
-    header = [name.strip().lower() for name in next(csv.reader(lines[:1], delimiter=mark), [])]
-    place: dict[str, int] = {name: header.index(name) for name in ("i", "v", "j", "p") if name in header}
-    if not {"i", "p"} <= place.keys() or not {"v", "j"} & place.keys():
-        fail("a transition table needs a header with the columns i, v (or j) and p.", 1)
-
-    rows: dict[int, list[tuple[int, Fraction]]] = {}
-    for number, line in enumerate(lines[1:], start=2):
-        if not line.strip():
-            continue
-        parts = next(csv.reader([line], delimiter=mark))
-        if len(parts) <= max(place.values()):
-            fail(f"this line has {len(parts)} fields, but the header has {len(header)}.", number)
-        i = whole(parts, "i", number)
-        v = whole(parts, "v", number) if "v" in place else whole(parts, "j", number) - i
-        if "j" in place and whole(parts, "j", number) != i + v:
-            fail(f"j must be i + v = {i + v}.", number, place["j"])
-        try:
-            # With semicolons between fields a comma is a decimal one.
-            p = fraction(parts[place["p"]].replace(",", "."))
-        except InputError as error:
-            fail(error.message, number, place["p"])
-        rows.setdefault(i, []).append((v, p))
+    file = _TableFile(str(path), text)
+    header = file.header
+    if set(_ONS) <= header.keys():
+        rows = file.key_shares()
+        period = _ONS_PERIOD if len(rows) - 1 == _ONS_ROWS else 1
+    elif {"i", "p"} <= header.keys() and {"v", "j"} & header.keys():
+        rows, period = file.probabilities(), 1
+    else:
+        file.fail("a transition table needs a header with the columns i, v (or j) and p. Or with pcv, ckey and pvalue.", 1)
     wrong = next((min(place, i) for place, i in enumerate(sorted(rows)) if place != i), None if rows else 0)
     if wrong is not None:
         raise InputError(f"{path}: a transition table needs every true count from 0 to its largest; check {wrong}.")
-    return tuple(tuple(rows[i]) for i in sorted(rows))
+    return tuple(tuple(rows[i].items()) for i in sorted(rows)), period
+
+
+class _TableFile:
+    """The lines of a CSV file, and errors that point at one of them."""
+
+    def __init__(self, path: str, text: str) -> None:
+        import csv  # only here: most runs read no table
+
+        self.path, self.text = path, text
+        self.lines = text.splitlines() or [""]
+        self.mark = ";" if ";" in self.lines[0] else ","
+        self._csv = csv
+        names = next(csv.reader(self.lines[:1], delimiter=self.mark), [])
+        self.header = {name.strip().lower(): place for place, name in reversed([*enumerate(names)])}
+        self.width = len(names)
+
+    def fail(self, message: str, line: int, name: str = "") -> NoReturn:
+        place = self.header.get(name, 0)
+        column = 1 + sum(len(part) + 1 for part in self.lines[line - 1].split(self.mark)[:place])
+        raise InputError(message, source=self.text, line=line, column=column, where=self.path)
+
+    def records(self, names: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+        """Go through the lines below the header, with their fields of some names."""
+        places = {name: self.header[name] for name in names if name in self.header}
+        for number, line in enumerate(self.lines[1:], start=2):
+            if not line.strip():
+                continue
+            parts = next(self._csv.reader([line], delimiter=self.mark))
+            if len(parts) <= max(places.values()):
+                self.fail(f"this line has {len(parts)} fields, but the header has {self.width}.", number)
+            yield number, {name: parts[place].strip() for name, place in places.items()}
+
+    def whole(self, record: dict[str, str], name: str, line: int) -> int:
+        value = record[name]
+        if not re.fullmatch(r"[+-]?\d{1,15}", value):
+            self.fail(f"{name} must be a whole number, not {value[:40]!r}.", line, name)
+        return int(value)
+
+    def probabilities(self) -> dict[int, dict[int, Fraction]]:
+        """Read a table as the ptable package, τ-ARGUS and cellKey write it: one line for every true count and change.
+
+        With intervals of keys (p_int_ub), a change may have several: their probabilities are added up.
+        """
+        rows: dict[int, dict[int, Fraction]] = {}
+        for line, record in self.records(("i", "v", "j", "p", "type")):
+            i = self.whole(record, "i", line)
+            v = self.whole(record, "v", line) if "v" in record else self.whole(record, "j", line) - i
+            if "j" in record and self.whole(record, "j", line) != i + v:
+                self.fail(f"j must be i + v = {i + v}.", line, "j")
+            if record.get("type", "all") != "all":
+                self.fail(f"this is a table for magnitudes (type {record['type'][:20]!r}), not for counts.", line, "type")
+            try:
+                # With semicolons between fields a comma is a decimal one.
+                p = fraction(record["p"].replace(",", "."))
+            except InputError as error:
+                self.fail(error.message, line, "p")
+            row = rows.setdefault(i, {})
+            if v in row and "p_int_ub" not in self.header:
+                raise InputError(f"{self.path}: the true count {i} lists the change {v} twice.")
+            row[v] = row.get(v, Fraction(0)) + p
+        if "p_int_ub" in self.header:
+            for row in rows.values():
+                total = sum(row.values(), Fraction(0))
+                if 0 < abs(total - 1) <= _ROUNDED:
+                    row.update({v: p / total for v, p in row.items()})
+        return rows
+
+    def key_shares(self) -> dict[int, dict[int, Fraction]]:
+        """Read a table with a change for every count and cell key (ONS); where there is none, nothing is changed."""
+        changes: dict[int, dict[int, int]] = {}
+        for line, record in self.records(_ONS):
+            pcv, key, change = (self.whole(record, name, line) for name in _ONS)
+            if changes.setdefault(pcv, {}).setdefault(key, change) != change:
+                self.fail(f"the count {pcv} lists the key {key} twice, with different changes.", line, "ckey")
+        keys = 1 + max((key for row in changes.values() for key in row), default=0)
+        rows: dict[int, dict[int, Fraction]] = {0: {0: Fraction(1)}}
+        for pcv, row in changes.items():
+            numbers = Counter(row.values())
+            numbers[0] += keys - len(row)
+            rows[pcv] = {v: Fraction(number, keys) for v, number in numbers.items() if number}
+        return rows

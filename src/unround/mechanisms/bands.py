@@ -1,0 +1,143 @@
+"""Ranges of counts that are published as one count, or at random as one of two; all others by another mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from unround.errors import InputError
+from unround.mechanisms.base import (
+    WIDEST,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Mechanism,
+    Window,
+    counts,
+    impossible,
+    window_from,
+)
+from unround.mechanisms.plain import Exact, Suppressed, Unpublished
+
+
+class Band(NamedTuple):
+    """True counts from `low` to `high` are published as `down`; or as `up`, with the probability that keeps the mean."""
+
+    low: int
+    high: int
+    down: int
+    up: int
+
+    def chance(self, published: int, true: int) -> Fraction:
+        """Return the probability that a count of this band is published as another."""
+        up = Fraction(true - self.down, self.up - self.down) if self.up > self.down else Fraction(0)
+        return (up if published == self.up else Fraction(0)) + (1 - up if published == self.down else Fraction(0))
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Some ranges of counts are published as one count each, or as one of two; the others by another mechanism.
+
+    - `bands`: The ranges, in ascending order.
+    - `then`: How all other counts are published; exactly by default.
+
+    Examples
+    --------
+    >>> rule = Bands((Band(0, 0, 0, 0), Band(1, 7, 4, 4)))
+    >>> list(rule.window(4)), list(rule.window(8))
+    ([1, 2, 3, 4, 5, 6, 7], [8])
+    >>> Bands((Band(1, 2, 0, 3),)).chance(3, 2)
+    Fraction(2, 3)
+    """
+
+    bands: tuple[Band, ...]
+    then: Mechanism = Exact()  # noqa: RUF009 - frozen, like every mechanism
+
+    def __post_init__(self) -> None:
+        before = -1
+        for band in self.bands:
+            if not before < band.low <= band.high:
+                raise InputError(f"bands must be ranges in ascending order, such as 0=0,1-7=4; check {_shown(band)}.")
+            if band.up < band.down or (band.up > band.down and not band.down <= band.low <= band.high <= band.up):
+                raise InputError(f"a count goes to one of two only between them, such as 1-2=0/3; check {_shown(band)}.")
+            before = band.high
+        if before > WIDEST:
+            raise InputError(f"bands must end below {WIDEST:,}; check {_shown(self.bands[-1])}.")
+        if isinstance(self.then, Suppressed | Unpublished | Bands):
+            raise InputError(f"{self.then.name} cannot follow bands.")
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return "bands:" + ",".join([*map(_shown, self.bands), *([] if self.then == Exact() else [self.then.name])])
+
+    @property
+    def sentence(self) -> str:
+        """The assumption, as a sentence."""
+        ranges = [f"{band.low}" + f" to {band.high}" * (band.high > band.low) for band in self.bands]
+        become = [f"{band.down}" + f" or {band.up} at random, without bias" * (band.up > band.down) for band in self.bands]
+        said = [f"{counts} as {count}" for counts, count in zip(ranges, become, strict=True)]
+        others = self.then.sentence[0].lower() + self.then.sentence[1:]
+        return f"Counts are published by bands: {', '.join(said)}; the others: {others}"
+
+    def window(self, published: int | None) -> Window:
+        """Return the bands that are published so, and what the other mechanism leaves outside of all bands."""
+        if published is None:
+            raise impossible(published, self.name)
+        reached = [(b.low, b.high) for b in self.bands if published in (b.down, b.up)]
+        certain = True
+        try:
+            window = self.then.window(published)
+        except InputError:
+            pass
+        else:
+            assert window.high is not None  # nothing that hides counts can follow
+            reached.append((window.low, window.high))
+            certain = window.certain
+        if not reached:
+            raise impossible(published, self.name)
+        below, above = published - min(low for low, _ in reached), max(high for _, high in reached) - published
+        return window_from(self.likelihood, published, below, above, self.name, certain)
+
+    def chance(self, published: int | None, true: int) -> Fraction:
+        """Return the probability by the band of the count, or else by the other mechanism."""
+        band = next((b for b in self.bands if b.low <= true <= b.high), None)
+        if band is None:
+            return self.then.chance(published, true)
+        return Fraction(0) if published is None else band.chance(published, true)
+
+    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
+        """Return `chance` as floats, for arrays."""
+        y, x, possible = counts(published, true)
+        shares = np.asarray(self.then.likelihood(published, true))
+        for band in self.bands:
+            width = band.up - band.down
+            if width:
+                here = np.where(y == band.up, (x - band.down) / width, np.where(y == band.down, (band.up - x) / width, 0.0))
+            else:
+                here = np.where(y == band.down, 1.0, 0.0)
+            shares = np.where(_within(band, x), np.where(possible, here, 0.0), shares)
+        return shares
+
+    def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
+        """Publish every count by its band, or by the other mechanism."""
+        true = np.asarray(true)
+        shown = self.then.publish(true, rng)
+        for band in self.bands:
+            here, width = _within(band, true), band.up - band.down
+            drawn = rng.integers(0, max(width, 1), size=int(here.sum()))
+            shown[here] = np.where(drawn < true[here] - band.down, band.up, band.down)
+        return shown
+
+
+def _within(band: Band, true: IntArray) -> BoolArray:
+    return (band.low <= true) & (true <= band.high)
+
+
+def _shown(band: Band) -> str:
+    """Return a band as it is written."""
+    ends = f"{band.low}-{band.high}" if band.high > band.low else f"{band.low}"
+    return f"{ends}={band.down}" + f"/{band.up}" * (band.up > band.down)
