@@ -11,7 +11,7 @@ UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all golden lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds clean
+.PHONY: help install demo test test-all golden lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds r clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -107,6 +107,11 @@ site: $(VENV)/.installed-dev ## build the documentation as a site that needs no 
 dist: $(VENV)/.installed-dev ## build wheel and sdist into dist/, ready to be uploaded
 	rm -rf dist
 	$(BIN)/python -m hatchling build
+
+# R itself and the packages of Debian: r-base-core r-cran-testthat r-cran-jsonlite r-cran-processx r-cran-knitr r-cran-rmarkdown pandoc qpdf
+r: $(VENV)/.installed ## check the R package as CRAN does, against this unround
+	@command -v R >/dev/null || { echo "R is not installed: the R package is not checked (apt-get install r-base-core; see the Makefile)."; exit 0; }; \
+	  $(BIN)/python -m tests.r_package
 
 constraints: $(VENV)/.installed-dev ## write constraints.txt and docs/licences.md: what is installed here, and under which licences
 	$(BIN)/python -m docs.dependencies

@@ -23,6 +23,7 @@ COPIED = ("CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "docs", "examples",
 
 CHAPTERS: Mapping[str, Sequence[str]] = {
     "Use": (
+        "docs/users",
         "docs/solve",
         "docs/tables",
         "docs/describe",

@@ -24,6 +24,7 @@ from unittest.mock import patch
 
 import pytest
 
+from unround import __version__
 from unround.cli import app, progress
 from unround.cli import run as run_command
 from unround.research import app as research
@@ -215,6 +216,7 @@ def readable(text: str) -> str:
         text = "\n".join(lines_of(shortened(json.loads(text))))
     elif text.lstrip().lower().startswith("<!doctype"):
         text = text_of(text)
+    text = text.replace(__version__, "<version>")
     text = re.sub(r"\b[0-9a-f]{64}|\b[0-9a-f]{12,64}\b", "<hash>", text)
     text = re.sub(r"\b\d{1,2} [A-Z][a-z]+ 20\d\d\b|\b20\d\d-\d\d-\d\d\b(?! \d)", "<date>", text)
     text = re.sub(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|\+00:00| UTC)?", "<time>", text)

@@ -277,3 +277,26 @@ def test_a_system_can_be_built_by_hand() -> None:
         [Sum("t", ("a", "b"))],
     )
     assert values(solve(system)) == [48, 24, 24]
+
+
+@pytest.mark.parametrize(
+    ("text", "lead"),
+    [
+        ("430 = 215 + 210", "the total is 1.9 off, the sum 3.3. The true total is 426–433, so that 430 is at most 4 off."),
+        ("48! = 20 + 20 + 20", "The total, 48, is exact; the sum of its parts, 60, is 12 off."),
+        ("50! = 30 + 20", "The total, 50, is exact; the sum of its parts, 50, is the same."),
+        ("30 = 15 + 15", "The total and the sum of its parts are both 30. The true total is 26–34"),
+        ("6 @3 = 6 @3 + 6 @3", "The true total is 8: the printed total is 6, the sum of its parts, 12."),
+    ],
+)
+def test_which_is_right_the_total_or_the_sum(text: str, lead: str) -> None:
+    """The first sentence answers it, by the distribution of the total."""
+    solution = solve(parse(text))
+    assert lead in " ".join(str(solution).split())
+    (printed,), total = solution.sums, solution["total"]
+    expected = [sum(p * abs(value - guess) for value, p in total.distribution) for guess in (printed.printed, printed.added)]
+    assert [printed.printed_off, printed.added_off] == pytest.approx(expected)
+
+
+def test_no_sum_is_compared_with_a_total_that_is_not_printed() -> None:
+    assert solve(parse("? = 20 + 25")).sums == ()

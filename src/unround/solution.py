@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -100,6 +101,27 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class PrintedSum:
+    """A printed total beside the sum of its printed parts.
+
+    - `total`, `parts`: The names of the cells.
+    - `printed`, `added`: The total as printed, and what the printed parts add up to.
+    - `printed_off`, `added_off`: How far each is from the true total on average; None where there are no probabilities.
+    """
+
+    total: str
+    parts: tuple[str, ...]
+    printed: int
+    added: int
+    printed_off: float | None
+    added_off: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class FigureAnswer:
     """A rate, a mean or a median of a system, and how it was used.
 
@@ -150,6 +172,8 @@ class Solution(Tabular, Drawn):
         Where they are estimated, how well the chains agree: 1 if nothing tells them apart.
     figures : tuple of FigureAnswer
         The rates, means and medians that were used, and how.
+    sums : tuple of PrintedSum
+        Every sum of which all numbers are printed: the total, what its parts add up to, and how far off each is.
     """
 
     feasible: bool
@@ -166,6 +190,7 @@ class Solution(Tabular, Drawn):
     method: str = "exact"
     rhat: float | None = None
     figures: tuple[FigureAnswer, ...] = ()
+    sums: tuple[PrintedSum, ...] = ()
 
     def __getitem__(self, name: str) -> CellAnswer:
         """Return the answer for the cell of this name."""
@@ -196,6 +221,7 @@ class Solution(Tabular, Drawn):
             "assumptions": list(self.assumptions),
             "cells": [cell.to_json() for cell in self.cells],
             "figures": [figure.to_json() for figure in self.figures],
+            "sums": [printed.to_json() for printed in self.sums],
             "top": [ranked.to_json() for ranked in self.top],
             "proofs": [proof.to_json() for proof in self.proofs],
         }
@@ -271,7 +297,23 @@ def solve(
         method="none" if found.answer is None else "exact" if found.errors is None else "estimated",
         rhat=found.rhat,
         figures=_figures(system, found),
+        sums=_printed_sums(system, cells),
     )
+
+
+def _printed_sums(system: System, cells: Sequence[CellAnswer]) -> tuple[PrintedSum, ...]:
+    """Compare every printed total with what its parts add up to, where all of them are printed."""
+    sums = []
+    for total, parts in system.equations:
+        printed, listed = cells[total].published, [cells[part].published for part in parts]
+        if printed is not None and None not in listed:
+            added = sum(count for count in listed if count is not None)
+            chances = cells[total].distribution
+            off = [
+                math.fsum(p * abs(count - guess) for count, p in chances) if chances else None for guess in (printed, added)
+            ]
+            sums.append(PrintedSum(cells[total].name, tuple(cells[part].name for part in parts), printed, added, *off))
+    return tuple(sums)
 
 
 def _figures(system: System, found: Inference) -> tuple[FigureAnswer, ...]:

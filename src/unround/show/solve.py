@@ -32,6 +32,7 @@ def solution(found: Solution) -> Document:
 
 
 def _solution(found: Solution) -> Iterator[Part]:
+    yield Text(_total_or_sum(found))
     yield Table(CELLS, [_cell(cell) for cell in found.cells[:MOST_CELLS]], "Cells")
     if len(found.cells) > MOST_CELLS:
         yield rest(len(found.cells), MOST_CELLS, "--json and to_polars() give them all")
@@ -48,6 +49,31 @@ def _solution(found: Solution) -> Iterator[Part]:
         listed += [f"and {more} more; --json gives them all."] if more else []
         yield Fold(f"Proved, provided that the sums hold and exact cells are exact{figures}", [Bullets(listed)], only="")
     yield Fold("Assumed", [Bullets(found.assumptions, QUIET)], only="")
+
+
+def _total_or_sum(found: Solution) -> str:
+    """Answer what users of a table ask first: which is right, the total or the sum, and how far off it can be."""
+    if len(found.sums) != 1:
+        return ""
+    printed, cell = found.sums[0], found[found.sums[0].total]
+    off, sum_off = printed.printed_off, printed.added_off
+    if off is None or sum_off is None:
+        return ""
+    added = f"the sum of its parts, {printed.added:,}"
+    if cell.kind == "given":
+        gap = abs(printed.printed - printed.added)
+        return f"The total, {printed.printed:,}, is exact; {added}, is {f'{gap:,} off' if gap else 'the same'}."
+    if cell.low == cell.high:
+        return f"The true total is {cell.low:,}: the printed total is {printed.printed:,}, {added}."
+    furthest = max(abs(printed.printed - value) for value, _ in cell.distribution)
+    possible = f"The true total is {span(cell.low, cell.high)}, so that {printed.printed:,} is at most {furthest:,} off"
+    if printed.printed == printed.added:
+        return f"The total and the sum of its parts are both {printed.printed:,}. {possible}; on average {off:.1f}."
+    nearer = "the total" if off <= sum_off else "the sum"
+    return (
+        f"Which is right, the total, {printed.printed:,}, or {added}? Neither is exact; {nearer} is nearer to the truth on "
+        f"average: the total is {off:.1f} off, the sum {sum_off:.1f}. {possible}."
+    )
 
 
 def _proof(text: str, depth: int, through: tuple[str, ...]) -> str:

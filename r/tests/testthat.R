@@ -1,0 +1,3 @@
+library(testthat)
+library(unround)
+test_check("unround")
