@@ -107,6 +107,7 @@ class PrintedSum:
     - `total`, `parts`: The names of the cells.
     - `printed`, `added`: The total as printed, and what the printed parts add up to.
     - `printed_off`, `added_off`: How far each is from the true total on average; None where there are no probabilities.
+    - `limited`: Whether there is a limit to how far they can be off: not under noise without one.
     """
 
     total: str
@@ -115,6 +116,7 @@ class PrintedSum:
     added: int
     printed_off: float | None
     added_off: float | None
+    limited: bool
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -303,7 +305,7 @@ def solve(
 
 def _printed_sums(system: System, cells: Sequence[CellAnswer]) -> tuple[PrintedSum, ...]:
     """Compare every printed total with what its parts add up to, where all of them are printed."""
-    sums = []
+    sums, limited = [], all(window.certain for window in system.windows)
     for total, parts in system.equations:
         printed, listed = cells[total].published, [cells[part].published for part in parts]
         if printed is not None and None not in listed:
@@ -312,7 +314,8 @@ def _printed_sums(system: System, cells: Sequence[CellAnswer]) -> tuple[PrintedS
             off = [
                 math.fsum(p * abs(count - guess) for count, p in chances) if chances else None for guess in (printed, added)
             ]
-            sums.append(PrintedSum(cells[total].name, tuple(cells[part].name for part in parts), printed, added, *off))
+            names = tuple(cells[part].name for part in parts)
+            sums.append(PrintedSum(cells[total].name, names, printed, added, *off, limited))
     return tuple(sums)
 
 

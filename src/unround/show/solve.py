@@ -67,6 +67,8 @@ def _total_or_sum(found: Solution) -> str:
         return f"The true total is {cell.low:,}: the printed total is {printed.printed:,}, {added}."
     furthest = max(abs(printed.printed - value) for value, _ in cell.distribution)
     possible = f"The true total is {span(cell.low, cell.high)}, so that {printed.printed:,} is at most {furthest:,} off"
+    if not printed.limited:
+        possible = f"With a probability of 90%, the true total is {either(cell.sure)}; nothing limits how far off it can be"
     if printed.printed == printed.added:
         return f"The total and the sum of its parts are both {printed.printed:,}. {possible}; on average {off:.1f}."
     nearer = "the total" if off <= sum_off else "the sum"
