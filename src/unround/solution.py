@@ -305,17 +305,18 @@ def solve(
 
 def _printed_sums(system: System, cells: Sequence[CellAnswer]) -> tuple[PrintedSum, ...]:
     """Compare every printed total with what its parts add up to, where all of them are printed."""
+
+    def off(guess: int, chances: Sequence[tuple[int, float]]) -> float | None:
+        return math.fsum(p * abs(count - guess) for count, p in chances) if chances else None
+
     sums, limited = [], all(window.certain for window in system.windows)
     for total, parts in system.equations:
-        printed, listed = cells[total].published, [cells[part].published for part in parts]
-        if printed is not None and None not in listed:
+        cell, listed = cells[total], [cells[part].published for part in parts]
+        if cell.published is not None and None not in listed:
             added = sum(count for count in listed if count is not None)
-            chances = cells[total].distribution
-            off = [
-                math.fsum(p * abs(count - guess) for count, p in chances) if chances else None for guess in (printed, added)
-            ]
+            means = off(cell.published, cell.distribution), off(added, cell.distribution)
             names = tuple(cells[part].name for part in parts)
-            sums.append(PrintedSum(cells[total].name, names, printed, added, *off, limited))
+            sums.append(PrintedSum(cell.name, names, cell.published, added, *means, limited))
     return tuple(sums)
 
 
