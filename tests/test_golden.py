@@ -190,7 +190,7 @@ def text_of(page: str) -> str:
 def shortened(value: Any) -> Any:
     """Return JSON without what only fills pages: of long lists two items, of numbers four digits."""
     if isinstance(value, dict):
-        return {name: "…" if name in ("seconds", "bytes") else shortened(item) for name, item in value.items()}
+        return {name: "…" if name in ("seconds", "bytes") else shortened(item) for name, item in sorted(value.items())}
     if isinstance(value, list):
         more = [f"and {len(value) - 2} more"] if len(value) > 4 else []
         return [*map(shortened, value[: 2 if more else None]), *more]
