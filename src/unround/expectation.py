@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms.base import ALIKE, fraction
 from unround.mechanisms.rounding import Rounding, check_base
-from unround.shown import Shown
+from unround.shown import Plain, Shown
 from unround.system import System
 
 
@@ -111,7 +111,7 @@ RAREST = 290
 
 
 @dataclass(frozen=True, slots=True)
-class Residual:
+class Residual(Plain):
     """One value that total − Σ parts can take.
 
     - `residual`: The value.
@@ -129,20 +129,9 @@ class Residual:
     best_cell: str
     kind: Kind
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "residual": self.residual,
-            "probability": float(self.probability),
-            "solutions": self.solutions,
-            "best_probability": float(self.best_probability),
-            "best_cell": self.best_cell,
-            "kind": self.kind,
-        }
-
 
 @dataclass(frozen=True)
-class Expectation(Shown):
+class Expectation(Plain, Shown):
     """How often sums of one shape give something away.
 
     - `base`, `parts`, `zero_parts`, `exact_total`, `threshold`, `areas`: What was asked for; `zero_parts` of the `parts`
@@ -151,6 +140,16 @@ class Expectation(Shown):
       those below 10^−290 are left out.
     - `exact`: Whether all of it was worked out in exact fractions.
     """
+
+    ALSO = (
+        "proof_share",
+        "proof_one_in",
+        "strong_share",
+        "strong_one_in",
+        "expected_proofs",
+        "expected_strong",
+        "assumptions",
+    )
 
     base: int
     parts: int
@@ -213,26 +212,6 @@ class Expectation(Shown):
             said.append(f"Before rounding, a part published as 0 was equally likely to be any count from 0 to {base - 1}.")
         said.append("The total is exact." if self.exact_total else "The total was rounded like its parts.")
         return tuple(said)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, as `unround solve --expect --json` prints it."""
-        return {
-            "base": self.base,
-            "parts": self.parts,
-            "zero_parts": self.zero_parts,
-            "exact_total": self.exact_total,
-            "threshold": self.threshold,
-            "areas": self.areas,
-            "proof_share": float(self.proof_share),
-            "proof_one_in": self.proof_one_in,
-            "strong_share": float(self.strong_share),
-            "strong_one_in": self.strong_one_in,
-            "expected_proofs": self.expected_proofs,
-            "expected_strong": self.expected_strong,
-            "exact": self.exact,
-            "residuals": [one.to_json() for one in self.residuals],
-            "assumptions": list(self.assumptions),
-        }
 
 
 def shape_of(system: System) -> dict[str, Any]:

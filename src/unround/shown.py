@@ -1,4 +1,4 @@
-"""What all results can do: be printed as the terminal shows them, appear in a notebook, become tables, draw themselves.
+"""What all results can do: become plain data, be printed, appear in a notebook, become tables, draw themselves.
 
 Results are made in rooms that know nothing of how they are shown. This is the one place where the arrow points down the map:
 `unround.show` is looked up by name when somebody wants to see a result, and finds the document for its class.
@@ -6,14 +6,41 @@ Results are made in rooms that know nothing of how they are shown. This is the o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from unround.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain data, as JSON has it: results as they say themselves, fractions as numbers, paths as text."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if isinstance(value, Mapping):
+        return {name if isinstance(name, str) else str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return float(value) if isinstance(value, Fraction) else str(value) if isinstance(value, os.PathLike) else value
+
+
+class Plain:
+    """A record that becomes plain data: its fields but those in `ASIDE`, and the properties in `ALSO`."""
+
+    __slots__ = ()
+    ALSO: ClassVar[tuple[str, ...]] = ()
+    ASIDE: ClassVar[tuple[str, ...]] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        names = [field.name for field in fields(cast(Any, self)) if field.name not in self.ASIDE]
+        return {name: plain(getattr(self, name)) for name in (*names, *self.ALSO)}
 
 
 class Shown:
@@ -60,11 +87,11 @@ def frame_of(cells: Sequence[Any], **columns: type[pl.DataType]) -> pl.DataFrame
     """Return a row for every cell; the last columns are lists: the possible counts, and how likely each is."""
     import polars as pl
 
-    told = {name: pl.Series([getattr(cell, name) for cell in cells], dtype=kind) for name, kind in columns.items()}
+    series = {name: pl.Series([getattr(cell, name) for cell in cells], dtype=kind) for name, kind in columns.items()}
     pairs = [cell.distribution for cell in cells]
-    counts = pl.Series([[count for count, _ in one] for one in pairs], dtype=pl.List(pl.Int64))
-    chances = pl.Series([[chance for _, chance in one] for one in pairs], dtype=pl.List(pl.Float64))
-    return pl.DataFrame({**told, "counts": counts, "probabilities": chances})
+    counts = pl.Series([[count for count, _ in cell] for cell in pairs], dtype=pl.List(pl.Int64))
+    chances = pl.Series([[chance for _, chance in cell] for cell in pairs], dtype=pl.List(pl.Float64))
+    return pl.DataFrame({**series, "counts": counts, "probabilities": chances})
 
 
 def _show() -> Any:

@@ -17,7 +17,7 @@ from unround.errors import InputError
 from unround.mechanisms import TAIL, Mechanism, Unpublished
 from unround.mechanisms.base import ALIKE, reaches
 from unround.proofs import Proof, contradiction_in_words, proofs_of
-from unround.shown import Drawn, Tabular, frame_of
+from unround.shown import Drawn, Plain, Tabular, frame_of
 from unround.system import Cell, PublishedFigure, System
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SURE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class CellAnswer:
+class CellAnswer(Plain):
     """The answer for one cell.
 
     - `name`, `published`: As in the system.
@@ -43,6 +43,8 @@ class CellAnswer:
     - `kind`: "given" (published exactly), "proved", "likely" (at or above the threshold) or "open".
     - `error`: The standard error of the probability: 0 where it is exact; None where there is no probability.
     """
+
+    ALSO = ("sure",)
 
     name: str
     published: int | None
@@ -66,25 +68,9 @@ class CellAnswer:
             held += probability
         return tuple(sorted(chosen))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "name": self.name,
-            "published": self.published,
-            "low": self.low,
-            "high": self.high,
-            "mode": self.mode,
-            "probability": self.probability,
-            "error": self.error,
-            "mean": self.mean,
-            "sure": list(self.sure),
-            "distribution": [list(pair) for pair in self.distribution],
-            "kind": self.kind,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Plain):
     """One solution: every cell's value, its probability, and how many times likelier it is than the next one.
 
     The probability is None where solutions were found by chains: these may have missed others, and do not tell how much all
@@ -94,10 +80,6 @@ class Ranked:
     values: dict[str, int]
     probability: float | None
     times_next: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {"values": self.values, "probability": self.probability, "times_next": self.times_next}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from unround.evidence.keys import Keyed, KeyedRepeat
 from unround.mechanisms.rounding import Rounding, Sample
 from unround.mechanisms.weighted import Weighted
 from unround.regions import of_sample
+from unround.shown import Plain
 from unround.structure import PlanFile, Structure
 from unround.sums.compiled import compile_sums
 
@@ -61,7 +61,7 @@ class SameCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(Plain):
     """What is known about the random numbers of a release; nothing, unless told.
 
     - `rounding`: What the user asked for: "auto" or "independent".
@@ -159,10 +159,6 @@ class Keys:
         """Return the cells whose probabilities account for keys."""
         own = {c for split in splits_of(model) if self.of_table(model.columns[split[0]].block) for c in split}
         return frozenset(own.union(*(one.cells for one in self._repeats(model))))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
 
     def save(self, folder: Path) -> None:
         """Write it into the folder of an audit's model, for `load`."""

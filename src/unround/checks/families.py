@@ -13,6 +13,7 @@ from unround.expectation import chi_square_tail, surprise
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.release import Column, Release, table_of
+from unround.shown import Plain
 from unround.structure import JudgedSum, PlanFile, Structure
 from unround.tables.labels import age_range
 
@@ -47,7 +48,7 @@ def more_than_slips(impossible: int, of: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class SizedHistogram:
+class SizedHistogram(Plain):
     """A part of a family: the sums with a total from `least` on, up to the next such part.
 
     `shares` are those of each |r|; `tail_ratio` is as for the family.
@@ -58,17 +59,12 @@ class SizedHistogram:
     shares: Mapping[int, float]
     tail_ratio: float | None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        shares = {str(far): share for far, share in self.shares.items()}
-        return {"least": self.least, "sums": self.sums, "shares": shares, "tail_ratio": self.tail_ratio}
-
 
 INDEPENDENT, ALIKE, KEYED, UNKNOWN = "independent", "alike", "keyed", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class TableRounding:
+class TableRounding(Plain):
     """What the random numbers of a table do.
 
     - `model`: "independent", "alike" (the same count is the same number wherever it appears), "keyed" or "unknown".
@@ -94,20 +90,9 @@ class TableRounding:
             said = f"{KEYED}, {self.constant:.2f} ± {max(self.error, 0.005):.2f}"
         return said + ("" if self.whole is not False else ", weighted")
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "model": self.model,
-            "constant": self.constant,
-            "error": self.error,
-            "whole": self.whole,
-            "p_value": self.p_value,
-            "why": self.why,
-        }
-
 
 @dataclass(frozen=True)
-class Family:
+class Family(Plain):
     """What was found about one family of sums.
 
     - `family`: What kind of sums, and in which table.
@@ -130,6 +115,8 @@ class Family:
     - `rounding`: What the random numbers of that table do; None for families of several tables, of counts and of areas.
     - `by_sum`: The same for every sum alone: its total, the number of sums, and what its random numbers do.
     """
+
+    ASIDE = ("columns", "inexact")
 
     family: str
     sums: int
@@ -154,25 +141,8 @@ class Family:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {
-            "family": self.family,
-            "sums": self.sums,
-            "observed": {str(far): number for far, number in self.observed.items()},
-            "expected": {str(far): share for far, share in self.expected.items()},
-            "p_value": self.p_value,
-            "tail_ratio": self.tail_ratio,
-            "distance": self.distance,
-            "impossible": self.impossible,
-            "otherwise": self.otherwise,
-            "refuted": self.refuted,
-            "verdict": self.verdict,
-            "note": self.note,
-            "by_size": [one.to_json() for one in self.by_size],
-            "clash": self.clash,
-            "basis": list(self.basis),
-            "table": self.table,
-            "rounding": None if self.rounding is None else self.rounding.to_json(),
-            "by_sum": [{"total": total, "sums": sums, **one.to_json()} for total, sums, one in self.by_sum],
+        return Plain.to_json(self) | {
+            "by_sum": [{"total": total, "sums": sums, **rounding.to_json()} for total, sums, rounding in self.by_sum]
         }
 
 

@@ -25,7 +25,7 @@ from unround.job.folder import find_area, find_cell
 from unround.mechanisms.base import FloatArray
 from unround.proofs import proof_in_words
 from unround.release import ABSENT, Counts
-from unround.shown import Drawn, Tabular
+from unround.shown import Drawn, Plain, Tabular
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +38,7 @@ FARTHEST = 6
 
 
 @dataclass(frozen=True, slots=True)
-class SumShown:
+class SumShown(Plain):
     """A sum that the cell belongs to: its names, what was published, and by how much that fails to add up."""
 
     sum: str
@@ -47,62 +47,33 @@ class SumShown:
     residual: int | None
     used: bool
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self) | {"parts": list(self.parts)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation(Finding, Tabular, Drawn):
+class Explanation(Finding, Plain, Tabular, Drawn):
     """Everything that an audit knows about one cell: the finding, and the argument for it.
 
-    Parameters
-    ----------
-    area, cell : dict
-        Where it is: its area, and its place on the other axes, with labels.
-    again : tuple of int
-        What other files show of the same count.
-    same_as : str or None
-        The key of the column that shows the same count first, where this one shows it again: claims are made there.
-    priors : tuple of str
-        The set of priors that probabilities were worked out under.
-    threshold : float
-        The probability that all of them must give to a count for it to be called likely.
-    known_alone : bool
-        Whether it is likely, or certain, from its published value alone, so that sums add little and nothing is claimed.
-    held_back : str or None
-        The kind of claim that is held back: "likely" where the prior failed its self-check, "conditional" where the data
-        contradict the mechanism.
-    withheld : str or None
-        Why likely claims about the table are withheld, where they are.
-    distribution : tuple
-        The possible counts and how likely each is; empty where that is not known.
-    sums : tuple of SumShown
-        The sums it belongs to.
-    growth : tuple
-        The probability of the likeliest count under a flat prior: from the cell alone, then with the sums next to it, then
-        with those next to these, and so on; None where nothing says. A fitted prior describes the whole area; parts of it
-        mean nothing.
-    alone : float or None
-        The probability of the likeliest count from the published value and what the column is like elsewhere, without any
-        sum; None under a flat prior, or where nothing says.
-    without_sums : bool
-        Whether the fitted prior was applied without any sum, because the cell is cut off from one that it belongs to.
-    others : FamilyEvidence or None
-        The other areas of the family that contribute, where any do.
-    own : float or None
-        The probability of the likeliest count if nothing were known of these areas; None where nothing says.
-    proof : dict or None
-        The certificate.
-    argument : str or None
-        The proof in words, with the names that people know.
-    because : tuple of str
-        What a conditional claim is conditional on.
-    contradictions : tuple of str
-        Published numbers of the same area that cannot all be right.
-    assumptions : tuple of str
-        What the claim rests on.
+    - `area`, `cell`: Where it is: its area, and its place on the other axes, with labels.
+    - `again`: What other files show of the same count.
+    - `same_as`: The key of the column that shows the same count first, where this one shows it again: claims are made there.
+    - `priors`, `threshold`: The priors that were tried, and the probability that all of them must give to a likely count.
+    - `known_alone`: Whether it is likely, or certain, from its published value alone, so that nothing is claimed.
+    - `held_back`: The kind of claim that is held back: "likely" where the prior failed its self-check, "conditional" where
+      the data contradict the mechanism; `withheld` says why.
+    - `distribution`: The possible counts and how likely each is; empty where that is not known.
+    - `sums`: The sums it belongs to.
+    - `growth`: The probability of the likeliest count under a flat prior: from the cell alone, then with the sums next to
+      it, and so on; None where nothing says. A fitted prior describes the whole area; parts of it mean nothing.
+    - `alone`: Its probability from the published value and what the column is like elsewhere, without any sum; None under a
+      flat prior, or where nothing says.
+    - `without_sums`: Whether the fitted prior was applied without any sum, because the cell is cut off from one of its own.
+    - `others`: The other areas of the family that contribute; `own`: the probability if nothing were known of these.
+    - `proof`, `argument`: The certificate, and the proof in words, with the names that people know.
+    - `because`: What a conditional claim is conditional on.
+    - `contradictions`: Published numbers of the same area that cannot all be right.
+    - `assumptions`: What the claim rests on.
     """
+
+    ASIDE = ("area", "cell", "again", "others", "own")
 
     area: dict[str, Any]
     cell: dict[str, Any]
@@ -139,41 +110,9 @@ class Explanation(Finding, Tabular, Drawn):
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {
-            **self.area,
-            **self.cell,
-            "key": self.key,
-            "mechanism": self.mechanism,
-            "published": self.published,
-            "why_absent": self.why_absent,
-            "published_again": list(self.again),
-            "same_as": self.same_as,
-            "low": self.low,
-            "high": self.high,
-            "kind": self.kind,
-            "value": self.value,
-            "probability_low": self.probability_low,
-            "probability": self.probability,
-            "probability_high": self.probability_high,
-            "priors": list(self.priors),
-            "threshold": self.threshold,
-            "known_alone": self.known_alone,
-            "held_back": self.held_back,
-            "withheld": self.withheld,
-            "due_to_sums": self.due_to_sums,
-            "mean": self.mean,
-            "distribution": [list(pair) for pair in self.distribution],
-            "depth": self.depth,
-            "sums": [one.to_json() for one in self.sums],
-            "growth": list(self.growth),
-            "alone": self.alone,
-            "other_areas": None if self.others is None else self.others.to_json() | {"without_them": self.own},
-            "proof": self.proof,
-            "argument": self.argument,
-            "because": list(self.because),
-            "contradictions": list(self.contradictions),
-            "assumptions": list(self.assumptions),
-        }
+        others = None if self.others is None else self.others.to_json() | {"without_them": self.own}
+        again = {"published_again": list(self.again), "other_areas": others}
+        return {**self.area, **self.cell, **Plain.to_json(self), **again}
 
 
 def explain(folder: AuditFolder | Path | str, area: str, characteristic: str, sex: str | None = None) -> Explanation:

@@ -26,7 +26,7 @@ from unround.job.folder import FILES, FINDINGS, OURS, PROOFS, PUBLISHED, RUN, SU
 from unround.mechanisms import Suppressed, Unpublished, Within
 from unround.proofs import Proof, fault_in_proof, proof_in_words
 from unround.release import ABSENT, SUPPRESSED, Counts, adjustable, told_range
-from unround.shown import Shown
+from unround.shown import Plain, Shown
 from unround.system import Cell, PublishedFigure, Sum, System
 
 CERTAIN = tuple(kind.label for kind in (ClaimKind.PROVED, ClaimKind.CONDITIONAL))
@@ -36,13 +36,15 @@ AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Verification(Shown):
+class Verification(Plain, Shown):
     """What was verified, and what is wrong.
 
     - `files`, `certificates`, `findings`: How many were looked at: files with a hash, certificates, and proved or
       conditional findings.
     - `problems`: What is wrong, a sentence each; none if all is as it should be.
     """
+
+    ALSO = ("holds",)
 
     files: int
     certificates: int
@@ -53,11 +55,6 @@ class Verification(Shown):
     def holds(self) -> bool:
         """Whether nothing is wrong."""
         return not self.problems
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        counted = {"files": self.files, "certificates": self.certificates, "findings": self.findings}
-        return {"holds": self.holds, **counted, "problems": list(self.problems)}
 
 
 def verify(path: Path, progress: Callable[[str, int, int], None] = lambda *_: None) -> Verification:

@@ -27,14 +27,15 @@ from unround.comparison.measure import Distances, distances
 from unround.equations import parse
 from unround.expectation import Number, expectation, one_in, shifted, surprise
 from unround.mechanisms import Laplace, Mechanism, Rounding
+from unround.shown import Plain
 from unround.solution import Solution, solve
 
-Plain = int | float | str | None | list[Any]
+JsonValue = int | float | str | None | list[Any]
 """What JSON can hold."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Plain):
     """One claim.
 
     - `claim`: What is claimed, in our words.
@@ -47,21 +48,10 @@ class Claim:
 
     claim: str
     section: str
-    paper: Plain
-    computed: Plain
+    paper: JsonValue
+    computed: JsonValue
     agrees: bool | None
     note: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, one entry of what `python -m unround.research paper --json` prints."""
-        return {
-            "claim": self.claim,
-            "section": self.section,
-            "paper": self.paper,
-            "computed": self.computed,
-            "agrees": self.agrees,
-            "note": self.note,
-        }
 
 
 def matches(printed: str, value: float | Fraction) -> bool:
@@ -92,7 +82,7 @@ def values(claim: str, section: str, printed: Sequence[Any], computed: Sequence[
     return Claim(claim, section, theirs, ours, theirs == ours, note)
 
 
-def unknown(claim: str, section: str, paper: Plain, note: str) -> Claim:
+def unknown(claim: str, section: str, paper: JsonValue, note: str) -> Claim:
     """List what cannot be recomputed."""
     return Claim(claim, section, paper, None, None, note)
 
@@ -539,7 +529,7 @@ REACH = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Adjusted:
+class Adjusted(Plain):
     """What follows if some populations were moved by up to `reach`, up or down, each step equally likely.
 
     - `reach`: The largest adjustment.
@@ -556,17 +546,6 @@ class Adjusted:
     surprise: dict[str, float]
     wrong: float
     impossible: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "reach": self.reach,
-            "share": self.share,
-            "expected": self.expected,
-            "surprise": self.surprise,
-            "wrong": self.wrong,
-            "impossible": self.impossible,
-        }
 
 
 def adjusted(reach: int) -> Adjusted:

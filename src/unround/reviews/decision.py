@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from unround.reviews.policy import (
     Policy,
     counts_in_words,
 )
+from unround.shown import Plain
 
 PUBLISH = "publish"
 DECISIONS = (PUBLISH, UNDECIDED, REVISE, STOP)
@@ -41,7 +42,7 @@ EXIT_CODES = {PUBLISH: 0, REVISE: 4, STOP: 5, UNDECIDED: 6}
 
 
 @dataclass(frozen=True, slots=True)
-class Unsettled:
+class Unsettled(Plain):
     """Something that could matter, and was not understood or not used: with it, nobody can say that a table is safe.
 
     - `what`: What it is: a column, a sum, a check.
@@ -52,10 +53,6 @@ class Unsettled:
     what: str
     why: str
     settle: str
-
-    def to_json(self) -> dict[str, str]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Plain):
     """Something about a table that the policy does not accept.
 
     - `limit`: Which limit of the policy is exceeded, from 0 on; None where the ground of the judgement is at fault.
@@ -98,10 +95,6 @@ class Reason:
     number: int
     allowed: int
     action: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,12 +20,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from unround.errors import InputError
 from unround.output import output_folder, text_of
+from unround.shown import Plain
 from unround.simulation.counts import (
     BLOCK,
     MISSING,
@@ -77,7 +77,7 @@ FORMATS = ("statcan", "censusmapper", "tidy")
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class Simulated(Plain):
     """What `simulate` wrote.
 
     - `files`: The release: what an agency would publish.
@@ -88,6 +88,8 @@ class Simulated:
     - `constants`: The file with the constants of the tables, where records have keys.
     - `boundaries`: The file with the made-up shapes of all areas, where they were asked for.
     """
+
+    ASIDE = ("constants",)
 
     files: tuple[Path, ...]
     truth: Path
@@ -110,19 +112,6 @@ class Simulated:
         """
         areas, counts = "area" if self.areas == 1 else "areas", "count" if self.cells == 1 else "counts"
         return f"{self.areas:,} {areas}, {self.cells:,} {counts}, {_size(self.bytes)}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "files": [str(path) for path in self.files],
-            "truth": str(self.truth),
-            "note": str(self.note),
-            "nesting": None if self.nesting is None else str(self.nesting),
-            "boundaries": None if self.boundaries is None else str(self.boundaries),
-            "areas": self.areas,
-            "cells": self.cells,
-            "bytes": self.bytes,
-        }
 
 
 def _size(number: int) -> str:
