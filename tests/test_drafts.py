@@ -119,15 +119,24 @@ def test_rows_that_add_up_to_a_neighbour_by_chance_are_no_region(tmp_path: Path)
     assert [entry["axis"] for entry in sums] == ["age"]
 
 
-@pytest.mark.parametrize("heading", ["Rank", "School"])
-def test_numbers_that_may_not_be_counts_are_asked_about(heading: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("heading", "asked"), [("School", True), ("Rank", False)])
+def test_numbers_that_may_not_be_counts_are_asked_about(heading: str, asked: bool, tmp_path: Path) -> None:
     DRAFTS["exact-healthy.csv"].write(tmp_path / "table.csv")
     first, *rows = (tmp_path / "table.csv").read_text().splitlines()
     lines = [f"{first},{heading}", *(f"{row},{number}" for number, row in enumerate(rows, 1))]
     (tmp_path / "table.csv").write_text("\n".join(lines))
     review = unround.review(tmp_path / "table.csv", repairs=())
-    asked = [entry["what"] for entry in review.to_json()["unsettled"]]
-    assert (review.decision, asked) == ("undecided", [f"column G: {heading}"])
+    questions = [entry["what"] for entry in review.to_json()["unsettled"]]
+    assert (review.decision, questions) == (("undecided", [f"column G: {heading}"]) if asked else ("publish", []))
+
+
+@pytest.mark.parametrize(("below", "used"), [(28, False), (12, True)])
+def test_ranks_that_leave_a_hidden_count_hardly_any_values_are_asked_about(below: int, used: bool, tmp_path: Path) -> None:
+    cases = [40, 30, "c", below, 10]
+    rows = [f"Ward {name},{count},{at + 1}" for at, (name, count) in enumerate(zip("ABCDE", cases, strict=True))]
+    (tmp_path / "table.csv").write_text("\n".join(["Ward,Cases,Rank", *rows]))
+    (entry,) = [entry for entry in unround.describe(tmp_path / "table.csv").release.account if "Rank" in entry.place]
+    assert (entry.what == "figure that tells nothing", "gives none of their counts away" in entry.why) == (used, used)
 
 
 def test_a_second_table_on_a_sheet_is_named_with_the_option_that_reads_it(tmp_path: Path) -> None:

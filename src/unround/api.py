@@ -214,6 +214,7 @@ def describe(given: options.Describe) -> Described:
         table,
         sheet=given.sheet,
         header=header_rows(given.header),
+        columns=given.columns,
         value=given.value,
         mechanism=how,
         ask=given.ask or take_default,
@@ -357,13 +358,13 @@ def _tables_in(path: Path, given: options.Review) -> list[Draft]:
     found, unread = list[Draft](), list[Unsettled]()
     for place in places if len(places) > 1 else ():
         try:
-            release = describe(path, sheet=place.sheet, header=place.layout.header).release
+            release = describe(path, sheet=place.sheet, header=place.layout.header, columns=place.columns).release
             release, _ = _opened(release, replace(given, describe=None))
         except InputError as problem:
             settle = f'describe it (`unround describe {path} {place.options}`); or --ignore "{place.name}" --because "…"'
             unread.append(Unsettled(place.name, f"the table on {place.name} was not read: {problem}", settle))
             continue
-        origin = Origin(path, None, place.sheet, place.layout.header)
+        origin = Origin(path, None, place.sheet, place.layout.header, place.columns)
         name = f"{path.name}, {place.sheet or place.name}"
         found.append(Draft(release, name, tuple(files_read(path, release)), origin))
     names = [draft.name for draft in found]

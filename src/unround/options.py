@@ -443,6 +443,9 @@ class Describe(Options):
     header: Sequence[int] | str | None = option(
         "Rows of the header, counted from 1, such as 4 or 4-5.", "ROWS", shown="looked for", shell=str, default=None
     )
+    columns: str | None = option(
+        "First and last column, such as F-I, where tables stand side by side.", "LETTERS", shown="all", default=None
+    )
     value: str | None = option("The column of counts, if several columns hold numbers.", "COLUMN", default=None)
     base: int | None = option(
         "Base to which counts were randomly rounded.",

@@ -293,6 +293,8 @@ class Release:
         those that have entries of their own.
     obstacle : str
         Why nothing can be inferred from it, and what to do about that, where it is known from the start; else "".
+    sumless : str
+        Why none of its counts adds up with others, where that is known and not merely not found; else "".
     """
 
     source: str
@@ -309,6 +311,7 @@ class Release:
     notes: list[str] = field(default_factory=list, repr=False)
     account: tuple[Entry, ...] = field(default=(), repr=False)
     obstacle: str = field(default="", repr=False)
+    sumless: str = field(default="", repr=False)
 
     def blocks(self, progress: Progress = lambda _: None) -> Iterator[Block]:
         """Go through the areas, block by block."""

@@ -487,7 +487,7 @@ add("several-answers.csv", "healthy", people(places(14), Axis("Language", ["All 
 SECRET = people(places(12, "Total"), SEX, hide=HIDDEN_ROW)
 add("tabs.csv", "leaky", SECRET, dialect=Dialect("\t"))
 add("utf-8-with-mark.csv", "leaky", SECRET, dialect=Dialect(";", encoding="utf-8-sig"))
-add("utf-16.csv", "open", SECRET, dialect=Dialect(";", encoding="utf-16"), why="refused, with what to do")
+add("utf-16.csv", "leaky", SECRET, dialect=Dialect(";", encoding="utf-16"))
 add("starts-at-b3.xlsx", "leaky", SECRET, change=shifted)
 add("units-row.xlsx", "leaky", SECRET, change=units)
 add("headings-again.csv", "leaky", SECRET, change=paged)

@@ -92,8 +92,11 @@ def _read(path: Path) -> Iterable[tuple[unround.Release, list[tuple[str, list[st
     for sheet in sheets if len(sheets) > 1 else [None]:
         try:
             described = unround.describe(path, sheet=sheet)
-            below = [other.layout.header for other in described.opened.others if sheet in (None, other.sheet)]
-            others = [unround.describe(path, sheet=sheet, header=header) for header in below]
+            others = [
+                unround.describe(path, sheet=sheet, header=other.layout.header, columns=other.columns)
+                for other in described.opened.others
+                if sheet in (None, other.sheet)
+            ]
             releases = [unround.read(path, sheet=sheet), *(other.release for other in others)]
             for table, release in zip((described, *others), releases, strict=True):
                 names = {word: " ".join(row) for block in release.blocks() for row in _rows(block) for word in row}
@@ -182,6 +185,8 @@ class _Names:
         for label, _ in self.looks:
             if self.plain(label) in plain:
                 return label
+        if self.plain(self.total) in plain and len(self.total.split()) > 2:
+            return self.total  # "Totaal mannen en vrouwen" is not "Vrouwen"
         for label, look in self.looks:
             if any(look.search(word) for word in plain):
                 return label

@@ -64,6 +64,7 @@ class Ground:
     self_check_failed: int = 0
     not_weighed: int = 0
     no_sums: bool = False
+    sumless: bool = False
     unsettled: tuple[Unsettled, ...] = ()
 
     @property
@@ -75,7 +76,7 @@ class Ground:
             UNTESTED: int(self.verdict == UNTESTED and not self.no_sums),
             SELF_CHECK: self.self_check_failed,
             NOT_WEIGHED: self.not_weighed,
-            NO_SUMS: int(self.no_sums),
+            NO_SUMS: int(self.no_sums and not self.sumless),
         }
         return {name: numbers[name] for name in CHECKS if numbers[name]}
 

@@ -42,6 +42,7 @@ class Origin:
     toml: Path | None = None
     sheet: str | None = None
     header: tuple[int, ...] | None = None
+    columns: str | None = None
 
 
 def write_back(origin: Origin, release: Release, cells: Cells, folder: Path) -> Path:
@@ -80,7 +81,7 @@ def _opened(origin: Origin) -> tuple[Path, HeadedTable, Description]:
     if toml is not None:
         description = read_description(toml)
         return path, headed_table(path, description), description
-    described = describe(path, sheet=origin.sheet, header=origin.header)
+    described = describe(path, sheet=origin.sheet, header=origin.header, columns=origin.columns)
     description = make_description(described.draft.keys, where="the description", folder=path.parent)
     return path, described.opened.table, description
 

@@ -485,7 +485,9 @@ class _Auditing:
         notes = [*release.notes, *structure.notes, f"{said[:1].upper()}{said[1:]}".split(" `unround")[0]]
         check = checked.to_json()
         open_ = _unsettled(release, (*columns, *(structure.columns[c] for c in structure.alias)))
-        ground = Ground(judged_verdict(check), no_sums=isinstance(problem, NoSums), unsettled=tuple(open_))
+        notes += [release.sumless] if release.sumless else []
+        no_sums = isinstance(problem, NoSums)
+        ground = Ground(judged_verdict(check), no_sums=no_sums, sumless=bool(release.sumless), unsettled=tuple(open_))
         return _Draft(table, exposure, ground, Prior.flat(), None, None, check, None, notes, release.account)
 
     def known(self, draft: _Draft, beside: Together | None, alone: Sequence[_Draft], work: Path) -> KnownBefore | None:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,18 +25,19 @@ from unround.release import ABSENT, Counts, Entry, Release, What, told_range
 from unround.shown import Shown
 from unround.structure import Structure, find_structure
 from unround.tables.account import account, account_of
-from unround.tables.axes import AREA, OTHER, SEX, Axes, DraftAxis, find_axes
+from unround.tables.axes import AREA, OTHER, SEX, TIME, Axes, DraftAxis, find_axes
+from unround.tables.derived import Sums, order_gives_away
 from unround.tables.description import MISSING
 from unround.tables.description_file import make_description
 from unround.tables.draft import Draft, axis_keys, where_it_stands, write_asides, write_protection, write_sums
 from unround.tables.grid import HeadedTable
-from unround.tables.labels import is_total
+from unround.tables.labels import is_total, tokens
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
 from unround.tables.opening import Ask, Opened, Question, entries_around, open_table, tables_of, take_default
 from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import explained, read_headed
-from unround.tables.roles import Roles, find_roles
+from unround.tables.roles import RANKS, Roles, find_roles
 from unround.tables.suggested import (
     AGREE,
     Candidate,
@@ -44,6 +46,7 @@ from unround.tables.suggested import (
     base_of,
     find_candidates,
     may_add_up,
+    possible,
     protection,
     row_axes,
     row_sums,
@@ -152,6 +155,7 @@ def describe(
     *,
     sheet: str | None = None,
     header: Sequence[int] | None = None,
+    columns: str | None = None,
     value: str | None = None,
     mechanism: str | None = None,
     ask: Ask = take_default,
@@ -166,6 +170,8 @@ def describe(
         Which sheet of a spreadsheet.
     header : sequence of int, optional
         The rows of the header, from 1, if they are not to be looked for.
+    columns : str, optional
+        Letters of the first and the last column, such as "F-I", where tables stand side by side.
     value : str, optional
         The column of counts, where several hold numbers.
     mechanism : str, optional
@@ -185,7 +191,7 @@ def describe(
             answers[question.key] = question, ask(question) or question.default
         return answers[question.key][1]
 
-    opened = open_table(source, sheet, None if header is None else tuple(header), asking)
+    opened = open_table(source, sheet, None if header is None else tuple(header), asking, columns)
     found = _described(opened, value, mechanism, asking)
     if value is None and (several := _several_values(found, opened)):
         question = Question(
@@ -269,7 +275,7 @@ def _described(
     draft = Draft(where_it_stands(opened, axes, roles))
     _signs(draft, roles, opened, notes, ask)
     candidates = {axis.name: find_candidates(axis) for axis in axes.all}
-    rows = row_axes(axes.all, candidates)
+    rows = _one_axis_down(row_axes(axes.all, candidates), axes, table)
     candidates = {name: [] if name in rows else found for name, found in candidates.items()}
     draft.keys["areas"] = rows
     draft.keys["axes"] = {axis.name: axis_keys(axis, opened.headings) for axis in axes.all}
@@ -282,8 +288,12 @@ def _described(
         candidates[rows[0]] = _areas(by_name[rows[0]], known)
     across = [axis for axis in axes.all if axis.name not in rows]
     for axis in across:
-        if not candidates[axis.name]:
-            candidates[axis.name] = whole_column(axis, known.along(axis), known.base)
+        if not candidates[axis.name] or all(one.why.startswith("a total and all") for one in candidates[axis.name]):
+            candidates[axis.name] += [
+                one
+                for one in whole_column(axis, known.along(axis), known.base)
+                if one.parts not in [other.parts for other in candidates[axis.name]]
+            ]
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
     if len(rows) == 1:
         verdicts += [verdict(one, by_name[rows[0]], known.counts, known.base) for one in candidates[rows[0]]]
@@ -303,9 +313,30 @@ def _described(
     write_sums(draft, axes, verdicts)
     _write_figures(draft, axes, roles, opened, verdicts)
     write_asides(draft, axes, verdicts, structure, roles)
-    return _finished(
-        opened, draft, Described(opened, release, structure, axes, roles, tuple(verdicts), how, (), draft), known, mechanism
-    )
+    made = Described(opened, release, structure, axes, roles, tuple(verdicts), how, (), draft)
+    _settle_ranks(made, known)
+    return _finished(opened, draft, made, known, mechanism)
+
+
+MOST_ACROSS = 2_000
+"""Columns that a table may get by putting years and other axes across, so that sums over its areas are looked for."""
+
+
+def _one_axis_down(rows: list[str], axes: Axes, table: HeadedTable) -> list[str]:
+    """Leave one axis of rows, where every combination is there: only then are its rows added up, year by year."""
+    by_name = {axis.name: axis for axis in axes.all}
+    down = [by_name[name].column for name in rows if by_name[name].column is not None]
+    places = [str(table.names.index(name)) for name in down if name in table.names]
+    full = math.prod(len(by_name[name].codes) for name in rows if by_name[name].column is not None)
+    if (
+        len(rows) < 2
+        or len(places) < len(down)
+        or (places and table.cells.select(pl.col(places).forward_fill()).n_unique() != full)
+    ):
+        return rows
+    kept = max((by_name[name] for name in rows), key=lambda axis: (axis.about == AREA, axis.about != TIME, len(axis.codes)))
+    across = math.prod(len(axis.codes) for axis in axes.all if axis is not kept)
+    return [kept.name] if across <= MOST_ACROSS else rows
 
 
 def _complete(one: Verdict, axis: DraftAxis, notes: Documented) -> Verdict:
@@ -362,7 +393,7 @@ def _finished(opened: Opened, draft: Draft, made: Described, known: _Known, mech
     told = account_of(opened.table, description, final, known.notes, entries)
     made = replace(made, release=replace(final, account=told), notes=known.notes)
     final.notes.insert(0, made.note)
-    return replace(made, release=replace(made.release, obstacle=_obstacle(made)))
+    return replace(made, release=replace(made.release, obstacle=_obstacle(made), sumless=_sumless(made, known)))
 
 
 def _folder(opened: Opened) -> Path | None:
@@ -441,31 +472,57 @@ def _contradicted(made: Described, notes: Documented) -> list[Entry]:
 
 def _at_random(made: Described, known: _Known) -> list[Entry]:
     """Return the entry of a rounding that is inferred, where it may as well be conventional and would then tell more."""
-    at = {codes: place for place, codes in enumerate(known.columns)}
-    bases = [0] * len(at)
-    for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True):
-        if column.codes in at and isinstance(how, Exact | Rounding):
-            bases[at[column.codes]] = 1 if isinstance(how, Exact) else how.base
+    bases = _bases(made, known)
     base = max(bases, default=0)
-    if base < 2:
-        return []
-    codes = [column.codes for column in made.structure.columns]
-    sums = [(at[codes[one.total]], [at[codes[part]] for part in one.parts]) for one in made.structure.sums]
-    rows = {
-        code: place
-        for axis in made.axes.all
-        if [axis.name] == list(made.release.areas)
-        for place, code in enumerate(axis.codes)
-    }
-    areas = [one.candidate for one in made.verdicts if one.used and [one.candidate.axis] == list(made.release.areas)]
-    of_rows = (
-        [(rows[one.total], [rows[part] for part in one.parts]) for one in areas] if len(rows) == len(known.counts) else []
-    )
-    if not tells_if_nearest(known.counts, bases, sums, of_rows):
+    if base < 2 or not tells_if_nearest(known.counts, bases, *_sums(made, known)):
         return []
     why = f"counts are multiples of {base}, and nothing says whether they were rounded at random or to the nearest {base}"
     settle = f"--base {base} if at random, --mechanism nearest:{base} if to the nearest"
     return [Entry("rounding", What.UNKNOWN, f"{why}; if to the nearest, some true counts follow", False, settle)]
+
+
+def _bases(made: Described, known: _Known) -> list[int]:
+    """Return the base of every column of random rounding, 1 where counts are exact, 0 where nothing is known."""
+    kinds = {column.codes: how for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True)}
+    found = []
+    for codes in known.columns:
+        how = kinds.get(codes)
+        found.append(how.base if isinstance(how, Rounding) else 1 if isinstance(how, Exact) else 0)
+    return found
+
+
+def _sums(made: Described, known: _Known) -> tuple[Sums, Sums]:
+    """Return the sums of columns, and those of rows, each as the place of a total and those of its parts."""
+    at = {codes: place for place, codes in enumerate(known.columns)}
+    codes = [column.codes for column in made.structure.columns]
+    sums = [(at[codes[one.total]], [at[codes[part]] for part in one.parts]) for one in made.structure.sums]
+    axis = next((axis for axis in made.axes.all if [axis.name] == list(made.release.areas)), None)
+    if axis is None or len(axis.codes) != len(known.counts):
+        return sums, []
+    rows = {code: place for place, code in enumerate(axis.codes)}
+    areas = [one.candidate for one in made.verdicts if one.used and one.candidate.axis == axis.name]
+    return sums, [(rows[one.total], [rows[part] for part in one.parts]) for one in areas]
+
+
+def _settle_ranks(made: Described, known: _Known) -> None:
+    """Say of ranks that give no count away that they may be left out; others stay open."""
+    table = made.opened.table
+    ranked = [at for at in made.roles.unknown if RANKS & set(tokens(table.names[at]))]
+    names = [axis.name for axis in made.axes.rows]
+    across = names == list(made.release.axes)  # what stands in rows of the sheet are the columns of the release
+    if not ranked or (names != list(made.release.areas) and not across):
+        return
+    sums, of_rows = _sums(made, known)
+    sums, of_rows = (of_rows, sums) if across else (sums, of_rows)
+    base = np.maximum(_bases(made, known), 1)  # what is not known is taken for exact, which tells most
+    for at in ranked:
+        ranks = bare_text(table.column(at)).cast(pl.Int64, strict=False).to_list()
+        low, high = possible(known.counts, base - 1, base - 1, known.counts > ABSENT)
+        if across:
+            low, high = low.T.copy(), high.T.copy()
+        if len(ranks) == len(low) and not order_gives_away(ranks, low, high, sums, of_rows):
+            rule = next(rule for rule in made.draft.keys["ignore"] if rule["column"] == table.names[at])
+            rule["because"] = "ranks: the order of the rows gives none of their counts away"
 
 
 def _without_sum(made: Described, known: _Known) -> list[Entry]:
@@ -531,6 +588,21 @@ def _universe(
             if total != part[place] and len(alone) == 1:
                 return alone[0]
     return None
+
+
+def _sumless(made: Described, known: _Known) -> str:
+    """Return why no column adds up with others: a note says so of rounded counts, or the counts rule out every sum."""
+    if made.holds_sums or made.protection.default is None:
+        return ""
+    rounded = not any(isinstance(how, Exact | None) for how in made.structure.mechanisms)
+    if known.notes.incomplete and rounded and all(one.candidate.axis in known.axes for one in made.verdicts):
+        return f"No sum holds between the columns, for a note says: {known.notes.incomplete}"
+    axes = [axis for axis in made.axes.all if axis.name in known.axes]
+    if any(may_add_up(axis, known.along(axis), known.base) for axis in axes):
+        return ""
+    return (
+        "No sum can hold between the columns: they are years, ages that do not overlap, or too small to be sums of others."
+    )
 
 
 def _obstacle(found: Described) -> str:
@@ -623,4 +695,7 @@ def describe_all(source: object, **options: Any) -> list[Described]:
     """Describe every table of a file: those of all sheets, and those below each other on a sheet."""
     if not isinstance(source, str | Path) or is_parquet(Path(source)) or is_pcaxis(Path(source)):
         return [describe(source, **options)]
-    return [describe(source, sheet=one.sheet, header=one.layout.header, **options) for one in tables_of(Path(source))]
+    return [
+        describe(source, sheet=one.sheet, header=one.layout.header, columns=one.columns, **options)
+        for one in tables_of(Path(source))
+    ]

@@ -26,7 +26,9 @@ axes stand in the rows of its header, or are listed by the names of the columns.
     sheet = "Table 1"
     header = [4, 5]              # rows, as the spreadsheet numbers them
     rows = [6, 45]               # the first and the last row of the table below it
+    columns = "F-I"              # the first and the last column, where tables stand side by side
     skip = [12]                  # rows within that are not part of it
+    percentages = [7, 9]         # rows of percentages of the row above: they become columns, called "… (%)"
 
     [[ignore]]                   # a column that is neither axis nor counts, and why; without a reason it stays open
     column = "Ref"
@@ -128,11 +130,13 @@ class Description:
     product: str | None = None
     where: str = "the description"
     sheet: str | None = None
+    columns: str | None = None
     header: tuple[int, ...] = (1,)
     rows: tuple[int, int] | None = None
     counts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     ignore: Mapping[str, str] = field(default_factory=dict)
     skip: tuple[int, ...] = ()
+    percentages: tuple[int, ...] = ()
     thousands: str = ""
     decimal: str = ""
     status: str | None = None
@@ -146,7 +150,9 @@ class Description:
     @property
     def placed(self) -> bool:
         """Whether the description says where in its file the table is."""
-        return self.sheet is not None or self.rows is not None or self.header != (1,) or bool(self.skip)
+        return bool(
+            self.sheet is not None or self.columns or self.rows or self.header != (1,) or self.skip or self.percentages
+        )
 
     @property
     def laid_out(self) -> bool:

@@ -28,7 +28,8 @@ from unround.tables.symbols import hidden_range
 
 _TOP = (
     "format", "data", "value", "missing", "symbols", "areas", "default", "product", "axes", "mechanisms", "exact", "sums",
-    "structure", "sheet", "header", "rows", "skip", "counts", "ignore", "thousands", "decimal", "status", "figures",
+    "structure", "sheet", "columns", "header", "rows", "skip", "percentages", "counts", "ignore",
+    "thousands", "decimal", "status", "figures",
 )  # fmt: skip
 _AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "headings", "within", "fill")
 THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
@@ -188,11 +189,13 @@ class _DescriptionReader:
             product=self.word(table, "product"),
             where=self.where,
             sheet=self.word(table, "sheet"),
+            columns=self.word(table, "columns"),
             header=self.numbers(table, "header", [1]),
             rows=self.ends(table),
             counts=counts,
             ignore=self.ignored(table),
             skip=self.numbers(table, "skip", []) if table.get("skip") else (),
+            percentages=self.numbers(table, "percentages", []) if table.get("percentages") else (),
             thousands=self.sign(table, "thousands", THOUSANDS),
             decimal=self.sign(table, "decimal", DECIMALS),
             status=self.word(table, "status"),

@@ -12,12 +12,14 @@ from typing import Any
 from unround.mechanisms import Exact
 from unround.structure import Structure
 from unround.tables.axes import Axes, DraftAxis
+from unround.tables.grid import letters
 from unround.tables.opening import Opened
 from unround.tables.roles import Roles
 from unround.tables.suggested import Protection, Verdict
 
 _TOP = (
-    "sheet", "header", "rows", "skip", "value", "status", "thousands", "decimal", "missing", "symbols", "default", "areas",
+    "sheet", "columns", "header", "rows", "skip", "percentages", "value", "status",
+    "thousands", "decimal", "missing", "symbols", "default", "areas",
 )  # fmt: skip
 WIDEST = 110
 """Characters of a line, roughly."""
@@ -134,11 +136,14 @@ def where_it_stands(opened: Opened, axes: Axes, roles: Roles) -> dict[str, Any]:
     """Return the keys that say where the table is, and how its numbers are written."""
     keys: dict[str, Any] = {}
     names, layout = opened.table.names, opened.layout
+    if layout is not None and layout.columns is not None:
+        keys["columns"] = "-".join(map(letters, layout.columns))
     if opened.sheet is not None:
         keys["sheet"] = opened.sheet
-    if layout is not None and (opened.sheet is not None or layout.header != (1,) or layout.below or layout.skip):
+    if layout is not None and (keys or layout.header != (1,) or layout.below or layout.skip):
         keys["header"], keys["rows"] = list(layout.header), list(layout.rows)
         keys |= {"skip": list(layout.skip)} if layout.skip and not opened.headings else {}
+        keys |= {"percentages": list(layout.percentages)} if layout.percentages else {}
     if len(roles.values) == 1:
         keys["value"] = names[roles.values[0]]
     if roles.status is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -82,6 +82,15 @@ class Grid:
         """What to call the grid in errors."""
         return self.source if self.sheet is None else f"{self.source}, sheet {self.sheet!r}"
 
+    def only(self, columns: tuple[int, int] | None) -> Grid:
+        """Return the grid with nothing left in it but some columns, from the first to the last; None keeps all."""
+        if columns is None:
+            return self
+        first, last = columns
+        outside = [name for at, name in enumerate(self.cells.columns) if not first <= at <= last]
+        cells = self.cells.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in outside)
+        return replace(self, cells=cells, merged=tuple(one for one in self.merged if first <= one.left <= last))
+
     def row(self, at: int) -> list[str]:
         """Return one row; what is empty is ""."""
         return ["" if cell is None else " ".join(cell.replace("\ufeff", "").split()) for cell in self.cells.row(at)]
@@ -147,6 +156,21 @@ def letters(column: int) -> str:
     return name
 
 
+def columns_between(text: str) -> tuple[int, int]:
+    """Return the first and the last of some columns, counted from 0.
+
+    Examples
+    --------
+    >>> columns_between("A-C"), columns_between("aa")
+    ((0, 2), (26, 26))
+    """
+    ends = text.upper().replace(" ", "").replace(":", "-").split("-")
+    numbers = [sum((ord(sign) - 64) * 26**power for power, sign in enumerate(reversed(end))) - 1 for end in ends]
+    if not all(end.isascii() and end.isalpha() for end in ends) or len(ends) > 2 or numbers[0] > numbers[-1]:
+        raise InputError(f"columns are given by their letters, such as F-I; not {text!r}.")
+    return numbers[0], numbers[-1]
+
+
 def read_grid(path: Path, sheet: str | None = None) -> Grid:
     """Read a file as rows of text.
 
@@ -190,8 +214,11 @@ def with_header(
     rows: tuple[int, int] | None = None,
     skip: Sequence[int] = (),
     headings: Mapping[str, Sequence[int]] | None = None,
+    percentages: Sequence[int] = (),
 ) -> HeadedTable:
     """Cut a grid into its header and the rows below, without those to skip.
+
+    `percentages` are rows of percentages of the row above: they become columns beside it.
 
     `headings` are rows that name a group, by the name of the group's axis: they become a column, in which every row below
     has the name of its group.
@@ -215,12 +242,27 @@ def with_header(
     gone = {*skip, *(row for those in (headings or {}).values() for row in those)}
     there = (~cells.select(pl.all_horizontal(pl.col(grid.cells.columns).is_null())).to_series()).to_list()
     kept = [at for at in range(cells.height) if there[at] and at + first not in gone]
-    cells = cells[kept]
+    shares = [at for at in kept if at + first in set(percentages)]
+    kept = [at for at in kept if at not in set(shares)]
+    beside = _beside(cells, kept, shares)
+    cells = cells[kept].with_columns(column.alias(str(cells.width + at)) for at, column in enumerate(beside.values()))
+    spans = [[*row, *(f"{row[at]} (%)" if row is spans[-1] else row[at] for at in beside)] for row in spans]
     numbers = tuple(at + first for at in kept)
     return HeadedTable(
         tuple(tuple(row) for row in spans), cells, grid.source, grid.size, grid.merged, numbers,
         _depths(grid, numbers), grid.marks, grid.notes,
     )  # fmt: skip
+
+
+def _beside(cells: pl.DataFrame, kept: Sequence[int], shares: Sequence[int]) -> dict[int, pl.Series]:
+    """Return the percentages of every column that has any, in the rows of the counts right above them."""
+    above = {max(at for at in kept if at < share): share for share in shares if kept[0] < share}
+    found = {}
+    for at, name in enumerate(cells.columns if shares else ()):
+        numbers = pl.Series([cells[name][above[row]] if row in above else None for row in kept], dtype=pl.String)
+        if numbers.str.contains("[0-9]").any():
+            found[at] = numbers
+    return found
 
 
 _MEASURE = re.compile(r"%|\(%\)|per ?cent|pct\.?|share|rate|n|number", re.IGNORECASE)

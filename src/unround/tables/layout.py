@@ -152,6 +152,8 @@ _UNIT = re.compile(
     re.I,
 )
 _YEAR = re.compile(r"(?:18|19|20|21)\d\d")
+_NARROWEST = 4
+"""Columns of two tables that stand side by side, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,10 @@ class Layout:
     below: Mapping[int, str] = field(default_factory=dict)
     heading: str = ""
     skip: tuple[int, ...] = ()
+    percentages: tuple[int, ...] = ()
+    """Rows of percentages, each of the row above."""
+    columns: tuple[int, int] | None = None
+    """The first and the last column, from 0, where tables stand side by side."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -176,16 +182,44 @@ class Layout:
 
 
 def find_layouts(grid: Grid) -> list[Layout]:
-    """Find all tables of a grid that stand below each other, from the top.
+    """Find all tables of a grid that stand below each other or side by side.
 
     Raises `InputError` where there are no numbers, or no header above them.
     """
-    starts = _headers_below(grid)
-    found = []
-    for first, last in itertools.pairwise([0, *starts, grid.cells.height]):
-        part = replace(grid, cells=grid.cells[:last])
-        found.append(find_layout(part, None, first))
+    found: list[Layout] = []
+    for columns in _side_by_side(grid):
+        alone = grid.only(columns)
+        starts = _headers_below(alone)
+        for first, last in itertools.pairwise([0, *starts, grid.cells.height]):
+            layout = find_layout(replace(alone, cells=alone.cells[:last]), None, first)
+            if (
+                found and columns is not None
+            ):  # texts on the left are about all that stand side by side, unless they have some
+                layout = replace(layout, above=layout.above or found[0].above, below=layout.below or found[0].below)
+            found.append(replace(layout, columns=columns))
     return found
+
+
+def _side_by_side(grid: Grid) -> list[tuple[int, int]] | list[None]:
+    """Return the columns of each table, where several stand side by side: each begins with names of its own."""
+    if grid.cells.height > MOST_ROWS or grid.cells.width < _NARROWEST:
+        return [None]
+    bare = [bare_text(grid.cells[name]) for name in grid.cells.columns]
+    filled = [(cells.is_not_null() & (cells != "")).fill_null(False) for cells in bare]
+    counted = [are_counts(cells) for cells in bare]
+    first = next((at for at, cells in enumerate(filled) if cells.any()), 0)
+    heads = grid.cells[str(first)].to_list()
+    starts = [first]
+    for at in range(first + 2, len(bare) - 1):
+        body = counted[at + 1]
+        names = int((filled[at] & ~counted[at] & body).sum())
+        gap = not filled[at - 1].any()
+        again = any(head and head == grid.cells[str(at)][row] for row, head in enumerate(heads) if not body[row])
+        held = int(body.sum())
+        if (gap or again) and held > 1 and (names > held / 2 or (again and int((filled[at] & body).sum()) == held)):
+            starts.append(at)
+    ends = [*(start - 1 for start in starts[1:]), len(bare) - 1]
+    return list(zip(starts, ends, strict=True)) if len(starts) > 1 else [None]
 
 
 def _headers_below(grid: Grid) -> list[int]:
@@ -197,18 +231,21 @@ def _headers_below(grid: Grid) -> list[int]:
     # "0-14" may be a range in place of a count, or an age in a header.
     counted = [(are_counts(cells) | (_stand_for_counts(cells) & ~cells.str.contains("^[0-9]"))).to_list() for cells in bare]
     height, width = grid.cells.height, grid.cells.width
-    data = [any(counted[at][row] for at in range(1, width)) for row in range(height)]
+    stub = next((at for at in range(width) if any(filled[at])), 0)
+    data = [
+        any(counted[at][row] for at in range(stub + 1, width)) and not _only_years(grid.row(row)) for row in range(height)
+    ]
     texts = [sum(filled[at][row] and not counted[at][row] for at in range(width)) for row in range(height)]
     starts = []
     first = next((row for row in range(height) if data[row]), height)
     header = grid.row(first - 1) if first else []
     row = first
     while row < height:
-        named = [at for at in range(1, width) if filled[at][row] and not counted[at][row]]
+        named = [at for at in range(stub + 1, width) if filled[at][row] and not counted[at][row]]
         after = next((one for one in range(row + 1, min(height, row + 1 + MOST_HEADER_ROWS)) if data[one]), None)
         apart = row > 0 and not any(cells[row - 1] for cells in filled)
         if not data[row] and texts[row] > 1 and after is not None and named:
-            below = [at for at in range(1, width) if counted[at][after]]
+            below = [at for at in range(stub + 1, width) if counted[at][after]]
             over = sum(at in named for at in below)
             title = row > 1 and texts[row - 1] == 1 and not data[row - 1]
             again = grid.row(row) == header
@@ -221,6 +258,12 @@ def _headers_below(grid: Grid) -> list[int]:
                 header, row = grid.row(after - 1), after
         row += 1
     return starts
+
+
+def _only_years(cells: list[str]) -> bool:
+    """Return whether a row names years and nothing else: it is part of a header."""
+    named = [cell for cell in cells if cell]
+    return not cells[0] and bool(named) and all(_YEAR.fullmatch(cell) for cell in named)
 
 
 def _continues(grid: Grid, first: int, row: int, height: int) -> bool:
@@ -251,7 +294,7 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 
     numbers = [are_counts(cells).to_list() for cells in bare]
     signs = [_stand_for_counts(cells).to_list() for cells in bare]
     values = _number_columns(filled, numbers, signs, head.height)
-    if not values:
+    if not values or _is_list([replace(grid, cells=head).row(row) for row in range(head.height)], values):
         other = (
             "" if grid.sheet is None else f" If the table is on another sheet: unround describe {grid.source} --sheet NAME"
         )
@@ -264,7 +307,7 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 
     above = [row for row in range(min(rows) - 1) if any(cells[row] for cells in filled)]
     if above and above[-1] == min(rows) - 2:
         within = [at for at, cells in enumerate(filled) if cells[above[-1]]]
-        if len(within) == 1 and within[0] in values and len(part.row(above[-1])[within[0]]) <= 40:
+        if len(within) == 1 and 0 < within[0] in values and len(part.row(above[-1])[within[0]]) <= 40:
             spanning = part.row(above.pop())[within[0]]
     between = range(max(rows), max(first, max(rows)))
     headed = all(not any(row := part.row(at)) or _is_heading(row, values) for at in between)
@@ -276,6 +319,7 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 
     named = part.row(max(rows) - 1)
     inside = range(begin, last) if last - begin <= MOST_ROWS else range(0)
     skip = [row for row in inside if (cells := part.row(row)) == named or _is_heading(cells, values)]
+    shares = _percentages(part, inside, values)
     return Layout(
         tuple(row + start for row in rows),
         (begin + start + 1, last + start),
@@ -283,7 +327,39 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 
         said(range(last, min(part.cells.height, last + MOST_NOTES))),
         spanning,
         tuple(row + start + 1 for row in skip),
+        tuple(row + start + 1 for row in shares),
     )
+
+
+_PERCENT = re.compile(
+    r"(?:in )?%.*|\(%\)|(?:row |column |col\.? )?(?:%|per ?cents?|percentages?)\b.*|pct\.?|prozent|anteil.*|"
+    r"pourcentages?|porcentajes?|porcentagem|por ?cento|percentuale|procent",
+    re.I,
+)
+
+
+def _percentages(grid: Grid, rows: range, values: list[int]) -> list[int]:
+    """Return the rows that hold percentages of the row right above, if the table has them throughout."""
+    found: list[int] = []
+    counted = 0
+    for row in rows:
+        cells = grid.row(row)
+        shown = [cells[at] for at in values if cells[at]]
+        named = any(_PERCENT.fullmatch(cell) for at, cell in enumerate(cells) if at not in values)
+        signed = bool(shown) and all(cell.endswith("%") or cell in SIGNS for cell in shown)
+        if shown and (named or signed) and counted and (not found or found[-1] != row - 1):
+            found.append(row)
+        elif shown:
+            counted += 1
+    return found if len(found) > 1 and len(found) >= counted - 2 else []
+
+
+def _is_list(rows: list[list[str]], values: list[int]) -> bool:
+    """Return whether the only numbers are those of numbered texts, such as notes."""
+    first, *more = values
+    numbers = [row[first] for row in rows if row[first].rstrip(".").isdigit()]
+    counted = [str(number) for number in range(1, len(numbers) + 1)] == [number.rstrip(".") for number in numbers]
+    return not more and counted and any(len(cell) > LONGEST_SIGN for row in rows for cell in row[first + 1 :])
 
 
 def _is_heading(cells: list[str], values: list[int]) -> bool:

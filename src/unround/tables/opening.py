@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unround.errors import InputError
 from unround.release import Entry, What
 from unround.small_files import shortened
 from unround.tables.frames import as_headed
-from unround.tables.grid import Grid, HeadedTable, read_grid, with_header
+from unround.tables.grid import Grid, HeadedTable, columns_between, letters, read_grid, with_header
 from unround.tables.layout import Layout, find_layout, find_layouts
 from unround.tables.notes import Documented
 from unround.tables.pcaxis import is_pcaxis
@@ -55,7 +55,13 @@ class Place:
     def name(self) -> str:
         """What to call it."""
         rows = f"rows {self.layout.rows[0]}–{self.layout.rows[1]}"
+        rows += f", columns {self.columns}" if self.columns else ""
         return rows if self.sheet is None else f"sheet {self.sheet}, {rows}"
+
+    @property
+    def columns(self) -> str | None:
+        """The letters of its columns, where tables stand side by side."""
+        return None if self.layout.columns is None else "-".join(map(letters, self.layout.columns))
 
     @property
     def options(self) -> str:
@@ -63,7 +69,8 @@ class Place:
         header = (
             f"{self.layout.header[0]}-{self.layout.header[-1]}" if len(self.layout.header) > 1 else self.layout.header[0]
         )
-        return f"--header {header}" if self.sheet is None else f'--sheet "{self.sheet}" --header {header}'
+        beside = f" --columns {self.columns}" if self.columns else ""
+        return ("" if self.sheet is None else f'--sheet "{self.sheet}" ') + f"--header {header}{beside}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,8 +106,10 @@ def tables_of(path: Path) -> list[Place]:
     return _places(path, None)[0]
 
 
-def open_table(source: object, sheet: str | None, header: tuple[int, ...] | None, ask: Ask) -> Opened:
-    """Open a file or frame, and find its header.
+def open_table(
+    source: object, sheet: str | None, header: tuple[int, ...] | None, ask: Ask, columns: str | None = None
+) -> Opened:
+    """Open a file or frame, and find its header; `columns` are the letters of the first and last one, if not all are meant.
 
     Raises `InputError` where it cannot be read, is empty, or has no header.
     """
@@ -110,19 +119,21 @@ def open_table(source: object, sheet: str | None, header: tuple[int, ...] | None
     if is_parquet(path) or is_pcaxis(path):
         return Opened(headed_table(path), path)
     places, texts = _places(path, sheet)
-    if header is not None:
+    if header is not None or columns is not None:
         named = sheet or (places[0].sheet if places else None)
-        chosen = next((one for one in places if one.sheet == named and one.layout.header == header), None)
+        within = columns_between(columns) if columns is not None else None
+        alike = [one for one in places if one.sheet == named and header in (None, one.layout.header)]
+        chosen = next((one for one in alike if within in (None, one.layout.columns)), None)
         if chosen is None:
-            chosen = Place(named, find_layout(read_grid(path, named), header))
+            chosen = Place(named, replace(find_layout(read_grid(path, named).only(within), header), columns=within))
     else:
         chosen = _chosen(path, [one for one in places if sheet in (None, one.sheet)], ask)
-    grid = read_grid(path, chosen.sheet)
-    others = tuple(
-        one for one in places if one is not chosen and (one.sheet, one.layout.rows) != (chosen.sheet, chosen.layout.rows)
-    )
+    grid = read_grid(path, chosen.sheet).only(chosen.layout.columns)
+    others = tuple(one for one in places if one.name != chosen.name)
     headings = _headings(grid, chosen.layout)
-    table = with_header(grid, chosen.layout.header, chosen.layout.rows, chosen.layout.skip if not headings else (), headings)
+    layout = chosen.layout
+    skip = layout.skip if not headings else ()
+    table = with_header(grid, layout.header, layout.rows, skip, headings, layout.percentages)
     return Opened(table, path, chosen.sheet, chosen.layout, others, texts, headings)
 
 
@@ -200,6 +211,8 @@ def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
     for row, text in (*layout.above.items(), *layout.below.items()):
         short = text if len(text) <= 80 else f"{text[:79]}…"
         yield Entry(f"row {row}", What.NOTE, f"read as a note: {short}" if text in notes.used else f"a text: {short}")
+    if layout.percentages:
+        yield Entry(_rows(layout.percentages), What.FIGURE, "percentages of the row above each, read as columns beside it")
     groups = {row for rows in opened.headings.values() for row in rows}
     for row in layout.skip:
         why = "names the group of the rows below" if row in groups else "a text between rows of counts"

@@ -224,7 +224,7 @@ _WORDS = {SUPPRESSED: "suppressed", NOT_APPLICABLE: "not applicable", NOT_AVAILA
 def _reasons(status: pl.Series, own: Mapping[str, str]) -> pl.Series:
     """Return why there is no count, as far as a status tells; null where it goes with a count."""
     meaning = {sign: _WORDS[code] for sign, code in STATUSES.items()} | dict(own)
-    said = status.cast(pl.String).str.strip_chars().str.to_lowercase()
+    said = status.cast(pl.String).str.replace(":.*", "").str.strip_chars().str.to_lowercase()  # "C: Confidential"
     return said.replace_strict(meaning, default=None, return_dtype=pl.String)
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from unround.errors import InputError
 from unround.release import ABSENT, UNREADABLE
 from unround.tables.cells import code_text
+from unround.tables.derived import works_out
 from unround.tables.grid import HeadedTable
 from unround.tables.labels import (
     AGES,
@@ -118,9 +119,15 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
         values = [at for at in values if at not in figures]
         unknown |= {at: "the header does not name it" for at in values if not table.is_named(at) and at not in unknown}
         values = [at for at in values if at not in unknown]
-        rates = _rates(table, values, figures)
+        whole = [at for at in figures if set(bare_text(table.column(at)).drop_nulls()) <= {"100", "100.0", "100,0", "100%"}]
+        rates = _rates(table, values, [at for at in figures if at not in whole])
         silent = ("median", "average", "amount", "standard error", "area")
-        lost = {at: f"{figures[at]}, and nothing says of which counts" for at in figures if at not in rates}
+        left_out |= _worked_out(table, values, [at for at in figures if at not in rates], writing)
+        lost = {
+            at: f"{figures[at]}, and nothing says of which counts"
+            for at in figures
+            if at not in rates and left_out[at] == figures[at]
+        }
         unknown |= {at: why for at, why in lost.items() if kind_of(names[at]) not in silent}
     if not values:
         raise InputError(
@@ -139,8 +146,16 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
     return Roles(axes, tuple(values), writing, status, {**left_out, **others}, unknown, rates)
 
 
-RANKS = frozenset(("rank", "ranks", "ranking", "rang", "rango"))
+RANKS = frozenset(("rank", "ranks", "ranking", "rang", "rango", "rangordning", "posición", "posição", "classifica"))
 """What columns are called that only put rows in order: 1, 2, 3 are not small counts then."""
+_CHANGES = frozenset(
+    re.split(
+        " ",
+        "change changes difference diff increase decrease growth veränderung differenz zunahme zuwachs évolution variation "
+        "variación diferencia variação diferença verschil verandering variazione ændring förändring endring",
+    )
+)
+"""What columns are called that compare two others."""
 _FIGURE_WORDS = re.compile(
     r"\bin %|%|\bper ?cents?\b|\bpercentages?(?: of)?\b|\bpct\b|\bshares?(?: of)?\b|\bproportions?(?: of)?\b|\bprozent\b|"
     r"\banteil(?: in)?\b|\bpourcentages?\b|\bpor ?ciento\b|\bporcentaje\b|\brates?(?: of)?\b|\bpro (?:tausend|1[ .]?000)\b|"
@@ -149,7 +164,7 @@ _FIGURE_WORDS = re.compile(
 )
 
 
-def _rates(table: HeadedTable, values: Sequence[int], figures: dict[int, str]) -> dict[int, tuple[int, int]]:
+def _rates(table: HeadedTable, values: Sequence[int], figures: Sequence[int]) -> dict[int, tuple[int, int]]:
     """Return the rates whose counts stand beside them: the columns called alike, but for what makes a rate of them."""
     names = table.names
 
@@ -171,6 +186,17 @@ def _rates(table: HeadedTable, values: Sequence[int], figures: dict[int, str]) -
             small = isinstance(shown, float) and shown <= 1  # a spreadsheet shows 0.213 as 21.3%
             found[at] = of[0], 1 if small and per == "100" else int(re.sub(r"\D", "", per))
     return found
+
+
+def _worked_out(table: HeadedTable, values: Sequence[int], figures: Sequence[int], writing: Writing) -> dict[int, str]:
+    """Return the figures that anybody can work out from the counts beside them, and how."""
+
+    def plain(at: int) -> pl.Series:
+        return plain_numbers(table.column(at).cast(pl.String).fill_null(""), writing.thousands, writing.decimal)
+
+    counts = {table.names[at]: as_counts(plain(at))[0] for at in values} if figures else {}
+    found = {at: works_out(plain(at).to_list(), counts) for at in figures}
+    return {at: f"it tells nothing more: {how}" for at, how in found.items() if how}
 
 
 def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> str:
@@ -237,9 +263,10 @@ def _is_code(name: str, cells: pl.Series) -> bool:
     if set(tokens(name)) <= {"no", "nr"}:  # a number of the row, or those who answered no
         numbers = bare_text(cells).drop_nulls().to_list()
         return numbers == [str(number) for number in range(1, len(numbers) + 1)]
-    named = any(about(name, words) for words in (CODES, TIMES, SEXES, AGES)) or _is_area(name)
-    # "Persons aged 15" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
     words = tokens(name)
+    timed = about(name, TIMES) and not {"full", "part", "voll", "teil"} & set(words)  # full-time students are counted
+    named = timed or any(about(name, those) for those in (CODES, SEXES, AGES)) or _is_area(name)
+    # "Persons aged 15" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
     counted = about(name, VALUES) or any(word.isdigit() for word in words)
     if named and len(words) <= 3 and not counted:
         return True
@@ -269,6 +296,8 @@ def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
         return "percentages"
     if RANKS & set(tokens(name)):
         return "ranks"
+    if _CHANGES & set(tokens(name)):
+        return "changes"
     if kind not in (COUNT, "area"):
         return f"figures that are not counts ({kind})"
     return "numbers with decimals" if broken > FRACTIONS * max(1, numbers) else ""

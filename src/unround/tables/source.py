@@ -6,6 +6,7 @@ whole lines, so that the size of a file does not matter, nor what it would unpac
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
 import gzip
@@ -40,7 +41,7 @@ MOST_PARTS = 1_000
 """Tables in a zip."""
 _QUOTED_LINES = 200
 _GZIP, _ZIP, _EMPTY_ZIP, _PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06", b"PAR1"
-_BOM = b"\xef\xbb\xbf"
+_BOM, _UTF_16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _QUOTE = ord('"')
 _TABLES = (".csv", ".tab", ".tsv", ".txt")
 _COMPANIONS = re.compile(r"readme|meta\b|_meta|licen[cs]e|geo_starting_row", re.IGNORECASE)
@@ -84,6 +85,22 @@ class _Read:
     consumed: int = 0
 
 
+class _Recoded:
+    """A file in UTF-16, read as UTF-8: what Excel calls Unicode text."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-16")()
+
+    def read(self, size: int) -> bytes:
+        """Return some bytes; none only at the end."""
+        while True:
+            piece = self._file.read(size)
+            text = self._decoder.decode(piece, final=not piece)
+            if text or not piece:
+                return text.encode()
+
+
 class Source:
     """A file of text, opened as often as needed.
 
@@ -100,7 +117,7 @@ class Source:
     notes : list of str
         What a user should know about what was picked.
     encoding : str
-        "utf-8" or "cp1252", as far as the head of the file tells.
+        "utf-8", "utf-16" or "cp1252", as far as the head of the file tells.
     delimiter : str
         The character that parts the columns, as far as the head tells.
 
@@ -115,12 +132,12 @@ class Source:
         self.notes: list[str] = []
         self.members: tuple[str, ...] = ()
         self._text = text
-        self._packing = "none"
+        self._packing, self._in_utf_16 = "none", False
         self.size = require_file(self.path) if text is None else len(text)
         if text is None:
             self._look()
         self._begin = self._first_bytes()
-        self.encoding = "utf-8" if self._bom or _is_utf8(self._begin) else "cp1252"
+        self.encoding = "utf-16" if self._in_utf_16 else "utf-8" if self._bom or _is_utf8(self._begin) else "cp1252"
         self.delimiter = _delimiter(self.head())
 
     @classmethod
@@ -196,12 +213,12 @@ class Source:
     def _first_bytes(self) -> bytes:
         """Return the beginning of the table, cut at a line end where there is one."""
         with self._guard(), self._opened() as (file, _):
+            self._in_utf_16 = file.read(2) in _UTF_16
+        with self._guard(), self._opened() as (file, _):
             begin = file.read(HEAD)
-            whole = len(begin) < HEAD
+            whole = not file.read(1)
         if not begin.strip():
             raise InputError(f"{self.path} is empty once decompressed; download it again.")
-        if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise InputError(f"{self.path} is encoded as UTF-16; save it as CSV in UTF-8.")
         bytes_ = np.frombuffer(begin, dtype=np.uint8)
         strange = np.count_nonzero((bytes_ < 32) & (bytes_ != 9) & (bytes_ != 10) & (bytes_ != 13) & (bytes_ != 26))
         if 0 in begin or strange > len(begin) / 100:
@@ -313,8 +330,13 @@ class Source:
         return _utf8(text, self._bom, self.path)
 
     @contextmanager
-    def _opened(self, number: int = 0) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
+    def _opened(self, number: int = 0) -> Iterator[tuple[IO[bytes] | _Recoded, Callable[[], int]]]:
         """Open the table; also return what tells the position in the file on disk."""
+        with self._unpacked(number) as (file, position):
+            yield _Recoded(file) if self._in_utf_16 else file, position
+
+    @contextmanager
+    def _unpacked(self, number: int) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
         if self._text is not None:
             memory = io.BytesIO(self._text)
             yield memory, memory.tell

@@ -21,6 +21,7 @@ from unround.structure import JudgedSum, Structure, find_structure
 from unround.structure.evidence import LABELS
 from unround.structure.plan_file import MOST
 from unround.tables.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
+from unround.tables.derived import FAR, Sums, narrowed
 from unround.tables.labels import Range, age_sums, is_country, is_total, is_unknown, sex_of, written_age
 
 MOST_PARTS = 5_000
@@ -238,9 +239,21 @@ def whole_column(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
     across = np.ascontiguousarray(counts.T)
     for at in (0, len(codes) - 1):
         others = [one for one in range(len(codes)) if one != at]
-        if _stands_out(across, at, others, base) and counts.shape[0] > 2:
-            return [Candidate(axis.name, codes[at], tuple(codes[one] for one in others), "all others add up to it")]
+        runs = [others] if _stands_out(across, at, others, base) else _runs(across, at, others, base)
+        if runs and counts.shape[0] > 2:
+            why = "all others add up to it" if len(runs) == 1 else "columns side by side add up to it"
+            return [Candidate(axis.name, codes[at], tuple(codes[one] for one in run), why) for run in runs]
     return []
+
+
+def _runs(across: Counts, total: int, others: Sequence[int], base: int) -> list[list[int]]:
+    """Return the columns besides a total in runs of neighbours that each add up to it, as by sex and then by age."""
+    runs: list[list[int]] = [[]]
+    for at in others:
+        runs[-1].append(at)
+        if len(runs[-1]) > 1 and _stands_out(across, total, runs[-1], base):
+            runs.append([])
+    return runs[:-1] if not runs[-1] and len(runs) > 2 else []
 
 
 def may_add_up(axis: DraftAxis, counts: Counts, base: int) -> bool:
@@ -337,12 +350,15 @@ def verdict(candidate: Candidate, axis: DraftAxis, counts: Counts, base: int) ->
     return Verdict(candidate, True, f"consistent in {fit.agree:,} of {fit.compared:,} columns", 0, fit.compared)
 
 
-def tells_if_nearest(
-    counts: Counts,
-    bases: Sequence[int],
-    sums: Sequence[tuple[int, Sequence[int]]],
-    of_rows: Sequence[tuple[int, Sequence[int]]],
-) -> bool:
+def possible(
+    counts: Counts, below: NDArray[np.int64], above: NDArray[np.int64], known: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the least and the most that every count may be, so far below and above what is printed."""
+    low = np.where(known, np.maximum(counts - below, 0), 0).astype(np.int64)
+    return low, np.where(known, counts + above, FAR).astype(np.int64)
+
+
+def tells_if_nearest(counts: Counts, bases: Sequence[int], sums: Sums, of_rows: Sums) -> bool:
     """Return whether counts may have been rounded to the nearest multiple, and some of them would follow then.
 
     `bases` has the base of every column, 1 where counts are exact and 0 where nothing is known of them; `sums` are of
@@ -350,23 +366,8 @@ def tells_if_nearest(
     """
     base = np.asarray(bases, dtype=np.int64)
     known = (counts > ABSENT) & (base > 0)
-    low = np.where(known, np.maximum(counts - base // 2, 0), 0).astype(np.int64)
-    high = np.where(known, counts + np.maximum(base - 1, 0) // 2, 10**9).astype(np.int64)
-    for _ in range(2 * len(base) + 10):
-        before = low.sum(), high.sum()
-        for lower, upper, listed in ((low.T, high.T, sums), (low, high, of_rows)):
-            for total, parts in listed:
-                least, most = lower[list(parts)].sum(axis=0), upper[list(parts)].sum(axis=0)
-                lower[total], upper[total] = np.maximum(lower[total], least), np.minimum(upper[total], most)
-                for part in parts:
-                    up, down = upper[total] - (least - lower[part]), lower[total] - (most - upper[part])
-                    lower[part], upper[part] = np.maximum(lower[part], down), np.minimum(upper[part], up)
-                    least, most = lower[list(parts)].sum(axis=0), upper[list(parts)].sum(axis=0)
-        if (low > high).any():
-            return False
-        if before == (low.sum(), high.sum()):
-            break
-    return bool(((low == high) & known & (base > 1)).any())
+    low, high = possible(counts, base // 2, np.maximum(base - 1, 0) // 2, known)
+    return narrowed(low, high, sums, of_rows) and bool(((low == high) & known & (base > 1)).any())
 
 
 def base_of(how: Mechanism | None, counts: Counts) -> int:

@@ -18,7 +18,7 @@ from unround.tables.account import account_of
 from unround.tables.cells import assemble
 from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Description
 from unround.tables.description_file import read_description
-from unround.tables.grid import HeadedTable, read_grid, with_header
+from unround.tables.grid import HeadedTable, columns_between, read_grid, with_header
 from unround.tables.lines import by_sex
 from unround.tables.parquet import read_parquet
 from unround.tables.pcaxis import is_pcaxis, read_px
@@ -119,10 +119,12 @@ def headed_table(path: Path, description: Description | None = None) -> HeadedTa
     if is_pcaxis(path):
         return read_px(path)
     grid = read_grid(path, description.sheet if description is not None else None)
+    grid = grid.only(columns_between(description.columns) if description is not None and description.columns else None)
     if description is None:
         return with_header(grid, (1,))
     headings = {axis.within or axis.name: axis.headings for axis in description.axes if axis.headings}
-    return with_header(grid, description.header, description.rows, description.skip, headings)
+    skip, percentages = description.skip, description.percentages
+    return with_header(grid, description.header, description.rows, skip, headings, percentages)
 
 
 def is_parquet(path: Path) -> bool:
