@@ -54,7 +54,7 @@ def test_a_table_is_a_path_a_frame_or_a_release(how: str, tmp_path: Path) -> Non
     table, keys = GIVEN[how]()
     assert isinstance(unround.read(table, **keys), Release)
     seen = unround.check(table, **keys)
-    folder = unround.audit(table, tmp_path / "audit", prior="flat", **keys)
+    folder = unround.audit(table, tmp_path / "audit", **keys)
     assert seen.areas == seen.fit.areas == folder.summary["areas"] == 40
     assert (len(seen.structure.sums), folder.summary["proved"] > 0) == (1 if keys else 18, True)
     assert unround.AuditFolder.open(tmp_path / "audit").summary == folder.summary
@@ -111,7 +111,7 @@ def test_the_functions_about_publishing(census: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="given twice"):
         unround.whatif(release, release)
     again = unround.read(wide().with_columns(pl.col("men") - 3), describe=KEYS)
-    told = unround.whatif(wide(), again, repairs=[], prior="flat", describe=KEYS)
+    told = unround.whatif(wide(), again, repairs=[], describe=KEYS)
     assert told.to_json()["repairs"] == []
     assert len(unround.paper()) > 30
     searched, compound = unround.paper(simulate=True, areas=200, rows="age")

@@ -51,7 +51,6 @@ ORDER = [
     "simulation",
     "protection",
     "comparison",
-    "scenarios",
     "reviews",
     "replication",
     "reconstruction",

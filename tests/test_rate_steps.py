@@ -16,8 +16,7 @@ from unround.errors import InputError
 from unround.mechanisms import Rounding
 from unround.options import AuditOptions
 from unround.release import FIGURE_ABSENT, NOT_AVAILABLE
-from unround.scenarios import rate_steps
-from unround.scenarios.rate_steps import STEPS, choose_rates, printing
+from unround.reviews.rate_steps import STEPS, choose_rates, printing, rate_steps
 from unround.tables import read
 
 from .conftest import Run
@@ -143,7 +142,7 @@ def test_where_nothing_plausible_can_be_drawn_the_truth_is_needed(files: Path, m
     def fails(*_: object, **__: object) -> None:
         raise InputError("sums form loops.")
 
-    monkeypatch.setattr("unround.scenarios.world.nearest_consistent", fails)
+    monkeypatch.setattr("unround.reviews.rate_steps.plausible_worlds", fails)
     with pytest.raises(
         InputError, match="this needs --truth, because plausible true counts cannot be drawn: sums form loops"
     ):
@@ -188,7 +187,7 @@ def test_a_truth_of_something_else_is_refused(files: Path, tmp_path: Path) -> No
     text = pl.read_csv(files / "truth.csv").with_columns(pl.col("n") * 2)
     text.write_csv(tmp_path / "truth.csv")
     (tmp_path / "truth.toml").write_text((files / "truth.toml").read_text())
-    with pytest.raises(InputError, match="cannot have been rounded from the truth"):
+    with pytest.raises(InputError, match="cannot have been published from the truth"):
         rate_steps(read(files / "plain.toml"), ["poor of all"], FLAT, truth=read(tmp_path / "truth.toml"))
     text.filter(pl.col("what") != "poor").write_csv(tmp_path / "truth.csv")
     (tmp_path / "truth.toml").write_text((files / "truth.toml").read_text().split("sums")[0])

@@ -262,7 +262,7 @@ def test_repairs_without_the_truth_are_estimated_about_right(tmp_path: Path) -> 
     guessed = {row["name"]: row for row in unround.review(sparse, repairs=wanted).to_json()["repairs"]}
     truth = sparse.parent / "truth.toml"
     known = {row["name"]: row for row in unround.review(sparse, repairs=wanted, truth=truth).to_json()["repairs"]}
-    assert set(guessed) == set(known) == {"base=6", "merge=2", "merge=pairs", "controlled", "round-totals"}
+    assert set(guessed) == set(known) >= {"base=6", "merge=age3+age4", "merge=pairs", "controlled", "round-totals"}
     for name, row in known.items():
         assert row["method"] == "exact"
         assert guessed[name]["method"] == ("exact" if name == "round-totals" else "estimated")
@@ -366,8 +366,8 @@ def test_leaving_out_the_only_total_leaves_no_sum() -> None:
 def test_merged_categories_add_up(sparse: Path) -> None:
     told = unround.review(sparse, repairs=["merge"], truth=sparse.parent / "truth.toml").to_json()
     rows = {row["name"]: row for row in told["repairs"]}
-    assert rows["merge=2"]["action"] == "Merge age3 and age4 into one category."  # the two sparsest
-    assert rows["merge=2"]["cost"]["counts_lost"] == 3 * 30
+    assert rows["merge=age3+age4"]["action"] == "Merge age3 and age4 into one category."  # the two sparsest
+    assert rows["merge=age3+age4"]["cost"]["counts_lost"] == 3 * 30
     assert rows["merge=pairs"]["action"] == "Merge the 4 categories from age1 to age4 in pairs of neighbours."
     assert rows["merge=pairs"]["cost"]["counts_lost"] == 6 * 30
     assert not any(reason["check"] for row in rows.values() for reason in row["reasons"])  # no sum contradicts
@@ -377,7 +377,7 @@ def test_merging_keeps_the_sums_that_hold(sparse: Path) -> None:
     table = ReviewedTable.of_audit(AuditFolder.open(_audit(sparse)))
     true = np.arange(table.counts.size, dtype=np.int32).reshape(table.counts.shape)
     rng = np.random.default_rng(0)
-    left = merged(table, 0, [("age1", "age2"), ("age3", "age4")], true, rng, lambda _how, count, _shown, _rng: count)
+    left = merged(table, 0, [("age1", "age2"), ("age3", "age4")], true, rng)
     keys = [column.key for column in left.columns]
     assert keys[3:6] == ["age1/total + age2/total", "age1/men + age2/men", "age1/women + age2/women"]
     named = {(keys[total], tuple(keys[part] for part in parts)) for total, parts in left.equations}
@@ -386,7 +386,7 @@ def test_merging_keeps_the_sums_that_hold(sparse: Path) -> None:
         *((f"{a}/total + {b}/total", (f"{a}/men + {b}/men", f"{a}/women + {b}/women")) for a, b in AGE_PAIRS),
         ("all/total", ("all/men", "all/women")),
     }
-    assert (left.counts[:, 3] == true[:, 3] + true[:, 6]).all()
+    assert (np.abs(left.counts[:, 3] - (true[:, 3] + true[:, 6])) < 3).all()  # published anew, to base 3
     assert (left.counts[:, 0] == table.counts[:, 0]).all()  # what is not merged keeps its numbers
 
 

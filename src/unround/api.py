@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from unround.replication.searches import Compound, ReleaseSearches
     from unround.results import AuditFolder
     from unround.reviews import Draft, Review
-    from unround.scenarios import RateSteps, WhatIf
+    from unround.reviews.rate_steps import RateSteps
     from unround.simulation import Simulated
     from unround.solution import Solution
     from unround.structure import PlanFile
@@ -438,43 +438,38 @@ def diff(given: options.Diff) -> Diff:
 
 
 @takes(options.WhatIf)
-def whatif(given: options.WhatIf) -> WhatIf | RateSteps:
-    """Work out what publishing one more table would expose, and which inexpensive repairs of it expose least.
+def whatif(given: options.WhatIf) -> Review | RateSteps:
+    """Review one more table beside what is published already: what it would expose, and which repairs of it help.
 
     Or, with `rates` in place of `add`: how coarse rates must be printed to add nothing to what counts give away.
     """
-    from unround.scenarios import rate_steps
-    from unround.scenarios import whatif as try_out
-    from unround.show.whatif import write_whatif
+    from unround.reviews.rate_steps import rate_steps
 
     if given.rates is None and given.add is None:
         raise ArgumentError("name the table that may be published in addition ({add}), or rates to ask about ({rates}).")
-    audited = AuditOptions(threshold=given.threshold, prior=given.prior, population=given.population)
-    release, plan_file = _opened(given.table, given)
-    truth = None if given.truth is None else read(given.truth)
-    if given.rates is not None:
-        return rate_steps(
-            release,
-            given.rates,
-            audited,
-            plan_file=plan_file,
-            truth=truth,
+    if given.rates is None:
+        release, plan_file = _opened(given.table, given)
+        return review(
+            given.add,
+            given.out,
+            earlier=release,
+            plan=plan_file,
+            policy=given.policy,
+            truth=given.truth,
+            repairs=given.repairs,
             seed=given.seed,
             progress=given.progress,
             command=given.command,
         )
-    return try_out(
+    release, plan_file = _opened(given.table, given)
+    return rate_steps(
         release,
-        read(given.add),
-        path_or_none(given.out),
-        audited,
+        given.rates,
         plan_file=plan_file,
-        truth=truth,
+        truth=None if given.truth is None else read(given.truth),
         seed=given.seed,
-        wanted=given.repairs,
         progress=given.progress,
         command=given.command,
-        finish=(lambda *_: None) if given.out is None else write_whatif,
     )
 
 

@@ -496,7 +496,7 @@ class Review(Reading):
     )
     repairs: Sequence[str] | None = option(
         "Repairs to try, separated by commas: hide, redraw, round-totals, base, base=N, drop-totals, drop, drop=KEY, "
-        "merge, controlled, same-numbers; or none.",
+        "merge, merge=A+B, controlled, same-numbers, drop-repeats; or none.",
         "LIST",
         shown="all",
         split=True,
@@ -584,35 +584,22 @@ class WhatIf(Reading):
 
     table: Table = argument("What is published: any table that audit reads.", "RELEASE")
     add: Table | None = option("What may be published in addition.", "TABLE", default=None)
-    out: AnyPath | None = option("Keep both audits, whatif.json and whatif.html there.", "DIR", short="-o", default=None)
+    out: AnyPath | None = option("Write the review of the table there.", "DIR", short="-o", default=None)
     _: KW_ONLY
     rates: Sequence[str] | None = option(
         "In place of {add}: how coarse must these rates be to add nothing? Columns of rates, separated by commas; "
         "“NUMERATOR of UNIVERSE” for one that is not printed yet; or all, for those computed from true counts.",
         "LIST",
         split=True,
-        excludes=("add", "repairs", "out"),
+        excludes=("add", "repairs", "out", "policy"),
         default=None,
     )
-    truth: Table | None = option(
-        "The true counts of both: repairs are published from them, and claims are scored.", "FILE", default=None
-    )
+    policy: "Policy | AnyPath | None" = option("What may be published.", "TOML", shown="the default policy", default=None)
+    truth: Table | None = option("The true counts: repairs, or rates, are published from them.", "FILE", default=None)
     repairs: Sequence[str] | None = option(
-        "Repairs to try, separated by commas: same-numbers, drop-repeats, drop-totals, drop, drop=KEY, base, base=N; "
-        "or none.",
-        "LIST",
-        shown="all",
-        split=True,
-        default=None,
+        "Repairs to try, as of review; or none.", "LIST", shown="all", split=True, default=None
     )
     seed: int = option(SEED, default=0)
-    threshold: float = option("Minimum probability to report a count as likely.", above=0, most=1, default=THRESHOLD)
-    prior: str = option("fitted (to this release) or flat (the paper's).", choices=("fitted", "flat"), default="fitted")
-    population: str = option(
-        "exact, or within5 to allow for adjustments of up to 5 to populations of small areas.",
-        choices=POPULATIONS,
-        default="exact",
-    )
 
 
 @group()

@@ -341,10 +341,10 @@ def verify(call: Call[Verification], *, json: Json = False) -> None:
       base           round to a coarser base, twice the old one; base=N: to this one
       drop-totals    leave out all totals
       drop           leave out the total, or another column, that tells most; drop=KEY: this one
-      merge          merge the sparsest categories
+      merge          merge two neighbouring categories, the sparsest first; merge=A+B: these two
       controlled     round all counts of an area together, so that all sums add up
-      same-numbers   print counts of the release given by --earlier with its numbers
-      drop-repeats   with --more: leave out counts that are published already
+      same-numbers   print counts that are out already (--earlier, --more) with the numbers that are out
+      drop-repeats   leave them out
 
     Exit codes: 0 publish, 4 revise, 5 stop, 6 undecided, 2 bad input.
     """,
@@ -354,7 +354,11 @@ def review(
     *,
     more: Annotated[
         Path | None,
-        typer.Option("--more", metavar="TABLE", help="FILE is published: what would this table expose in addition?"),
+        typer.Option(
+            "--more",
+            metavar="TABLE",
+            help="FILE is published: may this table be, in addition? As review TABLE --earlier FILE.",
+        ),
     ] = None,
     rates: Annotated[
         str | None,
@@ -393,12 +397,12 @@ def review(
         return
     if report:
         raise InputError("--report goes with --against: give both, or neither.")
-    if more is not None or rates is not None:
-        show(call.of(api.whatif)(add=more, rates=None if rates is None else listed(rates)), json)
-        if (out := call.typed["out"]) is not None and not json:
-            say(f"\nWritten: {out / 'whatif.html'} (a page), {out / 'whatif.json'} (every number), and the audits.")
+    if rates is not None:
+        show(call.of(api.whatif)(rates=listed(rates)), json)
         return
-    found = call()
+    if more is not None and not tables:
+        raise InputError("--more is about a table beside what is published: unround review RELEASE --more TABLE.")
+    found = call() if more is None else call(table=[more], earlier=[*tables, *(call.typed["earlier"] or [])])
     show(found, json)
     if found.exit_code:
         raise typer.Exit(found.exit_code)

@@ -6,6 +6,7 @@
 - `decision`: a table held against a policy, and what is not settled
 - `layout`: a repaired table written back as it came
 - `together`: several tables as one: drafts, and what is already out
+- `rate_steps`: how coarse rates must be to add nothing
 - `repairs`: changes to a table; `trying`: all of them tried, and the true counts that they are published from
 - `record`: the cells to act on, what a reviewer accepts, and where both are kept
 """

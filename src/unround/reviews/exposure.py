@@ -107,11 +107,7 @@ def exposure_of(
 
 def _weighed(table: ReviewedTable, probability: float, prior: Prior | None, keys: Keys | None, *, lowest: bool) -> Exposure:
     """Work out what readers can learn from the sums of a table."""
-    model = table.model
-    if prior is None:
-        fit = PriorFit(len(model.columns))
-        fit.add(table.counts)
-        prior = fit.finish(model.compiled, model.mechanisms)
+    model, prior = table.model, prior or fitted_prior(table)
     # What the audit's own self-check withholds is counted here: see above. Where areas are not linked, all priors are asked
     # here as well, so that the audit need not ask them about anything but what is certain.
     joint = bool(model.figures) or (table.nested is not None and bool(table.nested.linked))
@@ -131,6 +127,13 @@ def _weighed(table: ReviewedTable, probability: float, prior: Prior | None, keys
         alone, unknown = alone + here.alone, unknown + here.unknown
         clashes += [f"{names[rows[one.area]]}: {one.text}" for one in inferred.contradictions if one.kind != ASSUMPTION]
     return _exposure(table, found, alone, unknown, clashes)
+
+
+def fitted_prior(table: ReviewedTable) -> Prior:
+    """Return what true counts are like, as the table itself tells."""
+    fit = PriorFit(len(table.columns))
+    fit.add(table.counts)
+    return fit.finish(table.model.compiled, table.mechanisms)
 
 
 class _Arrays(NamedTuple):

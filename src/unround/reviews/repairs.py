@@ -5,26 +5,69 @@ Merging the sparsest categories of a table: which ones, and the table that is le
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Exact, Mechanism, Rounding
-from unround.mechanisms.base import BoolArray
+from unround.mechanisms.base import BoolArray, IntArray
 from unround.protection.table import parse_protection, publish_counts
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Column, Counts
 from unround.reviews.table import ReviewedTable, selected
 
+MOST_MERGES = 4
+"""Pairs of neighbours that are merged, one after the other, until one is enough."""
+
 FEWEST = 3
 """Of fewer categories, merging two leaves nothing but their total."""
 
-Draw = Callable[[Mechanism, Counts, BoolArray, np.random.Generator], Counts]
-"""Publishes true counts, where they are shown."""
-
 Change = Callable[[ReviewedTable, Counts, np.random.Generator], ReviewedTable]
+
+
+HIDE, REDRAW = "hide", "redraw"
+ROUND, BASE, TOTALS, SINGLE, MERGE = "round-totals", "base", "drop-totals", "drop", "merge"
+CONTROLLED, SAME, REPEATS = "controlled", "same-numbers", "drop-repeats"
+REPAIRS = (HIDE, REDRAW, ROUND, BASE, TOTALS, SINGLE, MERGE, CONTROLLED, SAME, REPEATS)
+"""What can be tried; `base=N` takes any base, `drop=KEY` leaves out a column of one's own choice, `merge=A+B` merges two
+categories."""
+
+NONE = "none"
+"""In place of repairs: try none."""
+
+USUAL = Rounding(5)
+"""How counts are rounded by a repair where nothing in the table is rounded yet."""
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """A change to a table.
+
+    - `name`: How the command line calls it.
+    - `action`: What to do, as an instruction.
+    - `change`: Does it.
+    - `needs_truth`: Whether it prints numbers that cannot be worked out from those in the draft.
+    - `anew`: Whether every count that is not printed exactly is drawn anew, so that the mechanism is known for certain.
+    """
+
+    name: str
+    action: str
+    change: Change
+    needs_truth: bool = False
+    anew: bool = False
+
+    def then(self, other: Repair) -> Repair:
+        """Return both, one after the other."""
+
+        def change(table: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
+            return other.change(self.change(table, true, rng), true, rng)
+
+        action = f"{self.action.removesuffix('.')}, and {other.action[:1].lower()}{other.action[1:]}"
+        name = f"{self.name}+{other.name}"
+        return Repair(name, action, change, self.needs_truth or other.needs_truth, self.anew or other.anew)
 
 
 @dataclass(frozen=True)
@@ -35,38 +78,59 @@ class Siblings:
     codes: tuple[str, ...]
 
 
-def merge_repairs(table: ReviewedTable, exposed: BoolArray, draw: Draw) -> Iterator[tuple[str, str, Change]]:
-    """Yield a name, what to do, and the change: the two sparsest neighbours merged, then all neighbours in pairs.
+def merge_repairs(table: ReviewedTable, exposed: BoolArray) -> Iterator[Repair]:
+    """Yield two neighbours merged, those that count fewest first; then all neighbours in pairs.
 
     Categories are neighbours in the order of the table: ages that follow each other make sense together. Of all groups of
-    categories, that with most cells to act on is chosen.
+    categories, that with most cells to act on is chosen, and of its pairs those with such a cell.
     """
-    groups = [one for one in _siblings(table) if len(one.codes) >= FEWEST]
+    groups = [group for group in _siblings(table) if len(group.codes) >= FEWEST]
     if not groups:
         return
     weights = exposed.sum(axis=0)
 
-    def weight(group: Siblings) -> int:
-        return int(sum(weights[at] for at, column in enumerate(table.columns) if column.codes[group.axis] in group.codes))
+    def weight(axis: int, codes: Sequence[str]) -> int:
+        return int(sum(weights[at] for at, column in enumerate(table.columns) if column.codes[axis] in codes))
 
-    group = max(groups, key=lambda one: (weight(one), len(one.codes)))
-    codes = group.codes
-    sizes = [_size(table, group.axis, code) for code in codes]
-    at = min(range(len(codes) - 1), key=lambda k: sizes[k] + sizes[k + 1])
-    first, second = (_label(table, group.axis, code) for code in codes[at : at + 2])
-    yield "2", f"Merge {first} and {second} into one category.", _merging(group.axis, [codes[at : at + 2]], draw)
+    group = max(groups, key=lambda group: (weight(group.axis, group.codes), len(group.codes)))
+    axis, codes = group.axis, group.codes
+    sizes = [_size(table, axis, code) for code in codes]
+    pairs = [at for at in range(len(codes) - 1) if weight(axis, codes[at : at + 2])] or list(range(len(codes) - 1))
+    for at in sorted(pairs, key=lambda at: sizes[at] + sizes[at + 1])[:MOST_MERGES]:
+        yield _merging(table, axis, codes[at : at + 2])
     if len(codes) > FEWEST:
-        pairs = [codes[k : k + 2] if k + 3 < len(codes) else codes[k:] for k in range(0, len(codes) - 1, 2)]
-        first, last = _label(table, group.axis, codes[0]), _label(table, group.axis, codes[-1])
+        two = [codes[k : k + 2] if k + 3 < len(codes) else codes[k:] for k in range(0, len(codes) - 1, 2)]
+        first, last = _label(table, axis, codes[0]), _label(table, axis, codes[-1])
         action = f"Merge the {len(codes)} categories from {first} to {last} in pairs of neighbours."
-        yield "pairs", action, _merging(group.axis, pairs, draw)
+        yield _merge(f"{MERGE}=pairs", action, axis, two)
 
 
-def _merging(axis: int, groups: Sequence[tuple[str, ...]], draw: Draw) -> Change:
+def _named_merge(table: ReviewedTable, names: str) -> Repair:
+    """Merge two categories that the user names by their codes or labels, as in `15 to 19+20 to 24`."""
+    for group in _siblings(table):
+        known = {name.casefold(): code for code in group.codes for name in (_label(table, group.axis, code), code)}
+        for sign in re.finditer(r"\+", names):
+            halves = [half.strip().casefold() for half in (names[: sign.start()], names[sign.end() :])]
+            if all(half in known for half in halves) and len(group.codes) >= FEWEST:
+                return _merging(table, group.axis, [known[half] for half in halves])
+    groups = "; ".join(", ".join(_label(table, group.axis, code) for code in group.codes[:6]) for group in _siblings(table))
+    raise InputError(
+        f"{MERGE}={names}: name two of three or more categories that add up to one total, as in {MERGE}=A+B. Such "
+        f"categories of the table are: {groups or 'none'}."
+    )
+
+
+def _merging(table: ReviewedTable, axis: int, codes: Sequence[str]) -> Repair:
+    labels = [_label(table, axis, code) for code in codes]
+    action = f"Merge {' and '.join(labels)} into one category."
+    return _merge(f"{MERGE}={'+'.join(labels)}", action, axis, [tuple(codes)])
+
+
+def _merge(name: str, action: str, axis: int, groups: Sequence[tuple[str, ...]]) -> Repair:
     def change(here: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
-        return merged(here, axis, groups, true, rng, draw)
+        return merged(here, axis, groups, true, rng)
 
-    return change
+    return Repair(name, action, change, needs_truth=True)
 
 
 def _label(table: ReviewedTable, axis: int, code: str) -> str:
@@ -124,7 +188,6 @@ def merged(
     groups: Sequence[tuple[str, ...]],
     true: Counts,
     rng: np.random.Generator,
-    draw: Draw,
 ) -> ReviewedTable:
     """Return the table with the categories of each group merged into one, which is published anew; other counts stay."""
     together: dict[tuple[int, tuple[str, ...]], list[int]] = {}
@@ -136,7 +199,7 @@ def merged(
     counts, mechanisms, columns = table.counts.copy(), list(table.mechanisms), list(table.columns)
     for (group, _), members in together.items():
         at = members[0]
-        counts[:, at], mechanisms[at] = _published(table, members, true, rng, draw)
+        counts[:, at], mechanisms[at] = _published(table, members, true, rng)
         columns[at] = _named(table, members, axis, " + ".join(groups[group]))
     sums = _sums_after(table, first, {members[0]: len(members) for members in together.values()})
     whole = replace(
@@ -152,7 +215,7 @@ def merged(
 
 
 def _published(
-    table: ReviewedTable, members: Sequence[int], true: Counts, rng: np.random.Generator, draw: Draw
+    table: ReviewedTable, members: Sequence[int], true: Counts, rng: np.random.Generator
 ) -> tuple[Counts, Mechanism]:
     """Publish the sum of some columns, as they are published."""
     hows = [table.mechanisms[one] for one in members]
@@ -161,7 +224,7 @@ def _published(
     known = (each > ABSENT).all(axis=1)
     whole = np.where(known, np.where(each > ABSENT, each, 0).sum(axis=1), NOT_AVAILABLE).astype(np.int32)
     shown = np.asarray((table.counts[:, list(members)] > ABSENT).any(axis=1))
-    return draw(how, whole, shown, rng), how
+    return drawn(how, whole, shown, rng), how
 
 
 def _named(table: ReviewedTable, members: Sequence[int], axis: int, code: str) -> Column:
@@ -195,62 +258,30 @@ def _sums_after(
     return {one: told for one, told in known.items() if one[0] not in sizes or times[one] == sizes[one[0]]}
 
 
-HIDE, REDRAW = "hide", "redraw"
-ROUND, BASE, TOTALS, SINGLE, MERGE = "round-totals", "base", "drop-totals", "drop", "merge"
-CONTROLLED, SAME = "controlled", "same-numbers"
-REPAIRS = (HIDE, REDRAW, ROUND, BASE, TOTALS, SINGLE, MERGE, CONTROLLED, SAME)
-"""What can be tried; `base=N` takes any base, `drop=KEY` leaves out a column of one's own choice."""
-
-USUAL = Rounding(5)
-"""How counts are rounded by a repair where nothing in the table is rounded yet."""
-
-
-@dataclass(frozen=True, eq=False)
-class Repair:
-    """A change to a table.
-
-    - `name`: How the command line calls it.
-    - `action`: What to do, as an instruction.
-    - `change`: Does it.
-    - `needs_truth`: Whether it prints numbers that cannot be worked out from those in the draft.
-    - `anew`: Whether every count that is not printed exactly is drawn anew, so that the mechanism is known for certain.
-    """
-
-    name: str
-    action: str
-    change: Change
-    needs_truth: bool = False
-    anew: bool = False
-
-    def then(self, other: Repair) -> Repair:
-        """Return both, one after the other."""
-
-        def change(table: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
-            return other.change(self.change(table, true, rng), true, rng)
-
-        action = f"{self.action.removesuffix('.')}, and {other.action[:1].lower()}{other.action[1:]}"
-        name = f"{self.name}+{other.name}"
-        return Repair(name, action, change, self.needs_truth or other.needs_truth, self.anew or other.anew)
-
-
-Judge = Callable[[ReviewedTable], BoolArray]
-"""Returns the cells of a table that are to be acted on."""
+Judge = Callable[[ReviewedTable, IntArray], BoolArray]
+"""Returns the cells of a table that are to be acted on, where nothing but some of its areas may have changed."""
 
 
 def repairs_of(
-    table: ReviewedTable, exposed: BoolArray, wanted: Sequence[str] | None, judged: Judge, earlier: Repair | None = None
+    table: ReviewedTable,
+    exposed: BoolArray,
+    wanted: Sequence[str] | None,
+    judged: Judge,
+    repeats: Mapping[str, Repair] | None = None,
 ) -> tuple[list[Repair], dict[str, str]]:
-    """Return the repairs that can be tried, and why others cannot."""
+    """Return the repairs that can be tried, and why others cannot; `repeats` are those of counts that are out already."""
     found: dict[str, Repair] = {}
     refused: dict[str, str] = {}
-    for name in REPAIRS if wanted is None else [one.strip() for one in wanted]:
+    for name in REPAIRS if wanted is None else [name.strip() for name in wanted if name.strip() != NONE]:
         if name in (HIDE, REDRAW):
             made = list((_hiding if name == HIDE else _redrawing)(table, exposed, judged))
+        elif name in (SAME, REPEATS):
+            made = [repeats[name]] if repeats and name in repeats else []
         else:
-            made = [earlier] if name == SAME and earlier is not None else list(_repairs_named(name, table, exposed))
-        found |= {one.name: one for one in made if one is not None}
+            made = list(_repairs_named(name, table, exposed))
+        found |= {repair.name: repair for repair in made}
         if not made:
-            refused[name] = _WHY_NOT.get(name.partition("=")[0], "")
+            refused[name] = _WHY_NOT[name.partition("=")[0]]
     return list(found.values()), refused
 
 
@@ -263,7 +294,8 @@ _WHY_NOT = {
     SINGLE: "no sum leads to a cell to act on",
     MERGE: "no total has three categories or more that could be merged in all of the table",
     CONTROLLED: "nothing of the table is rounded at random, or an earlier release has some of its counts",
-    SAME: "no earlier release is given (--earlier FILE), or it has none of these counts",
+    SAME: (_NONE_EARLIER := "no earlier release is given (--earlier FILE), or it has none of these counts"),
+    REPEATS: f"{_NONE_EARLIER}, or no others",
 }
 
 
@@ -282,14 +314,17 @@ def _repairs_named(name: str, table: ReviewedTable, exposed: BoolArray) -> Itera
     elif what == SINGLE and equals:
         yield _single(table, _column(table, value))
     elif name == MERGE:
-        for merged, action, change in merge_repairs(table, exposed, drawn):
-            yield Repair(f"{MERGE}={merged}", action, change, needs_truth=True)
+        yield from merge_repairs(table, exposed)
+    elif what == MERGE and value == "pairs":
+        yield from (repair for repair in merge_repairs(table, exposed) if repair.name == name)
+    elif what == MERGE and equals:
+        yield _named_merge(table, value)
     elif name == CONTROLLED:
         yield from _controlled(table)
-    elif name != SAME:
+    else:
         raise InputError(
             f"there is no repair {name!r}: choose from {', '.join(REPAIRS)}, {BASE}=N (another base), {SINGLE}=KEY (a "
-            "column to leave out), or none."
+            f"column to leave out), {MERGE}=A+B (two categories), or {NONE}."
         )
 
 
@@ -309,21 +344,18 @@ def _hiding(table: ReviewedTable, exposed: BoolArray, judged: Judge) -> Iterator
         return
 
     def change(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
-        counts = here.counts.copy()
-        wrong = exposed & (counts > ABSENT)
-        told = exposed & (here.printed >= 0)
-        counts[told] = SUPPRESSED
-        for row, at in np.argwhere(exposed & ~told).tolist():  # hidden already, and told by others
-            _hide_another(here, counts, row, at)
+        counts, wrong = here.counts.copy(), exposed
         for _ in range(MOST_ROUNDS):
-            wrong = judged(here.changed(counts))
-            if not wrong.any() or (counts == SUPPRESSED).sum() > MOST_HIDDEN * here.counts.size:
-                break
             for row, at in np.argwhere(wrong).tolist():
-                if counts[row, at] > ABSENT:
-                    counts[row, at] = SUPPRESSED
+                # What is out already stays so: its copy in the draft can be hidden. What is hidden is told by others.
+                shown = [c for c in (at, *here.same[at]) if c in here.mine and here.printed[row, c] >= 0]
+                if any(counts[row, c] != SUPPRESSED for c in shown):
+                    counts[row, shown] = SUPPRESSED
                 else:
                     _hide_another(here, counts, row, at)
+            wrong = judged(here.changed(counts), np.flatnonzero((counts != here.counts).any(axis=1)))
+            if not wrong.any() or (counts == SUPPRESSED).sum() > MOST_HIDDEN * here.counts.size:
+                break
         return here.changed(counts)
 
     many = f"the {cells:,} cells to act on" if cells > 1 else "the cell to act on"
@@ -379,7 +411,7 @@ def _redrawing(table: ReviewedTable, exposed: BoolArray, judged: Judge) -> Itera
                 shown = here.counts[again, at] > ABSENT
                 fresh = drawn(here.mechanisms[at], true[again, at], shown, rng)
                 counts[again, at] = np.where(shown, fresh, counts[again, at])
-            wrong = judged(here.changed(counts))
+            wrong = judged(here.changed(counts), again)
         return here.changed(counts)
 
     areas = f"the {rows.size:,} areas" if rows.size > 1 else "the area"

@@ -22,6 +22,7 @@ from unround.audits.selfcheck import FAILED
 from unround.checks import check_spool
 from unround.checks.estimate import COUNTS
 from unround.checks.families import FITS, UNTESTED, worst
+from unround.differences import diff
 from unround.errors import InputError
 from unround.evidence.block import NO_UPPER_BOUND
 from unround.job import AuditFolder, audit
@@ -65,21 +66,21 @@ from unround.reviews.record import (
     written,
 )
 from unround.reviews.table import ReviewedTable
-from unround.reviews.together import Known, KnownBefore, Together, same_numbers, together
+from unround.reviews.together import Known, KnownBefore, Together, repeats, together
 from unround.reviews.trying import EXACT, Excused, Setting, Worlds, given_truth, plausible_worlds, try_repairs
 from unround.score.summary import SIZES
 from unround.shown import Shown
 from unround.structure import PlanFile
 from unround.tables.spool import Stage, survey
 
-AUDIT, REPORT, PAGE = REVIEWED, REVIEW, "review.html"
+AUDIT, BEFORE, REPORT, PAGE = REVIEWED, "before", REVIEW, "review.html"
 TABLES, TOGETHER = "tables", "together"
 """Of several tables: the folder of the reviews of each, and that of all together."""
 
 REPAIRED = "repaired"
 """The folder of the draft with a repair, in its own layout."""
 
-OURS = (AUDIT, TABLES, TOGETHER, REPAIRED, CELLS, DECISIONS, PAGE, REPORT)
+OURS = (AUDIT, BEFORE, TABLES, TOGETHER, REPAIRED, CELLS, DECISIONS, PAGE, REPORT)
 """In the order in which they are put in place."""
 
 DRAWS, FEWEST_DRAWS = ((5_000, 5), (20_000, 3)), 2
@@ -255,14 +256,16 @@ class _Case:
         older, (noted, entries) = read_decisions(out), read_entries(out)
         # 1. Audit the draft as it is, beside what is already out; what can readers learn?
         release, beside = drafts[0].release, None
+        if twice := {one.source for one in self.earlier} & {one.release.source for one in drafts if one.files}:
+            raise InputError(f"{twice.pop()} is given twice: as a draft, and as what is out already.")
         if self.earlier or len(drafts) > 1:
             named = [replace(one.release, source=one.name or one.release.source) for one in drafts]  # sheets of one file
-            beside = together(named, self.earlier, truth, work)
+            beside = together(named, self.earlier, truth)
             release, truth = beside.all, beside.truth
         auditing = _Auditing(policy, self.plan_file, self.progress, self.command)
         draft = auditing.draft(release, work, made, truth, None if beside is None else beside.own)
         draft = _with_account(draft, drafts, beside is not None)
-        known = auditing.known(draft, beside, alone, work)
+        known, before = auditing.known(draft, beside, alone, made)
         # 2. What has a reviewer accepted?
         stamp = _stamp(draft.table, [path for one in drafts for path in one.files], options, self.now)
         if noted and noted != stamp["table"]:
@@ -285,6 +288,7 @@ class _Case:
         # 5. Decide, and write it down.
         told = _told(draft, setting, exceptions, settled, (rows, refused, worlds), options, stamp, self.now, self.command)
         told["name"] = drafts[0].name if len(drafts) == 1 else TOGETHER
+        told["diff"] = _news(before, draft.folder, out)
         if options.apply:
             told["repaired"] = _written_back(drafts, draft, rows, tables, options.apply, made)
         _write(made, told, settled.lines)
@@ -490,28 +494,40 @@ class _Auditing:
         ground = Ground(judged_verdict(check), no_sums=no_sums, sumless=bool(release.sumless), unsettled=tuple(open_))
         return _Draft(table, exposure, ground, Prior.flat(), None, None, check, None, notes, release.account)
 
-    def known(self, draft: _Draft, beside: Together | None, alone: Sequence[_Draft], work: Path) -> KnownBefore | None:
-        """Return what is known without the draft: what is out already, or what tables tell alone."""
+    def known(
+        self, draft: _Draft, beside: Together | None, alone: Sequence[_Draft], made: Path
+    ) -> tuple[KnownBefore | None, AuditFolder | None]:
+        """Return what is known without the draft, from what is out already or from tables alone; and the audit of it."""
         if beside is None:
-            return None
-        found: list[Known] = []
-        if alone:
-            found += [(one.table, (one.exposure,), names) for one, names in zip(alone, beside.names, strict=True)]
+            return None, None
+        tables: list[Known] = [(one.table, (one.exposure,), names) for one, names in zip(alone, beside.names, strict=False)]
+        folder = None
         if beside.before is not None and not alone:
             try:
-                folder = self.audit(beside.before, work / "before", None)
+                folder = self.audit(beside.before, made / BEFORE, None)
             except InputError:  # nothing can be inferred from it alone
-                return None
+                shutil.rmtree(made / BEFORE, ignore_errors=True)
+                return None, None
             older = ReviewedTable.of_audit(folder)
             # Under the prior of its audit; and under one that is fitted as for repaired tables, which are compared with it.
             least = self.policy.least_probability
-            found.append((older, tuple(exposure_of(older, least, prior) for prior in (folder.prior, None)), {}))
-        known = KnownBefore(tuple(found))
+            tables.append((older, tuple(exposure_of(older, least, prior) for prior in (folder.prior, None)), {}))
+        known = KnownBefore(tuple(tables))
         claims = int(known.mask(draft.table, draft.exposure).sum())
         if claims:
             whose = "the tables alone" if alone else "the earlier release alone"
             draft.notes.append(f"{claims:,} claims follow from {whose}: they are not counted here.")
-        return known
+        return known, folder
+
+
+def _news(before: AuditFolder | None, after: AuditFolder | None, out: Path | None) -> dict[str, Any] | None:
+    """Return what the draft tells that was not known before, as `diff` does; the folders are called as they will be."""
+    if before is None or after is None:
+        return None
+    told = diff(before.path, after.path).to_json()
+    for side, name in (("before", BEFORE), ("after", AUDIT)):
+        told[side]["path"] = None if out is None else str(out / name)
+    return told
 
 
 def judged_verdict(check: Mapping[str, Any]) -> str:
@@ -571,7 +587,7 @@ def _repairs(
             worlds = plausible_worlds(draft.table, draft.prior, draft.keys, setting.draws, options.seed)
         except InputError as problem:
             why = f"it needs --truth, because plausible true counts cannot be drawn: {str(problem).rstrip('.')}"
-    rows, refused, tables = try_repairs(setting, options.repairs, worlds, why, progress, same_numbers(draft.table))
+    rows, refused, tables = try_repairs(setting, options.repairs, worlds, why, progress, repeats(draft.table))
     return rows, refused, worlds, tables
 
 

@@ -146,7 +146,17 @@ class ReviewedTable:
     def totals(self) -> tuple[int, ...]:
         """The columns of the draft that others add up to."""
         heads = {total for total, parts in self.equations if len(parts) > 1}
-        return tuple(at for at in self.mine if at in heads)
+        return tuple(at for at in self.mine if at in heads or heads.intersection(self.same[at]))
+
+    @cached_property
+    def same(self) -> tuple[tuple[int, ...], ...]:
+        """For every column, those that show the same count, in this table or in another."""
+        found: list[list[int]] = [[] for _ in self.columns]
+        for total, parts in self.equations:
+            if len(parts) == 1:
+                found[total].append(parts[0])
+                found[parts[0]].append(total)
+        return tuple(map(tuple, found))
 
     @cached_property
     def base(self) -> int | None:
@@ -205,6 +215,11 @@ class ReviewedTable:
             here = order[first:last]
             nested = self.nested.reordered(here)
             yield here, nested if nested.any else None
+
+    def of_areas(self, rows: NDArray[np.int64]) -> ReviewedTable:
+        """Return some areas of a table in which no area lies within another."""
+        figures = None if self.figure_values is None else self.figure_values[rows]
+        return replace(self, areas=self.areas[rows], counts=self.counts[rows], figure_values=figures)
 
     def changed(
         self, counts: Counts, mechanisms: Sequence[Mechanism] | None = None, *, drop: BoolArray | None = None

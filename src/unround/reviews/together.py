@@ -2,40 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding
 from unround.mechanisms.base import BoolArray
-from unround.release import ABSENT, LARGEST, Column, Counts, Release
+from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Block, Column, Counts, Progress, Proposal, Release
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, LIKELY, SURENESS
-from unround.reviews.repairs import SAME, Repair
+from unround.reviews.repairs import REPEATS, SAME, Repair, without
 from unround.reviews.table import ReviewedTable, selected
-from unround.scenarios.scenario import check_areas
-from unround.scenarios.tables import (
-    AT_A_TIME,
-    Numbers,
-    aligned,
-    declared,
-    joined,
-    kept,
-    names_in,
-    original,
-    renamed,
-    spooled,
-)
 from unround.structure import find_structure
+from unround.structure.evidence import FILES
+from unround.tables import join
+from unround.tables.joining import match_areas, match_columns
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SLIPS = 0.1
 """The share of areas in which two numbers of one count may contradict each other before they are two counts."""
 
 NEARLY = 0.01
 """A probability that rises by no more is no news."""
+
+_TAIL = re.compile(r"@(file)?\d+'*$")
+"""What a join puts behind the key of a count that was published before."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A release in memory: it is read from there, and counts are looked up by area and key."""
+
+    release: Release
+    areas: pl.DataFrame
+    counts: Counts
+
+    @classmethod
+    def of(cls, release: Release) -> Held:
+        """Read a release once."""
+        import polars as pl
+
+        blocks = list(release.blocks())
+        if not blocks:
+            raise InputError(f"there is no area in {release.source}: it has a header, but no counts.")
+        areas = pl.concat([block.areas for block in blocks], how="vertical_relaxed")
+        return cls.made(release, areas, np.concatenate([block.counts for block in blocks]))
+
+    @classmethod
+    def made(cls, release: Release, areas: pl.DataFrame, counts: Counts) -> Held:
+        """Return a release with these counts."""
+
+        def read(_: Progress) -> Iterable[Block]:
+            return [Block(areas, counts)]
+
+        return cls(replace(release, read=read, figures=()), areas, counts)
+
+    @cached_property
+    def row(self) -> dict[tuple[str, ...], int]:
+        """Where each area is."""
+        return {key: at for at, key in enumerate(keys_of(self.areas, self.release.areas))}
+
+    def of_areas(self, areas: pl.DataFrame, keys: Iterable[str]) -> Counts:
+        """Return the counts of some areas in some columns; `NOT_AVAILABLE` where there is none."""
+        index = self.release.index
+        rows = np.array([self.row.get(key, -1) for key in keys_of(areas, self.release.areas)], dtype=np.int64)
+        places = np.array([index.get(key, -1) for key in keys], dtype=np.int64)
+        counts = self.counts[np.maximum(rows, 0)][:, np.maximum(places, 0)]
+        counts[rows < 0], counts[:, places < 0] = NOT_AVAILABLE, NOT_AVAILABLE
+        return counts
+
+    def under(self, like: Release) -> Release:
+        """Return it with the columns of a release in which a count may stand several times."""
+        index = self.release.index
+        columns = [column for column in like.columns if original(column.key) in index]
+        counts = self.counts[:, [index[original(column.key)] for column in columns]]
+        named = replace(self.release, columns=tuple(columns), axes=like.axes, proposals=())
+        return Held.made(named, self.areas, np.ascontiguousarray(counts)).release
+
+
+def keys_of(areas: pl.DataFrame, axes: Sequence[str]) -> Iterable[tuple[str, ...]]:
+    """Return what names each area."""
+    return (tuple(map(str, key)) for key in areas.select(axes).iter_rows())
+
+
+def original(key: str) -> str:
+    """Return the name that a column had before it was joined.
+
+    Examples
+    --------
+    >>> original("10/men@2"), original("10@file2"), original("10")
+    ('10/men', '10', '10')
+    """
+    return _TAIL.sub("", key)
+
+
+def aligned(table: Release, to: Held) -> Held:
+    """Return a table whose areas, axes and columns are called as those of a release, where they are the same."""
+    release, own = to.release, Held.of(table)
+    if len(table.axes) != len(release.axes) or len(table.areas) != len(release.areas):
+        raise InputError(
+            f"{table.source} has its counts by {', '.join((*table.areas, *table.axes))}, {release.source} by "
+            f"{', '.join((*release.areas, *release.axes))}: their cells cannot be matched. Describe both with the same axes "
+            "in a TOML file (see docs/audit-reference.md)."
+        )
+    table = replace(table, columns=tuple(_labelled(table.columns, release)))
+    # How a count was published does not make it another one; that is for `_joined`.
+    plain = [replace(file, columns=tuple(replace(c, mechanism=None) for c in file.columns)) for file in (release, table)]
+    columns = list(table.columns)
+    for slot in match_columns(plain):
+        if 0 in slot.columns and 1 in slot.columns:
+            there = release.columns[slot.columns[0]]
+            here = columns[slot.columns[1]]
+            columns[slot.columns[1]] = replace(here, key=there.key, codes=there.codes, label=there.label)
+    named = replace(table, columns=tuple(columns), axes=release.axes, areas=release.areas)
+    return Held.made(named, _areas(table, own.areas, to), own.counts)
+
+
+def _labelled(columns: Iterable[Column], release: Release) -> Iterable[Column]:
+    """Give columns that have a code but no name the names that the release has for these codes."""
+    known = {column.key: column.label for column in release.columns}
+    for column in columns:
+        bare = column.label in ("", column.key, *column.codes)
+        yield replace(column, label=known[column.key]) if bare and column.key in known else column
+
+
+def _areas(table: Release, frame: pl.DataFrame, to: Held) -> pl.DataFrame:
+    """Return the areas of a table under the codes of the release; those that it does not have keep their own."""
+    import polars as pl
+
+    _, (first, second) = match_areas([to.areas, frame], [to.release, table])
+    at = {place: row for row, place in enumerate(first)}
+    there = pl.Series([at.get(place) for place in second], dtype=pl.UInt32)
+    named = frame.rename(dict(zip(table.areas, to.release.areas, strict=True)))
+    codes = [
+        to.areas[axis].cast(pl.String).gather(there).fill_null(named[axis].cast(pl.String)).alias(axis)
+        for axis in to.release.areas
+    ]
+    return named.with_columns(codes)
+
+
+def _joined(release: Release, table: Release) -> tuple[Held, dict[str, str]]:
+    """Return one release with the counts of both, and what the columns of the table are called in it.
+
+    A count that both have stands in two columns, which are proposed to be the same: also where it was published in
+    different ways.
+    """
+    both = join([release, table])
+    shared, second = release.index, dict[str, str]()
+    for column in both.columns:
+        if original(column.key) != column.key and column.key not in shared:
+            second.setdefault(original(column.key), column.key)
+    names = {c.key: second.get(c.key, c.key) if c.key in shared else c.key for c in table.columns}
+    known = {(proposal.total, proposal.parts) for proposal in both.proposals}
+    index = both.index
+    pairs = [(index[name], (index[key],)) for key, name in names.items() if key in index and name != key]
+    more = [Proposal(*pair, FILES) for pair in pairs if pair not in known]
+    return Held.of(replace(both, proposals=(*both.proposals, *more))), names
+
+
+def _refuse_strangers(release: Held, table: Held) -> None:
+    """Refuse a table that has none of the areas of what is out."""
+    if any(key in release.row for key in table.row):
+        return
+    here, there = (", ".join(next(iter(held.row))) for held in (table, release))
+    raise InputError(
+        f"{table.release.source} and {release.release.source} have no area in common: the table has {here} …, the release "
+        f"{there} … Areas are matched by code; check that both files use the same codes. For a table of larger or smaller "
+        "areas, audit the release, audit both files together (unround audit A B --nesting FILE), and compare the two "
+        "(unround review AFTER --against BEFORE)."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +198,7 @@ class Together:
     truth: Release | None
 
 
-def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Release | None, work: Path) -> Together:
+def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Release | None) -> Together:
     """Put tables together, each with what is found out about its mechanisms from its own counts.
 
     Raises `InputError` where a table has no area in common with those before it.
@@ -63,32 +206,30 @@ def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Relea
     tables = [_with_mechanisms(release) for release in (*earlier, *drafts)]
     if len({table.axes for table in tables}) > 1 or len({len(table.areas) for table in tables}) > 1:
         tables = [_flat(table) for table in tables]
-    whole = kept(tables[0], old := Numbers.of(tables[0], spooled(tables[0], work / "table0.bin")))
-    before = whole if len(earlier) == 1 else None
+    whole = Held.of(tables[0])
+    before = whole.release if len(earlier) == 1 else None
     keys = [[column.key for column in release.columns] for release in (*earlier, *drafts)]
-    first = [column.key for column in whole.columns]
+    first = [column.key for column in whole.release.columns]
     names: list[Mapping[str, str]] = [] if earlier else [dict(zip(keys[0], first, strict=True))]
-    for at, table in enumerate(tables[1:], 1):
-        table, new = _aligned(table, whole, old, work / f"table{at}.bin")
-        check_areas(whole, table, old, new)
-        table = _told_apart(table, new, whole, old)
-        both = joined(whole, table)
-        named = names_in(both, table, whole)
-        whole = kept(both, old := Numbers.of(both, spooled(both, work / f"joined{at}.bin")))
+    for at, release in enumerate(tables[1:], 1):
+        table = aligned(release, whole)
+        _refuse_strangers(whole, table)
+        columns = _told_apart(table, whole)
+        whole, named = _joined(whole.release, replace(table.release, columns=columns))
         if at == len(earlier) - 1:
-            before = whole
+            before = whole.release
         elif at >= len(earlier):
-            names.append({key: named[column.key] for key, column in zip(keys[at], table.columns, strict=True)})
-    if truth is not None:
-        truth, known = _aligned(truth, whole, old, work / "true.bin")
-        truth = renamed(truth, known, whole, {column.key: original(column.key) for column in whole.columns})
-    return Together(whole, before, frozenset(key for named in names for key in named.values()), tuple(names), truth)
+            names.append({key: named[column.key] for key, column in zip(keys[at], columns, strict=True)})
+    truth = None if truth is None else aligned(truth, whole).under(whole.release)
+    own = frozenset(key for named in names for key in named.values())
+    return Together(whole.release, before, own, tuple(names), truth)
 
 
 def _with_mechanisms(release: Release) -> Release:
     """Say of every count how it was published, as its own table tells: else one table is taken to be like the other."""
     how = find_structure(release).mechanisms
-    return declared(release, {column.key: m for column, m in zip(release.columns, how, strict=True) if m is not None})
+    columns = zip(release.columns, how, strict=True)
+    return replace(release, columns=tuple(replace(c, mechanism=m) if m is not None else c for c, m in columns))
 
 
 _WHOLE = ("total", "all", "both", "persons", "people", "everyone", "overall")
@@ -112,40 +253,26 @@ def _flat(release: Release) -> Release:
     return replace(release, columns=columns, axes=("count",), figures=())
 
 
-def _told_apart(table: Release, new: Numbers, whole: Release, old: Numbers) -> Release:
+def _told_apart(table: Held, whole: Held) -> tuple[Column, ...]:
     """Give counts other names that are called like others, but cannot be the same: of households, or of another year."""
-    shared = [at for at, column in enumerate(table.columns) if column.key in whole.index]
-    keys = [table.columns[at].key for at in shared]
-    apart = np.zeros(len(keys), dtype=np.int64)
-    both = apart.copy()
-    reach = np.array(
-        [_reach(table.columns[at]) + _reach(whole.columns[whole.index[table.columns[at].key]]) for at in shared]
-    )
-    for block in new.spool.blocks(AT_A_TIME):
-        here, there = block.counts[:, shared].astype(np.int64), old.of_areas(block.areas, keys).astype(np.int64)
-        known = (here > ABSENT) & (there > ABSENT)
-        both += known.sum(axis=0)
-        apart += (known & (np.abs(here - there) > reach)).sum(axis=0)
-    columns = list(table.columns)
-    for place, at in enumerate(shared):
-        if apart[place] > SLIPS * both[place]:
-            key = f"{columns[at].key} ({Path(table.source).name})"
+    columns, known = list(table.release.columns), whole.release.index
+    shared = [at for at, column in enumerate(columns) if column.key in known]
+    keys = [columns[at].key for at in shared]
+    reach = np.array([_reach(columns[at]) + _reach(whole.release.columns[known[columns[at].key]]) for at in shared])
+    here, there = table.counts[:, shared].astype(np.int64), whole.of_areas(table.areas, keys).astype(np.int64)
+    both = (here > ABSENT) & (there > ABSENT)
+    apart = (both & (np.abs(here - there) > reach)).sum(axis=0)
+    for at, off, times in zip(shared, apart.tolist(), both.sum(axis=0).tolist(), strict=True):
+        if off > SLIPS * times:
+            key = f"{columns[at].key} ({Path(table.release.source).name})"
             columns[at] = replace(columns[at], key=key, codes=(key, *columns[at].codes[1:]), label=key)
-    return replace(table, columns=tuple(columns))
+    return tuple(columns)
 
 
 def _reach(column: Column) -> int:
     """Return how far a printed count can be from the true one; very far where that is not known."""
     how = column.mechanism
     return how.base - 1 if isinstance(how, Rounding) else 0 if isinstance(how, Exact) else LARGEST
-
-
-def _aligned(table: Release, release: Release, old: Numbers, path: Path) -> tuple[Release, Numbers]:
-    """Read a table onto disk, under the names of those before it."""
-    spool = spooled(table, path)
-    table = aligned(kept(table, Numbers.of(table, spool)), spool.areas, release, old.spool.areas)
-    numbers = Numbers.of(table, spooled(table, path.with_suffix(".aligned")))
-    return kept(table, numbers), numbers
 
 
 Known = tuple[ReviewedTable, tuple[Exposure, ...], Mapping[str, str] | None]
@@ -181,17 +308,23 @@ def _no_news(now: Exposure, here: tuple[int, int], then: Exposure, there: tuple[
     return kind != LIKELY or bool(then.highest[there] >= now.highest[here] - NEARLY)
 
 
-def same_numbers(table: ReviewedTable) -> Repair | None:
-    """Return the repair that prints counts of the earlier release with its numbers; None where there are none."""
-    first = copies(table)
-    if not first:
-        return None
+def repeats(table: ReviewedTable) -> dict[str, Repair]:
+    """Return the repairs of counts that are out already: printed with the earlier numbers, or left out."""
+    again = copies(table)
+    if not again:
+        return {}
 
-    def change(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
+    def same(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
         return _as_before(here, copies(here))
 
+    def dropped(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
+        return without(here, list(copies(here)))
+
     action = "Print counts that are in the earlier release with the same numbers (the same random numbers)."
-    return Repair(SAME, action, change)
+    found = {SAME: Repair(SAME, action, same)}
+    if len(again) < len(table.mine):
+        found[REPEATS] = Repair(REPEATS, "Leave out counts that are in the earlier release.", dropped)
+    return found
 
 
 def copies(table: ReviewedTable) -> dict[int, int]:

@@ -9,12 +9,13 @@ the truth is none of them, but, as far as the priors are right, it could be any.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unround.audits import Auditor, InferredBlock
 from unround.audits.keys import Keys
@@ -28,17 +29,14 @@ from unround.options import AuditOptions
 from unround.prior import Prior
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Counts, Release
 from unround.reviews.decision import Ground, Judgement, falls_under, judge
-from unround.reviews.exposure import Exposure, exposure_of, weighing
+from unround.reviews.exposure import Exposure, exposure_of, fitted_prior, weighing
 from unround.reviews.policy import KINDS, Policy
-from unround.reviews.repairs import BASE, ROUND, Repair, repairs_of
+from unround.reviews.repairs import BASE, MERGE, REDRAW, ROUND, Repair, repairs_of
 from unround.reviews.table import ReviewedTable
-from unround.reviews.together import KnownBefore
+from unround.reviews.together import KnownBefore, original
 from unround.score.truth import Truth
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 EXACT, ESTIMATED = "exact", "estimated"
 """Whether a repair was tried on true counts, or on plausible ones."""
@@ -79,14 +77,19 @@ def given_truth(table: ReviewedTable, truth: Release, folder: Path) -> tuple[Wor
             f"{truth.source} ({few}): give the true counts of all columns, under the same names, or leave out --truth."
         )
     true = matched.of_areas(np.arange(len(table.counts)))
-    notes = _fits(table, true, truth.source)
+    notes = check_fit(table, true, truth.source)
     _adds_up(table, true, truth.source)
     return Worlds((true,), EXACT), notes
 
 
-def _fits(table: ReviewedTable, true: Counts, source: str) -> list[str]:
-    """Complain where the draft cannot have been published from these counts."""
+def check_fit(table: ReviewedTable, true: Counts, source: str) -> list[str]:
+    """Raise InputError where a table cannot have been published from these counts; return what a user should know."""
     both = (table.counts > ABSENT) & (true > ABSENT)
+    if not both.any():
+        raise InputError(
+            f"the truth in {source} has none of the counts of the table: its areas or columns have other codes. Give a "
+            "truth with the same codes, or leave out --truth."
+        )
     reach = [how.base - 1 if isinstance(how, Rounding) else 0 if isinstance(how, Exact) else -1 for how in table.mechanisms]
     tested = both & (np.array(reach) >= 0)
     off = tested & (np.abs(table.counts.astype(np.int64) - true) > np.array(reach))
@@ -94,12 +97,12 @@ def _fits(table: ReviewedTable, true: Counts, source: str) -> list[str]:
     if wrong > MISFIT * seen:
         row, cell = np.argwhere(off)[0].tolist()
         raise InputError(
-            f"{wrong:,} of {seen:,} counts of the draft cannot have been published from the truth in {source}: in "
+            f"{wrong:,} of {seen:,} counts of the table cannot have been published from the truth in {source}: in "
             f"{table.area_codes[row]}, {table.columns[cell].key} is {true[row, cell]:,} and was published as "
             f"{table.counts[row, cell]:,}. It belongs to another table, or was rounded itself. Give the true counts, or "
             "leave out --truth."
         )
-    return [f"{wrong:,} of {seen:,} counts of the draft do not fit the truth."] if wrong else []
+    return [f"{wrong:,} of {seen:,} counts of the table do not fit the truth."] if wrong else []
 
 
 def _adds_up(table: ReviewedTable, true: Counts, source: str) -> None:
@@ -254,11 +257,21 @@ class Setting:
     seed: int
     draws: int
 
-    def judged(self, table: ReviewedTable) -> BoolArray:
-        """Return the cells of a repaired table that are to be acted on."""
-        exposure = exposure_of(table, self.policy.least_probability)
-        ground, excused = Ground(FITS), self.excused.mask(table, exposure)
-        return judge(self.policy, exposure, ground, table.published, excused).act_on
+    def judged(self, table: ReviewedTable, rows: NDArray[np.int64]) -> BoolArray:
+        """Return the cells of a repaired table that are to be acted on; if only some areas changed, first among these.
+
+        What is probable is learned from all areas, so that a change to some may tell on others.
+        """
+        whole = np.arange(len(table.counts))
+        if table.nested is not None or not table.equations:
+            rows = whole
+        prior = fitted_prior(table) if table.equations else None
+        some = table if len(rows) == len(whole) else table.of_areas(rows)
+        exposure = exposure_of(some, self.policy.least_probability, prior)
+        cells = np.zeros(table.counts.shape, dtype=np.bool_)
+        excused = self.excused.mask(some, exposure)
+        cells[rows] = judge(self.policy, exposure, Ground(FITS), table.published, excused).act_on
+        return cells if cells.any() or some is table else self.judged(table, whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +291,7 @@ def try_repairs(
     worlds: Worlds | None,
     why_none: str,
     progress: Stage,
-    earlier: Repair | None = None,
+    repeats: Mapping[str, Repair] | None = None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]], dict[str, ReviewedTable]]:
     """Try all repairs that make sense.
 
@@ -286,12 +299,14 @@ def try_repairs(
     that are within policy.
     """
     tables: dict[str, ReviewedTable] = {}
-    chosen, refused = repairs_of(setting.table, setting.judgement.act_on, wanted, setting.judged, earlier)
+    chosen, refused = repairs_of(setting.table, setting.judgement.act_on, wanted, setting.judged, repeats)
     rows: list[dict[str, Any]] = []
 
     def attempt(repairs: Sequence[Repair]) -> None:
         for at, repair in enumerate(repairs):
             progress("Trying repairs", at, len(repairs))
+            if repair.name.startswith(f"{MERGE}=") and wanted is None and any(name.startswith(MERGE) for name in tables):
+                continue  # a cheaper one is enough
             if repair.needs_truth and worlds is None:
                 refused[repair.name] = why_none
                 continue
@@ -389,9 +404,9 @@ def _under(setting: Setting, before: Judgement, after: Judgement, exposure: Expo
 
 def _cost(draft: ReviewedTable, runs: Sequence[_Tried], method: str, known: Sequence[Counts]) -> dict[str, Any]:
     """Return what readers lose: counts, exact counts, and how much farther from the truth the others are on average."""
-    after = runs[0].table
+    after, mine = runs[0].table, [draft.columns[at].key for at in draft.mine]
     keys = {column.key for column in after.columns}
-    printed = {column.key for at, column in enumerate(after.columns) if (after.counts[:, at] > ABSENT).any()}
+    printed = {after.columns[at].key for at in after.mine if (after.counts[:, at] > ABSENT).any()}
     place = {column.key: at for at, column in enumerate(after.columns)}
     same = [(at, place[column.key]) for at, column in enumerate(draft.columns) if column.key in keys]
     now_rounded = [old for old, new in same if old in draft.exact and not isinstance(after.mechanisms[new], Exact)]
@@ -403,7 +418,7 @@ def _cost(draft: ReviewedTable, runs: Sequence[_Tried], method: str, known: Sequ
     found = [one for one in errors if one is not None]
     bases = [how.base for _, new in changed if isinstance(how := after.mechanisms[new], Rounding)]
     return {
-        "columns_dropped": [column.key for column in draft.columns if column.key not in printed],
+        "columns_dropped": [key for key in mine if not printed & {key, original(key)}],
         "counts_lost": draft.published - after.published,
         "unrounded_lost": int((draft.counts[:, now_rounded] > ABSENT).sum()),
         "mean_added_error": float(np.mean(found)) if found else 0.0 if not changed else None,
@@ -424,12 +439,16 @@ def _added_error(draft: ReviewedTable, after: ReviewedTable, true: Counts, same:
 
 
 def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Put repairs into order: within policy first, the cheapest of these first; then what leaves least."""
+    """Put repairs into order: within policy first, the cheapest of these first; then what leaves least.
+
+    Among equals, drawing again until it looks well comes last: who knows of it can learn from it.
+    """
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         costs, within = row["cost"], row["within_policy"]
         error = costs["mean_added_error"]
         price = costs["counts_lost"] + costs["unrounded_lost"], error if error is not None else float("inf")
-        return (not within, *(price if within else (row["cells_left"], *price)), row["cells_left"], row["name"])
+        cells = row["cells_left"]
+        return (not within, *(price if within else (cells, *price)), cells, row["name"] == REDRAW, row["name"])
 
     return [{"rank": at, **row} for at, row in enumerate(sorted(rows, key=key), 1)]

@@ -2,7 +2,7 @@
 
 - `parts`: what documents are made of; `terminal`, `page`: the two that show them
 - one module per command, with its sentences, tables and document: `solve`, `inspect`, `check`, `explain`,
-  `compare`, `calibrate`, `reconstruct`, `diff`, `whatif`, `review`, `paper`; of an audit `report`, with `audit`, `selfcheck`
+  `compare`, `calibrate`, `reconstruct`, `diff`, `rates`, `review`, `paper`; of an audit `report`, with `audit`, `selfcheck`
   and `strongest`
 - `words`: numbers, kinds of claims, and what is said of audits and counts
 - `palette`, `charts`, `maps`, `plots`: colours, and everything that is drawn
@@ -34,8 +34,7 @@ DOCUMENTS = {
     "Verification": "diff.verification",
     "Diff": "diff.difference",
     "Review": "review.review",
-    "WhatIf": "whatif.what_if",
-    "RateSteps": "whatif.rate_steps",
+    "RateSteps": "rates.rate_steps",
     "Protected": "compare.protected",
     "Comparison": "compare.comparison",
     "Calibrations": "calibrate.calibration",

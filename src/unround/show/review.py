@@ -16,6 +16,7 @@ from unround.reviews.run import PAGE as PAGE_FILE
 from unround.reviews.trying import ESTIMATED
 from unround.show.charts import Picture
 from unround.show.check import fit_in_words
+from unround.show.diff import changed
 from unround.show.page import page
 from unround.show.parts import (
     INLINE,
@@ -71,7 +72,9 @@ FILES = {
     "cells.xlsx": "every cell to act on, with the proposed action and room for your word",
     "review.json": "every number",
     "decisions.jsonl": "the exceptions on record",
+    "repaired": "the draft with the repair, in its own layout",
     "audit/report.html": "the audit of the draft",
+    "before": "the audit of what is out already",
     "tables": "the review of each table",
     "together": "the review of all tables together",
 }
@@ -419,7 +422,7 @@ def write_review(folder: Path, told: Mapping[str, Any]) -> None:
     for one in told.get("tables", ()):
         write_review(folder / one["folder"], one)
     if "tables" not in told and (folder / AUDIT).is_dir():
-        write_pages(AuditFolder.open(folder / AUDIT), decision=told["decision"])
+        write_pages(AuditFolder.open(folder / AUDIT), decision=told["decision"], diff=told["diff"])
     (folder / PAGE_FILE).write_text(page(review(told)), encoding="utf-8", newline="\n")
 
 
@@ -573,6 +576,8 @@ def _after(told: Mapping[str, Any]) -> Iterator[Part]:
     picture = told["picture"]
     if picture:
         yield Only(PAGE, [_draft(picture)])
+    if told["diff"] is not None:
+        yield Section("What is new beside what is out", [*changed(told["diff"])], "changed")
     yield Only(PAGE, list(_policy(told)))
     notes = [*footnotes(told), *refusals(told)]
     if told["repairs"] or notes:

@@ -5,6 +5,7 @@ Rates that a release prints, or may print: chosen by name, and worked out of tru
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,16 +17,18 @@ from numpy.typing import NDArray
 
 from unround._version import __version__
 from unround.comparison.rates import EVERY, RateError, proposed_rate, rate_values
+from unround.differences import Diff, diff
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
-from unround.job import AuditFolder
+from unround.job import AuditFolder, audit
 from unround.options import VERIFIED, AuditOptions
 from unround.output import scratch_folder
 from unround.release import ABSENT, FIGURE_ABSENT, Block, FigureValues, Progress, Release
-from unround.scenarios.scenario import check_fit, published_by
-from unround.scenarios.tables import Numbers, aligned, kept, spooled
-from unround.scenarios.trying import EXACT, SIMULATED, Auditing, exposed, score_of
-from unround.scenarios.world import Draw
+from unround.reviews.repairs import drawn
+from unround.reviews.table import ReviewedTable
+from unround.reviews.together import Held, aligned
+from unround.reviews.trying import EXACT, check_fit, plausible_worlds
+from unround.score.summary import SIZES
 from unround.shown import Shown
 from unround.structure import JudgedFigure, PlanFile, PlannedFigure, find_structure
 from unround.tables.spool import Stage
@@ -82,7 +85,7 @@ def _usable(figure: Figure, release: Release) -> Figure:
     return figure
 
 
-def printing(release: Release, rates: Sequence[ChosenRate], points: Fraction, true: Numbers | None) -> Release:
+def printing(release: Release, rates: Sequence[ChosenRate], points: Fraction, true: Held | None) -> Release:
     """Return a release that prints these rates, and no other figures, on one step."""
     steps = [points * one.figure.per / 100 for one in rates]
 
@@ -94,7 +97,7 @@ def printing(release: Release, rates: Sequence[ChosenRate], points: Fraction, tr
     return replace(release, read=read, figures=figures)
 
 
-def error_of(release: Release, rates: Sequence[ChosenRate], true: Numbers) -> float | None:
+def error_of(release: Release, rates: Sequence[ChosenRate], true: Held) -> float | None:
     """Return how far the figures of a release, from `printing`, are from the true rates on average, in points."""
     error = RateError()
     for block in release.blocks():
@@ -106,7 +109,7 @@ def error_of(release: Release, rates: Sequence[ChosenRate], true: Numbers) -> fl
 
 
 def _printed(
-    release: Release, rates: Sequence[ChosenRate], steps: Sequence[Fraction], block: Block, true: Numbers | None
+    release: Release, rates: Sequence[ChosenRate], steps: Sequence[Fraction], block: Block, true: Held | None
 ) -> FigureValues:
     index = release.index
     columns: list[NDArray[np.int64]] = []
@@ -133,14 +136,14 @@ def as_printed(release: Release, rates: Sequence[ChosenRate]) -> Release:
     return replace(release, read=read, figures=tuple(one.figure for one in own))
 
 
-def using(plan_file: PlanFile | None, names: Sequence[str]) -> PlanFile:
-    """Return a plan that uses these figures whatever the data suggest, and leaves verdicts on others to the data."""
-    figures = (PlannedFigure(tuple(names), True, None, 0, certain=True),) if names else ()
-    return replace(plan_file or PlanFile(), figures=figures)
-
-
 TRUE_COUNTS, PUBLISHED_COUNTS = "true", "published"
 """What rates are computed from."""
+
+SIMULATED = "simulated"
+"""How steps were tried, where not on the true counts: on counts that were drawn to be plausible."""
+
+MOST_AREAS, ENOUGH_AREAS = 2000, 500
+"""Areas of which plausible counts are drawn, where there are more; where there are fewer, each is drawn several times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +165,45 @@ class _Ground:
     """What steps are tried on: a release, the true counts behind it, its audit without rates, and how it stands for all."""
 
     release: Release
-    true: Numbers
+    true: Held
     alone: AuditFolder
     method: str
+    areas: int = 0
+    times: int = 1
     scale: float = 1.0
-    drawn: Draw | None = None
+
+
+@dataclass(frozen=True)
+class _Auditing:
+    """Audits of a release with some rates or none, each compared with the audit without."""
+
+    work: Path
+    options: AuditOptions
+    plan_file: PlanFile | None
+    truth: Held | None
+    progress: Stage
+    command: str
+
+    def audit(self, release: Release, name: str, figures: Sequence[str] = (), *, score: bool = True) -> AuditFolder:
+        """Audit a release; it uses these figures whatever the data suggest, and leaves verdicts on others to the data."""
+
+        def stage(what: str, done: int, total: int) -> None:
+            self.progress(f"{name}: {what[:1].lower()}{what[1:]}", done, total)
+
+        planned = (PlannedFigure(tuple(figures), True, None, 0, certain=True),) if figures else ()
+        plan_file = replace(self.plan_file or PlanFile(), figures=planned)
+        truth = self.truth.under(release) if self.truth is not None and score else None
+        folder = self.work / name.replace(" ", "-")
+        return audit(release, folder, self.options, plan_file=plan_file, truth=truth, progress=stage, command=self.command)
+
+    def compared(
+        self, alone: AuditFolder, release: Release, name: str, figures: Sequence[str], *, score: bool = True
+    ) -> tuple[Diff, dict[str, Any]]:
+        """Audit a release, and compare; return that, and the summary."""
+        folder = self.audit(release, name, figures, score=score)
+        news = diff(alone.path, folder.path), folder.summary
+        shutil.rmtree(folder.path)
+        return news
 
 
 def rate_steps(
@@ -190,33 +227,30 @@ def rate_steps(
         raise InputError("no rate is named: name some, or “all”.")
     # Claims that an audit holds back, because the data look odd, would read as if rates added none.
     options = replace(options or AuditOptions(), doubtful=True, figures=VERIFIED)
-    with scratch_folder("whatif") as work:
+    with scratch_folder("rates") as work:
         # 1. What the release gives away without rates, and with those that it prints.
-        progress("Reading", 0, 1)
         rates = choose_rates(release, plan_file, wanted)
-        numbers = Numbers.of(release, spooled(release, work / "release.bin"))
-        plain = kept(release, numbers)
-        known, notes = None, list[str]()
-        if truth is not None:
-            truth, known = _true(truth, plain, numbers, rates, work)
-        progress("Reading", 1, 1)
-        auditing = Auditing(work, options, using(plan_file, ()), truth, known, progress, command)
-        alone = auditing.audit(plain, work / "alone", "Without rates")
-        printed = _as_it_is(auditing, plan_file, release, rates, alone)
+        plain = Held.of(release)
+        known = None if truth is None else _true(truth, plain, rates)
+        auditing = _Auditing(work, options, plan_file, known, progress, command)
+        alone = auditing.audit(plain.release, "Without rates")
+        printed = _as_it_is(auditing, release, rates, alone)
         # 2. The true counts that rates are computed from: those given, or plausible ones.
-        if truth is not None and known is not None:
-            how = published_by(alone)
-            notes += check_fit(plain, numbers, lambda at: how.get(plain.columns[at].key), known, truth.source)
-            ground = _Ground(plain, known, alone, EXACT)
+        notes: list[str] = []
+        if known is not None:
+            table = ReviewedTable.of_audit(alone)
+            keys = [column.key for column in table.columns]
+            notes += check_fit(table, known.of_areas(table.areas, keys), known.release.source)
+            ground = _Ground(plain.release, known, alone, EXACT)
         else:
-            ground = _plausible(plain, numbers, alone, auditing, seed)
+            ground = _plausible(plain, alone, auditing, seed)
         # 3. One step after the other; and the finest, from the published counts.
         rows = []
         for at, step in enumerate(STEPS):
             progress("Steps", at, len(STEPS) + 1)
-            rows.append(_tried(auditing, plan_file, ground, rates, step, TRUE_COUNTS))
+            rows.append(_tried(auditing, ground, rates, step, TRUE_COUNTS))
         progress("Steps", len(STEPS), len(STEPS) + 1)
-        rounded = _tried(auditing, plan_file, ground, rates, STEPS[0], PUBLISHED_COUNTS)
+        rounded = _tried(auditing, ground, rates, STEPS[0], PUBLISHED_COUNTS)
         progress("Steps", len(STEPS) + 1, len(STEPS) + 1)
     return RateSteps(
         {
@@ -226,10 +260,10 @@ def rate_steps(
             "truth": None if truth is None else truth.source,
             "seed": seed,
             "threshold": options.threshold,
-            "areas": numbers.spool.rows,
-            "rates": [_rate_told(one) for one in rates],
+            "areas": plain.areas.height,
+            "rates": [_rate_told(rate) for rate in rates],
             "method": ground.method,
-            "drawn": None if ground.drawn is None else {"areas": ground.drawn.areas, "times": ground.drawn.times},
+            "drawn": None if ground.method == EXACT else {"areas": ground.areas, "times": ground.times},
             "as_printed": printed,
             "steps": rows,
             "from_published_counts": rounded,
@@ -250,89 +284,117 @@ def adds_nothing_from(rows: Sequence[Mapping[str, Any]]) -> float | None:
     >>> adds_nothing_from([{"step": 1, **none}, {"step": 2, **some}]) is None
     True
     """
-    found = None
+    finest = None
     for row in reversed(rows):
         if not row["adds_nothing"]:
             break
-        found = row["step"]
-    return found
+        finest = row["step"]
+    return finest
 
 
-def _true(
-    truth: Release, release: Release, numbers: Numbers, rates: Sequence[ChosenRate], work: Path
-) -> tuple[Release, Numbers]:
+def _true(truth: Release, release: Held, rates: Sequence[ChosenRate]) -> Held:
     """Read true counts under the names of the release; complain where a rate lacks one."""
-    first = spooled(truth, work / "truth.bin")
-    named = aligned(kept(truth, Numbers.of(truth, first)), first.areas, release, numbers.spool.areas)
-    found = Numbers.of(named, spooled(named, work / "truth.aligned"))
-    missing = [key for one in rates for key in one.figure.counts if key not in found.columns]
+    held = aligned(truth, release)
+    missing = [key for rate in rates for key in rate.figure.counts if key not in held.release.index]
     if missing:
         raise InputError(
             f"the truth in {truth.source} lacks counts that rates are computed from ({', '.join(dict.fromkeys(missing))}): "
             "give the true counts of all columns, under the same names, or leave out --truth."
         )
-    return kept(named, found), found
+    return held
 
 
-def _plausible(release: Release, numbers: Numbers, alone: AuditFolder, auditing: Auditing, seed: int) -> _Ground:
-    """Draw true counts from the estimates of an audit, and publish the release anew from them."""
+def _plausible(release: Held, alone: AuditFolder, auditing: _Auditing, seed: int) -> _Ground:
+    """Draw plausible true counts given everything that is published, and publish the release anew from them."""
+    import polars as pl
+
+    table, rng = ReviewedTable.of_audit(alone), np.random.default_rng([seed, 7])
+    every = len(table.counts)
+    rows = np.sort(rng.choice(every, size=min(MOST_AREAS, every), replace=False))
+    times = -(-ENOUGH_AREAS // len(rows))
+    table = replace(table, nested=None).of_areas(rows)
     try:
-        made = Draw.of(alone, release.areas, seed, auditing.work / "world.bin")
+        worlds = plausible_worlds(table, alone.prior, alone.keys, times, seed).counts
     except InputError as problem:
         raise InputError(f"this needs --truth, because plausible true counts cannot be drawn: {problem}") from problem
-    keys, how = [column.key for column in release.columns], published_by(alone)
-    true = made.under(keys, keys)
-    anew = made.published(release, numbers, true, lambda at: how.get(release.columns[at].key), seed + 2)
-    before = auditing.audit(anew, auditing.work / "world", "Simulated, without rates", score=False)
-    return _Ground(anew, true, before, SIMULATED, made.scale, made)
+    keys = [column.key for column in release.release.columns]
+    place = {column.key: at for at, column in enumerate(table.columns)}
+    place |= {copy: place[first] for copy, first in alone.told["alias"].items() if first in place}
+    used = [at for at, key in enumerate(keys) if key in place]
+    published, axis = release.of_areas(table.areas, keys), release.release.areas[0]
+    areas, counts, true = list[pl.DataFrame](), list[NDArray[np.int32]](), list[NDArray[np.int32]]()
+    for time in range(times):
+        world = worlds[time % len(worlds)]
+        anew = [drawn(how, world[:, c], table.counts[:, c] > ABSENT, rng) for c, how in enumerate(table.mechanisms)]
+        shown, behind = published.copy(), published.copy()
+        for at in used:
+            there = published[:, at] > ABSENT
+            shown[:, at] = np.where(there, anew[place[keys[at]]], published[:, at])
+            behind[:, at] = world[:, place[keys[at]]]
+        # Each time they are areas of their own, which lie inside no other.
+        named = table.areas.with_columns((pl.lit(f"{time + 1}~") + pl.col(axis).cast(pl.String)).alias(axis))
+        areas.append(named.with_columns(pl.lit(None, pl.String).alias("parent")) if "parent" in named.columns else named)
+        counts.append(shown)
+        true.append(behind)
+    frame = pl.concat(areas)
+    made = Held.made(release.release, frame, np.concatenate(counts)).release
+    before = auditing.audit(made, "Simulated, without rates", score=False)
+    behind_all = Held.made(release.release, frame, np.concatenate(true))
+    return _Ground(made, behind_all, before, SIMULATED, len(rows), times, every / (len(rows) * times))
 
 
 def _as_it_is(
-    auditing: Auditing, plan_file: PlanFile | None, release: Release, rates: Sequence[ChosenRate], alone: AuditFolder
+    auditing: _Auditing, release: Release, rates: Sequence[ChosenRate], alone: AuditFolder
 ) -> dict[str, Any] | None:
     """Return what the rates add as the release prints them; None where it prints none of them."""
-    evidence = [one.name for one in rates if one.judged is not None and one.judged.is_evidence]
-    if not any(one.judged is not None for one in rates):
+    if not any(rate.judged is not None for rate in rates):
         return None
-    audits = replace(auditing, plan_file=using(plan_file, evidence))
-    found, summary = audits.compared(alone.path, as_printed(release, rates), "As printed")
-    return exposed(found) | ({"truth": score_of(summary)} if "truth" in summary else {})
+    evidence = [rate.name for rate in rates if rate.judged is not None and rate.judged.is_evidence]
+    news, summary = auditing.compared(alone, as_printed(release, rates), "As printed", evidence)
+    return _added(news) | _score(summary)
 
 
-def _tried(
-    auditing: Auditing,
-    plan_file: PlanFile | None,
-    ground: _Ground,
-    rates: Sequence[ChosenRate],
-    step: Fraction,
-    source: str,
-) -> dict[str, Any]:
+def _tried(auditing: _Auditing, ground: _Ground, rates: Sequence[ChosenRate], step: Fraction, source: str) -> dict[str, Any]:
     """Return what rates add on one step, and how far they are from the true ones."""
     from_true = source == TRUE_COUNTS
     made = printing(ground.release, rates, step, ground.true if from_true else None)
     # Rates from true counts are used whatever the data suggest; of those from published counts, the data must tell it.
-    audits = replace(auditing, plan_file=using(plan_file, [one.name for one in rates] if from_true else []))
+    figures = [rate.name for rate in rates] if from_true else []
     name = f"Steps of {float(step):g}" if from_true else "From published counts"
-    found, summary = audits.compared(ground.alone.path, made, name, score=ground.method == EXACT)
-    row = {
+    news, summary = auditing.compared(ground.alone, made, name, figures, score=ground.method == EXACT)
+    return {
         "computed_from": source,
         "step": float(step),
         # Not by the scaled numbers, of which few become none.
-        "adds_nothing": not any(found.newly().values()),
-        **exposed(found, ground.scale),
+        "adds_nothing": not any(news.newly().values()),
+        **_added(news, ground.scale),
         "figures_used": len(summary["figures_used"]),
         "mean_error": error_of(made, rates, ground.true),
+        **_score(summary),
     }
-    return row | ({"truth": score_of(summary)} if "truth" in summary else {})
 
 
-def _rate_told(one: ChosenRate) -> dict[str, Any]:
-    judged = one.judged
+def _added(news: Diff, scale: float = 1.0) -> dict[str, Any]:
+    """Return what is newly claimed; of simulated areas, scaled to as many as there are."""
+    import polars as pl
+
+    small = pl.col("class") == [name for _, name in SIZES].index("1-2")
+    kinds = {"newly": news.newly(), "newly_small": news.newly(small)}
+    return {name: {kind: round(scale * number) for kind, number in newly.items()} for name, newly in kinds.items()}
+
+
+def _score(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how many claims could be checked against the truth, and how many were wrong; nothing without a truth."""
+    return {"truth": {name: summary["truth"][name] for name in ("checked", "wrong")}} if "truth" in summary else {}
+
+
+def _rate_told(rate: ChosenRate) -> dict[str, Any]:
+    judged = rate.judged
     return {
-        "name": one.name,
-        "label": one.figure.label,
-        "numerator": one.figure.numerator,
-        "universe": one.figure.universe,
+        "name": rate.name,
+        "label": rate.figure.label,
+        "numerator": rate.figure.numerator,
+        "universe": rate.figure.universe,
         "verdict": None if judged is None else judged.verdict,
-        "step": None if judged is None or judged.step is None else float(judged.step * 100 / one.figure.per),
+        "step": None if judged is None or judged.step is None else float(judged.step * 100 / rate.figure.per),
     }
