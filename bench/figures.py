@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.row import Pair, Ratio, Row
+from unround import simulate
 from unround.job import audit
 from unround.options import AuditOptions
 from unround.release import Release
-from unround.simulation import simulate
 from unround.tables import read
 
 AREAS, ROWS = 150, "all"
@@ -30,7 +30,7 @@ def rows(areas: int = AREAS, profile: str = ROWS, runs: int = 1) -> Iterator[Row
     """Measure whole audits, reading and fitting included."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        release = read(simulate(work / "census", areas, 1, rows=profile).files[0])
+        release = read(simulate(work / "census", areas=areas, seed=1, rows=profile).files[0])
         _seconds(release, work, "verified")  # compiles what is not compiled yet
         pairs = [(_seconds(release, work, "off"), _seconds(release, work, "verified")) for _ in range(runs)]
     job = f"audit of {areas} areas, all rows of a profile, with figures"

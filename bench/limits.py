@@ -17,12 +17,12 @@ from bench import posterior
 from bench.reading import ours as read_all
 from bench.row import Row, Share, busy, interleaved
 from bench.single import age_by_sex
+from unround import simulate
 from unround.engines.forest import posteriors
 from unround.engines.messages import BOX, FREE, PARTIAL_BOX, USED, Buffers, arrange, box_at, buffers_for
 from unround.evidence.block import Ints
 from unround.jit import kernel
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.simulation import simulate
 from unround.sums.compiled import END, Forest, forest_of
 
 LENGTH = 1024
@@ -103,7 +103,7 @@ def rows() -> Iterator[Row]:
     yield posterior_share("posterior of a whole profile by sex, the fullest areas", fullest)
     yield posterior_share("posterior of a whole profile by sex, the emptiest areas", emptiest)
     with tempfile.TemporaryDirectory() as folder:
-        file = simulate(Path(folder), 2_000, 1, rows="short").files[0]
+        file = simulate(Path(folder), areas=2_000, seed=1, rows="short").files[0]
         bare_read(file), read_all(file)
         size = file.stat().st_size
         pairs = interleaved(partial(bare_read, file), partial(read_all, file), RUNS)

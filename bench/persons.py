@@ -53,7 +53,7 @@ def rows() -> Iterator[Row]:
         inquiry = inquiry_of(case, options)
         published = case.published
         names, sizes = tuple(case.records.values), case.records.sizes
-        known = evidence(published.counts, published.queries, published.mechanisms, names, sizes, case.folder / "known.bin")
+        known = evidence(case.published, case.records, case.folder / "known.bin")
         table = cross_table(published.queries, sizes)
         area = int(np.argsort(case.people)[AREAS // 2])
         name, people = case.records.areas[area], int(case.people[area])

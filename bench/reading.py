@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from bench.row import Pair, Ratio, Row, interleaved
-from unround.simulation import simulate
+from unround import simulate
 from unround.tables import read
 
 AREAS = {"short": 4_000, "all": 700}
@@ -66,7 +66,7 @@ def rows() -> Iterator[Row]:
     """Measure everything, one row at a time."""
     for which, areas in AREAS.items():
         with tempfile.TemporaryDirectory() as folder:
-            file = simulate(Path(folder), areas, 1, rows=which).files[0]
+            file = simulate(Path(folder), areas=areas, seed=1, rows=which).files[0]
             size = f"{file.stat().st_size / 1e6:.0f} MB of the bulk layout, {which} rows"
             polars(file), ours(file)  # warm: the file is in memory from here on, and kernels are compiled
             yield Ratio(f"read {size}", "polars' scan of the same columns", _pairs(polars, file), aim=0.7)

@@ -21,9 +21,9 @@ import polars as pl
 from fuzz.load import processor_time
 
 from bench.row import Row, Time
+from unround import simulate
 from unround.boundaries import keep_boundaries
 from unround.job import audit
-from unround.simulation import simulate
 from unround.tables import read
 
 AREAS = 61_029
@@ -34,7 +34,7 @@ EACH = 60
 def rows(areas: int = AREAS) -> Iterator[Row]:
     """Measure everything, one row at a time."""
     with tempfile.TemporaryDirectory() as place:
-        made = simulate(Path(place) / "census", areas, 1, boundaries=True)
+        made = simulate(Path(place) / "census", areas=areas, seed=1, boundaries=True)
         assert made.boundaries is not None
         folder = Path(place) / "audit"
         keep_boundaries(audit(read(made.files[0]), folder), made.boundaries)

@@ -15,18 +15,19 @@ from typing import Any
 from docs.paper_figures import Place, distances, found_against_predicted, histograms, places
 from unround.errors import InputError
 from unround.expectation import expectation, surprise
+from unround.mechanisms import Laplace
 from unround.replication import Claim, Experiment, claims, excess, pooled, ten_seeds
 from unround.replication.paper import (
     AGE,
     AGE_STRONG,
+    FIVE,
     FREE_STRONG,
     LAPLACE,
     SEARCHES,
     SEX,
     Search,
-    laplace_distances,
+    noise_distances,
     predicted,
-    rounding_distances,
 )
 from unround.replication.searches import condition
 from unround.show.paper import EXPLAINED, prediction_text, summary, value_text, weighed
@@ -124,7 +125,7 @@ def _name(search: Search) -> str:
 
 def _paper_facts(stated: Sequence[Claim]) -> dict[str, Any]:
     """Return what the paper says and what is wrong with it."""
-    noise, rounding = laplace_distances(), rounding_distances()
+    noise, rounding = noise_distances(Laplace(LAPLACE)), noise_distances(FIVE)
     by_value = {str(claim.paper): claim.computed for claim in stated}
     base_7, base_10 = (claim.computed for claim in stated if claim.paper == "vanishingly unlikely")
     facts: dict[str, Any] = {

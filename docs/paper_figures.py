@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from unround.equations import parse
-from unround.replication.paper import laplace_distances, rounding_distances
+from unround.mechanisms import Laplace
+from unround.replication.paper import FIVE, LAPLACE, noise_distances
 from unround.replication.searches import Experiment
 from unround.show.charts import Picture, Scale, columns, ticks
 from unround.show.plots import Panel, Plot
@@ -75,8 +76,8 @@ def distances() -> Plot:
     """Draw how far from the truth both mechanisms publish."""
     panels = []
     for title, found in (
-        ("Random rounding, base 5", rounding_distances()),
-        ("Discrete Laplace, t = 1.45", laplace_distances()),
+        ("Random rounding, base 5", noise_distances(FIVE)),
+        ("Discrete Laplace, t = 1.45", noise_distances(Laplace(LAPLACE))),
     ):
         shares = {d: found.shares.get(d, 0.0) for d in range(-10, 11)}
         lines = (

@@ -81,7 +81,7 @@ def take(folder: Path, into: Path = IMAGES) -> list[Path]:
 def audited(place: Path) -> Path:
     """Return the audit of the census of `make demo`, made in a folder."""
     import unround
-    from unround.simulation import simulate
+    from unround import simulate
 
     made = simulate(place / "census", areas=1000, seed=1, boundaries=True)
     unround.audit(made.files[0], place / "audit", truth=made.truth, boundaries=made.boundaries)

@@ -292,11 +292,11 @@ def run(folder: Path, rate: float = RATE, seconds: float = SECONDS, seed: int = 
 
 def audited(place: Path, areas: int) -> Path:
     """Return the audit of a simulated census, made in a folder."""
+    from unround import simulate
     from unround.job import audit
-    from unround.simulation import simulate
     from unround.tables import read
 
-    audit(read(simulate(place / "census", areas, 1).files[0]), place / "audit")
+    audit(read(simulate(place / "census", areas=areas, seed=1).files[0]), place / "audit")
     return place / "audit"
 
 

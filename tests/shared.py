@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import unround
+from unround import simulate
 from unround.job import audit
-from unround.simulation import simulate
 from unround.tables import read
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
@@ -48,11 +48,11 @@ def audit_hostile_survey(folder: Path) -> None:
 
 def audit_small_census(folder: Path) -> None:
     """Audit a census that has few pages."""
-    file = simulate(folder / "census", 120, seed=3).files[0]
+    file = simulate(folder / "census", areas=120, seed=3).files[0]
     audit(read(file), folder / "audit")
 
 
 def audit_mapped_census(folder: Path) -> None:
     """Audit the same census with boundaries."""
-    made = simulate(folder / "census", 120, seed=3, boundaries=True)
+    made = simulate(folder / "census", areas=120, seed=3, boundaries=True)
     unround.audit(made.files[0], folder / "audit", boundaries=made.boundaries)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from unround import simulate
 from unround.audits.bounds import BlockBounds
 from unround.audits.certificates import read_proof
 from unround.audits.claims import ClaimKind, decide
@@ -23,7 +24,6 @@ from unround.job import AuditFolder, audit
 from unround.options import AuditOptions
 from unround.proofs import check_proof
 from unround.show.words import growth
-from unround.simulation import simulate
 from unround.tables import read
 from unround.tables.frames import from_frame
 

@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 import unround
 from tests.conftest import Run
 from tests.shared import BULK, IMAGE
+from unround import simulate
 from unround.boundaries import (
     Boundaries,
     Shape,
@@ -32,7 +33,6 @@ from unround.boundaries import (
 from unround.errors import InputError
 from unround.job import AuditFolder
 from unround.show.maps import UNITS, WORST, draw, map_of_report, rate_classes, worst_classes
-from unround.simulation import simulate
 from unround.simulation.geography import area_of, plan, shapes_of
 from unround.web.app import explorer_app
 from unround.web.guard import hosts_for
@@ -236,15 +236,15 @@ def test_simulated_areas_tile_their_parents(areas: int, small: bool) -> None:
 
 
 def test_simulated_boundaries_are_a_file_of_the_census(tmp_path: Path) -> None:
-    made = simulate(tmp_path / "a", 40, 2, boundaries=True)
+    made = simulate(tmp_path / "a", areas=40, seed=2, boundaries=True)
     assert made.boundaries is not None
     shapes = read_shapes(made.boundaries)
     assert len(shapes) == 40
     assert made.boundaries.name in made.note.read_text(encoding="utf-8")
-    again = simulate(tmp_path / "b", 40, 2, boundaries=True)
+    again = simulate(tmp_path / "b", areas=40, seed=2, boundaries=True)
     assert again.boundaries is not None
     assert again.boundaries.read_bytes() == made.boundaries.read_bytes()
-    without = simulate(tmp_path / "a", 40, 2)  # in the same folder, no old shapes stay
+    without = simulate(tmp_path / "a", areas=40, seed=2)  # in the same folder, no old shapes stay
     assert without.boundaries is None
     assert not made.boundaries.exists()
     assert made.truth.read_bytes() == again.truth.read_bytes()  # the counts do not depend on it

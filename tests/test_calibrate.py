@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from tests.conftest import Run
+from unround import simulate
 from unround.audits.model import AuditOptions
 from unround.comparison import simulated
 from unround.comparison.calibration import BINS, Calibration, Reliability, calibrate, calibrate_release
 from unround.errors import InputError
 from unround.job import audit
 from unround.score.truth import ANY_VALUE, ENOUGH, ENOUGH_SMALL, ClaimScore, Scored
-from unround.simulation import simulate
 from unround.tables import read
 
 

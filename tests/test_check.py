@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from scipy.stats import chisquare
 
+import unround
 import unround.simulation as sim
 from tests.test_structure import census, release_of
 from unround.checks import check_release
@@ -393,7 +394,7 @@ def test_it_says_whether_the_mechanism_was_declared_or_inferred():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return sim.simulate(tmp_path_factory.mktemp("check"), 300, 1)
+    return unround.simulate(tmp_path_factory.mktemp("check"), areas=300, seed=1)
 
 
 def test_the_command_prints_draws_and_writes_json(run, folder, tmp_path):

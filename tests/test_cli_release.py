@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
-from unround.simulation import simulate
+from unround import simulate
 from unround.structure import read_plan
 
 SURVEY = str(Path(__file__).parents[1] / "examples" / "survey.toml")

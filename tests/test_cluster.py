@@ -20,10 +20,10 @@ import unround
 from tests.conftest import Run, run_in
 from tests.test_reconstruct import people, write_table
 from tests.test_resume import FOLDER, contents
+from unround import simulate
 from unround.job import cluster as audits_cluster
 from unround.job.work import PARTS
 from unround.mechanisms import Rounding
-from unround.simulation import simulate
 
 pytest.importorskip("distributed", reason="the extra unround[cluster] is not installed")
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import Run
+from unround import simulate
 from unround.audits import Auditor
 from unround.audits.claims import ClaimKind
 from unround.bounds.tighten import tighten
@@ -30,7 +31,6 @@ from unround.mechanisms import HIDDEN, Exact, Laplace, Nearest, Rounding, mechan
 from unround.prior import Prior
 from unround.release import Column
 from unround.show.compare import sentences
-from unround.simulation import simulate
 from unround.tables import read
 
 ROUNDED, NOISY = "rounding:5", "laplace:1.45"

@@ -16,12 +16,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+from unround import simulate
 from unround.differences import diff
 from unround.differences.run import KEY, MatchedAudits, tally
 from unround.errors import InputError
 from unround.job import AuditFolder, audit
 from unround.options import AuditOptions
-from unround.simulation import simulate
 from unround.tables import read
 from unround.tables.frames import from_frame
 from unround.tables.hierarchy import with_areas
@@ -231,7 +231,7 @@ def test_other_people_are_told(make: Make, run: Run) -> None:
 
 
 def test_what_is_linked_in_one_audit_alone_is_told(tmp_path: Path) -> None:
-    simulate(tmp_path / "census", 40, seed=3, levels="da,csd")
+    simulate(tmp_path / "census", areas=40, seed=3, levels="da,csd")
     release = with_areas(read(next((tmp_path / "census").glob("*_data.csv"))), tmp_path / "census" / "areas.csv")
     for name, link, rounding in (
         ("alone", False, "independent"),

@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 
 import unround
+from unround import simulate
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
 from unround.release import AREA, FIGURE_ABSENT, FIGURE_UNIT, Block, Column, Release
 from unround.show.check import figures_in_words
-from unround.simulation import Rounds, simulate
 from unround.structure import JudgedFigure, Structure, find_structure, read_plan, write_plan
 from unround.structure.figure_tests import find_grid, steps_of
 from unround.tables import read
@@ -34,7 +34,7 @@ def censuses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One census, with figures from true counts and from published ones."""
     folder = tmp_path_factory.mktemp("figures")
     for source in ("true", "published"):
-        simulate(folder / source, AREAS, SEED, rows="income", rounds=Rounds(figures=source))
+        simulate(folder / source, areas=AREAS, seed=SEED, rows="income", figures=source)
     return {source: folder / source / BULK for source in ("true", "published")}
 
 
@@ -130,7 +130,7 @@ def test_the_bulk_file_and_the_other_layouts_give_the_same_figures(censuses: dic
             text = rows[number + block.areas[AREA][area]][column]
             wanted = FIGURE_ABSENT if text == "" else int(Fraction(text) / FIGURE_UNIT)
             assert block.figures[area, at] == wanted
-    simulate(tmp_path / "t", AREAS, SEED, format="tidy", rows="income")
+    simulate(tmp_path / "t", areas=AREAS, seed=SEED, format="tidy", rows="income")
     tidy = read(tmp_path / "t" / "release.toml")
     same = [figure.name for figure in bulk.figures if figure.universe]
     assert [figure.name for figure in tidy.figures] == same
@@ -139,7 +139,7 @@ def test_the_bulk_file_and_the_other_layouts_give_the_same_figures(censuses: dic
     ]
     places = [at for at, figure in enumerate(bulk.figures) if figure.universe]
     assert np.array_equal(_values(tidy), _values(bulk)[:, places])
-    simulate(tmp_path / "w", AREAS, SEED, format="censusmapper", rows="income")
+    simulate(tmp_path / "w", areas=AREAS, seed=SEED, format="censusmapper", rows="income")
     wide = read(tmp_path / "w" / "censusmapper.csv")
     rate = next(at for at, figure in enumerate(wide.figures) if figure.name == "v_CA21_1040")
     assert wide.figures[rate].numerator == "v_CA21_1025"
@@ -429,12 +429,12 @@ def test_check_shows_verdicts(censuses: dict[str, Path], capsys: pytest.CaptureF
 
 
 def test_a_census_without_figures(tmp_path: Path) -> None:
-    simulate(tmp_path, 60, 1, rows="short", rounds=Rounds(figures="none"))
+    simulate(tmp_path, areas=60, seed=1, rows="short", figures="none")
     release = read(tmp_path / BULK)
     assert (_values(release) == FIGURE_ABSENT).all()
     assert "--figures none" in (tmp_path / "SIMULATED.txt").read_text(encoding="utf-8")
-    with pytest.raises(InputError, match="no figures called 'some': choose true, published, none"):
-        simulate(tmp_path / "x", 60, 1, rounds=Rounds(figures="some"))
+    with pytest.raises(InputError, match="figures must be true, published or none, not 'some'"):
+        simulate(tmp_path / "x", areas=60, seed=1, figures="some")
 
 
 # What real releases show

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from unround import simulate
 from unround.errors import InputError
 from unround.explanation.cell import explain_at
 from unround.job import AuditFolder, audit
@@ -17,7 +18,6 @@ from unround.job.folder import PROOFS
 from unround.job.verify import verify
 from unround.options import AuditOptions
 from unround.show.words import figures_used
-from unround.simulation import Rounds, simulate
 from unround.tables import read
 
 AREAS = 150
@@ -27,7 +27,7 @@ AREAS = 150
 def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("figures")
     for source in ("true", "published"):
-        simulate(folder / source, AREAS, 3, rows="income", rounds=Rounds(figures=source))
+        simulate(folder / source, areas=AREAS, seed=3, rows="income", figures=source)
     return folder
 
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from tests.conftest import Run
 from tests.shapes import judge
+from unround import simulate
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind
 from unround.mechanisms import Exact, Rounding
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Block, Column, Counts, Match, Proposal, Release, adjustable
-from unround.simulation import simulate
 from unround.structure import find_structure
 from unround.tables import join, read, with_truth
 
@@ -341,7 +341,7 @@ def test_truth_is_known_of_every_publication() -> None:
 
 def test_layouts_together(tmp_path: Path) -> None:
     """One census in three layouts: the areas and ages are the same, and known to be."""
-    made = [simulate(tmp_path / name, 60, 4, format=name) for name in ("statcan", "censusmapper", "tidy")]
+    made = [simulate(tmp_path / name, areas=60, seed=4, format=name) for name in ("statcan", "censusmapper", "tidy")]
     releases = [read(one.files[0]) for one in made]
     joined = join(releases)
     areas, _ = whole(joined)
@@ -358,7 +358,7 @@ def test_layouts_together(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("twice")
-    simulate(folder, 150, 5, format="tidy", repeat=2)
+    simulate(folder, areas=150, seed=5, format="tidy", repeat=2)
     return folder
 
 

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from tests.conftest import Run
+from unround import simulate
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.release import SUPPRESSED, Block, Column, Counts, Release
-from unround.simulation import simulate
 from unround.simulation.geography import plan
 from unround.structure import Nesting, find_nesting, find_structure
 from unround.tables import join, read
@@ -212,7 +212,7 @@ def test_files_of_areas(tmp_path: Path) -> None:
 
 
 def test_an_areas_file_that_knows_none_of_the_areas(tmp_path: Path) -> None:
-    made = simulate(tmp_path / "c", 30, 1)
+    made = simulate(tmp_path / "c", areas=30, seed=1)
     strange = tmp_path / "areas.csv"
     strange.write_text("child,parent\nx,y\n", encoding="utf-8")
     with pytest.raises(InputError, match="has none of the areas in the table"):
@@ -234,8 +234,8 @@ def test_many_csds_have_few_das() -> None:
 
 @pytest.mark.parametrize("layout", ["statcan", "censusmapper", "tidy"])
 def test_a_file_a_level_and_together_again(tmp_path: Path, layout: str) -> None:
-    together = simulate(tmp_path / "one", 200, 2, format=layout, levels="da,csd,cd,province")
-    apart = simulate(tmp_path / "four", 200, 2, format=layout, levels="province,cd,csd,da", apart=True, repeat=2)
+    together = simulate(tmp_path / "one", areas=200, seed=2, format=layout, levels="da,csd,cd,province")
+    apart = simulate(tmp_path / "four", areas=200, seed=2, format=layout, levels="province,cd,csd,da", apart=True, repeat=2)
     tables = [path for path in apart.files if path.suffix != ".toml"]
     assert len(tables) == 8
     assert apart.nesting is not None
@@ -252,9 +252,9 @@ def test_a_file_a_level_and_together_again(tmp_path: Path, layout: str) -> None:
     again = join([read(path) for path in (tables[0], tables[4])])
     assert f"{keys[-1]}@2" in again.index
     note = apart.note.read_text(encoding="utf-8")
-    assert "--levels da,csd,cd,province --apart --repeat 2\n" in note
+    assert "--levels province,cd,csd,da --apart --repeat 2\n" in note
     assert "areas.csv" in note
-    simulate(tmp_path / "four", 10, 2, format=layout)
+    simulate(tmp_path / "four", areas=10, seed=2, format=layout)
     assert len(list((tmp_path / "four").iterdir())) == len(together.files) + 2, "what belonged to the other census is gone"
 
 
@@ -263,16 +263,16 @@ def test_a_file_a_level_and_together_again(tmp_path: Path, layout: str) -> None:
     [
         ({"levels": "da,town"}, "there is no level 'town'"),
         ({"levels": ","}, "there is no level"),
-        ({"repeat": 0}, "1 to 99"),
+        ({"repeat": 0}, "repeat must be at least 1 and at most 99, not 0"),
     ],
 )
 def test_what_simulate_cannot_write(tmp_path: Path, given: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        simulate(tmp_path, 30, 1, **given)  # type: ignore[arg-type]
+        simulate(tmp_path, areas=30, seed=1, **given)  # type: ignore[arg-type]
 
 
 def test_inspect_shows_which_areas_make_up_which(run: Run, tmp_path: Path) -> None:
-    made = simulate(tmp_path, 300, 6, levels="da,csd,cd,province")
+    made = simulate(tmp_path, areas=300, seed=6, levels="da,csd,cd,province")
     told = json.loads(run("check", str(made.files[0]), "--nesting", str(made.nesting), "--json").out)
     assert [(level["child"], level["parent"]) for level in told["nesting"]["levels"]] == [
         ("Dissemination area", "Census subdivision"),

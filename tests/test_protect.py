@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import Run
+from unround import simulate
 from unround.errors import InputError
 from unround.job import audit
 from unround.mechanisms import HIDDEN, Laplace, Rounding, Within
@@ -18,7 +19,6 @@ from unround.protection import ProtectionScore, additive, parse_protection, publ
 from unround.protection.release import ProtectOptions, protect
 from unround.protection.table import publish_in_steps
 from unround.protection.walk import Loops, tableaux, walk
-from unround.simulation import simulate
 from unround.tables import read
 from unround.tables.frames import from_frame
 

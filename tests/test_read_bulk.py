@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unround import simulate
 from unround.errors import InputError
 from unround.mechanisms import Exact
 from unround.release import (
@@ -28,7 +29,6 @@ from unround.release import (
     Counts,
     Release,
 )
-from unround.simulation import simulate
 from unround.tables import bulk, read, stream
 from unround.tables.line_scan import NO_ID, SHORT, FieldPlaces, ScanBuffers, scan
 from unround.tables.symbols import as_counts

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from unround import simulate
 from unround.errors import InputError
 from unround.mechanisms import Exact
 from unround.regions import adjustable, published_exactly
 from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Release
-from unround.simulation import simulate
 from unround.tables import read
 from unround.tables.agencies import matches_first_names as is_first_names
 from unround.tables.canada_2021 import KIND_OF, LAST, PARTS

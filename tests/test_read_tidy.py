@@ -10,11 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround import Cell, Sum, System, check_proof, solve
+from unround import Cell, Sum, System, check_proof, simulate, solve
 from unround.errors import InputError, UnknownFormat
 from unround.mechanisms import Exact, Rounding
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts, Release
-from unround.simulation import simulate
 from unround.tables import tidy
 from unround.tables.description_file import make_description, read_description
 from unround.tables.frames import from_frame

@@ -23,7 +23,8 @@ from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Group
 from unround.mechanisms import Exact, Mechanism, Rounding, mechanism
 from unround.options import ReconstructOptions
-from unround.reconstruction.asking import BLOCK, Inquiry, Question, sample_of, way_questions, ways_named, without_questions
+from unround.protection import parse_protection
+from unround.reconstruction.asking import BLOCK, Inquiry, Question, sample_of, way_questions, without_questions
 from unround.reconstruction.chain import NATIONAL, TABLES
 from unround.reconstruction.claims import (
     Columns,
@@ -36,7 +37,7 @@ from unround.reconstruction.claims import (
     variability,
 )
 from unround.reconstruction.records import read_records
-from unround.reconstruction.run import Case, inquiry_of, key_of, questions_of, read_case, reconstruct
+from unround.reconstruction.run import Case, inquiry_of, key_of, questions_of, read_case
 from unround.reconstruction.score import AreaTruth, Seen, Tally, found_alone, gain, score
 from unround.simulation.persons import Query, counted, margins, query
 
@@ -576,9 +577,9 @@ def test_a_truth_that_does_not_belong_to_the_tables_is_refused(
     census: Path, tmp_path: Path, change: Callable[[pl.DataFrame], pl.DataFrame], words: str
 ) -> None:
     change(pl.read_parquet(census / "persons.parquet")).write_parquet(tmp_path / "other.parquet")
-    options = ReconstructOptions(sample=0, worlds=2, seeds=1)
+    options = {"truth": tmp_path / "other.parquet", "sample": 0, "worlds": 2, "seeds": 1}
     with pytest.raises(InputError, match=words):
-        reconstruct([unround.read(census / "profile.toml")], tmp_path / "other.parquet", tmp_path / "out", options)
+        unround.reconstruct(census / "profile.toml", tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 
@@ -717,7 +718,9 @@ def prepared(folder: Path, areas: int) -> tuple[int, tuple[Case, Inquiry, list[Q
     asked, sample = questions_of(case), sample_of(case, 5, 1)
     less = without_questions(case.published, case.records, sample, case.folder)
     peak = tracemalloc.get_traced_memory()[1] - before
-    ways, _ = way_questions(ways_named(("exact", "keyed:5")), case.published, case.records, 1, sample, case.folder)
+    ways, _ = way_questions(
+        [parse_protection(name) for name in ("exact", "keyed:5")], case.published, case.records, 1, sample, case.folder
+    )
     return peak, (case, inquiry, [*asked, *ways, *less])
 
 

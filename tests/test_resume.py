@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakeOnce, run_in
+from unround import simulate
 from unround.errors import InputError
 from unround.job import AuditFolder, audit, cluster
 from unround.job.folder import RUN
 from unround.job.work import PARTS, PREPARED, Job, add_up, job_folder, new_part, part_folder
 from unround.options import AuditOptions
 from unround.output import DONE, MOVING
-from unround.simulation import simulate
 from unround.tables import read
 
 FOLDER = ".audit"

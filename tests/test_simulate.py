@@ -16,9 +16,11 @@ import polars as pl
 import pytest
 from scipy.stats import chisquare
 
+import unround
 from unround import simulation as sim
 from unround._version import __version__
 from unround.errors import InputError
+from unround.options import FORMATS
 from unround.simulation.files import RELEASES
 from unround.simulation.geography import numbers, plan
 from unround.simulation.profile import expand
@@ -302,7 +304,7 @@ def test_the_seed_decides():
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     root = tmp_path_factory.mktemp("simulated")
-    return {name: sim.simulate(root / name, 200, 5, format=name, rows="age") for name in sim.FORMATS}
+    return {name: unround.simulate(root / name, areas=200, seed=5, format=name, rows="age") for name in FORMATS}
 
 
 def test_all_formats_hold_the_same_numbers(written):
@@ -336,7 +338,7 @@ def test_all_formats_hold_the_same_numbers(written):
 
 
 def test_the_bulk_layout_is_the_real_one(tmp_path):
-    done = sim.simulate(tmp_path, 7, 1, rows="all")
+    done = unround.simulate(tmp_path, areas=7, seed=1, rows="all")
     raw = done.files[0].read_bytes()
     assert done.files[0].name == DATA
     assert raw.split(b"\r\n")[0].decode() == HEADER
@@ -356,7 +358,7 @@ def test_the_bulk_layout_is_the_real_one(tmp_path):
 
 
 def test_names_are_latin_1(tmp_path):
-    done = sim.simulate(tmp_path, 300, 1)
+    done = unround.simulate(tmp_path, areas=300, seed=1)
     raw = done.files[0].read_bytes()
     assert any(byte > 127 for byte in raw)
     assert "é" in raw.decode("latin-1")
@@ -366,7 +368,7 @@ def test_names_are_latin_1(tmp_path):
 
 def test_hidden_counts_are_marked(tmp_path):
     _, true, _ = census(3000, "age")
-    done = sim.simulate(tmp_path, 3000, 1)
+    done = unround.simulate(tmp_path, areas=3000, seed=1)
     lines = read_bulk(done.files[0])[1:]
     hidden = int(np.flatnonzero(true[:, 0, 0] < 40)[0])
     area = lines[33 * hidden : 33 * (hidden + 1)]
@@ -378,8 +380,8 @@ def test_hidden_counts_are_marked(tmp_path):
 
 
 def test_the_zip_has_its_companions(tmp_path):
-    done = sim.simulate(tmp_path, 20, 1, zip=True)
-    plain = sim.simulate(tmp_path / "plain", 20, 1)
+    done = unround.simulate(tmp_path, areas=20, seed=1, zip=True)
+    plain = unround.simulate(tmp_path / "plain", areas=20, seed=1)
     assert done.files[0].suffix == ".zip"
     with zipfile.ZipFile(done.files[0]) as archive:
         names = archive.namelist()
@@ -414,25 +416,25 @@ def test_censusmapper_has_its_columns(written):
     assert '"v_CA21_33: 5 to 9 years, - Male"' in header
 
 
-@pytest.mark.parametrize("name", sim.FORMATS)
+@pytest.mark.parametrize("name", FORMATS)
 def test_an_interrupted_run_leaves_nothing(tmp_path, name):
-    def stop(done):
+    def stop(_, done, __):
         if done > 150:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sim.simulate(tmp_path / "new" / "deep", 500, 1, format=name, progress=stop)
+        unround.simulate(tmp_path / "new" / "deep", areas=500, seed=1, format=name, progress=stop)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "kept.txt").write_text("mine")
     with pytest.raises(KeyboardInterrupt):
-        sim.simulate(tmp_path, 500, 1, format=name, progress=stop)
+        unround.simulate(tmp_path, areas=500, seed=1, format=name, progress=stop)
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
 
 
 def test_progress_counts_areas(tmp_path):
     told = []
-    done = sim.simulate(tmp_path, 300, 1, progress=told.append)
-    assert told == [128, 256, 300]
+    done = unround.simulate(tmp_path, areas=300, seed=1, progress=lambda _, done, whole: told.append((done, whole)))
+    assert told == [(128, 300), (256, 300), (300, 300)]
     assert done.areas == 300
     assert done.bytes == sum(path.stat().st_size for path in (*done.files, done.truth))
     assert sorted(path.name for path in tmp_path.iterdir()) == [DATA, "SIMULATED.txt", "truth.parquet"]
@@ -444,30 +446,30 @@ def test_progress_counts_areas(tmp_path):
         ({"areas": 0}, "at least 1 area, not 0"),
         ({"areas": -3}, "at least 1 area, not -3"),
         ({"areas": 2_000_000}, "at most 1,000,000 areas"),
-        ({"format": "sas"}, "no format called 'sas': choose statcan, censusmapper, tidy"),
+        ({"format": "sas"}, "format must be statcan, censusmapper or tidy, not 'sas'"),
         ({"rows": "some"}, "no rows called 'some': choose age, short, income, sample, all"),
         ({"format": "tidy", "zip": True}, "only the statcan format can be zipped"),
-        ({"seed": -1}, "a seed must be a whole number of 0 or more"),
+        ({"seed": -1}, "seed must be at least 0, not -1"),
     ],
 )
 def test_what_cannot_be_simulated_is_said(tmp_path, change, words):
     with pytest.raises(InputError, match=words):
-        sim.simulate(tmp_path / "out", **({"areas": 5, "seed": 1} | change))
+        unround.simulate(tmp_path / "out", **({"areas": 5, "seed": 1} | change))
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(InputError, match=r"cannot write to .*file"):
-        sim.simulate(tmp_path / "file", 5, 1)
+        unround.simulate(tmp_path / "file", areas=5, seed=1)
     with pytest.raises(InputError, match="Choose another folder"):
-        sim.simulate(Path("/proc/nowhere"), 5, 1)
+        unround.simulate(Path("/proc/nowhere"), areas=5, seed=1)
 
 
 def test_a_long_table_is_joined_from_parts(tmp_path, monkeypatch):
-    whole = sim.simulate(tmp_path / "whole", 400, 1, format="tidy")
+    whole = unround.simulate(tmp_path / "whole", areas=400, seed=1, format="tidy")
     monkeypatch.setattr("unround.simulation.files.PART_ROWS", 9_000)
-    parts = sim.simulate(tmp_path / "parts", 400, 1, format="tidy")
+    parts = unround.simulate(tmp_path / "parts", areas=400, seed=1, format="tidy")
     for one, other in zip((*whole.files[:1], whole.truth), (*parts.files[:1], parts.truth), strict=True):
         assert pl.read_parquet(one).equals(pl.read_parquet(other))
     assert len(list((tmp_path / "parts").iterdir())) == 4
@@ -489,31 +491,31 @@ def contents(folder):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_layout_writes_the_files_that_are_looked_for(tmp_path, layout):
-    done = sim.simulate(tmp_path, 3, 1, **LAYOUTS[layout])
+    done = unround.simulate(tmp_path, areas=3, seed=1, **LAYOUTS[layout])
     assert tuple(path.name for path in done.files) == RELEASES[layout]
     assert set(contents(tmp_path)) == {*RELEASES[layout], "truth.parquet", "SIMULATED.txt"}
 
 
 @pytest.mark.parametrize(("old", "new"), [(a, b) for a in LAYOUTS for b in LAYOUTS if a != b])
 def test_a_census_of_another_layout_is_not_mixed_with(tmp_path, old, new):
-    sim.simulate(tmp_path, 6, 1, **LAYOUTS[old])
+    unround.simulate(tmp_path, areas=6, seed=1, **LAYOUTS[old])
     before = contents(tmp_path)
     with pytest.raises(InputError) as complaint:
-        sim.simulate(tmp_path, 3, 2, **LAYOUTS[new])
+        unround.simulate(tmp_path, areas=3, seed=2, **LAYOUTS[new])
     assert all(name in str(complaint.value) for name in RELEASES[old])
     assert "choose another folder with -o, or remove" in str(complaint.value)
     assert contents(tmp_path) == before
     for name in RELEASES[old]:
         (tmp_path / name).unlink()
-    sim.simulate(tmp_path, 3, 2, **LAYOUTS[new])
+    unround.simulate(tmp_path, areas=3, seed=2, **LAYOUTS[new])
     assert set(contents(tmp_path)) == {*RELEASES[new], "truth.parquet", "SIMULATED.txt"}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_same_layout_is_replaced_as_a_whole(tmp_path, layout):
-    sim.simulate(tmp_path / "twice", 6, 1, **LAYOUTS[layout])
-    sim.simulate(tmp_path / "twice", 3, 2, **LAYOUTS[layout])
-    sim.simulate(tmp_path / "once", 3, 2, **LAYOUTS[layout])
+    unround.simulate(tmp_path / "twice", areas=6, seed=1, **LAYOUTS[layout])
+    unround.simulate(tmp_path / "twice", areas=3, seed=2, **LAYOUTS[layout])
+    unround.simulate(tmp_path / "once", areas=3, seed=2, **LAYOUTS[layout])
     twice, once = contents(tmp_path / "twice"), contents(tmp_path / "once")
     if "zip" not in layout:  # a zip keeps the time at which it was made
         assert twice == once
@@ -525,12 +527,12 @@ def test_the_same_layout_is_replaced_as_a_whole(tmp_path, layout):
 def test_a_file_that_is_not_known_to_be_simulated_is_never_replaced(tmp_path, name):
     (tmp_path / name).write_text("a real census, perhaps")
     with pytest.raises(InputError, match=rf"already contains {name}, but no SIMULATED.txt written by `unround simulate`"):
-        sim.simulate(tmp_path, 3, 1)
+        unround.simulate(tmp_path, areas=3, seed=1)
     assert contents(tmp_path) == {name: b"a real census, perhaps"}
 
 
 def test_an_interrupt_between_two_files_brings_the_older_census_back(tmp_path, monkeypatch):
-    sim.simulate(tmp_path, 6, 1, format="tidy")
+    unround.simulate(tmp_path, areas=6, seed=1, format="tidy")
     before = contents(tmp_path)
     rename = Path.replace
     for last in range(4):
@@ -546,14 +548,14 @@ def test_an_interrupt_between_two_files_brings_the_older_census_back(tmp_path, m
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", stop)
             with pytest.raises(KeyboardInterrupt):
-                sim.simulate(tmp_path, 3, last, format="tidy")
+                unround.simulate(tmp_path, areas=3, seed=last, format="tidy")
         assert moved == ["SIMULATED.txt", "release.parquet", "release.toml", "truth.parquet"][: last + 1]
         assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_note_says_that_all_is_invented_and_how_to_make_it_again(tmp_path, layout):
-    done = sim.simulate(tmp_path, 7, 3, rows="short", **LAYOUTS[layout])
+    done = unround.simulate(tmp_path, areas=7, seed=3, rows="short", **LAYOUTS[layout])
     assert done.note == tmp_path / "SIMULATED.txt"
     assert done.note not in done.files
     note = done.note.read_text(encoding="utf-8")
@@ -561,7 +563,8 @@ def test_a_note_says_that_all_is_invented_and_how_to_make_it_again(tmp_path, lay
     assert "No number refers to a real place" in " ".join(note.split())
     assert f"version {__version__}" in note
     assert all(path.name in note for path in (*done.files, done.truth))
-    options = f"--areas 7 --seed 3 --format {layout.split(',')[0]} --rows short" + (" --zip" if "zip" in layout else "")
+    other = "" if "statcan" in layout else f" --format {layout}"
+    options = f"--areas 7 --seed 3{other} --rows short" + (" --zip" if "zip" in layout else "")
     assert f"unround simulate -o FOLDER {options}\n" in note
     assert max(map(len, note.splitlines())) <= 100
 
@@ -570,21 +573,21 @@ def test_what_killed_runs_left_is_swept(tmp_path):
     code = f"""
 import os, signal
 from pathlib import Path
-from unround.simulation import simulate
-simulate(Path({str(tmp_path)!r}), 500, 1, progress=lambda done: os.kill(os.getpid(), signal.SIGKILL))
+from unround import simulate
+simulate(Path({str(tmp_path)!r}), areas=500, seed=1, progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode < 0
     assert [path.name for path in tmp_path.iterdir()] == [".simulate"]
     mine = tmp_path / ".simulate-notes"
     mine.mkdir()
-    sim.simulate(tmp_path, 3, 1)
+    unround.simulate(tmp_path, areas=3, seed=1)
     assert {path.name for path in tmp_path.iterdir()} == {DATA, "truth.parquet", "SIMULATED.txt", mine.name}
 
 
 @pytest.mark.parametrize(
     ("areas", "cells", "size", "words"),
     [
-        (1, 1, 1, "1 area, 1 count, 1 byte"),
+        (1, 1, 12, "1 area, 1 count, 12 bytes"),
         (2, 164, 999, "2 areas, 164 counts, 999 bytes"),
         (5, 410, 27_400, "5 areas, 410 counts, 27 kB"),
         (500, 41_000, 999_600, "500 areas, 41,000 counts, 1.0 MB"),

@@ -123,7 +123,7 @@ def test_queries_are_answered_together_as_each_alone() -> None:
         ({"persons": True, "tables": ["income"]}, "no table of persons called 'income'"),
         ({"persons": True, "tables": []}, "at least one table"),
         ({"persons": True, "areas": 0}, "1 to 99,999 areas"),
-        ({"persons": True, "people": 0}, "1 to 100,000 people"),
+        ({"persons": True, "people": 0}, "people must be at least 1 and at most 100000, not 0"),
         ({"persons": True, "seed": -1}, "seed must be at least 0"),
         ({"persons": True, "constants": "0.5"}, "constants goes with keys"),
         ({"persons": True, "keys": True, "constants": "8=0.31"}, "one number for all tables"),

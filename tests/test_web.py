@@ -737,11 +737,11 @@ def test_any_code_has_an_address(text: str) -> None:
 
 
 def test_without_indentation_the_sums_tell_what_stands_under_what(tmp_path: Path) -> None:
+    from unround import simulate
     from unround.job import audit
-    from unround.simulation import simulate
     from unround.tables import read
 
-    file = simulate(tmp_path / "census", 80, seed=3, format="censusmapper").files[0]
+    file = simulate(tmp_path / "census", areas=80, seed=3, format="censusmapper").files[0]
     outline = Explorer(audit(read(file), tmp_path / "audit")).outline
     lines = {line.label: line for table in outline.tables for line in table.lines}
     levels = {line.level for line in lines.values()}

@@ -8,13 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+import unround
 from tests.conftest import Run
 from unround.comparison import from_world
 from unround.comparison.calibration import SENTENCES, SHORT, calibrate, calibrate_worlds, material_of_world
 from unround.errors import InputError
 from unround.job import audit
 from unround.mechanisms import Exact
-from unround.simulation.worlds import TOTAL, WORLDS, World, simulate_world, world
+from unround.simulation.worlds import TOTAL, WORLDS, World, world
 from unround.tables import read
 
 EACH = pytest.mark.parametrize("one", WORLDS.values(), ids=WORLDS)
@@ -237,7 +238,8 @@ def test_the_short_set_has_the_census_and_others() -> None:
 @pytest.mark.parametrize("rounded_total", [False, True])
 def test_a_world_is_written_audited_and_scored_alike(tmp_path: Path, name: str, rounded_total: bool) -> None:
     one = world(name)
-    made = simulate_world(tmp_path / "world", one, 80, 5, "rounding:3", rounded_total=rounded_total)
+    options = {"mechanism": "rounding:3", "rounded_total": rounded_total}
+    made = unround.simulate(tmp_path / "world", world=name, areas=80, seed=5, **options)
     release, truth = read(made.files[0]), read(made.truth)
     assert len(release.columns) == len(one.columns)
     assert [isinstance(column.mechanism, Exact) for column in release.columns].count(True) == (not rounded_total)

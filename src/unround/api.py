@@ -551,49 +551,14 @@ def compare(given: options.Compare) -> Comparison:
 @takes(options.Simulate)
 def simulate(given: options.Simulate) -> Simulated:
     """Write a synthetic census, rounded as declared, together with its true counts; or another world, or records."""
-    from unround.simulation import Constants, Rounds
-    from unround.simulation import simulate as write_census
-    from unround.simulation.persons import TYPICAL, simulate_persons
-    from unround.simulation.worlds import simulate_world, world
+    from unround.simulation import census
+    from unround.simulation.persons import simulate_persons
+    from unround.simulation.worlds import simulate_world
 
-    out, how = Path(given.out), mechanism_name(given.base, given.mechanism) or "rounding:5"
     if given.format not in (None, "tidy") and (given.world or given.persons):
         raise ArgumentError("{format} is tidy for {world} and {persons}: leave it out.")
-    constants = Constants.parse(given.constants)
-
-    def progress(done: int) -> None:
-        given.progress("Simulating", done, given.areas)
-
-    if given.persons:
-        if constants.given:
-            raise ArgumentError("with {persons}, {constants} is one number for all tables, such as 0.")
-        return simulate_persons(
-            out,
-            given.areas,
-            given.seed,
-            TYPICAL if given.people is None else given.people,
-            how,
-            names=None if given.tables is None else tuple(given.tables),
-            keys=given.keys,
-            constant=constants.everywhere,
-            progress=progress,
-        )
-    if given.world is not None:
-        return simulate_world(out, world(given.world), given.areas, given.seed, how, rounded_total=given.rounded_total)
-    return write_census(
-        out,
-        given.areas,
-        given.seed,
-        given.format or "statcan",
-        given.rows or "age",
-        given.zip,
-        progress,
-        levels=given.levels,
-        apart=given.apart,
-        repeat=given.repeat,
-        rounds=Rounds(constants if given.keys else None, given.weighted, given.figures),
-        boundaries=given.boundaries,
-    )
+    given = replace(given, mechanism=mechanism_name(None, given.mechanism))
+    return (simulate_persons if given.persons else simulate_world if given.world is not None else census)(given)
 
 
 @takes(options.Reconstruct)
@@ -613,18 +578,8 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
             "reconstructed persons about a real release. `unround simulate --persons` draws records to try it on."
         )
     tables = list(given.table) if isinstance(given.table, list | tuple) else [given.table]
-    reading = given.part(options.Reading)
-    return measure(
-        [read(one, **vars(reading)) for one in tables],
-        Path(given.truth),
-        Path(given.out),
-        given.part(options.ReconstructOptions),
-        files_used=paths_of(given.table),
-        progress=given.progress,
-        command=given.command,
-        finish=write_page,
-        cluster=given.cluster,
-    )
+    reading = vars(given.part(options.Reading))
+    return measure([read(table, **reading) for table in tables], given, paths_of(given.table), write_page)
 
 
 @takes(options.Calibrate)

@@ -15,6 +15,7 @@ import inspect
 import numbers
 import operator
 import os
+import shlex
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -198,6 +199,18 @@ class Options:
         """Return whether an option is not at its default; a frame cannot be compared with anything."""
         value = getattr(self, field.name)
         return value is not field.default and not (isinstance(value, str | int | float | tuple) and value == field.default)
+
+    def typed(self, *always: str) -> str:
+        """Return what to type for the same: these options, and all others that are not at their default."""
+        words = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            chosen = field.name in always or (field.default is not MISSING and self._differs(field))
+            if chosen and not isinstance(declaration(field), Hook):
+                words.append(f"--{field.name.replace('_', '-')}")
+                listed = [str(item) for item in value] if isinstance(value, tuple) else [getattr(value, "name", str(value))]
+                words += [] if value is True else [shlex.quote(",".join(listed))]
+        return " ".join(words)
 
     def part(self, group: Callable[..., "_Group"]) -> "_Group":
         """Return the options of one of the groups that these are made of."""
@@ -686,6 +699,9 @@ class Compare(Source, Progress):
 OTHER_TRUTHS = ("world", "persons")
 """What `simulate` draws in place of the census."""
 
+FORMATS = ("statcan", "censusmapper", "tidy")
+"""The layouts that `simulate` writes a census in."""
+
 
 @group()
 class Simulate(Progress):
@@ -695,7 +711,9 @@ class Simulate(Progress):
     _: KW_ONLY
     areas: int = option("How many areas, of all levels; the census of 2021 has 61,029.", default=1000)
     seed: int = option("The same seed gives the same census.", least=0, default=1)
-    format: str | None = option("statcan (bulk CSV), censusmapper (wide) or tidy.", "NAME", shown="statcan", default=None)
+    format: str | None = option(
+        "statcan (bulk CSV), censusmapper (wide) or tidy.", "NAME", shown="statcan", choices=FORMATS, default=None
+    )
     rows: str | None = option(
         "age (33 rows), short (462), income (140), sample (150) or all (2,631).",
         shown="age",
@@ -708,7 +726,11 @@ class Simulate(Progress):
     )
     apart: bool = option("Write one file per level.", excludes=OTHER_TRUTHS, default=False)
     repeat: int = option(
-        "How many times to publish, each time rounded anew and into files of its own.", excludes=OTHER_TRUTHS, default=1
+        "How many times to publish, each time rounded anew and into files of its own.",
+        least=1,
+        most=99,
+        excludes=OTHER_TRUTHS,
+        default=1,
     )
     keys: bool = option("Round by the keys of records and a constant of every table.", excludes=("world",), default=False)
     constants: str = option(
@@ -720,6 +742,7 @@ class Simulate(Progress):
     figures: str = option(
         "Rates, averages and medians: from true or published counts, or none.",
         "SOURCE",
+        choices=("true", "published", "none"),
         excludes=OTHER_TRUTHS,
         default="true",
     )
@@ -732,18 +755,14 @@ class Simulate(Progress):
         excludes=("persons",),
         default=None,
     )
-    base: int | None = option(
-        "base to round to; short for {mechanism} rounding:BASE.",
-        needs=("world", "persons"),
-        excludes=("mechanism",),
-        default=None,
-    )
     mechanism: "Mechanism | str | None" = option(
         "how to publish counts.", "NAME:PARAMETER", shown="rounding:5", shell=str, needs=("world", "persons"), default=None
     )
     rounded_total: bool = option("round the total of all too.", needs=("world",), default=False)
     persons: bool = option("Records, one row per person, and tables published from them.", default=False)
-    people: int | None = option("people in a typical area.", shown="400", needs=("persons",), default=None)
+    people: int | None = option(
+        "people in a typical area.", shown="400", least=1, most=100_000, needs=("persons",), default=None
+    )
     tables: Sequence[str] | None = option(
         "profile, age_sex, age_sex_marital, age_sex_education, birthplace_language_religion, age_household_birthplace.",
         "LIST",

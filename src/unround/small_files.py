@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,63 @@ def parsed_toml(text: str, where: str) -> dict[str, Any]:
         line, column = (int(at[1]), int(at[2])) if at else (max(text.count("\n") + 1, 1), 1)
         said = re.sub(r"\s*\(at .*\)", "", str(error)).partition(";")[0]
         raise InputError(f"this is not TOML: {said}.", source=text, line=line, column=column, where=where) from None
+
+
+def toml_text(content: Mapping[str, Any], comment: str) -> str:
+    """Return plain data as TOML under a comment: single values first, then tables, and lists of tables.
+
+    A value of None, or an empty list, is left out. Tables within tables have headings of their own.
+
+    Examples
+    --------
+    >>> axes = {"sex": {"sums": [{"total": "all", "parts": [1, 2]}]}}
+    >>> print(toml_text({"axes": axes, "value": "n", "exact": [{"a": 1}]}, "!"))
+    # !
+    value = "n"
+    <BLANKLINE>
+    [axes.sex]
+    sums = [
+        { total = "all", parts = [1, 2] },
+    ]
+    <BLANKLINE>
+    [[exact]]
+    a = 1
+    <BLANKLINE>
+    """
+    lines = [f"# {line}" for line in comment.splitlines()]
+    kinds = {key: isinstance(value, list) and bool(value) and isinstance(value[0], dict) for key, value in content.items()}
+    lines += _toml_lines({key: value for key, value in content.items() if not kinds[key] and not isinstance(value, dict)})
+    for key, value in content.items():
+        if kinds[key]:
+            for table in value:
+                lines += ["", f"[[{_toml_key(key)}]]", *_toml_lines(table)]
+        elif isinstance(value, dict):
+            for name, table in value.items():
+                lines += ["", f"[{_toml_key(key)}.{_toml_key(name)}]", *_toml_lines(table)]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_lines(table: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for key, value in table.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            lines += [f"{_toml_key(key)} = [", *(f"    {_toml_value(item)}," for item in value), "]"]
+        elif value is not None and value != []:
+            lines.append(f"{_toml_key(key)} = {_toml_value(value)}")
+    return lines
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_value(name)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{_toml_key(key)} = {_toml_value(item)}" for key, item in value.items() if item is not None)
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def shortened(words: list[str] | tuple[str, ...], most: int = 20) -> str:

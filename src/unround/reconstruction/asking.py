@@ -1,10 +1,7 @@
 """Questions to many areas: what each kind of evidence tells of their people. What is done stays done.
 
-Blocks of a task done by the workers of a Dask cluster, as those of an audit are.
-
-Which publication costs what: the same tables published in other ways, and with one table left out.
-
-What is looked at in a sample of areas: other ways of publishing, tables left out, verified claims, variability.
+In a sample of areas more is asked: what other ways of publishing would tell, what one table less would, what can be proved,
+and how different two fitting worlds can be.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ from __future__ import annotations
 import pickle
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +24,8 @@ from unround.jit import in_threads
 from unround.job.cluster import work_on_cluster
 from unround.mechanisms import HIDDEN, Exact
 from unround.mechanisms.rounding import TwoWay
-from unround.protection import Protection, parse_protection, publish_counts
+from unround.options import Stage
+from unround.protection import Protection, publish_counts
 from unround.reconstruction.chain import Country, Effort, area_truth, random_number, worlds_of
 from unround.reconstruction.claims import (
     AreaBounds,
@@ -47,7 +45,7 @@ from unround.reconstruction.queries import Evidence, Likelihoods, Published, evi
 from unround.reconstruction.records import Records, Rows
 from unround.reconstruction.score import EVERYONE, GROUPS, AreaScore, AreaTruth, Tally, ratio, score
 from unround.release import ABSENT, SUPPRESSED
-from unround.simulation.persons import counted, margins
+from unround.simulation.persons import Ints, counted, margins
 
 if TYPE_CHECKING:
     from unround.reconstruction.run import Case
@@ -67,6 +65,15 @@ class Question:
     known: Evidence | None
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How questions are answered: where what is done is kept, who is told of progress, and which cluster does it."""
+
+    parts: Path
+    progress: Stage
+    cluster: str | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Inquiry:
     """All that questions have in common.
@@ -81,7 +88,7 @@ class Inquiry:
 
     records: Records
     place: Country
-    people: NDArray[np.int64]
+    people: Ints
     kind: tuple[str, ...]
     effort: Effort
     seed: int
@@ -89,63 +96,80 @@ class Inquiry:
     def ask(
         self,
         question: Question,
-        areas: NDArray[np.int64],
+        areas: Ints,
         parts: Path,
         step: Callable[[int], None],
         *,
         keep_guesses: bool = False,
-        elsewhere: Elsewhere | None = None,
+        cluster: str | None = None,
     ) -> Tally:
         """Answer a question for some areas, block by block; blocks that an earlier run did are read."""
-        task = Task(self, question, areas, parts, keep_guesses)
+        task = Task(self, question, areas, parts.resolve(), keep_guesses)
         missing = [number for number in range(task.blocks) if not task.path(number).exists()]
         step(len(areas) - sum(len(task.areas_of(number)) for number in missing))
-        if elsewhere is None:
+        if cluster is None:
             for number in missing:
                 step(task.work(number))
-        else:
-            elsewhere(task, missing, step)
+        elif missing:
+            task.work_on(cluster, missing, step)
         return Tally.joined([Tally.load(task.path(number)) for number in range(task.blocks)])
+
+    def answers(
+        self, questions: Sequence[Question], areas: Ints, stage: str, work: Work, guesses_of: str = ""
+    ) -> dict[str, Tally]:
+        """Answer several questions for the same areas; the reconstructed records of one of them may be kept."""
+        done, whole = 0, len(questions) * len(areas)
+
+        def step(number: int) -> None:
+            nonlocal done
+            done += number
+            work.progress(stage, done, whole)
+
+        step(0)
+        return {
+            question.name: self.ask(
+                question, areas, work.parts, step, keep_guesses=question.name == guesses_of, cluster=work.cluster
+            )
+            for question in questions
+        }
 
     def truth_of(self, area: int) -> AreaTruth:
         """Return the truth of an area."""
         return area_truth(self.records, self.place, area, self.kind)
 
-    def block(self, question: Question, areas: NDArray[np.int64]) -> tuple[list[AreaScore], list[float]]:
+    def block(self, question: Question, areas: Ints) -> tuple[list[AreaScore], list[float]]:
         """Answer for a few areas, in threads."""
-        found: list[tuple[AreaScore, float] | None] = [None] * len(areas)
+        scores: list[tuple[AreaScore, float] | None] = [None] * len(areas)
         stop = threading.Event()
 
         def job(first: int, last: int) -> None:
             for at in range(first, last):
                 if stop.is_set():  # Ctrl-C reaches the main thread alone
                     return
-                found[at] = self._area(question, int(areas[at]))
+                scores[at] = self._area(question, int(areas[at]))
 
         try:
             in_threads(job, len(areas), fewest=1)
         except BaseException:
             stop.set()
             raise
-        done = [one for one in found if one is not None]
-        return [one for one, _ in done], [off for _, off in done]
+        done = [pair for pair in scores if pair is not None]
+        return [result for result, _ in done], [outside for _, outside in done]
 
     def _area(self, question: Question, area: int) -> tuple[AreaScore, float]:
         name, people = self.records.areas[area], int(self.people[area])
         worlds, outside = worlds_of(question.name, area, name, people, self.place, question.known, self.effort, self.seed)
         return score(worlds, self.effort.worlds, self.truth_of(area), *self.place.age, self.place.seen), outside
 
-    def guesses(self, areas: NDArray[np.int64], scores: Sequence[AreaScore]) -> pl.DataFrame:
+    def guesses(self, areas: Ints, scores: Sequence[AreaScore]) -> pl.DataFrame:
         """Return best guesses as a table, one row per person, with the share of worlds that hold each."""
-        guess = np.concatenate([one.guess for one in scores])
-        columns: dict[str, pl.Series] = {
-            "region": pl.Series(np.repeat([self.records.areas[area] for area in areas], [len(one.guess) for one in scores]))
-        }
+        guess = np.concatenate([result.guess for result in scores])
+        people = [len(result.guess) for result in scores]
+        columns = {"region": pl.Series(np.repeat([self.records.areas[area] for area in areas], people))}
         for name, radix in zip(self.place.names, self.place.radix, strict=True):
             values = self.records.values[name]
             columns[name] = pl.Series(values).gather((guess // radix) % len(values))
-        shares = np.concatenate([one.shares for one in scores])
-        return pl.DataFrame({**columns, SHARE: pl.Series(shares)})
+        return pl.DataFrame({**columns, SHARE: np.concatenate([result.shares for result in scores])})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,14 +178,14 @@ class Task:
 
     - `inquiry`, `question`: What is asked.
     - `areas`: Of which areas.
-    - `parts`: Where what is done is kept.
+    - `folder`: Where what is done is kept.
     - `keep_guesses`: Whether the reconstructed records are kept as well.
     """
 
     inquiry: Inquiry
     question: Question
-    areas: NDArray[np.int64]
-    parts: Path
+    areas: Ints
+    folder: Path
     keep_guesses: bool
 
     @property
@@ -174,13 +198,13 @@ class Task:
         """What the files of the task are called."""
         return re.sub(r"[^a-z0-9.]+", "_", self.question.name)
 
-    def areas_of(self, number: int) -> NDArray[np.int64]:
+    def areas_of(self, number: int) -> Ints:
         """Return the areas of a block."""
         return self.areas[number * BLOCK : (number + 1) * BLOCK]
 
     def path(self, number: int) -> Path:
         """Return where the scores of a block are, or will be."""
-        return self.parts / f"{self.name}-{number:06}.npz"
+        return self.folder / f"{self.name}-{number:06}.npz"
 
     def work(self, number: int) -> int:
         """Do a block, keep its scores, and return how many areas it has."""
@@ -192,42 +216,24 @@ class Task:
         Tally.of(scores, people.reshape(len(few), len(GROUPS)), outside).save(self.path(number))
         return len(few)
 
-
-Elsewhere = Callable[[Task, Sequence[int], Callable[[int], None]], None]
-"""Has some blocks of a task done, and tells of each how many areas it had."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFolder:
-    """The folder that a task lies in, which all workers see under the same path."""
-
-    folder: Path
-
-
-def on_cluster(address: str) -> Elsewhere:
-    """Return what has blocks done by the cluster of a scheduler."""
-
-    def done_there(task: Task, numbers: Sequence[int], step: Callable[[int], None]) -> None:
-        if not numbers:
-            return
-        folder = task.parts.resolve()
+    def work_on(self, cluster: str, numbers: Sequence[int], step: Callable[[int], None]) -> None:
+        """Have blocks done by the workers of a Dask cluster, who see the folder under the same path."""
         # Dask itself sends work about in this form; the file spares every block from carrying the whole task along.
-        (folder / f"{task.name}.task").write_bytes(pickle.dumps(task))
+        kept = self.folder / f"{self.name}.task"
+        kept.write_bytes(pickle.dumps(self))
         try:
-            work_on_cluster(address, TaskFolder(folder), task.name, numbers, step, work_on_task)
+            work_on_cluster(cluster, self, self.name, numbers, step, work_on_task)
         finally:
-            (folder / f"{task.name}.task").unlink()
-        if not all(task.path(number).exists() for number in numbers):
+            kept.unlink()
+        if not all(self.path(number).exists() for number in numbers):
             raise InternalError("some blocks of areas were not reconstructed")
-
-    return done_there
 
 
 @lru_cache(maxsize=1)
 def _opened(folder: str, key: str) -> Task:
     task = pickle.loads((Path(folder) / f"{key.rpartition('-')[0]}.task").read_bytes())
     assert isinstance(task, Task)
-    return Task(task.inquiry, task.question, task.areas, Path(folder), task.keep_guesses)
+    return task
 
 
 def work_on_task(folder: str, key: str, number: int) -> int:
@@ -238,16 +244,8 @@ def work_on_task(folder: str, key: str, number: int) -> int:
 WAY, WITHOUT = "way", "without"
 
 
-def ways_named(names: Sequence[str]) -> list[Protection]:
-    """Return ways of publishing by their names.
-
-    Raises `InputError` if there is no such way.
-    """
-    return [parse_protection(name) for name in names]
-
-
 def way_evidence(
-    how: Protection, published: Published, records: Records, seed: int, sample: NDArray[np.int64], path: Path
+    how: Protection, published: Published, records: Records, seed: int, sample: Ints, path: Path
 ) -> tuple[Evidence, list[str]]:
     """Publish the same columns in another way, those that are exact as they are, and return what the sample then shows.
 
@@ -257,34 +255,36 @@ def way_evidence(
     loose: list[str] = []
     likelihoods = Likelihoods()
     shown = np.full((len(sample), len(published.queries)), -1, dtype=np.int32)
-    exact = np.array([isinstance(one, Exact) for one in published.mechanisms])
-    about = np.array([bool(one) for one in published.queries])
+    exact = np.array([isinstance(mechanism, Exact) for mechanism in published.mechanisms])
+    about = np.array([bool(counted_by) for counted_by in published.queries])
     for table in range(len(published.names)):
-        own = [at for at in range(len(published.tables)) if published.tables[at] == table and not exact[at]]
+        columns = [at for at in range(len(published.tables)) if published.tables[at] == table and not exact[at]]
         rng = np.random.default_rng(np.random.SeedSequence([seed, table, *how.name.encode()]))
         if how.keys:
-            counts, here = _by_keys(how, published, records, own, rng, seed, sample), np.arange(len(sample))
+            counts, here = _by_keys(how, published, records, columns, rng, seed, sample), np.arange(len(sample))
         else:
-            counts, here = _drawn(how, published, own, rng, published.names[table], loose), sample
+            counts, here = _drawn(how, published, columns, rng, published.names[table], loose), sample
         counts = np.where(counts == HIDDEN, SUPPRESSED, counts)
-        kept = about[own]
-        places = np.array(own, dtype=np.int64)[kept]
+        kept = about[columns]
+        places = np.array(columns, dtype=np.int64)[kept]
         shown[:, places] = likelihoods.rows(counts[:, kept], [how.mechanism] * len(places))[here]
     places = np.flatnonzero(exact & about)
-    for area, counts in _exactly(published, places):
+    true = published.true.picked(places.tolist())
+    for area, counts in published.counts.picked(places.tolist()).blocks():
         first, last = np.searchsorted(sample, [area, area + len(counts)]).tolist()
-        found = likelihoods.rows(counts, [published.mechanisms[at] for at in places])
-        shown[first:last, places] = found[sample[first:last] - area]
+        exactly = np.where(counts > ABSENT, true.read(area, area + len(counts)), counts)
+        known = likelihoods.rows(exactly, [published.mechanisms[at] for at in places])
+        shown[first:last, places] = known[sample[first:last] - area]
     rows = Rows.new(path, len(sample), int(about.sum()), "i4")
     with rows.writing() as file:
         rows.put(file, 0, shown[:, about])
-    queries = [one for one in published.queries if one]
+    queries = [counted_by for counted_by in published.queries if counted_by]
     return Evidence(tables_of(queries, tuple(records.values), records.sizes), likelihoods.windows(), rows, sample), loose
 
 
 def _drawn(
     how: Protection, published: Published, own: Sequence[int], rng: np.random.Generator, name: str, loose: list[str]
-) -> NDArray[np.int64]:
+) -> Ints:
     """Publish some columns of all areas; controlled, if that is wanted and possible."""
     true = published.true.picked(own).whole()
     if how.controlled:
@@ -295,13 +295,6 @@ def _drawn(
     return how.mechanism.publish(true, rng)
 
 
-def _exactly(published: Published, places: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Go through all areas with the true counts of some columns, as far as they were published."""
-    true = published.true.picked(places.tolist())
-    for start, counts in published.counts.picked(places.tolist()).blocks():
-        yield start, np.where(counts > ABSENT, true.read(start, start + len(counts)), counts)
-
-
 def _by_keys(
     how: Protection,
     published: Published,
@@ -309,8 +302,8 @@ def _by_keys(
     own: Sequence[int],
     rng: np.random.Generator,
     seed: int,
-    sample: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    sample: Ints,
+) -> Ints:
     """Round by the keys of records, the file's own or drawn ones, and a constant of the table, in the sample alone."""
     assert isinstance(how.mechanism, TwoWay)
     queries = [published.queries[at] for at in own]
@@ -333,9 +326,7 @@ def _keys_of(records: Records, area: int, seed: int) -> NDArray[np.uint64]:
     return np.random.Generator(chance).integers(0, (1 << 64) - 1, last - first, dtype=np.uint64, endpoint=True)
 
 
-def _controlled(
-    how: Protection, published: Published, true: NDArray[np.int64], own: Sequence[int], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _controlled(how: Protection, published: Published, true: Ints, own: Sequence[int], rng: np.random.Generator) -> Ints:
     """Round so that sums add up, as far as their total is rounded too.
 
     Raises `InputError` where the sums form loops that cannot be kept up.
@@ -350,7 +341,7 @@ def _controlled(
 
 
 def way_questions(
-    ways: Sequence[Protection], published: Published, records: Records, seed: int, sample: NDArray[np.int64], folder: Path
+    ways: Sequence[Protection], published: Published, records: Records, seed: int, sample: Ints, folder: Path
 ) -> tuple[list[Question], list[str]]:
     """Return a question about the sample for every way of publishing, and what could not be done."""
     found, notes = [], []
@@ -365,70 +356,48 @@ def way_questions(
     return found, notes
 
 
-def without_questions(published: Published, records: Records, sample: NDArray[np.int64], folder: Path) -> list[Question]:
+def without_questions(published: Published, records: Records, sample: Ints, folder: Path) -> list[Question]:
     """Return a question about the sample for every table, with all tables but this one."""
-    names, sizes = tuple(records.values), records.sizes
-    found: list[Question] = []
     if len(published.names) < 2:
-        return found
+        return []
+    questions = []
     for table in range(len(published.names)):
-        kept = published.without(np.array([one == table for one in published.tables]))
-        path = folder / f"{WITHOUT}-{table}.bin"
-        known = evidence(kept.counts, kept.queries, kept.mechanisms, names, sizes, path, sample)
-        found.append(Question(f"{WITHOUT} {table}", known))
-    return found
+        kept = published.without(np.array([of == table for of in published.tables]))
+        known = evidence(kept, records, folder / f"{WITHOUT}-{table}.bin", sample)
+        questions.append(Question(f"{WITHOUT} {table}", known))
+    return questions
 
-
-Step = Callable[[str, int, int], None]
 
 MOST_CHECKED = 20
 """Claims that are proved again by a linear program."""
 
 
-def sample_of(case: Case, number: int, seed: int) -> NDArray[np.int64]:
+def sample_of(case: Case, number: int, seed: int) -> Ints:
     """Choose areas by their names and the seed alone."""
     chance = np.array([random_number(seed, "sample", name) for name in case.records.areas])
     return np.sort(np.argsort(chance, kind="stable")[:number])
 
 
-def compared(
-    case: Case,
-    inquiry: Inquiry,
-    sample: NDArray[np.int64],
-    ways: Sequence[Protection],
-    parts: Path,
-    progress: Step,
-    elsewhere: Elsewhere | None = None,
-) -> dict[str, Any]:
+def compared(case: Case, inquiry: Inquiry, sample: Ints, ways: Sequence[Protection], work: Work) -> dict[str, Any]:
     """Ask what other ways of publishing, and leaving out a table, would change in the sample."""
     others, notes = way_questions(ways, case.published, case.records, inquiry.seed, sample, case.folder)
     less = without_questions(case.published, case.records, sample, case.folder)
-    done, whole = 0, (len(others) + len(less)) * len(sample)
+    tallies = inquiry.answers([*others, *less], sample, "Comparing", work)
+    shown = ("agreement", "within_one_year", "one_world", "steps_outside")
 
-    def step(areas: int) -> None:
-        nonlocal done
-        done += areas
-        progress("Comparing", done, whole)
+    def named(name: str, question: Question) -> dict[str, Any]:
+        results = tallies[question.name].to_json()
+        return {"name": name, **{key: results[key] for key in shown}}
 
-    progress("Comparing", 0, whole)
-    found = {question.name: inquiry.ask(question, sample, parts, step, elsewhere=elsewhere) for question in (*others, *less)}
     return {
         "areas": len(sample),
-        "ways": [{"name": question.name.removeprefix(f"{WAY} "), **_told(found[question.name])} for question in others],
-        "without": [
-            {"name": case.published.names[int(question.name.removeprefix(f"{WITHOUT} "))], **_told(found[question.name])}
-            for question in less
-        ],
+        "ways": [named(how.name, question) for how, question in zip(ways, others, strict=True)],
+        "without": [named(name, question) for name, question in zip(case.published.names, less, strict=False)],
         "notes": notes,
     }
 
 
-def _told(tally: Tally) -> dict[str, Any]:
-    told = tally.to_json()
-    return {name: told[name] for name in ("agreement", "within_one_year", "one_world", "steps_outside")}
-
-
-def in_sample(tally: Tally, sample: NDArray[np.int64]) -> dict[str, Any]:
+def in_sample(tally: Tally, sample: Ints) -> dict[str, Any]:
     """Return the agreement of a guess in the sample alone."""
     share, error = ratio(tally.exact[sample][:, :, EVERYONE], tally.people[sample][:, EVERYONE])
     return {"share": share, "standard_error": error}
@@ -439,7 +408,7 @@ MOST_CERTIFIED = 200
 
 
 def claimed(
-    case: Case, sample: NDArray[np.int64], variable: int, seconds: float, progress: Step
+    case: Case, sample: Ints, variable: int, seconds: float, progress: Stage
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Prove what can be proved in the sample, and find how different worlds can be in some of its areas.
 
@@ -500,7 +469,7 @@ def _count(told: dict[str, Any], case: Case, table: CrossTable, found: AreaBound
             told["confirmed"] += int(sure)
 
 
-def _true_cells(case: Case, table: CrossTable, area: int) -> NDArray[np.int64]:
+def _true_cells(case: Case, table: CrossTable, area: int) -> Ints:
     """Count the people of an area by cell."""
     return np.bincount(table.cell_of(case.records.codes_of(area, area + 1)), minlength=table.cells)
 

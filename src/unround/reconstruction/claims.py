@@ -4,19 +4,16 @@ A claim follows from bounds that were propagated, or from a solver's proof that 
 alone are counted: they single people out. Every claim that bounds prove is checked again, for a few of them, by a linear
 program over the columns alone, which shares no code with the propagation.
 
-Bounds on every cell of the full cross table of an area, from the windows of all columns, propagated to a fixpoint.
-
+Bounds are those of every cell of the full cross table of an area, propagated from the windows of all columns to a fixpoint.
 A cell is a combination of values of all attributes. A column that counts at most U persons leaves a cell no more than U less
 what the other cells of the column have at least; one that counts at least L leaves it no less than L minus what the others
 have at most. Bounds hold in every world that fits; only columns whose windows are certain are used.
 
-Certificates of verified claims: the columns that an argument needs as a small system, and its proof step by step.
-
-The argument is followed back from the claim: the column that gave the bound of the cell, the columns that gave the bounds of
-the other cells in it, and so on. Cells of a column that another one rules out, because nobody is in it, are taken together.
-The proof is then worked out anew from this system alone, and checked by `check_proof`, which shares no code with bounds.
-
-What a solver (CP-SAT) proves of fitting worlds: how different two can be, and what all have in common.
+A certificate is the columns that an argument needs as a small system, and its proof step by step. The argument is followed
+back from the claim: the column that gave the bound of the cell, the columns that gave the bounds of the other cells in it,
+and so on. Cells of a column that another one rules out, because nobody is in it, are taken together. The proof is then
+worked out anew from this system alone, and checked by `check_proof`, which shares no code with bounds. A solver (CP-SAT)
+proves more of fitting worlds: how different two can be, and what all have in common.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ from unround.jit import kernel
 from unround.mechanisms import Mechanism, Suppressed, Unpublished
 from unround.proofs import Proof, proof_of_least, proofs_of
 from unround.release import ABSENT, SUPPRESSED
-from unround.simulation.persons import Margin, Query, margins
+from unround.simulation.persons import Query, margins
 from unround.system import Cell, Sum, System
 
 Ints = NDArray[np.int64]
@@ -90,26 +87,23 @@ class CrossTable:
             found = found * size + codes[name]
         return found
 
-    def values_of(self, cell: int) -> tuple[int, ...]:
-        """Return the codes of a cell's values."""
-        return tuple(int(one) for one in np.unravel_index(cell, self.shape))
 
-
-def cross_table(queries: Sequence[Query], sizes: Mapping[str, int], most: int = MOST_CELLS) -> CrossTable:
+def cross_table(queries: Sequence[Query], sizes: Mapping[str, int]) -> CrossTable:
     """Lay out the cross table of as many attributes as fit, those that most columns are about first."""
-    about = {name: sum(name in dict(one) for one in queries) for name in sizes}
+    attributes = [{name for name, _ in query} for query in queries]
+    about = {name: sum(name in of for of in attributes) for name in sizes}
     names: list[str] = []
-    for name in sorted(sizes, key=lambda one: (-about[one], one)):
-        if about[name] and prod(sizes[one] for one in (*names, name)) <= most:
+    for name in sorted(sizes, key=lambda name: (-about[name], name)):
+        if about[name] and prod(sizes[each] for each in (*names, name)) <= MOST_CELLS:
             names.append(name)
-    used = [at for at, one in enumerate(queries) if {name for name, _ in one} <= set(names)]
+    used = [at for at, of in enumerate(attributes) if of <= set(names)]
     shape = tuple(sizes[name] for name in names)
     grouped = margins([queries[at] for at in used], sizes)
     grid = dict(zip(names, np.indices(shape, dtype=np.int16).reshape(len(names), -1), strict=True)) if names else {}
     atom = np.zeros((len(grouped), prod(shape)), dtype=np.int32)
     starts, held, atoms, lists = [], [], 0, 0
     for m, margin in enumerate(grouped):
-        atom[m] = atoms + _atoms(margin, grid)
+        atom[m] = atoms + (margin.atom_of(grid) if margin.attributes else 0)
         starts.append(margin.starts[:-1] + lists)
         held.append(margin.columns[margin.held])
         atoms += margin.atoms
@@ -117,10 +111,6 @@ def cross_table(queries: Sequence[Query], sizes: Mapping[str, int], most: int = 
     all_starts = np.concatenate([*starts, [lists]]).astype(np.int64)
     all_held = np.concatenate([*held, np.zeros(0)]).astype(np.int32)
     return CrossTable(tuple(names), shape, used, Layout(atom, all_starts, all_held, len(used)))
-
-
-def _atoms(margin: Margin, grid: Mapping[str, NDArray[np.int16]]) -> Ints:
-    return margin.atom_of(grid) if margin.attributes else np.zeros(1, dtype=np.int64)
 
 
 def column_bounds(counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> tuple[Ints, Ints]:
@@ -136,22 +126,15 @@ def column_bounds(counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> tup
     return low, high
 
 
-class Found(NamedTuple):
-    """The smallest and the largest count of every cell, and the column that gave each of them last; −1 for none."""
-
-    least: Ints
-    most: Ints
-    least_by: NDArray[np.int32]
-    most_by: NDArray[np.int32]
-
-
 @kernel
-def propagated(layout: Layout, low: Ints, high: Ints, passes: int) -> tuple[Found, bool]:
-    """Return the bounds of every cell, and whether any world can fit."""
+def propagated(
+    layout: Layout, low: Ints, high: Ints, passes: int
+) -> tuple[Ints, Ints, NDArray[np.int32], NDArray[np.int32], bool]:
+    """Return the bounds of every cell, the columns that gave them last (−1 for none), and whether any world can fit."""
     margins_, cells = layout.atom.shape
     atoms = layout.starts.shape[0] - 1
     least, most = np.zeros(cells, np.int64), np.full(cells, UNBOUNDED, np.int64)
-    found = Found(least, most, np.full(cells, -1, np.int32), np.full(cells, -1, np.int32))
+    least_by, most_by = np.full(cells, -1, np.int32), np.full(cells, -1, np.int32)
     sum_low, sum_high = np.empty(layout.columns, np.int64), np.empty(layout.columns, np.int64)
     atom_low, atom_high = np.empty(atoms, np.int64), np.empty(atoms, np.int64)
     room, need = np.empty(atoms, np.int64), np.empty(atoms, np.int64)
@@ -171,7 +154,7 @@ def propagated(layout: Layout, low: Ints, high: Ints, passes: int) -> tuple[Foun
                 sum_high[layout.held[at]] = min(UNBOUNDED, sum_high[layout.held[at]] + atom_high[a])
         for column in range(layout.columns):
             if sum_low[column] > high[column] or sum_high[column] < low[column]:
-                return found, False
+                return least, most, least_by, most_by, False
         for a in range(atoms):
             room[a], need[a], room_by[a], need_by[a] = UNBOUNDED, -UNBOUNDED, -1, -1
             for at in range(layout.starts[a], layout.starts[a + 1]):
@@ -191,12 +174,12 @@ def propagated(layout: Layout, low: Ints, high: Ints, passes: int) -> tuple[Foun
                     wanted, wanted_by = need[a], need_by[a]
             before, after = least[c], most[c]
             if before + space < after:
-                most[c], found.most_by[c], changed = before + space, space_by, True
+                most[c], most_by[c], changed = before + space, space_by, True
             if after < UNBOUNDED and after + wanted > before:
-                least[c], found.least_by[c], changed = after + wanted, wanted_by, True
+                least[c], least_by[c], changed = after + wanted, wanted_by, True
         if not changed:
             break
-    return found, True
+    return least, most, least_by, most_by, True
 
 
 SMALL = 3
@@ -235,8 +218,8 @@ class AreaBounds:
 def area_bounds(table: CrossTable, counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> AreaBounds:
     """Work out the bounds of an area; `counts` and `mechanisms` are those of the columns that the cross table uses."""
     low, high = column_bounds(counts, mechanisms)
-    found, fits = propagated(table.layout, low, high, MOST_PASSES)
-    return AreaBounds(found.least, np.minimum(found.most, UNBOUNDED), low, high, bool(fits), found.least_by, found.most_by)
+    least, most, least_by, most_by, fits = propagated(table.layout, low, high, MOST_PASSES)
+    return AreaBounds(least, np.minimum(most, UNBOUNDED), low, high, bool(fits), least_by, most_by)
 
 
 def checked(table: CrossTable, found: AreaBounds, cell: int, least: int) -> bool | None:
@@ -272,16 +255,12 @@ def members(table: CrossTable, cells: Ints) -> tuple[Ints, Ints]:
     for m in range(layout.atom.shape[0]):
         atoms = layout.atom[m, cells]
         sizes = layout.starts[atoms + 1] - layout.starts[atoms]
-        at = np.repeat(layout.starts[atoms], sizes) + _counting(sizes)
+        ends = np.cumsum(sizes)
+        counting = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - sizes, sizes)  # 0, 1, … for every atom
+        at = np.repeat(layout.starts[atoms], sizes) + counting
         columns.append(layout.held[at].astype(np.int64))
         places.append(np.repeat(np.arange(len(cells)), sizes))
     return np.concatenate(columns), np.concatenate(places)
-
-
-def _counting(sizes: Ints) -> Ints:
-    """Return 0, 1, … for every size, one after the other."""
-    ends = np.cumsum(sizes)
-    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - sizes, sizes)
 
 
 MOST_COLUMNS, MOST_SUMMED = 60, 400
@@ -315,16 +294,17 @@ class Columns:
         """Name the columns that a cross table uses: by table and what they count, with a number where that is not enough."""
         names: list[str] = []
         for query, of in zip(queries, tables, strict=True):
-            name = f"{of}: {', '.join(f'{one} {_words(values[one], held)}' for one, held in query) or 'everyone'}"
+            about = ", ".join(f"{attribute} {_words(values[attribute], held)}" for attribute, held in query)
+            name = f"{of}: {about or 'everyone'}"
             names.append(name if name not in names else f"{name} (column {len(names) + 1})")
         return cls(table, names, list(mechanisms), values)
 
     def cell_name(self, cell: int) -> str:
         """Return what a cell is called."""
-        held = zip(self.table.names, self.table.values_of(cell), strict=True)
-        return ", ".join(f"{name} {self.values[name][value]}" for name, value in held)
+        held = zip(self.table.names, np.unravel_index(cell, self.table.shape), strict=True)
+        return ", ".join(f"{name} {self.values[name][int(value)]}" for name, value in held)
 
-    def members(self, column: int) -> NDArray[np.int64]:
+    def members(self, column: int) -> Ints:
         """Return the cells of a column."""
         layout = self.table.layout
         atom = np.repeat(np.arange(len(layout.starts) - 1), np.diff(layout.starts))
@@ -366,10 +346,10 @@ def _system(columns: Columns, counts: Sequence[int], found: AreaBounds, cell: in
     """Follow an argument back, and collect its columns, cells and sums."""
     waiting = [(cell, True), *([(cell, False)] if exactly else [])]
     seen = set(waiting)
-    needed: dict[int, NDArray[np.int64]] = {}
+    needed: dict[int, Ints] = {}
     while waiting:
-        one, lower = waiting.pop()
-        column = int(found.least_by[one] if lower else found.most_by[one])
+        reached, lower = waiting.pop()
+        column = int(found.least_by[reached] if lower else found.most_by[reached])
         if column < 0:
             continue
         if column not in needed:
@@ -382,39 +362,37 @@ def _system(columns: Columns, counts: Sequence[int], found: AreaBounds, cell: in
         if len(others) > MOST_SUMMED:
             return None
         for other in others.tolist():
-            if other != one and (other, not lower) not in seen:
+            if other != reached and (other, not lower) not in seen:
                 seen.add((other, not lower))
                 waiting.append((other, not lower))
     return _written(columns, counts, found, needed)
 
 
-def _ruled_out(found: AreaBounds, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _ruled_out(found: AreaBounds, cells: Ints) -> NDArray[np.bool_]:
     """Say which cells are in a column that shows that nobody is."""
     by = found.most_by[cells]
     return np.asarray((found.most[cells] == 0) & (by >= 0) & (found.high[by] == 0))
 
 
-def _written(
-    columns: Columns, counts: Sequence[int], found: AreaBounds, needed: Mapping[int, NDArray[np.int64]]
-) -> System | None:
+def _written(columns: Columns, counts: Sequence[int], found: AreaBounds, needed: Mapping[int, Ints]) -> System | None:
     """Return the system of some columns and their cells."""
     parts: dict[str, Cell] = {}
     sums: list[Sum] = []
     shown = set(needed)
     for column, inside in needed.items():
         nobody = _ruled_out(found, inside) & (found.most_by[inside] != column)
-        own = [columns.cell_name(int(cell)) for cell in inside[~nobody]]
-        if len(own) > MOST_SUMMED:
+        names = [columns.cell_name(int(cell)) for cell in inside[~nobody]]
+        if len(names) > MOST_SUMMED:
             return None
         for by in np.unique(found.most_by[inside[nobody]]).tolist():
             ruled_out = f"those of [{columns.names[column]}] who would be in [{columns.names[by]}]"
             rest = f"the others in [{columns.names[by]}] beside [{columns.names[column]}]"
             sums.append(Sum(columns.names[by], (ruled_out, rest)))
-            own.append(ruled_out)
+            names.append(ruled_out)
             parts[rest] = Cell(rest, None, Unpublished())
             shown.add(by)
-        sums.append(Sum(columns.names[column], tuple(own)))
-        parts |= {name: Cell(name, None, Unpublished()) for name in own}
+        sums.append(Sum(columns.names[column], tuple(names)))
+        parts |= {name: Cell(name, None, Unpublished()) for name in names}
     published = {at: None if counts[at] <= ABSENT else int(counts[at]) for at in sorted(shown)}
     cells = [Cell(columns.names[at], count, columns.mechanisms[at]) for at, count in published.items()]
     return System([*cells, *parts.values()], sums)
@@ -474,7 +452,7 @@ class OpenTable:
     - `columns`: For every column the positions of its cells, and the least and the most that these may add up to.
     """
 
-    cells: NDArray[np.int64]
+    cells: Ints
     low: list[int]
     high: list[int]
     columns: list[tuple[list[int], int, int]]
@@ -484,12 +462,17 @@ class OpenTable:
         """Collect what is open; `exact` says whether that many people live there for certain."""
         limit = people if exact else int(found.high[found.high < UNBOUNDED].max(initial=0))
         free = found.open
-        fixed = _fixed(table, found)
+        known = np.flatnonzero((found.least == found.most) & (found.least > 0))
+        counted_in, places = members(table, known)
+        fixed = np.zeros(table.layout.columns, dtype=np.int64)  # what the determined cells add to every column
+        np.add.at(fixed, counted_in, found.least[known][places])
+        counted_in, places = members(table, free)
+        order = np.argsort(counted_in, kind="stable")
+        different, starts = np.unique(counted_in[order], return_index=True)
         columns = []
-        for column, inside in _grouped(*members(table, free)):
-            known = int(fixed[column])
-            most = int(min(found.high[column], UNBOUNDED)) - known
-            columns.append((inside, int(found.low[column]) - known, most))
+        for column, inside in zip(different.tolist(), np.split(places[order], starts[1:]), strict=True):
+            most = int(min(found.high[column], UNBOUNDED) - fixed[column])
+            columns.append((inside.tolist(), int(found.low[column] - fixed[column]), most))
         if exact:
             rest = people - int(found.least[found.least == found.most].sum())
             columns.append((list(range(len(free))), rest, rest))
@@ -505,23 +488,6 @@ class OpenTable:
             if high < UNBOUNDED // 2:
                 model.add(total <= high)
         return world
-
-
-def _fixed(table: CrossTable, found: AreaBounds) -> NDArray[np.int64]:
-    """Return what the determined cells add to every column."""
-    known = np.flatnonzero((found.least == found.most) & (found.least > 0))
-    columns, places = members(table, known)
-    sums = np.zeros(table.layout.columns, dtype=np.int64)
-    np.add.at(sums, columns, found.least[known][places])
-    return sums
-
-
-def _grouped(columns: NDArray[np.int64], places: NDArray[np.int64]) -> list[tuple[int, list[int]]]:
-    """Return every column with its cells."""
-    order = np.argsort(columns, kind="stable")
-    different, starts = np.unique(columns[order], return_index=True)
-    pieces = np.split(places[order], starts[1:])
-    return [(int(column), piece.tolist()) for column, piece in zip(different, pieces, strict=True)]
 
 
 def solved(cp_model: Any, model: Any, seconds: float) -> tuple[Any, Any]:
@@ -575,13 +541,13 @@ def variability(
     cp_model = load_solver()
     model = cp_model.CpModel()
     free = OpenTable.of(table, found, people, exact=exact)
-    one, other = free.world(model), free.world(model)
+    first_world, other = free.world(model), free.world(model)
     more = []
     for at, (low, high) in enumerate(zip(free.low, free.high, strict=True)):
         span = high - low
         extra, first = model.new_int_var(0, span, ""), model.new_bool_var("")
         # What the first world has more of a cell; 0 where it has less.
-        model.add(extra <= one[at] - other[at] + 2 * span * (1 - first))
+        model.add(extra <= first_world[at] - other[at] + 2 * span * (1 - first))
         model.add(extra <= span * first)
         more.append(extra)
     model.maximize(sum(more))
@@ -616,8 +582,8 @@ def common_cells(
         model = cp_model.CpModel()
         world = free.world(model)
         there = [model.new_bool_var("") for _ in wanted]
-        for at, one in zip(wanted, there, strict=True):
-            model.add(world[at] <= free.high[at] * one)
+        for at, somebody in zip(wanted, there, strict=True):
+            model.add(world[at] <= free.high[at] * somebody)
         model.minimize(sum(there))
         started = time.monotonic()
         solver, status = solved(cp_model, model, left)

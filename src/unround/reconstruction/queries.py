@@ -3,11 +3,8 @@
 An axis of a table that is called like an attribute holds groups of its values; any other axis (the characteristics of a
 profile) holds groups of values of several attributes. A code stands for a value by its name, for a range of ages by its
 words, for everyone if it is called a total, and for the values of its parts where the table says so. What cannot be told is
-left out, and said. Every column is then held against the records: one that cannot have come from them counts something else.
-
-Columns held against the records: those that cannot have come from them, and those that only repeat others.
-
-What is published, as the arrays that the chain takes.
+left out, and said. Every column is then held against the records: one that cannot have come from them counts something
+else, and one that only repeats another adds nothing. The rest becomes the arrays that the chain takes.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished
 from unround.reconstruction.records import CountTable, Records, Rows, Tables, Windows, by_attribute
 from unround.release import ABSENT, SUPPRESSED, Column, Release
-from unround.simulation.persons import Margin, Query, counted, margins, query
+from unround.simulation.persons import Query, counted, margins, query
 from unround.tables.labels import age_range
 
 _TOTAL = re.compile(r"(?:total\b.*|all\b.*|both sexes|everyone|persons|population(?:, \d+)?)", re.IGNORECASE)
@@ -60,6 +57,12 @@ class Published:
         """Leave some columns out."""
         return self.picked([int(column) for column in np.flatnonzero(~dropped)])
 
+    def exactly(self) -> Published:
+        """Return the same columns as if they were published as they are, each count once."""
+        first = {counted_by: at for at, counted_by in reversed(list(enumerate(self.queries)))}
+        kept = self.picked(sorted(first.values()))
+        return replace(kept, counts=kept.true, mechanisms=[Exact()] * len(kept.queries))
+
     def in_order(self) -> Published:
         """Put columns into an order that depends on nothing but what they count, and in which table."""
 
@@ -72,11 +75,7 @@ class Published:
     def picked(self, kept: Sequence[int]) -> Published:
         """Pick some columns."""
         at = {int(old): new for new, old in enumerate(kept)}
-        sums = [
-            (at[total], tuple(at[part] for part in parts))
-            for total, parts in self.sums
-            if total in at and all(part in at for part in parts)
-        ]
+        sums = [(at[total], tuple(at[part] for part in parts)) for total, parts in self.sums if at.keys() >= {total, *parts}]
         return Published(
             [self.queries[column] for column in kept],
             [self.tables[column] for column in kept],
@@ -102,23 +101,23 @@ def read_published(releases: Sequence[Release], records: Records, folder: Path) 
     places: list[list[int]] = []
     for number, release in enumerate(releases):
         name = release.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-        own = _understood(release, records, name, notes)
-        at = {old: len(queries) + new for new, old in enumerate(own)}
+        used = _understood(release, records, name, notes)
+        at = {old: len(queries) + new for new, old in enumerate(used)}
         sums.extend(
-            (at[one.total], tuple(at[part] for part in one.parts))
-            for one in release.proposals
-            if one.total in at and all(part in at for part in one.parts) and not one.against
+            (at[proposed.total], tuple(at[part] for part in proposed.parts))
+            for proposed in release.proposals
+            if at.keys() >= {proposed.total, *proposed.parts} and not proposed.against
         )
-        queries.extend(own.values())
-        tables.extend([number] * len(own))
+        queries.extend(used.values())
+        tables.extend([number] * len(used))
         names.append(name)
-        places.append(list(own))
+        places.append(list(used))
     every = np.arange(len(queries), dtype=np.int64)
     counts = CountTable(Rows.new(folder / "published.bin", len(records.areas), len(queries), "i4"), every)
     for number, release in enumerate(releases):
         _put_counts(release, records, places[number], counts.rows, tables.index(number))
     true = CountTable(true_counts(queries, records, folder / "true.bin"), every)
-    declared = [_declared(releases[table].columns[at]) for table, own in enumerate(places) for at in own]
+    declared = [_declared(releases[table].columns[at]) for table, used in enumerate(places) for at in used]
     mechanisms = _mechanisms(declared, counts, true, [releases[table].source for table in tables])
     return Published(queries, tables, mechanisms, counts, true, names, sums, notes)
 
@@ -126,17 +125,18 @@ def read_published(releases: Sequence[Release], records: Records, folder: Path) 
 def _understood(release: Release, records: Records, name: str, notes: list[str]) -> dict[int, Query]:
     """Return what the columns of a table count that are used, by their places; note what is left out."""
     queries = column_queries(release, records)
-    used = {at: one for at, one in enumerate(queries) if one is not None and _is_used(release.columns[at])}
+    shown = [not isinstance(column.mechanism, Unpublished) for column in release.columns]
+    used = {at: counted_by for at, counted_by in enumerate(queries) if counted_by is not None and shown[at]}
     if not used:
-        told = ", ".join(f"{attribute} ({', '.join(values[:3])} …)" for attribute, values in records.values.items())
+        known = ", ".join(f"{attribute} ({', '.join(values[:3])} …)" for attribute, values in records.values.items())
         raise InputError(
-            f"no column of {release.source} counts anything that the records know: {told}. Axes of a table are "
+            f"no column of {release.source} counts anything that the records know: {known}. Axes of a table are "
             "called like the attributes of the records, and their codes like the values."
         )
     if len(used) < len(queries):
         left = [release.columns[at].key for at in range(len(queries)) if at not in used]
-        shown = ", ".join(left[:3]) + (" …" if len(left) > 3 else "")
-        notes.append(f"{name}: {len(left):,} columns are left out, of which it is not known what they count: {shown}.")
+        first = ", ".join(left[:3]) + (" …" if len(left) > 3 else "")
+        notes.append(f"{name}: {len(left):,} columns are left out, of which it is not known what they count: {first}.")
     if release.figures:
         notes.append(f"{name}: rates, means and medians beside the counts ({len(release.figures):,}) are not used.")
     return used
@@ -145,13 +145,12 @@ def _understood(release: Release, records: Records, name: str, notes: list[str])
 def with_absent_values(releases: Sequence[Release], records: Records) -> Records:
     """Add values that tables have and nobody in the records: codes beside known ones, on an axis of that attribute."""
     for release in releases:
-        totals = {one.total for one in release.proposals}
         for place, axis in enumerate(release.axes):
             attribute = _attribute(axis, records)
             if attribute is None or attribute in records.numeric:
                 continue
-            heads = {release.columns[at].codes[place] for at in totals}
-            parts = {release.columns[at].codes[place] for one in release.proposals for at in one.parts}
+            heads = {release.columns[proposed.total].codes[place] for proposed in release.proposals}
+            parts = {release.columns[at].codes[place] for proposed in release.proposals for at in proposed.parts}
             codes = dict.fromkeys(column.codes[place] for column in release.columns)
             new = [
                 code
@@ -164,10 +163,6 @@ def with_absent_values(releases: Sequence[Release], records: Records) -> Records
             if new and len(new) < len(codes) / 2:
                 records = replace(records, values=records.values | {attribute: (*records.values[attribute], *new)})
     return records
-
-
-def _is_used(column: Column) -> bool:
-    return not isinstance(column.mechanism, Unpublished)
 
 
 def true_counts(queries: Sequence[Query], records: Records, path: Path) -> Rows:
@@ -273,10 +268,10 @@ def column_queries(release: Release, records: Records) -> list[Query | None]:
             codes[0] = column.label or codes[0]
         sets: Sets | None = {}
         for attribute, code in zip(axes, codes, strict=False):
-            told = stands_for(code, attribute, column.block, records)
-            if told is None and len(axes) == 1:  # one list of all that is counted, called after what comes first
-                told = stands_for(code, None, column.block, records)
-            sets = None if sets is None or told is None else _both(sets, told)
+            stands = stands_for(code, attribute, column.block, records)
+            if stands is None and len(axes) == 1:  # one list of all that is counted, called after what comes first
+                stands = stands_for(code, None, column.block, records)
+            sets = None if sets is None or stands is None or set(sets) & set(stands) else {**sets, **stands}
         found.append(sets)
     _fill_from_parts(found, release)
     return [None if sets is None else query(sets, records.sizes) for sets in found]
@@ -329,24 +324,17 @@ def _ages(code: str) -> tuple[int, int] | None:
     return age_range(plain) or age_range(f"{plain} years")
 
 
-def _both(one: Sets, two: Sets) -> Sets | None:
-    """Return what two codes stand for together."""
-    if set(one) & set(two):
-        return None
-    return {**one, **two}
-
-
 def _fill_from_parts(found: list[Sets | None], release: Release) -> None:
     """Give totals that are not understood the values of their parts, where these differ in one attribute alone."""
     changed = True
     while changed:
         changed = False
-        for one in release.proposals:
-            if found[one.total] is None:
-                parts = [found[part] for part in one.parts]
+        for proposed in release.proposals:
+            if found[proposed.total] is None:
+                parts = [found[part] for part in proposed.parts]
                 union = _union([part for part in parts if part is not None]) if None not in parts else None
                 if union is not None:
-                    found[one.total], changed = union, True
+                    found[proposed.total], changed = union, True
 
 
 def _union(parts: Sequence[Sets]) -> Sets | None:
@@ -422,8 +410,8 @@ def _repeats(published: Published) -> NDArray[np.bool_]:
     """Say which columns count the same as an earlier one, and show the same number everywhere."""
     seen: dict[Query, list[int]] = {}
     pairs: list[tuple[int, int]] = []
-    for at, one in enumerate(published.queries):
-        earlier = seen.setdefault(one, [])
+    for at, counted_by in enumerate(published.queries):
+        earlier = seen.setdefault(counted_by, [])
         pairs.extend((other, at) for other in earlier)
         earlier.append(at)
     for _, counts in published.counts.blocks():
@@ -435,7 +423,7 @@ def _repeats(published: Published) -> NDArray[np.bool_]:
 
 def population(published: Published) -> tuple[NDArray[np.int64], bool]:
     """Return how many people every area has, from the tables alone, and whether that is exact."""
-    whole = [at for at, one in enumerate(published.queries) if not one]
+    whole = [at for at, counted_by in enumerate(published.queries) if not counted_by]
     ways = [(at,) for at in whole] + [parts for total, parts in published.sums if not published.queries[total]]
     found = np.zeros((len(ways), published.counts.rows.number), dtype=np.int64)
     known = np.ones(len(ways), dtype=bool)
@@ -484,7 +472,7 @@ class Evidence:
 def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str, int]) -> Tables:
     """Return columns as arrays; `names` is the order of attributes in a record."""
     # The finest come first: most moves fail there, and need not be looked at any further.
-    grouped = sorted((margin for margin in margins(queries, sizes) if margin.attributes), key=lambda one: -one.atoms)
+    grouped = sorted((margin for margin in margins(queries, sizes) if margin.attributes), key=lambda margin: -margin.atoms)
     most = max(sizes.values())
     step = np.zeros((len(grouped), len(names), most), dtype=np.int32)
     base, starts, held, atoms, lists = [], [], [], 0, 0
@@ -496,7 +484,7 @@ def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str
             stride *= margin.shape[axis]
         base.append(atoms)
         starts.append(margin.starts[:-1] + lists)
-        held.append(_ascending(margin))
+        held.append(margin.columns[margin.held])  # both ascend within a margin
         atoms += margin.atoms
         lists += len(margin.held)
     none = np.zeros(0, dtype=np.int64)
@@ -508,11 +496,6 @@ def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str
         *by_attribute(step),
         len(queries),
     )
-
-
-def _ascending(margin: Margin) -> NDArray[np.int64]:
-    """Return the columns of every atom; positions within a margin ascend, and so do the columns themselves."""
-    return np.asarray(margin.columns[margin.held], dtype=np.int64)
 
 
 class Likelihoods:
@@ -527,9 +510,9 @@ class Likelihoods:
         """Return the rows in `windows` of some counts, areas × columns; −1 where nothing is known."""
         rows = np.full(counts.shape, -1, dtype=np.int32)
         for column, how in enumerate(mechanisms):
-            values, which = np.unique(counts[:, column], return_inverse=True)
-            own = np.array([self._row(how, value) for value in values.tolist()], dtype=np.int32)
-            rows[:, column] = own[which.ravel()]
+            values, place = np.unique(counts[:, column], return_inverse=True)
+            known = np.array([self._row(how, value) for value in values.tolist()], dtype=np.int32)
+            rows[:, column] = known[place.ravel()]
         return rows
 
     def _row(self, how: Mechanism, value: int) -> int:
@@ -562,41 +545,23 @@ def _window(how: Mechanism, value: int) -> tuple[int, NDArray[np.float64] | None
     return window.low, np.log(np.maximum(window.weights, LEAST))
 
 
-def evidence(
-    counts: CountTable,
-    queries: Sequence[Query],
-    mechanisms: Sequence[Mechanism],
-    names: Sequence[str],
-    sizes: Mapping[str, int],
-    path: Path,
-    areas: NDArray[np.int64] | None = None,
-) -> Evidence:
+def evidence(published: Published, records: Records, path: Path, areas: NDArray[np.int64] | None = None) -> Evidence:
     """Return published counts as the chain takes them; the number of all people is no column for it."""
-    about = [at for at, one in enumerate(queries) if one]
-    counts, queries, mechanisms = counts.picked(about), [queries[at] for at in about], [mechanisms[at] for at in about]
+    about = published.picked([at for at, counted_by in enumerate(published.queries) if counted_by])
     likelihoods = Likelihoods()
-    rows = Rows.new(path, counts.rows.number if areas is None else len(areas), len(about), "i4")
+    rows = Rows.new(path, about.counts.rows.number if areas is None else len(areas), len(about.queries), "i4")
     with rows.writing() as file:
-        for start, block in counts.blocks():
-            found = likelihoods.rows(block, mechanisms)
+        for start, block in about.counts.blocks():
+            known = likelihoods.rows(block, about.mechanisms)
             if areas is None:
-                rows.put(file, start, found)
+                rows.put(file, start, known)
                 continue
             first, last = np.searchsorted(areas, [start, start + len(block)]).tolist()
-            rows.put(file, first, found[areas[first:last] - start])
-    return Evidence(tables_of(queries, names, sizes), likelihoods.windows(), rows, areas)
-
-
-def exact_evidence(
-    true: CountTable, queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str, int], path: Path
-) -> Evidence:
-    """Return the same columns as if they were published as they are, each count once."""
-    first = {one: at for at, one in reversed(list(enumerate(queries)))}
-    places = sorted(first.values())
-    kept = [queries[at] for at in places]
-    return evidence(true.picked(places), kept, [Exact()] * len(kept), names, sizes, path)
+            rows.put(file, first, known[areas[first:last] - start])
+    tables = tables_of(about.queries, tuple(records.values), records.sizes)
+    return Evidence(tables, likelihoods.windows(), rows, areas)
 
 
 def own_totals(queries: Sequence[Query]) -> list[int]:
     """Return the columns that are about one attribute alone: an area's own totals."""
-    return [at for at, one in enumerate(queries) if len(one) <= 1]
+    return [at for at, counted_by in enumerate(queries) if len(counted_by) <= 1]

@@ -1,14 +1,12 @@
-"""The truth: the records behind the tables, one row per person, and whether `simulate` drew them.
+"""The truth: the records behind the tables, one row per person; the national law, learnt from them; arrays for the chain.
 
-What the chain takes and changes, as arrays: the law, the tables, their windows, a world, and how long to run.
+Records and counts are whole numbers on disk, a row for every area or person: areas may be many, and only a few are in memory
+at a time.
 
-The national law: how the attributes of a person depend on each other, learnt from the people of other areas.
-
-Every attribute has a probability given at most three of those before it, chosen by what they tell (BIC). Where few people
-have a combination, its probabilities lean on those given one attribute less. Whoever reconstructs an area has this much from
-a public sample of records of the country; none of it comes from the area itself.
-
-Whole numbers on disk, a row for every area or person: areas may be many, and only a few are in memory at a time.
+The law says how the attributes of a person depend on each other. Every attribute has a probability given at most three of
+those before it, chosen by what they tell (BIC). Where few people have a combination, its probabilities lean on those given
+one attribute less. Whoever reconstructs an area has this much from a public sample of records of the country; none of it
+comes from the area itself.
 """
 
 from __future__ import annotations
@@ -427,7 +425,7 @@ class Records:
             first = last
 
 
-def read_records(path: Path, folder: Path, area: str | None = None) -> Records:
+def read_records(path: Path, folder: Path) -> Records:
     """Read a file of persons, Parquet or CSV, and put the codes of their attributes on disk.
 
     Raises `InputError` where it cannot be read, or is no file of persons.
@@ -436,7 +434,7 @@ def read_records(path: Path, folder: Path, area: str | None = None) -> Records:
         raise InputError(f"there is no file {path}.")
     try:
         table = _table(path, folder)
-        where = _area_column(table, path, area)
+        where = _area_column(table, path)
         if not table.height:
             raise InputError(f"{path} has no rows: there are no persons in it.")
         simulated = _is_simulated(path, table)
@@ -549,11 +547,7 @@ def _put(rows: Rows, values: NDArray[Any], area: Ints, free: Ints) -> None:
             rows.put(file, int(free[one]), values[start:stop])
 
 
-def _area_column(table: _Table, path: Path, area: str | None) -> str:
-    if area is not None:
-        if area not in table.columns:
-            raise InputError(f"{path} has no column {area!r}; its columns are {', '.join(table.columns)}.")
-        return area
+def _area_column(table: _Table, path: Path) -> str:
     for name in AREA_NAMES:
         for column in table.columns:
             if column.lower() == name:
@@ -589,10 +583,10 @@ def _is_simulated(path: Path, table: _Table) -> bool:
     if not note.is_file():
         return False
     text = note.read_text(encoding="utf-8", errors="replace")
-    told = re.search(r"simulate -o FOLDER --areas (\d+) --seed (\d+) --persons(?: --people (\d+))?", text)
-    if told is None or not text.startswith(NOTE_TITLE):
+    command = re.search(r"simulate -o FOLDER --areas (\d+) --seed (\d+)(?=.* --persons\b)(?:.* --people (\d+))?", text)
+    if command is None or not text.startswith(NOTE_TITLE):
         return False
-    areas, seed, people = int(told[1]), int(told[2]), int(told[3] or TYPICAL)
+    areas, seed, people = int(command[1]), int(command[2]), int(command[3] or TYPICAL)
     start = 0
     for block in person_blocks(areas, seed, people):
         for few in _pieces(block):

@@ -16,26 +16,15 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.errors import InputError
 from unround.job.cluster import try_cluster
-from unround.options import ReconstructOptions
+from unround.options import Reconstruct, ReconstructOptions
 from unround.output import OutputFolder, known_by, output_folder, write_json
-from unround.reconstruction.asking import (
-    SHARE,
-    Elsewhere,
-    Inquiry,
-    Question,
-    claimed,
-    compared,
-    in_sample,
-    on_cluster,
-    sample_of,
-    ways_named,
-)
-from unround.reconstruction.chain import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, Effort, country
+from unround.protection import parse_protection
+from unround.reconstruction.asking import SHARE, Inquiry, Question, Work, claimed, compared, in_sample, sample_of
+from unround.reconstruction.chain import NATIONAL, TABLES, TOTALS, UNROUNDED, Effort, country
 from unround.reconstruction.claims import load_solver
 from unround.reconstruction.queries import (
     Published,
     evidence,
-    exact_evidence,
     own_totals,
     population,
     read_published,
@@ -43,11 +32,9 @@ from unround.reconstruction.queries import (
     with_absent_values,
 )
 from unround.reconstruction.records import AT_ONCE_TEXT, Records, read_records
-from unround.reconstruction.score import Tally, bands_of, gain
+from unround.reconstruction.score import GROUPS, Tally, bands_of, gain
 from unround.release import Release
 from unround.shown import Shown
-
-Stage = Callable[[str, int, int], None]
 
 SUMMARY, PAGE, PERSONS, STARTED = "summary.json", "reconstruct.html", "reconstructed.parquet", "started.json"
 PROOFS = "proofs.jsonl"
@@ -103,40 +90,29 @@ def read_case(releases: Sequence[Release], truth: Path, options: ReconstructOpti
     records = with_absent_values(releases, records)
     published = read_published(releases, records, folder).in_order()
     published = verified(published, records)
-    used = {name for one in published.queries for name, _ in one}
+    used = {name for counted in published.queries for name, _ in counted}
     names = tuple(options.attributes) or tuple(name for name in records.values if name in used)
     if not names:
         raise InputError("the tables are about no attribute of the records: there is nothing to reconstruct.")
-    inside = np.array([not {name for name, _ in one} <= set(names) for one in published.queries])
-    if inside.any():
+    outside = np.array([not {name for name, _ in counted} <= set(names) for counted in published.queries])
+    if outside.any():
         published.notes.append(
-            f"{int(inside.sum()):,} columns are about other attributes than {', '.join(names)}: not used."
+            f"{int(outside.sum()):,} columns are about other attributes than {', '.join(names)}: not used."
         )
-    published = published.without(inside)
-    records = records.only(names)
-    people, exact = population(published)
-    return Case(records, published, people, exact, folder)
+    published = published.without(outside)
+    return Case(records.only(names), published, *population(published), folder)
 
 
 def questions_of(case: Case) -> list[Question]:
     """Return the four questions: what each kind of knowledge tells."""
-    names, sizes, published = tuple(case.records.values), case.records.sizes, case.published
-    totals = own_totals(published.queries)
-    known = evidence(
-        published.counts.picked(totals),
-        [published.queries[at] for at in totals],
-        [published.mechanisms[at] for at in totals],
-        names,
-        sizes,
-        case.folder / f"{TOTALS}.bin",
-    )
-    tables, unrounded = case.folder / f"{TABLES}.bin", case.folder / f"{UNROUNDED}.bin"
-    return [
-        Question(NATIONAL, None),
-        Question(TOTALS, known),
-        Question(TABLES, evidence(published.counts, published.queries, published.mechanisms, names, sizes, tables)),
-        Question(UNROUNDED, exact_evidence(published.true, published.queries, names, sizes, unrounded)),
-    ]
+    published = case.published
+    known = {
+        TOTALS: published.picked(own_totals(published.queries)),
+        TABLES: published,
+        UNROUNDED: published.exactly(),
+    }
+    asked = [Question(name, evidence(of, case.records, case.folder / f"{name}.bin")) for name, of in known.items()]
+    return [Question(NATIONAL, None), *asked]
 
 
 def inquiry_of(case: Case, options: ReconstructOptions) -> Inquiry:
@@ -150,86 +126,61 @@ def inquiry_of(case: Case, options: ReconstructOptions) -> Inquiry:
 
 def reconstruct(
     releases: Sequence[Release],
-    truth: Path,
-    out: Path,
-    options: ReconstructOptions | None = None,
-    *,
+    given: Reconstruct,
     files_used: Sequence[Path] | None = None,
-    progress: Stage = lambda *_: None,
-    command: str = "",
     finish: Callable[[Path, dict[str, Any]], None] = lambda *_: None,
-    cluster: str | None = None,
 ) -> Reconstruction:
     """Reconstruct the people of every area, hold them against the truth, and write aggregates into a folder.
 
-    Arguments are documented with `unround.reconstruct`. `finish` adds pages to the finished folder before anybody sees it.
+    `finish` adds pages to the finished folder before anybody sees it.
     """
-    options = options or ReconstructOptions()
-    ways = ways_named(options.ways)
-    if options.variability:
-        load_solver()  # complains before a long run, not after it
-    key = "" if files_used is None else key_of(options, releases, (truth, *files_used))
-    with output_folder(
-        out, "reconstruct", known_by(PAGE, "unround", OURS, "reconstruct"), key=key, checkpoint=STARTED
-    ) as output:
+    assert given.truth is not None
+    truth, ways = Path(given.truth), [parse_protection(name) for name in given.ways]
+    if given.variability:
+        load_solver()  # refuses before a long run, not after it
+    key = "" if files_used is None else key_of(given.part(ReconstructOptions), releases, (truth, *files_used))
+    older = known_by(PAGE, "unround", OURS, "reconstruct")
+    with output_folder(Path(given.out), "reconstruct", older, key=key, checkpoint=STARTED) as output:
         # 1. Read records and tables, and find out what the columns count.
-        progress("Reading", 0, 0)
-        case = read_case(releases, truth, options, output.work / CASE)
+        given.progress("Reading", 0, 0)
+        case = read_case(releases, truth, given, output.work / CASE)
         del releases  # some readers hold a whole table, and all of it is on disk now
-        if cluster is not None:
-            try_cluster(cluster, output.work)
-        elsewhere = None if cluster is None else on_cluster(cluster)
+        if given.cluster is not None:
+            try_cluster(given.cluster, output.work)
         write_json(output.work / STARTED, {})
-        parts = output.work / "parts"
-        parts.mkdir(exist_ok=True)
+        work = Work(output.work / "parts", given.progress, given.cluster)
+        work.parts.mkdir(exist_ok=True)
         # 2. Learn the law of every part of the country from the others.
-        progress("Learning", 0, 0)
-        inquiry = inquiry_of(case, options)
+        given.progress("Learning", 0, 0)
+        inquiry = inquiry_of(case, given)
         # 3. Ask the four questions.
-        found = _four(case, inquiry, parts, progress, elsewhere)
+        simulated, everywhere = case.records.simulated, np.arange(len(case.records.areas))
+        kept = TABLES if simulated else ""
+        tallies = inquiry.answers(questions_of(case), everywhere, "Reconstructing", work, kept)
         # 4. Look at a sample of areas more closely.
-        told = summary_of(case, inquiry, found, options, command)
-        if options.sample:
-            sample = sample_of(case, options.sample, options.seed)
-            others = compared(case, inquiry, sample, ways, parts, progress, elsewhere)
-            told["compared"] = {**others, "as_published": in_sample(found[TABLES], sample),
-                                "national": in_sample(found[NATIONAL], sample)}  # fmt: skip
-            told["claims"], proofs = claimed(case, sample, options.variability, options.time_limit, progress)
-            if case.records.simulated:
+        summary = summary_of(case, inquiry, tallies, given, given.command)
+        if given.sample:
+            sample = sample_of(case, given.sample, given.seed)
+            summary["compared"] = {
+                **compared(case, inquiry, sample, ways, work),
+                "as_published": in_sample(tallies[TABLES], sample),
+                "national": in_sample(tallies[NATIONAL], sample),
+            }
+            summary["claims"], proofs = claimed(case, sample, given.variability, given.time_limit, given.progress)
+            if simulated:
                 lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in proofs)
                 (output.done / PROOFS).write_text("".join(lines), encoding="utf-8")
-        # 5. Put everything in its place.
-        _write(output, told, parts, finish, found[TABLES] if case.records.simulated else None)
+        # 5. Put everything in its place: reconstructed persons only where they are invented.
+        write_json(output.done / SUMMARY, summary)
+        if simulated:
+            _write_persons(output, work.parts, tallies[TABLES].confidence())
+        finish(output.done, summary)
         output.publish(OURS)
-    return Reconstruction(told, out)
-
-
-def _four(case: Case, inquiry: Inquiry, parts: Path, progress: Stage, elsewhere: Elsewhere | None) -> dict[str, Tally]:
-    """Ask all areas what each kind of knowledge tells."""
-    everywhere = np.arange(len(case.records.areas))
-    done, whole = 0, len(GUESSES) * len(everywhere)
-
-    def step(areas: int) -> None:
-        nonlocal done
-        done += areas
-        progress("Reconstructing", done, whole)
-
-    progress("Reconstructing", 0, whole)
-    return {
-        question.name: inquiry.ask(
-            question,
-            everywhere,
-            parts,
-            step,
-            keep_guesses=question.name == TABLES and case.records.simulated,
-            elsewhere=elsewhere,
-        )
-        for question in questions_of(case)
-    }
+    return Reconstruction(summary, Path(given.out))
 
 
 def summary_of(
-    case: Case, inquiry: Inquiry, found: dict[str, Tally], options: ReconstructOptions, command: str
+    case: Case, inquiry: Inquiry, tallies: dict[str, Tally], options: ReconstructOptions, command: str
 ) -> dict[str, Any]:
     """Return everything that is told, as plain data."""
     records, published = case.records, case.published
@@ -247,30 +198,16 @@ def summary_of(
         "kind": list(inquiry.kind),
         "has_ages": inquiry.place.age[1] > 0,
         "law_from_other_areas": inquiry.place.learnt,
-        "groups": {name: int(found[TABLES].people[:, at].sum()) for at, name in enumerate(("everyone", "alone", "unlike"))},
+        "groups": {name: int(tallies[TABLES].people[:, at].sum()) for at, name in enumerate(GROUPS)},
         "seed": options.seed,
         "seeds": options.seeds,
         "worlds": options.worlds,
-        "guesses": {name: tally.to_json() for name, tally in found.items()},
-        "gain": {name: gain(found[TABLES], found[name]) for name in (NATIONAL, TOTALS)},
+        "guesses": {name: tally.to_json() for name, tally in tallies.items()},
+        "gain": {name: gain(tallies[TABLES], tallies[name]) for name in (NATIONAL, TOTALS)},
         "compared": None,
         "claims": None,
         "notes": list(published.notes),
     }
-
-
-def _write(
-    output: OutputFolder,
-    told: dict[str, Any],
-    parts: Path,
-    finish: Callable[[Path, dict[str, Any]], None],
-    persons: Tally | None,
-) -> None:
-    """Write summary and page; reconstructed persons, whose confidence the tally knows, only where they are invented."""
-    write_json(output.done / SUMMARY, told)
-    if persons is not None:
-        _write_persons(output, parts, persons.confidence())
-    finish(output.done, told)
 
 
 def _write_persons(output: OutputFolder, parts: Path, confidence: NDArray[np.float64]) -> None:
@@ -292,5 +229,5 @@ def _write_persons(output: OutputFolder, parts: Path, confidence: NDArray[np.flo
 def key_of(options: ReconstructOptions, releases: Sequence[Release], paths: Sequence[Path]) -> str:
     """Return what tells one reconstruction from another: the version, the files, how they are read, and the options."""
     states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.exists()]
-    tables = [(one.source, one.axes, one.areas, one.columns, one.proposals) for one in releases]
+    tables = [(table.source, table.axes, table.areas, table.columns, table.proposals) for table in releases]
     return hashlib.sha256(repr((__version__, states, options, tables)).encode()).hexdigest()

@@ -48,17 +48,6 @@ def _mixed(key: int) -> Any:
     return np.int64((z ^ (z >> np.uint64(32))) >> np.uint64(1))
 
 
-@kernel
-def keys_of(codes: Ints, most: int) -> Ints:
-    """Return the keys of records in ascending order: the record times `most`, plus how many of it came before."""
-    found = np.empty(codes.shape[0], np.int64)
-    copies = 0
-    for i in range(codes.shape[0]):
-        copies = copies + 1 if i > 0 and codes[i] == codes[i - 1] else 0
-        found[i] = codes[i] * most + copies
-    return found
-
-
 def ranked(worlds: Ints, each: int, most: int) -> tuple[Ints, Ints]:
     """Return all keys of some worlds in ascending order, and in how many worlds of every seed each is (seeds × keys).
 
@@ -70,7 +59,10 @@ def ranked(worlds: Ints, each: int, most: int) -> tuple[Ints, Ints]:
 
 @kernel
 def _keys_by_seed(worlds: Ints, each: int, most: int) -> Ints:
-    """Return the keys of all worlds, each times the number of seeds, plus its own seed."""
+    """Return the keys of all worlds, each times the number of seeds, plus its own seed.
+
+    A key is the record times `most`, plus how many of it came before in the world.
+    """
     number, people = worlds.shape
     seeds = number // each
     held = np.empty(number * people, np.int64)
@@ -281,10 +273,10 @@ def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int, seen
     people, seeds = worlds.shape[1], len(worlds) // each
     most = max(people, len(truth.codes)) + 1
     keys, counts = ranked(np.ascontiguousarray(worlds), each, most)
-    true = keys_of(truth.codes, most)
+    true = _keys_by_seed(truth.codes[None], 1, most)
     right = found_in(keys, true)
     held = counts.sum(axis=0)
-    sets = [held, *(held - one for one in counts)] if seeds > 1 else [held]
+    sets = [held, *(held - of_seed for of_seed in counts)] if seeds > 1 else [held]
     exact, close = np.zeros((len(sets), len(GROUPS)), np.int64), np.zeros((len(sets), len(GROUPS)), np.int64)
     for number, among in enumerate(sets):
         chosen = best(keys, among, people, each * (seeds if number == 0 else seeds - 1))
@@ -328,17 +320,12 @@ def _held_again(worlds: Ints, each: int, counts: Ints, most: int) -> tuple[Ints,
         each //= 2
         counts = ranked(np.ascontiguousarray(worlds[: 2 * each]), each, most)[1]
     tried, again, rest = np.zeros(BINS, np.int64), np.zeros(BINS), each * (len(counts) - 1)
-    for own in counts:
-        others = counts.sum(axis=0) - own
-        tried += _by_band(_but_none(np.bincount(others, minlength=rest + 1)))
-        again += _by_band(_but_none(np.bincount(others, own / each, minlength=rest + 1)))
+    for of_seed in counts:
+        others = counts.sum(axis=0) - of_seed
+        held = others > 0
+        tried += _by_band(np.bincount(others[held], minlength=rest + 1))
+        again += _by_band(np.bincount(others[held], of_seed[held] / each, minlength=rest + 1))
     return tried, again
-
-
-def _but_none(times: NDArray[Any]) -> NDArray[Any]:
-    """Forget the keys that no world has."""
-    times[0] = 0
-    return times
 
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.96)
@@ -361,30 +348,22 @@ class Tally:
     - `claims`, `right`, `tried`, `again`: By the share of worlds, in bands, over all areas.
     """
 
-    exact: NDArray[np.int64]
-    near: NDArray[np.int64]
-    people: NDArray[np.int64]
-    drawn: NDArray[np.float64]
-    outside: NDArray[np.float64]
-    claims: NDArray[np.int64]
-    right: NDArray[np.int64]
-    tried: NDArray[np.int64]
-    again: NDArray[np.float64]
+    exact: Ints
+    near: Ints
+    people: Ints
+    drawn: Floats
+    outside: Floats
+    claims: Ints
+    right: Ints
+    tried: Ints
+    again: Floats
 
     @classmethod
-    def of(cls, scores: Sequence[AreaScore], people: NDArray[np.int64], outside: Sequence[float]) -> Tally:
+    def of(cls, scores: Sequence[AreaScore], people: Ints, outside: Sequence[float]) -> Tally:
         """Collect the scores of some areas."""
-        return cls(
-            np.stack([one.exact for one in scores]),
-            np.stack([one.near for one in scores]),
-            people,
-            np.array([one.drawn for one in scores]),
-            np.array(outside, dtype=np.float64),
-            np.sum([one.claims for one in scores], axis=0),
-            np.sum([one.right for one in scores], axis=0),
-            np.sum([one.tried for one in scores], axis=0),
-            np.sum([one.again for one in scores], axis=0),
-        )
+        rows = {name: np.stack([getattr(area, name) for area in scores]) for name in ("exact", "near", "drawn")}
+        sums = {name: np.sum([getattr(area, name) for area in scores], axis=0) for name in cls.__slots__[5:]}
+        return cls(people=people, outside=np.array(outside, dtype=np.float64), **rows, **sums)
 
     @classmethod
     def joined(cls, parts: Sequence[Tally]) -> Tally:
@@ -402,10 +381,10 @@ class Tally:
     @classmethod
     def load(cls, path: Path) -> Tally:
         """Read what `save` wrote."""
-        with np.load(path) as told:
-            return cls(**{name: told[name] for name in cls.__slots__})
+        with np.load(path) as kept:
+            return cls(**{name: kept[name] for name in cls.__slots__})
 
-    def confidence(self) -> NDArray[np.float64]:
+    def confidence(self) -> Floats:
         """Return the confidence in keys, by the share of worlds that hold them, in bands.
 
         It is the share of another seed's worlds that hold a key which the worlds of the other seeds hold so often: no truth
@@ -425,22 +404,19 @@ class Tally:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         whole = int(self.people[:, EVERYONE].sum())
-        sure = self.confidence()
+        sure, groups = self.confidence(), list(enumerate(GROUPS))
         return {
-            "agreement": {name: self._share(self.exact, at) for at, name in enumerate(GROUPS)},
-            "within_one_year": {name: self._share(self.near, at) for at, name in enumerate(GROUPS) if at != ALONE},
+            "agreement": {name: share_of(self.exact[:, :, at], self.people[:, at]) for at, name in groups},
+            "within_one_year": {
+                name: share_of(self.near[:, :, at], self.people[:, at]) for at, name in groups if at != ALONE
+            },
             "one_world": float(self.drawn.sum() / max(1, whole)),
             "steps_outside": float(self.outside.mean()),
             "confidence": [self._claimed(sure >= threshold, threshold, whole) for threshold in THRESHOLDS],
             "calibration": [band for low in BANDS if (band := self._band(sure, low)) is not None],
         }
 
-    def _share(self, hits: NDArray[np.int64], group: int) -> dict[str, Any] | None:
-        """Return the share of a group that was found, and its standard error; None for a group of nobody."""
-        share, error = ratio(hits[:, :, group], self.people[:, group])
-        return None if share is None else {"share": share, "standard_error": error}
-
-    def _claimed(self, which: NDArray[np.bool_], threshold: float, whole: int) -> dict[str, Any]:
+    def _claimed(self, which: Bools, threshold: float, whole: int) -> dict[str, Any]:
         claims, right = int(self.claims[which].sum()), int(self.right[which].sum())
         return {
             "at_least": threshold,
@@ -449,7 +425,7 @@ class Tally:
             "recall": right / max(1, whole),
         }
 
-    def _band(self, sure: NDArray[np.float64], low: float) -> dict[str, Any] | None:
+    def _band(self, sure: Floats, low: float) -> dict[str, Any] | None:
         which = (sure >= low) & ((sure < low + 0.2) | (low == BANDS[-1]))
         claims = int(self.claims[which].sum())
         if not claims:
@@ -463,19 +439,19 @@ class Tally:
         }
 
 
-def _rising(found: Sequence[float], weights: Sequence[float]) -> NDArray[np.float64]:
+def _rising(found: Sequence[float], weights: Sequence[float]) -> Floats:
     """Return the closest numbers that never fall: neighbours that do are averaged."""
     kept: list[tuple[float, float, int]] = []
     for value, weight in zip(found, weights, strict=True):
-        own, of, length = value, weight, 1
-        while kept and kept[-1][0] > own:
+        level, mass, length = value, weight, 1
+        while kept and kept[-1][0] > level:
             before, much, many = kept.pop()
-            own, of, length = (before * much + own * of) / (much + of), much + of, many + length
-        kept.append((own, of, length))
-    return np.repeat([one for one, _, _ in kept], [length for _, _, length in kept])
+            level, mass, length = (before * much + level * mass) / (much + mass), much + mass, many + length
+        kept.append((level, mass, length))
+    return np.repeat([level for level, _, _ in kept], [length for _, _, length in kept])
 
 
-def ratio(hits: NDArray[np.int64], people: NDArray[np.int64]) -> tuple[float | None, float | None]:
+def ratio(hits: Ints, people: Ints) -> tuple[float | None, float | None]:
     """Return hits to people over all areas, and its standard error over areas and seeds."""
     whole = people.sum()
     if not whole:
@@ -491,10 +467,12 @@ def ratio(hits: NDArray[np.int64], people: NDArray[np.int64]) -> tuple[float | N
     return float(share), variance**0.5 if areas > 1 or seeds > 1 else None
 
 
-def gain(one: Tally, other: Tally) -> dict[str, Any]:
+def gain(more: Tally, less: Tally) -> dict[str, Any]:
     """Return how much more one guess finds than another, in the same areas, with the error of the difference."""
-    found: dict[str, Any] = {}
-    for at, name in enumerate(GROUPS):
-        share, error = ratio(one.exact[:, :, at] - other.exact[:, :, at], one.people[:, at])
-        found[name] = None if share is None else {"share": share, "standard_error": error}
-    return found
+    return {name: share_of((more.exact - less.exact)[:, :, at], more.people[:, at]) for at, name in enumerate(GROUPS)}
+
+
+def share_of(hits: Ints, people: Ints) -> dict[str, Any] | None:
+    """Return the share of people that was found, and its standard error; None where there is nobody."""
+    share, error = ratio(hits, people)
+    return None if share is None else {"share": share, "standard_error": error}

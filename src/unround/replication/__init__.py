@@ -9,47 +9,7 @@ The paper: C. West, Vecna and R. Chowdhury, Random (Un)rounding, University of W
 
 from __future__ import annotations
 
-from unround.replication.paper import (
-    Adjusted,
-    Claim,
-    base_claims,
-    condition_claims,
-    count_claims,
-    excess,
-    excess_claims,
-    noise_claims,
-    probability_claims,
-    protection_claims,
-    result_claims,
-    rounding_claims,
-    sample_claims,
-    unknown_claims,
-)
+from unround.replication.paper import Adjusted, Claim, claims, excess
 from unround.replication.searches import Experiment, Outcome, experiment, pooled, ten_seeds
 
 __all__ = ["Adjusted", "Claim", "Experiment", "Outcome", "claims", "excess", "experiment", "pooled", "ten_seeds"]
-
-
-def claims() -> tuple[Claim, ...]:
-    """Return every claim of the paper, in its order as far as it goes; what cannot be recomputed comes last.
-
-    Examples
-    --------
-    >>> [claim.computed for claim in claims() if claim.paper == 1308]
-    [1302.0833333333333]
-    """
-    groups = (
-        rounding_claims,
-        sample_claims,
-        condition_claims,
-        probability_claims,
-        count_claims,
-        excess_claims,
-        result_claims,
-        base_claims,
-        noise_claims,
-        protection_claims,
-        unknown_claims,
-    )
-    found = [claim for group in groups for claim in group()]
-    return tuple(sorted(found, key=lambda claim: claim.agrees is None))

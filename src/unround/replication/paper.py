@@ -1,11 +1,9 @@
-"""One claim of the paper beside what unround computes, the rule by which they agree, and the numbers that are given.
+"""The paper's claims beside what unround computes: about tables and sums, how often sums are solved, and noise.
 
-Everything else in this package is worked out. The numbers at the end are inputs (how many areas there were) or what is to be
-explained (how many cases were found).
+The numbers of `SEARCHES` are given: inputs (how many areas there were), or what is to be explained (how many cases were
+found). Everything else is worked out.
 
-The paper's claims: about single tables and sums, about how often sums are solved, and about its proposal of noise.
-
-Why more was found than predicted: what an adjusted population would do.
+Why more was found than predicted (`excess`): what an adjusted population would do.
 
 Under the exact population the authors found half as many cases again as they predicted for men and women, and about
 twice as many for ages; without it, about as many as predicted. Populations of small areas may be adjusted, always
@@ -91,9 +89,7 @@ def plain(value: Any) -> Any:
     """Return fractions as numbers, tuples as lists."""
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else float(value)
-    if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
-    return value
+    return [plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 AREAS = 61_029
@@ -146,36 +142,22 @@ SEARCHES = (SEX, AGE, AGE_STRONG, FREE, FREE_STRONG)
 FIVE = Rounding(5)
 
 # Table 1 as printed: the chances that 10 to 20 become 10, 15 and 20.
-TABLE_1 = {
-    10: "1 0 0",
-    11: "4/5 1/5 0",
-    12: "3/5 2/5 0",
-    13: "2/5 3/5 0",
-    14: "1/5 4/5 0",
-    15: "0 1 0",
-    16: "0 4/5 1/5",
-    17: "0 3/5 2/5",
-    18: "0 2/5 3/5",
-    19: "0 1/5 4/5",
-    20: "0 0 1",
-}
+TABLE_1 = """1 0 0 | 4/5 1/5 0 | 3/5 2/5 0 | 2/5 3/5 0 | 1/5 4/5 0
+    | 0 1 0 | 0 4/5 1/5 | 0 3/5 2/5 | 0 2/5 3/5 | 0 1/5 4/5 | 0 0 1"""
 
 
 def rounding_claims() -> Iterator[Claim]:
     """Section 2: random rounding itself."""
-    printed = {(x, 10 + 5 * k): Fraction(p) for x, row in TABLE_1.items() for k, p in enumerate(row.split())}
+    rows = enumerate(TABLE_1.split("|"), start=10)
+    printed = {(x, 10 + 5 * k): Fraction(p) for x, row in rows for k, p in enumerate(row.split())}
     right = sum(FIVE.chance(y, x) == p for (x, y), p in printed.items())
     yield number("Table 1: correct rounding probabilities", "2.1, Table 1", str(len(printed)), right)
     window = FIVE.window(15)
     yield values("Lowest and highest true count for a published 15", "2.1", [11, 19], [window.low, window.high])
     farthest = max(abs(true - 15) for true in window)
     yield number("Largest distance of a published value from the truth", "2.1", "4", farthest)
-    yield values(
-        "Possible published values of a population of 108,843, if it were rounded",
-        "2.2",
-        [108840, 108845],
-        outcomes(108843, 5),
-    )
+    claim = "Possible published values of a population of 108,843, if it were rounded"
+    yield values(claim, "2.2", [108840, 108845], outcomes(108843, 5))
 
 
 def outcomes(true: int, base: int) -> list[int]:
@@ -220,7 +202,7 @@ def sample_claims() -> Iterator[Claim]:
 
 def listed(solution: Solution) -> list[list[int]]:
     """Return every solution found, as lists of values in the order of the cells, ascending."""
-    return sorted([list(one.values.values()) for one in solution.top])
+    return sorted([list(world.values.values()) for world in solution.top])
 
 
 def condition_claims() -> Iterator[Claim]:
@@ -256,12 +238,8 @@ def condition_claims() -> Iterator[Claim]:
     )
     quarter = solve(parse("30 = 15 + 15 + 15"))
     lowest = min(cell.probability or 0.0 for cell in quarter.cells)
-    yield number(
-        "Rounded total, three parts, residual 15: the lowest probability of any value",
-        "3.2.2",
-        "0.75",
-        round(lowest, 12),
-    )
+    claim = "Rounded total, three parts, residual 15: the lowest probability of any value"
+    yield number(claim, "3.2.2", "0.75", round(lowest, 12))
     yield values(
         "For example 30 = 15 + 15 + 15: the solutions (total, parts)",
         "3.2.2",
@@ -275,34 +253,23 @@ def result_claims() -> Iterator[Claim]:
     """Section 4: examples among the results."""
     near = listed(solve(parse("34! = 15 + 15 + 15")))
     printed = [[11, 11, 12], [11, 12, 11], [11, 11, 12]]
-    distinct = {tuple(one) for one in printed}
-    ours = [one[1:] for one in near]
-    missing = [f"[{' '.join(map(str, one))}]" for one in ours if tuple(one) not in distinct]
-    yield Claim(
-        "The three assignments one short of the bound, for parts published as 15",
-        "4.2.1",
-        [list(one) for one in printed],
-        list(ours),
-        sorted(map(list, printed)) == ours,
-        f"One of them is printed twice; {' and '.join(missing)} is missing.",
-    )
+    ours = [parts for _, *parts in near]
+    missing = [f"[{' '.join(map(str, parts))}]" for parts in ours if parts not in printed]
+    claim = "The three assignments one short of the bound, for parts published as 15"
+    note = f"One of them is printed twice; {' and '.join(missing)} is missing."
+    yield Claim(claim, "4.2.1", list(printed), list(ours), sorted(printed) == ours, note)
     half = max(r.best_probability for r in expectation(2, exact_total=True).residuals if r.kind != "proof")
-    yield number(
-        "Two parts: the highest probability short of a proof",
-        "4.2.1",
-        "0.5",
-        half,
-        f"Below the {STRONG} that the paper requires.",
-    )
+    note = f"Below the {STRONG} that the paper requires."
+    yield number("Two parts: the highest probability short of a proof", "4.2.1", "0.5", half, note)
     waterloo = solve(parse("121436! = 17640 + 85080 + 18705"), threshold=STRONG)
-    found = [cell for cell in waterloo.cells if cell.kind == "likely"]
-    yield values("Waterloo: the most likely counts by age", "4.2.1", [17644, 85084, 18709], [cell.mode for cell in found])
+    likely = [cell for cell in waterloo.cells if cell.kind == "likely"]
+    yield values("Waterloo: the most likely counts by age", "4.2.1", [17644, 85084, 18709], [cell.mode for cell in likely])
     yield Claim(
         "Waterloo: the probability of each",
         "4.2.1",
         float(Fraction(2, 3)),
-        min((cell.probability or 0.0 for cell in found), default=None),
-        len(found) == 3 and all(abs((cell.probability or 0) - 2 / 3) < 1e-12 for cell in found),
+        min((cell.probability or 0.0 for cell in likely), default=None),
+        len(likely) == 3 and all(abs((cell.probability or 0) - 2 / 3) < 1e-12 for cell in likely),
         "The published ages differ from the population by 11. If the population was adjusted, this does not hold.",
     )
     yield unknown(
@@ -323,9 +290,9 @@ CHANCE = 0.01
 """A count that is less likely than this, by its prediction, is called out of range."""
 
 
-def share(search: Search, base: int = 5) -> Number:
+def share(search: Search) -> Number:
     """Return how often a search succeeds, by the model: proofs, or strong results."""
-    model = expectation(search.parts, exact_total=search.exact_total, base=base, threshold=STRONG)
+    model = expectation(search.parts, exact_total=search.exact_total, threshold=STRONG)
     return model.share(search.residual, -search.residual)
 
 
@@ -336,8 +303,8 @@ def predicted(search: Search) -> float:
 
 def probability_claims() -> Iterator[Claim]:
     """Section 4: how likely each search is to succeed in one place."""
-    own = 100 * float(share(AGE_STRONG))
-    said = f"The paper's own {own:.4g}% agrees with ours, and amounts to 1 in {100 / own:,.1f}."
+    strong = 100 * float(share(AGE_STRONG))
+    said = f"The paper's own {strong:.4g}% agrees with ours, and amounts to 1 in {100 / strong:,.1f}."
     rows = [
         (SEX, "0.32", "313", ""),
         (AGE, "0.013", "7813", ""),
@@ -366,17 +333,11 @@ def count_claims() -> Iterator[Claim]:
         (FREE_STRONG, "188", "The text says “on age”; the number is for all groups of three parts."),
     ]
     for search, printed, note in rows:
-        yield number(
-            f"Predicted finds in {search.groups:,} places, {search.title}", search.section, printed, predicted(search), note
-        )
+        claim = f"Predicted finds in {search.groups:,} places, {search.title}"
+        yield number(claim, search.section, printed, predicted(search), note)
     exact = SEX.found * SEX.values + AGE.found * AGE.values
-    yield number(
-        "Values found exactly",
-        "Abstract, 4.1",
-        "624",
-        exact,
-        f"{SEX.found} · {SEX.values} + {AGE.found} · {AGE.values}, if the population is exact.",
-    )
+    note = f"{SEX.found} · {SEX.values} + {AGE.found} · {AGE.values}, if the population is exact."
+    yield number("Values found exactly", "Abstract, 4.1", "624", exact, note)
     strong, free = AGE_STRONG.found * AGE_STRONG.values, FREE_STRONG.found * FREE_STRONG.values
     yield number("Values inferred with strong probability, by age", "4.2.1", "249", strong)
     yield number("Values inferred with strong probability, without an exact total", "4.2.2", "864", free)
@@ -424,34 +385,20 @@ def unknown_claims() -> Iterator[Claim]:
     yield unknown("Areas that could be queried", "4.1.1", AREAS, nowhere)
     for search in (SEX, AGE, FREE, FREE_STRONG):
         yield unknown(f"Places in which to look, {search.title}", search.section, search.groups, nowhere)
-    for search in (SEX, AGE, AGE_STRONG, FREE, FREE_STRONG):
+    for search in SEARCHES:
         yield unknown(f"Finds, {search.title}", search.section, search.found, nowhere)
     lost = "The authors' table of categories is not in our copy of the paper."
     yield unknown("Categories of four parts and a total", "3.1.2", 20, lost)
     yield unknown("Categories of three parts and a total", "4.2.2", 42, lost)
-    yield unknown(
-        "“412 unique solutions”, the most likely at 4%",
-        "3.2.1",
-        412,
-        "An illustration: the paper gives no published values that lead to it.",
-    )
+    note = "An illustration: the paper gives no published values that lead to it."
+    yield unknown("“412 unique solutions”, the most likely at 4%", "3.2.1", 412, note)
 
 
-def rounding_distances(base: int = 5) -> Distances:
-    """Return the distances of random rounding."""
-    return _known(Rounding(base))
-
-
-def laplace_distances(t: float = LAPLACE) -> Distances:
-    """Return the distances of discrete Laplace noise, as far as they can be told from 0."""
-    return _known(Laplace(t))
-
-
-def _known(mechanism: Mechanism) -> Distances:
+def noise_distances(how: Mechanism) -> Distances:
     """Return the distances of a mechanism that has them in closed form; `unround compare` measures the same."""
-    found = distances(mechanism)
-    assert found is not None
-    return found
+    known = distances(how)
+    assert known is not None
+    return known
 
 
 def base_claims() -> Iterator[Claim]:
@@ -479,12 +426,11 @@ def base_claims() -> Iterator[Claim]:
 
 def noise_claims() -> Iterator[Claim]:
     """Section 5: discrete Laplace noise in place of rounding."""
-    noise, rounding = laplace_distances(), rounding_distances()
+    noise, rounding = noise_distances(Laplace(LAPLACE)), noise_distances(FIVE)
     near, far = 100 * noise.within(4), 100 * noise.within(10)
     yield Claim("Laplace noise, t = 1.45: share within 4 of the truth, in per cent: more than", "5", 95, near, near > 95)
     yield Claim("Laplace noise: share within 10 of the truth, in per cent: more than", "5", 99.9, far, far > 99.9)
-    five = Rounding(5)
-    by_rest = [sum(abs(y - x) * five.chance(y, x) for y in (10, 15)) for x in range(10, 15)]
+    by_rest = [sum(abs(y - x) * FIVE.chance(y, x) for y in (10, 15)) for x in range(10, 15)]
     printed = [Fraction(text) for text in ("0", "1.6", "2.4", "2.4", "1.6")]
     yield values("Mean distance of random rounding, by remainder", "5, Table 6", printed, by_rest)
     mean, cut, rounded = noise.mean(), noise.mean(10), rounding.mean()
@@ -553,8 +499,8 @@ def adjusted(reach: int) -> Adjusted:
 
     Examples
     --------
-    >>> one = adjusted(1)
-    >>> round(one.share, 2), round(one.expected["age exact"], 1)
+    >>> by_one = adjusted(1)
+    >>> round(by_one.share, 2), round(by_one.expected["age exact"], 1)
     (0.46, 14.7)
     """
     steps = [by for by in range(-reach, reach + 1) if by]
@@ -578,3 +524,19 @@ def _finds(search: Search, shift: list[tuple[int, Number]]) -> float:
 def excess() -> tuple[Adjusted, ...]:
     """Return what adjustments of up to 1, 2, … 5 would explain."""
     return tuple(adjusted(reach) for reach in range(1, REACH + 1))
+
+
+def claims() -> tuple[Claim, ...]:
+    """Return every claim of the paper, in its order as far as it goes; what cannot be recomputed comes last.
+
+    Examples
+    --------
+    >>> [claim.computed for claim in claims() if claim.paper == 1308]
+    [1302.0833333333333]
+    """
+    groups = (
+        rounding_claims, sample_claims, condition_claims, probability_claims, count_claims, excess_claims, result_claims,
+        base_claims, noise_claims, protection_claims, unknown_claims,
+    )  # fmt: skip
+    everything = [claim for group in groups for claim in group()]
+    return tuple(sorted(everything, key=lambda claim: claim.agrees is None))

@@ -1,6 +1,4 @@
-"""What the paper's experiment gives: finds beside what two models predict for them.
-
-The paper's searches, run on a simulated census, and what two models predict for them.
+"""The paper's searches on a simulated census or on any release, and what models predict for them.
 
 As the paper states its conditions: a group of cells is looked at if every published value in it is above 10, and it is
 a find if |total − Σ parts| has one given value. Sex: row 8's men and women under the exact population. Age: the three
@@ -12,17 +10,12 @@ remainders of their true counts are uniform. The other knows the simulated true 
 the rounding alone, that all its values come out above 10 with the residual in question. Both leave counts of 25 %
 sample data in: from 11 on they are rounded exactly like the others, and smaller ones are never published above 10.
 
-The paper's searches on any release: what is found beside what the paper's model predicts.
+On a release, which sums there are is found in the release itself; two and three parts under the exact population, four and
+three under a rounded total. What rounding cannot produce is counted too: were populations adjusted, such residuals would be
+there.
 
-The conditions are the paper's: counts rounded at random to base 5, every published value in a group above 10, and one given
-|total − Σ parts|. Under the exact population: two parts (men and women), and three (broad ages). Under a rounded total:
-every sum of four or three parts. Which sums there are is found in the release itself. What rounding cannot produce is
-counted too: were populations adjusted, such residuals would be there.
-
-What the paper's searches leave lying: the same simulated census, audited with all sums of age by sex at once.
-
-The searches look at one sum at a time. An audit joins them: what one sum says about a count goes into every other sum that
-this count stands in, and so on through the whole table.
+`Compound` is what the searches leave lying. They look at one sum at a time; an audit joins all sums of age by sex: what one
+says about a count goes into every other sum that this count stands in, and so on through the whole table.
 """
 
 from __future__ import annotations
@@ -54,6 +47,11 @@ from unround.tables.spool import Stage, survey
 BASE = 5
 LEVEL = 0.999
 """What the intervals hold."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Place = tuple[int, int]
+"""A row of the schema and a column (0 total, 1 men, 2 women)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +95,15 @@ class Prediction:
         }
 
 
-@dataclass(frozen=True, slots=True)
+def uniform(search: Search, groups: int) -> Prediction:
+    """Predict from uniform remainders and independent rounding, as the paper does."""
+    model = expectation(search.parts, exact_total=search.exact_total, base=BASE)
+    return Prediction(float(groups * model.share(search.residual)), float(groups * model.share(-search.residual)))
+
+
+@dataclass(slots=True)
 class Outcome:
-    """What one search found.
+    """What one search found in a simulated census; `add` looks through some of its areas.
 
     - `search`: Which one.
     - `kinds`: How many different sums of the profile it looked at, each column for itself.
@@ -107,17 +111,39 @@ class Outcome:
       expect.
     - `below`, `above`: Finds with parts that add up to less than the total, and to more.
     - `repeated`: Finds in areas that hold the same people as the one area inside them.
-    - `sizes`: From the simulated true counts.
+    - `sizes`: What the simulated true counts predict.
     """
 
     search: Search
     kinds: int
-    groups: int
-    expected_groups: float
-    below: int
-    above: int
-    repeated: int
-    sizes: Prediction
+    groups: int = 0
+    expected_groups: float = 0.0
+    below: int = 0
+    above: int = 0
+    repeated: int = 0
+    sizes: Prediction = Prediction(0.0, 0.0)
+
+    def add(self, block: CountBlock, sums: list[tuple[Place, tuple[Place, ...]]], repeats: NDArray[np.bool_]) -> None:
+        """Look through one block of areas, at the sums in these places."""
+        assert block.published is not None
+        search = self.search
+        total, parts = _taken(block.published, sums)
+        looked_at = (total > OVER) & (parts > OVER).all(2)
+        residual = total - parts.sum(2)
+        below, above = looked_at & (residual == search.residual), looked_at & (residual == -search.residual)
+        self.groups += int(looked_at.sum())
+        self.below += int(below.sum())
+        self.above += int(above.sum())
+        self.repeated += int((below | above)[repeats].sum())
+        true_total, true_parts = _taken(block.true, sums)
+        # Hidden areas are no matter of chance; and a count of 10 or less is never published above 10.
+        possible = (total != MISSING) & (parts != MISSING).all(2) & (true_parts > OVER).all(2)
+        looked, is_below, is_above = chances(
+            true_total[possible], true_parts[possible], search.residual, exact_total=search.exact_total
+        )
+        self.expected_groups += float(looked.sum())
+        sizes = self.sizes
+        self.sizes = Prediction(sizes.below + float(is_below.sum()), sizes.above + float(is_above.sum()))
 
     @property
     def found(self) -> int:
@@ -126,11 +152,8 @@ class Outcome:
 
     @property
     def uniform(self) -> Prediction:
-        """From uniform remainders, as the paper does."""
-        search = self.search
-        model = expectation(search.parts, exact_total=search.exact_total, base=BASE)
-        below, above = model.share(search.residual), model.share(-search.residual)
-        return Prediction(float(self.groups * below), float(self.groups * above))
+        """What uniform remainders predict."""
+        return uniform(self.search, self.groups)
 
     @property
     def inside(self) -> bool:
@@ -161,9 +184,7 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
-            "search": self.search.key,
-            "title": self.search.title,
-            "condition": condition(self.search),
+            **_named(self.search),
             "kinds": self.kinds,
             "groups": self.groups,
             "expected_groups": self.expected_groups,
@@ -197,10 +218,7 @@ class Experiment:
 
     def __getitem__(self, key: str) -> Outcome:
         """Return the outcome of one search."""
-        for outcome in self.outcomes:
-            if outcome.search.key == key:
-                return outcome
-        raise KeyError(key)
+        return {outcome.search.key: outcome for outcome in self.outcomes}[key]
 
     @property
     def inside(self) -> bool:
@@ -218,11 +236,11 @@ class Experiment:
         searches = {search.key: search for search in SEARCHES}
         outcomes = tuple(
             Outcome(
-                search=searches[one["search"]],
-                sizes=Prediction(one["sizes"]["below"], one["sizes"]["above"]),
-                **{key: one[key] for key in ("kinds", "groups", "expected_groups", "below", "above", "repeated")},
+                search=searches[kept["search"]],
+                sizes=Prediction(kept["sizes"]["below"], kept["sizes"]["above"]),
+                **{key: kept[key] for key in ("kinds", "groups", "expected_groups", "below", "above", "repeated")},
             )
-            for one in data["outcomes"]
+            for kept in data["outcomes"]
         )
         return cls(
             data["areas"], tuple(data["seeds"]), data["rows"], data["repeated_areas"], outcomes, data.get("keys", False)
@@ -249,30 +267,25 @@ def condition(search: Search) -> str:
     return f"|{total} − Σ {search.parts} parts| = {search.residual}"
 
 
+def _named(search: Search) -> dict[str, str]:
+    return {"search": search.key, "title": search.title, "condition": condition(search)}
+
+
 def pooled(runs: Sequence[Experiment]) -> Experiment:
     """Add up several runs of the same size: what chance hides in one may show in many."""
     first = runs[0]
     outcomes = []
     for same in zip(*(run.outcomes for run in runs), strict=True):
-        sizes = Prediction(sum(one.sizes.below for one in same), sum(one.sizes.above for one in same))
-        counted = {
-            name: sum(getattr(one, name) for one in same)
-            for name in ("groups", "expected_groups", "below", "above", "repeated")
-        }
-        outcomes.append(replace(same[0], sizes=sizes, **counted))
+        sizes = Prediction(sum(run.sizes.below for run in same), sum(run.sizes.above for run in same))
+        names = ("groups", "expected_groups", "below", "above", "repeated")
+        sums = {name: sum(getattr(run, name) for run in same) for name in names}
+        outcomes.append(replace(same[0], sizes=sizes, **sums))
     seeds = tuple(seed for run in runs for seed in run.seeds)
     repeated = sum(run.repeated_areas for run in runs)
     return Experiment(first.areas, seeds, first.rows, repeated, tuple(outcomes), first.keys)
 
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
 # -- where to look ----------------------------------------------------------------------------------------------------
-
-Place = tuple[int, int]
-"""A row of the schema and a column (0 total, 1 men, 2 women)."""
 
 
 def places(search: Search, table: Schema) -> list[tuple[Place, tuple[Place, ...]]]:
@@ -302,97 +315,47 @@ def _taken(counts: NDArray[np.int32], sums: list[tuple[Place, tuple[Place, ...]]
 # -- what to expect, given the true counts ----------------------------------------------------------------------------
 
 
-def chances(
-    total: Ints, parts: Ints, residual: int, *, exact_total: bool, base: int = BASE, over: int = OVER
-) -> tuple[Floats, Floats, Floats]:
+def chances(total: Ints, parts: Ints, residual: int, *, exact_total: bool) -> tuple[Floats, Floats, Floats]:
     """Return for each group how likely it is looked at, is a find below its total, and is one above.
 
     Every cell goes down by its remainder or up by the rest of the base. So the residual is a constant less `base`
     times the number of parts that go up (plus one if the total does): it is enough to follow that number, weighing
-    each way by its probability and leaving out ways that end at or below `over`.
+    each way by its probability and leaving out ways that end at or below `OVER`.
     """
-    rest = parts % base
     ups = np.zeros((parts.shape[1] + 1, len(parts)))
     ups[0] = 1.0
     for at in range(parts.shape[1]):
-        goes_down, goes_up = _ways(parts[:, at], base, over)
+        goes_down, goes_up = _ways(parts[:, at])
         ups[1:] = ups[1:] * goes_down + ups[:-1] * goes_up
         ups[0] *= goes_down
     looked_at = ups.sum(0)
-    constant = rest.sum(1)
+    constant = (parts % BASE).sum(1)
     if exact_total:
-        looked_at = looked_at * (total > over)
-        ways = [(constant, (total > over).astype(np.float64))]
+        looked_at = looked_at * (total > OVER)
+        ways = [(constant, (total > OVER).astype(np.float64))]
     else:
-        total_down, total_up = _ways(total, base, over)
+        total_down, total_up = _ways(total)
         looked_at = looked_at * (total_down + total_up)
-        ways = [(constant - total % base, total_down), (constant - total % base + base, total_up)]
+        ways = [(constant - total % BASE, total_down), (constant - total % BASE + BASE, total_up)]
     finds = []
     for wanted in (residual, -residual):
         find = np.zeros(len(parts))
         for start, weight in ways:
-            number, off = np.divmod(start - wanted, base)
+            number, off = np.divmod(start - wanted, BASE)
             fits = (off == 0) & (number >= 0) & (number < len(ups))
             find += np.where(fits, ups[np.clip(number, 0, len(ups) - 1), np.arange(len(parts))] * weight, 0.0)
         finds.append(find)
     return looked_at, finds[0], finds[1]
 
 
-def _ways(true: Ints, base: int, over: int) -> tuple[Floats, Floats]:
-    """Return the probabilities that a count goes down, or up, and comes out above `over`."""
-    rest = true % base
-    down = np.where(true - rest > over, 1 - rest / base, 0.0)
-    up = np.where(true - rest + base > over, rest / base, 0.0)
-    return down, up
+def _ways(true: Ints) -> tuple[Floats, Floats]:
+    """Return the probabilities that a count goes down, or up, and comes out above `OVER`."""
+    rest = true % BASE
+    down = np.where(true - rest > OVER, 1 - rest / BASE, 0.0)
+    return down, np.where(true - rest + BASE > OVER, rest / BASE, 0.0)
 
 
 # -- the experiment ---------------------------------------------------------------------------------------------------
-
-
-class _Tally:
-    """Counts up one search over the blocks of a census."""
-
-    def __init__(self, search: Search, table: Schema) -> None:
-        self.search = search
-        self.sums = places(search, table)
-        self.groups = self.below = self.above = self.repeated = 0
-        self.expected_groups = self.expected_below = self.expected_above = 0.0
-
-    def add(self, block: CountBlock, repeats: NDArray[np.bool_]) -> None:
-        """Look through one block of areas."""
-        assert block.published is not None
-        search = self.search
-        total, parts = _taken(block.published, self.sums)
-        looked_at = (total > OVER) & (parts > OVER).all(2)
-        residual = total - parts.sum(2)
-        below, above = looked_at & (residual == search.residual), looked_at & (residual == -search.residual)
-        self.groups += int(looked_at.sum())
-        self.below += int(below.sum())
-        self.above += int(above.sum())
-        self.repeated += int((below | above)[repeats].sum())
-
-        true_total, true_parts = _taken(block.true, self.sums)
-        # Hidden areas are no matter of chance; and a count of 10 or less is never published above 10.
-        possible = (total != MISSING) & (parts != MISSING).all(2) & (true_parts > OVER).all(2)
-        looked, is_below, is_above = chances(
-            true_total[possible], true_parts[possible], search.residual, exact_total=search.exact_total
-        )
-        self.expected_groups += float(looked.sum())
-        self.expected_below += float(is_below.sum())
-        self.expected_above += float(is_above.sum())
-
-    def outcome(self) -> Outcome:
-        """Put what was counted beside what was to be expected."""
-        return Outcome(
-            search=self.search,
-            kinds=len(self.sums),
-            groups=self.groups,
-            expected_groups=self.expected_groups,
-            below=self.below,
-            above=self.above,
-            repeated=self.repeated,
-            sizes=Prediction(self.expected_below, self.expected_above),
-        )
 
 
 def experiment(
@@ -413,20 +376,20 @@ def experiment(
     (True, 8)
     """
     table = schema(rows)
-    tallies = [_Tally(search, table) for search in SEARCHES]
+    looked = [(Outcome(search, len(sums)), sums) for search in SEARCHES for sums in [places(search, table)]]
     children: dict[str, int] = {}
     repeated = done = 0
     for block in published_counts(areas, seed, rows, rounds=Rounds(Constants()) if keys else PLAIN):
         repeats = np.fromiter(_repeats(block, children), dtype=np.bool_)
         repeated += int(repeats.sum())
-        for tally in tallies:
-            tally.add(block, repeats)
+        for outcome, sums in looked:
+            outcome.add(block, sums, repeats)
         if also:
             also(block)
         done += len(repeats)
         if progress:
             progress(done)
-    return Experiment(areas, (seed,), rows, repeated, tuple(tally.outcome() for tally in tallies), keys)
+    return Experiment(areas, (seed,), rows, repeated, tuple(outcome for outcome, _ in looked), keys)
 
 
 def _repeats(block: CountBlock, children: dict[str, int]) -> Iterator[bool]:
@@ -438,15 +401,10 @@ def _repeats(block: CountBlock, children: dict[str, int]) -> Iterator[bool]:
 
 
 def ten_seeds(
-    areas: int = AREAS,
-    rows: str = "short",
-    seeds: Iterable[int] = range(1, 11),
-    progress: Callable[[int], None] | None = None,
-    *,
-    keys: bool = False,
+    areas: int = AREAS, rows: str = "short", progress: Callable[[int], None] | None = None, *, keys: bool = False
 ) -> list[Experiment]:
-    """Run the experiment for several seeds; `Experiment.inside` says whether each agrees with its prediction."""
-    return [experiment(areas, seed, rows, progress, keys=keys) for seed in seeds]
+    """Run the experiment for ten seeds; `Experiment.inside` says whether each agrees with its prediction."""
+    return [experiment(areas, seed, rows, progress, keys=keys) for seed in range(1, 11)]
 
 
 AREAS_AT_ONCE = 2048
@@ -493,10 +451,8 @@ class Finds:
 
     @property
     def predicted(self) -> Prediction:
-        """From uniform remainders and independent rounding, as the paper does."""
-        model = expectation(self.search.parts, exact_total=self.search.exact_total, base=BASE)
-        below, above = model.share(self.search.residual), model.share(-self.search.residual)
-        return Prediction(float(self.groups * below), float(self.groups * above))
+        """What uniform remainders predict."""
+        return uniform(self.search, self.groups)
 
     @property
     def within(self) -> bool | None:
@@ -508,9 +464,7 @@ class Finds:
         """Return it as plain data; `names` are those of the columns."""
         search = self.search
         return {
-            "search": search.key,
-            "title": search.title,
-            "condition": condition(search),
+            **_named(search),
             "sums": [{"total": names[total], "parts": [names[part] for part in parts]} for total, parts in self.sums],
             "groups": self.groups,
             "found": self.found,
@@ -546,10 +500,7 @@ class ReleaseSearches:
 
     def __getitem__(self, key: str) -> Finds:
         """Return what one search found."""
-        for one in self.finds:
-            if one.search.key == key:
-                return one
-        raise KeyError(key)
+        return {finds.search.key: finds for finds in self.finds}[key]
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data, as `python -m unround.research paper --release FILE --json` prints it."""
@@ -559,7 +510,7 @@ class ReleaseSearches:
             "areas": self.areas,
             "exact": list(self.exact),
             "over": OVER,
-            "searches": [one.to_json(self.columns) for one in self.finds],
+            "searches": [finds.to_json(self.columns) for finds in self.finds],
             "notes": list(self.notes),
         }
 
@@ -574,12 +525,12 @@ def search_release(
         finds = tuple(Finds(search, sums_of(search, structure, exact)) for search in SEARCHES)
         for done, block in enumerate(spool.blocks(AREAS_AT_ONCE)):
             progress("Searching", done * AREAS_AT_ONCE, spool.rows)
-            for one in finds:
-                one.add(block.counts)
+            for search in finds:
+                search.add(block.counts)
         progress("Searching", spool.rows, spool.rows)
         areas = spool.rows
     columns = tuple(column.key for column in release.columns)
-    used = {total for one in finds if one.search.exact_total for total, _ in one.sums}
+    used = {total for search in finds if search.search.exact_total for total, _ in search.sums}
     return ReleaseSearches(
         source=release.source,
         product=release.product,

@@ -1,18 +1,11 @@
-"""True and published counts of a simulated census, in blocks of areas.
+"""True and published counts of a simulated census, in blocks of areas, and the figures beside them.
 
-Every block of `BLOCK` areas, and in it every block of the profile, has random streams of its own, keyed by
-the seed and the places of the two. So the numbers depend neither on how the census is written nor on which
-rows are asked for.
+Every block of `BLOCK` areas, and in it every block of the profile, has random streams of its own, keyed by the seed and the
+places of the two. So the numbers depend neither on how the census is written nor on which rows are asked for.
 
-The constants of the tables, where cells are rounded by keys: what is added to the sum of a cell's keys.
+Where records have keys, or weights, the records that the counts are of are followed through the same blocks.
 
-What lies behind every cell of the profile, block by block: the sum of its records' keys, and its weighted estimate.
-
-The counts are drawn before, by `counts`; here the records that they count are followed through the same blocks.
-
-Figures of a simulated census: rates, averages and medians beside its counts.
-
-They are worked out from the true counts, and rounded as the Canadian ones are: rates of low income in steps of 0.1 to 1,
+Figures are worked out from the true counts, and rounded as the Canadian ones are: rates of low income in steps of 0.1 to 1,
 finer with more people; medians in steps that grow with the leading digits; all else to one decimal. So they tell something
 about the true counts, as published figures may. Or they are worked out from the published counts, as a reader of the tables
 could, and tell nothing. Amounts of money and the like are drawn, so that files look right.
@@ -20,7 +13,7 @@ could, and tell nothing. Amounts of money and the like are drawn, so that files 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite
@@ -36,7 +29,6 @@ from unround.mechanisms import mechanism
 from unround.mechanisms.rounding import TwoWay
 from unround.simulation.geography import Geography, plan
 from unround.simulation.people import (
-    Cells,
     Counts,
     Floats,
     Keys,
@@ -57,13 +49,21 @@ from unround.tables.lines import ProfileLine, blocks_of
 ONE = 1 << 64
 """1 in the units in which keys are added up."""
 
-_STREAM = 6
-"""The kind of random stream that constants come from; see `counts.stream`."""
+BLOCK = 128
+"""Areas drawn together. Another value makes another census."""
+
+MISSING = -1
+"""In arrays of counts: no count stands here (or, among published ones, it was hidden)."""
+
+FEW_PEOPLE, INCOME_PEOPLE, INCOME_HOUSEHOLDS = 40, 250, 40
+_PEOPLE, _TRUTH, _PUBLISH, _FIGURES, _RECORDS, _CONSTANTS = range(1, 7)  # the kinds of random streams
+
+CountArray = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Which constant every table has.
+    """Which constant every table has: what is added to the sum of a cell's keys.
 
     - `everywhere`: The same for all tables; None draws one for each.
     - `given`: Constants of single tables, by the ID of their first row.
@@ -72,8 +72,8 @@ class Constants:
     --------
     >>> Constants.parse("8=0.31, 58=0.19").given
     ((8, 0.31), (58, 0.19))
-    >>> Constants.parse("0").name
-    '0'
+    >>> Constants.parse("0").everywhere
+    0.0
     """
 
     everywhere: float | None = None
@@ -88,25 +88,19 @@ class Constants:
         pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
         if len(pieces) == 1 and "=" not in pieces[0]:
             return cls(_number(pieces[0]))
-        found: dict[int, float] = {}
+        heads = {table_of(block) for block in BLOCKS if block.mechanism != EXACT and block.rule != "figures"}
+        given: dict[int, float] = {}
         for piece in pieces:
             table, equals, value = (part.strip() for part in piece.partition("="))
-            if not equals or not table.isdecimal() or int(table) not in _heads():
+            if not equals or not table.isdecimal() or int(table) not in heads:
                 raise InputError(
                     f"{piece!r} is not the constant of a table: write one number for all, such as 0, or the ID of the "
                     "table's first row and its constant, such as 8=0.31,58=0.19."
                 )
-            if int(table) in found:
+            if int(table) in given:
                 raise InputError(f"table {table} has two constants: give one.")
-            found[int(table)] = _number(value)
-        return cls(None, tuple(found.items()))
-
-    @property
-    def name(self) -> str:
-        """What to type for the same."""
-        if self.everywhere is not None:
-            return f"{self.everywhere:g}"
-        return ",".join(f"{table}={value:g}" for table, value in self.given)
+            given[int(table)] = _number(value)
+        return cls(None, tuple(given.items()))
 
     def of(self, block: ProfileBlock, seed: int, edition: int = 1) -> int:
         """Return the constant of the table that a block stands in, in units of 2⁻⁶⁴.
@@ -117,18 +111,19 @@ class Constants:
         value = dict(self.given).get(table, self.everywhere)
         if value is not None:
             return int(value * ONE) % ONE
-        key = np.random.SeedSequence(seed, spawn_key=(_STREAM, table, edition))
+        key = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, table, edition))
         return int(np.random.default_rng(key).integers(0, ONE - 1, dtype=np.uint64, endpoint=True))
 
-    def rows(self, plans: Iterable[BlockPlan], seed: int, editions: int) -> list[tuple[int, int, str, float]]:
+    def table(self, plans: Iterable[BlockPlan], seed: int, editions: int) -> pl.DataFrame:
         """Return edition, table, its title and its constant, for all tables that hold rounded counts."""
         blocks = [step.block for step in plans if step.block.mechanism != EXACT and len(step.nodes)]
-        heads = [block for block in blocks if table_of(block) == block.first]
-        return [
+        rows = [
             (edition, block.first, title_of(block), self.of(block, seed, edition) / ONE)
             for edition in range(1, editions + 1)
-            for block in heads
+            for block in blocks
+            if table_of(block) == block.first
         ]
+        return pl.DataFrame(rows, schema=["edition", "table", "title", "constant"], orient="row")
 
 
 def _number(text: str) -> float:
@@ -141,13 +136,9 @@ def _number(text: str) -> float:
     return value
 
 
-def _heads() -> set[int]:
-    return {table_of(block) for block in BLOCKS if block.mechanism != EXACT and block.rule != "figures"}
-
-
 def title_of(block: ProfileBlock) -> str:
     """Return what the table is called."""
-    return block.labels.split("|")[0].removeprefix("Total - ") if block.labels else block.title
+    return block.labels[0].removeprefix("Total - ") if block.labels else block.title
 
 
 def table_of(block: ProfileBlock) -> int:
@@ -162,164 +153,12 @@ def table_of(block: ProfileBlock) -> int:
     return block.first
 
 
-ONE_PERSON, HOUSEHOLD_TYPES = 51, 100
-"""The households of one person, and the table of household types, the last of which they are."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Behind:
-    """What lies behind the cells of a block of areas: areas × rows × 3 (total, men, women).
-
-    - `keys`: The sums of the records' keys, in units of 2⁻⁶⁴.
-    - `weights`: What is published, rounded: the count, or in sample tables the sum of the weights.
-    - `number`: How many records there are: those in the sample, where there is one.
-    """
-
-    keys: Keys
-    weights: Floats
-    number: Counts
-
-    @classmethod
-    def empty(cls, shape: tuple[int, ...]) -> Behind:
-        """Return room for so many cells."""
-        return cls(np.zeros(shape, np.uint64), np.zeros(shape), np.zeros(shape, np.int64))
-
-    def of(self, rows: Any, sexes: slice, *, sampled: bool) -> Records:
-        """Return the records of some rows, areas × rows × sexes."""
-        at = (slice(None), rows, sexes)
-        return Records(self.number[at], self.weights[at], self.keys[at], sampled)
-
-    def fill(self, rows: Any, records: Records) -> None:
-        """Write men and women and their sum, or the total only, into some rows; records are areas × sexes × rows."""
-        for array, own in ((self.number, records.number), (self.weights, records.weight), (self.keys, records.key)):
-            if own.shape[1] == 2:
-                array[:, rows, 1:] = own.swapaxes(1, 2)
-            array[:, rows, 0] = own.sum(1)
-
-
-Stream = Callable[[int], np.random.Generator]
-"""The random numbers of a block of the profile, by its number; −1 stands for the records themselves."""
-
-
-def behind(table: Schema, true: Counts, cells: Cells, stream: Stream, *, weighted: bool) -> Behind:
-    """Draw what lies behind the true counts of dissemination areas (areas × rows × 3)."""
-    people = population(cells, stream(-1), weighted=weighted)
-    result = Behind.empty(true.shape)
-    for step in table.plans:
-        block = step.block
-        if block.rule == "figures" or block.mechanism == EXACT:
-            continue
-        rng, sexes = stream(step.number), slice(1, 3) if block.sex else slice(0, 1)
-        counts = true[:, step.start : step.stop, sexes].swapaxes(1, 2)
-        sampled = weighted and block.mechanism == SAMPLE
-        if block.rule == "within":
-            base = table.index[int(block.universe)]
-            rows = base + step.nodes[leaf_nodes(step)]
-            whole = result.of(rows, sexes, sampled=False)
-            leaves = some_of(whole, true[:, rows, sexes], counts[:, :, step.nodes[leaf_nodes(step)]].swapaxes(1, 2), rng)
-            _fill_tree(result, step, leaves.each(lambda values: values.swapaxes(1, 2)))
-        else:
-            whole = _universe(step, table, people, result, rng, sampled=sampled)
-            if block.rule in ("stats", "any"):
-                _fill_subsets(result, step, whole, counts, rng)
-            else:
-                _fill_tree(result, step, _leaves(step, table, people, result, whole, counts, rng))
-        for row, parent in step.subsets:
-            at = step.start + parent
-            some = some_of(result.of(at, sexes, sampled=sampled), true[:, at, sexes], counts[:, :, row], rng)
-            result.fill([step.start + row], some[:, :, None])
-    for universe, row in (("people", 1), ("households", 5)):  # published as they are: for those who look at the keys
-        result.fill([table.index[row]], people.universes[universe].sum(1)[:, None, None])
-    return result
-
-
-def leaf_nodes(step: BlockPlan) -> list[int]:
-    """Return for every leaf the node that is it alone."""
-    alone = {int(low): node for node, (low, high) in enumerate(zip(step.low, step.high, strict=True)) if high - low == 1}
-    return [alone[leaf] for leaf in range(step.leaves)]
-
-
-def _universe(
-    step: BlockPlan, table: Schema, people: Population, result: Behind, rng: np.random.Generator, *, sampled: bool
-) -> Records:
-    """Return the records that a block counts: areas × sexes."""
-    name = step.block.universe
-    if not name.startswith("="):
-        return (people.sample if sampled else people.universes)[name]
-    sexes = slice(1, 3) if step.block.sex else slice(0, 1)
-    places = [table.index[int(row)] for row in name[1:].split("+")]
-    from_sample = sampled and table.rows[places[0]].mechanism == SAMPLE
-    whole = result.of(places, sexes, sampled=from_sample).sum(1)
-    return whole if from_sample or not sampled else sample_of(whole, rng)
-
-
-def _leaves(
-    step: BlockPlan,
-    table: Schema,
-    people: Population,
-    result: Behind,
-    whole: Records,
-    counts: Counts,
-    rng: np.random.Generator,
-) -> Records:
-    """Return the records of the parts of a partition."""
-    if step.block.first in people.leaves:
-        return people.leaves[step.block.first]
-    leaves = counts[:, :, step.nodes[leaf_nodes(step)]]
-    if step.block.first != HOUSEHOLD_TYPES:
-        return parts_of(whole, leaves, rng)
-    one = result.of(table.index[ONE_PERSON], slice(0, 1), sampled=False)
-    others = parts_of(whole - one, leaves[:, :, :-1], rng)
-    return stacked([*(others[:, :, part] for part in range(leaves.shape[2] - 1)), one])
-
-
-def _fill_tree(result: Behind, step: BlockPlan, leaves: Records) -> None:
-    """Add leaves (areas × sexes × leaves) up to all ordinary counts of a block."""
-
-    def added(values: NDArray[Any]) -> NDArray[Any]:
-        summed = np.zeros((*values.shape[:-1], step.leaves + 1), dtype=values.dtype)
-        np.cumsum(values, axis=-1, out=summed[..., 1:])
-        return np.asarray(summed[..., step.high] - summed[..., step.low])
-
-    result.fill(step.start + step.nodes, leaves.each(added))
-
-
-@cache
-def _over(step: BlockPlan) -> tuple[int, ...]:
-    """Return for every node but the first the last one before it that all of its leaves are under."""
-    low, high = step.low, step.high
-    return tuple(
-        int(np.flatnonzero((low[:node] <= low[node]) & (high[:node] >= high[node]))[-1]) for node in range(1, len(low))
-    )
-
-
-def _fill_subsets(result: Behind, step: BlockPlan, whole: Records, counts: Counts, rng: np.random.Generator) -> None:
-    """Let every count of a block be some of the records of the one above it, which need not exclude each other."""
-    found: dict[int, Records] = {0: whole}
-    for node, over in enumerate(_over(step), start=1):
-        true, some = counts[:, :, step.nodes[over]], counts[:, :, step.nodes[node]]
-        found[node] = some_of(found[over], true, some, rng)
-    result.fill(step.start + step.nodes, stacked([found[node] for node in range(len(step.nodes))]))
-
-
-BLOCK = 128
-"""Areas drawn together. Another value makes another census."""
-
-MISSING = -1
-"""In arrays of counts: no count stands here (or, among published ones, it was hidden)."""
-
-FEW_PEOPLE, INCOME_PEOPLE, INCOME_HOUSEHOLDS = 40, 250, 40
-_PEOPLE, _TRUTH, _PUBLISH, FIGURES, _RECORDS = 1, 2, 3, 4, 5  # the kinds of random streams
-
-CountArray = NDArray[np.int32]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CountBlock:
     """A run of areas and their counts.
 
     - `number`: Its place in the census, from 0.
-    - `regions`: region, code, name, level, parent, csd, cd, tnr_sf, tnr_lf: one row an area.
+    - `regions`: region, code, name, level, parent, csd, cd, tnr_sf, tnr_lf: one row per area.
     - `true`: Areas × rows × 3 (total, men, women), `MISSING` where a cell holds no count.
     - `land`: Square kilometres by area.
     - `hidden`, `income_hidden`: The areas with too few people for any counts, or for those of income.
@@ -339,6 +178,14 @@ class CountBlock:
     keys: Keys | None = None
     estimates: Floats | None = None
 
+    def some(self, keep: NDArray[np.bool_]) -> CountBlock:
+        """Return some of the areas."""
+        arrays = [
+            None if values is None else values[keep]
+            for values in (self.true, self.land, self.hidden, self.income_hidden, self.published, self.keys, self.estimates)
+        ]
+        return CountBlock(self.number, self.regions.filter(pl.Series(keep)), *arrays)  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
@@ -347,20 +194,12 @@ class Rounds:
     - `constants`: Where every record has a key, the constants of the tables; None where every count has a random number
       of its own.
     - `weighted`: Whether sample tables show sums of weights, which are not whole, in place of counts.
-    - `figures`: What rates, averages and medians are computed from, as `figures` says: "true" counts, "published" ones,
-      or "none".
+    - `figures`: What rates, averages and medians are computed from: "true" counts, "published" ones, or "none".
     """
 
     constants: Constants | None = None
     weighted: bool = False
     figures: str = "true"
-
-    def options(self) -> str:
-        """Return what to type for the same."""
-        told = "" if self.constants is None else " --keys"
-        told += f" --constants {self.constants.name}" if self.constants is not None and self.constants.name else ""
-        told += " --weighted" if self.weighted else ""
-        return told + (f" --figures {self.figures}" if self.figures != "true" else "")
 
 
 PLAIN = Rounds()
@@ -373,6 +212,9 @@ def stream(seed: int, kind: int, block: int, part: int = 0, edition: int = 1) ->
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
+# -- true counts ------------------------------------------------------------------------------------------------------
+
+
 @cache
 def _leaf_weights(step: BlockPlan) -> tuple[Floats, Floats, Floats]:
     """Return the leaves' shares, how they follow the hidden traits, and how much each is a matter of sex."""
@@ -380,8 +222,7 @@ def _leaf_weights(step: BlockPlan) -> tuple[Floats, Floats, Floats]:
     if step.block.weights:
         weights = np.array(step.block.weights)
     else:
-        rank = 1.0 + np.arange(step.leaves)
-        weights = rank ** -abs(step.block.skew)
+        weights = (1.0 + np.arange(step.leaves)) ** -abs(step.block.skew)
         if step.leaves > 40:  # in a long list, the frequent ones are not all at the top
             weights[2:] = chance.permutation(weights[2:])
         if step.block.skew < 0:
@@ -397,21 +238,15 @@ def _shares(step: BlockPlan, traits: Floats, sexes: int, rng: np.random.Generato
     expected = weights * np.exp(traits @ loadings)
     expected *= step.block.clump / expected.sum(1, keepdims=True)
     shares = rng.standard_gamma(expected) + 1e-12 * weights
-    by_sex = shares[:, None, :] * np.exp(np.array([tilt, -tilt])[:sexes] if sexes == 2 else 0.0)
+    by_sex = shares[:, None, :] * np.exp(np.array([tilt, -tilt]) if sexes == 2 else 0.0)
     return np.asarray(by_sex / by_sex.sum(2, keepdims=True))
 
 
-def _add_up(step: BlockPlan, leaves: Counts) -> Counts:
+def _add_up(step: BlockPlan, leaves: NDArray[Any]) -> NDArray[Any]:
     """Add leaves up to all ordinary counts of a block (… × nodes)."""
-    summed = np.zeros((*leaves.shape[:-1], step.leaves + 1), dtype=np.int64)
+    summed = np.zeros((*leaves.shape[:-1], step.leaves + 1), dtype=leaves.dtype)
     np.cumsum(leaves, axis=-1, out=summed[..., 1:])
     return np.asarray(summed[..., step.high] - summed[..., step.low])
-
-
-def _split(step: BlockPlan, universe: Counts, traits: Floats, rng: np.random.Generator) -> Counts:
-    """Partition the universe down the tree."""
-    shares = _shares(step, traits, universe.shape[1], rng)
-    return _add_up(step, rng.multinomial(universe, shares))
 
 
 def _any(step: BlockPlan, universe: Counts, traits: Floats, rng: np.random.Generator) -> Counts:
@@ -421,7 +256,7 @@ def _any(step: BlockPlan, universe: Counts, traits: Floats, rng: np.random.Gener
     second = _add_up(step, rng.multinomial(rng.binomial(universe, 0.35), shares))
     leaf = step.high - step.low == 1
     people_too = np.where(leaf, second, rng.binomial(second, 0.6))
-    counts = np.minimum(first + people_too, universe[:, :, None])
+    counts: Counts = np.minimum(first + people_too, universe[:, :, None])
     for node in np.flatnonzero(~leaf)[:0:-1]:  # a group is not smaller than any of its parts
         inside = (step.low >= step.low[node]) & (step.high <= step.high[node])
         counts[:, :, node] = counts[:, :, inside].max(2)
@@ -429,66 +264,166 @@ def _any(step: BlockPlan, universe: Counts, traits: Floats, rng: np.random.Gener
     return counts
 
 
-def _stats(step: BlockPlan, universe: Counts, rng: np.random.Generator) -> Counts:
-    """Count who has this or that: shares of the universe that have nothing to do with each other."""
-    chances = np.concatenate([[1.0], 0.96 * 0.82 ** np.arange(len(step.nodes) - 1)])
-    return np.asarray(rng.binomial(universe[:, :, None], chances), dtype=np.int64)
-
-
 def _within(step: BlockPlan, base: Counts, rng: np.random.Generator) -> Counts:
     """Take the poor out of each leaf of another block (areas × sexes × rows)."""
     chance = rng.beta(2.0, 16.0, (len(base), 1, 1))
-    leaf = step.high - step.low == 1
-    inner = [node for node in range(len(step.nodes)) if leaf[node] and node > 0]
-    return _add_up(step, rng.binomial(base[:, :, step.nodes[inner]], chance))
+    return np.asarray(_add_up(step, rng.binomial(base[:, :, step.nodes[_leaf_nodes(step)]], chance)))
 
 
-def _fill(true: Counts, step: BlockPlan, counts: Counts) -> None:
-    """Write men and women, or the total only, into the rows of a block."""
-    rows = step.start + step.nodes
-    if counts.shape[1] == 2:
-        true[:, rows, 1:] = counts.swapaxes(1, 2)
-        true[:, rows, 0] = counts.sum(1)
+def _fill(target: NDArray[Any], rows: Any, values: NDArray[Any]) -> None:
+    """Write men and women and their sum, or the total only, into some rows; `values` are areas × sexes × rows."""
+    if values.shape[1] == 2:
+        target[:, rows, 1:] = values.swapaxes(1, 2)
+    target[:, rows, 0] = values.sum(1)
+
+
+def _counts_of(step: BlockPlan, table: Schema, true: Counts, crowd: People, rng: np.random.Generator) -> Counts:
+    """Draw the counts of one block of the profile: areas × sexes × nodes."""
+    block = step.block
+    if block.rule == "core":
+        kept = [crowd.rows[block.first + int(node)] for node in step.nodes]
+        return np.stack([count if block.sex else count.sum(1, keepdims=True) for count in kept], axis=2)
+    if block.rule == "within":
+        start = table.index[int(block.universe)]
+        base = true[:, start : start + step.stop - step.start, block.sexes].swapaxes(1, 2)
+        return _within(step, base, rng)
+    if block.universe.startswith("="):
+        universe = true[:, [table.index[row] for row in block.counted_rows], block.sexes].sum(1)
     else:
-        true[:, rows, 0] = counts[:, 0]
+        universe = crowd.universes[block.universe]
+    if block.rule == "split":  # partition it down the tree
+        return _add_up(step, rng.multinomial(universe, _shares(step, crowd.traits, universe.shape[1], rng)))
+    if block.rule == "any":
+        return _any(step, universe, crowd.traits, rng)
+    # Who has this or that: shares of the universe that have nothing to do with each other.
+    chances = np.concatenate([[1.0], 0.96 * 0.82 ** np.arange(len(step.nodes) - 1)])
+    return np.asarray(rng.binomial(universe[:, :, None], chances), dtype=np.int64)
 
 
 def _area_counts(table: Schema, place: Geography, rows: slice, seed: int, number: int) -> tuple[Counts, People]:
     """Draw the true counts of dissemination areas, and the people that they count."""
     crowd = people(place.traits[rows], place.rural[rows], stream(seed, _PEOPLE, number))
     true = np.full((len(crowd.land), len(table.rows), 3), MISSING, dtype=np.int64)
-    index = table.index
     for step in table.plans:
-        block, rng = step.block, stream(seed, _TRUTH, number, step.number)
-        sexes = slice(1, 3) if block.sex else slice(0, 1)
-        if block.rule == "figures":
+        if step.block.rule == "figures":
             continue
-        if block.rule == "core":
-            kept = [crowd.rows[block.first + int(node)] for node in step.nodes]
-            counted = [count if block.sex else count.sum(1, keepdims=True) for count in kept]
-            _fill(true, step, np.stack(counted, axis=2))
-        elif block.rule == "within":
-            start = index[int(block.universe)]
-            base = true[:, start : start + step.stop - step.start, sexes].swapaxes(1, 2)
-            _fill(true, step, _within(step, base, rng))
-        else:
-            if block.universe.startswith("="):
-                parts = [index[int(part)] for part in block.universe[1:].split("+")]
-                universe = true[:, parts, sexes].sum(1)
-            else:
-                universe = crowd.universes[block.universe]
-            if block.rule == "split":
-                _fill(true, step, _split(step, universe, crowd.traits, rng))
-            elif block.rule == "any":
-                _fill(true, step, _any(step, universe, crowd.traits, rng))
-            else:
-                _fill(true, step, _stats(step, universe, rng))
+        rng = stream(seed, _TRUTH, number, step.number)
+        _fill(true, step.start + step.nodes, _counts_of(step, table, true, crowd, rng))
         for row, parent in step.subsets:
-            some = rng.binomial(true[:, step.start + parent, sexes], 0.33)
-            true[:, step.start + row, sexes] = some
-            if block.sex:
-                true[:, step.start + row, 0] = some.sum(1)
+            some = rng.binomial(true[:, step.start + parent, step.block.sexes], 0.33)
+            _fill(true, [step.start + row], some[:, :, None])
     return true, crowd
+
+
+# -- the records behind them ------------------------------------------------------------------------------------------
+
+ONE_PERSON, HOUSEHOLD_TYPES = 51, 100
+"""The households of one person, and the table of household types, the last of which they are."""
+
+
+def _leaf_nodes(step: BlockPlan) -> list[int]:
+    """Return for every leaf the node that is it alone."""
+    alone = {int(low): node for node, (low, high) in enumerate(zip(step.low, step.high, strict=True)) if high - low == 1}
+    return [alone[leaf] for leaf in range(step.leaves)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Behind:
+    """The records behind all cells of a block of areas: areas × rows × 3 (total, men, women).
+
+    - `table`: The rows of the profile.
+    - `true`: How many records there are in all; `cells` has those in the sample, where there is one.
+    - `people`: The universes that they come from.
+    - `cells`: Numbers, weights (what is published, rounded) and sums of keys, filled block by block of the profile.
+    - `weighted`: Whether sample tables show sums of weights.
+    """
+
+    table: Schema
+    true: Counts
+    people: Population
+    cells: Records
+    weighted: bool
+
+    @classmethod
+    def of(cls, table: Schema, true: Counts, crowd: People, seed: int, number: int, *, weighted: bool) -> Behind:
+        """Draw what lies behind the true counts of a block of dissemination areas."""
+        nothing = Records(np.zeros_like(true), np.zeros(true.shape), np.zeros(true.shape, np.uint64))
+        # The records themselves have a place among random streams that no block of the profile has.
+        everyone = population(crowd.cells, stream(seed, _RECORDS, number), weighted=weighted)
+        behind = cls(table, true, everyone, nothing, weighted)
+        for step in table.plans:
+            if step.block.rule != "figures" and step.block.mechanism != EXACT:
+                behind._block(step, stream(seed, _RECORDS, number, step.number + 1))
+        for universe, row in (("people", 1), ("households", 5)):  # published as they are: for those who look at the keys
+            behind._fill([table.index[row]], everyone.universes[universe].sum(1)[:, None, None])
+        return behind
+
+    def _at(self, rows: Any, sexes: slice, *, sampled: bool) -> Records:
+        """Return the records of some rows, areas × rows × sexes."""
+        return replace(self.cells[:, rows, sexes], sampled=sampled)
+
+    def _fill(self, rows: Any, records: Records) -> None:
+        """Write records, areas × sexes × rows, into some rows."""
+        cells = self.cells
+        pairs = ((cells.number, records.number), (cells.weight, records.weight), (cells.key, records.key))
+        for array, values in pairs:
+            _fill(array, rows, values)
+
+    def _block(self, step: BlockPlan, rng: np.random.Generator) -> None:
+        """Draw the records of one block of the profile."""
+        block, nodes = step.block, step.start + step.nodes
+        counts = self.true[:, step.start : step.stop, block.sexes].swapaxes(1, 2)
+        sampled = self.weighted and block.mechanism == SAMPLE
+        if block.rule == "within":
+            leaves = step.nodes[_leaf_nodes(step)]
+            rows = self.table.index[int(block.universe)] + leaves
+            whole = self._at(rows, block.sexes, sampled=False)
+            some = some_of(whole, self.true[:, rows, block.sexes], counts[:, :, leaves].swapaxes(1, 2), rng)
+            self._fill(nodes, some.each(lambda values: _add_up(step, values.swapaxes(1, 2))))
+        elif block.rule in ("stats", "any"):  # some of the records of the count above, which need not exclude each other
+            held = [self._universe(step, rng, sampled=sampled)]
+            for node, over in enumerate(_over(step), start=1):
+                held.append(some_of(held[over], counts[:, :, step.nodes[over]], counts[:, :, step.nodes[node]], rng))
+            self._fill(nodes, stacked(held))
+        else:
+            whole = self._universe(step, rng, sampled=sampled)
+            self._fill(nodes, self._leaves(step, whole, counts, rng).each(lambda values: _add_up(step, values)))
+        for row, parent in step.subsets:
+            at = step.start + parent
+            whole = self._at(at, block.sexes, sampled=sampled)
+            self._fill([step.start + row], some_of(whole, self.true[:, at, block.sexes], counts[:, :, row], rng)[:, :, None])
+
+    def _universe(self, step: BlockPlan, rng: np.random.Generator, *, sampled: bool) -> Records:
+        """Return the records that a block counts: areas × sexes."""
+        if not step.block.universe.startswith("="):
+            return (self.people.sample if sampled else self.people.universes)[step.block.universe]
+        places = [self.table.index[row] for row in step.block.counted_rows]
+        from_sample = sampled and self.table.rows[places[0]].mechanism == SAMPLE
+        whole = self._at(places, step.block.sexes, sampled=from_sample).sum(1)
+        return whole if from_sample or not sampled else sample_of(whole, rng)
+
+    def _leaves(self, step: BlockPlan, whole: Records, counts: Counts, rng: np.random.Generator) -> Records:
+        """Return the records of the parts of a partition."""
+        if step.block.first in self.people.leaves:
+            return self.people.leaves[step.block.first]
+        leaves = counts[:, :, step.nodes[_leaf_nodes(step)]]
+        if step.block.first != HOUSEHOLD_TYPES:
+            return parts_of(whole, leaves, rng)
+        alone = self._at(self.table.index[ONE_PERSON], slice(0, 1), sampled=False)
+        others = parts_of(whole - alone, leaves[:, :, :-1], rng)
+        return stacked([*(others[:, :, part] for part in range(leaves.shape[2] - 1)), alone])
+
+
+@cache
+def _over(step: BlockPlan) -> tuple[int, ...]:
+    """Return for every node but the first the last one before it that all of its leaves are under."""
+    low, high = step.low, step.high
+    return tuple(
+        int(np.flatnonzero((low[:node] <= low[node]) & (high[:node] >= high[node]))[-1]) for node in range(1, len(low))
+    )
+
+
+# -- blocks of areas --------------------------------------------------------------------------------------------------
 
 
 class _Parents:
@@ -501,19 +436,18 @@ class _Parents:
         """Write the sums of their areas into the places of parents, in place."""
         if not self._open:
             self._open = [np.zeros((4, *values.shape[1:]), values.dtype) for values in arrays]
-        done = 0
-        for position in [*np.flatnonzero(level).tolist(), len(level)]:
-            for values, so_far in zip(arrays, self._open, strict=True):
+        parents = np.flatnonzero(level).tolist()
+        for values, so_far in zip(arrays, self._open, strict=True):
+            done = 0
+            for position in parents:
+                here = int(level[position])
                 so_far[1] += values[done:position].sum(0)
-            done = position + 1
-            if position == len(level):
-                break
-            own = int(level[position])
-            for values, so_far in zip(arrays, self._open, strict=True):
-                values[position] = so_far[own]
-                so_far[own] = 0
-                if own < 3:
-                    so_far[own + 1] += values[position]
+                values[position] = so_far[here]
+                so_far[here] = 0
+                if here < 3:
+                    so_far[here + 1] += values[position]
+                done = position + 1
+            so_far[1] += values[done:].sum(0)
 
 
 def true_counts(
@@ -521,45 +455,29 @@ def true_counts(
 ) -> Iterator[CountBlock]:
     """Draw a census of so many areas, block by block; a parent comes after its children and is their sum."""
     table, place = schema(rows, rounds.weighted), plan(areas, seed, small)
-    at = table.index
-    shown = table.shown
+    at, shown, sample = table.index, table.shown, np.array([row.mechanism == SAMPLE for row in table.rows])
     parents = _Parents()
     for number, start in enumerate(range(0, areas, BLOCK)):
         here = slice(start, min(start + BLOCK, areas))
         true, crowd = _area_counts(table, place, here, seed, number)
-        land, drawn = crowd.land, list[NDArray[Any]]()
-        if rounds != PLAIN:
-            found = _behind(table, true, crowd, seed, number, weighted=rounds.weighted)
-            drawn = [found.keys, found.weights]
-        parents.fill(place.level[here], true, land, *drawn)
+        drawn = list[NDArray[Any]]()
+        if rounds.constants is not None or rounds.weighted:
+            cells = Behind.of(table, true, crowd, seed, number, weighted=rounds.weighted).cells
+            drawn = [cells.key, cells.weight]
+        parents.fill(place.level[here], true, crowd.land, *drawn)
         counts = np.where(shown, true, MISSING).astype(np.int32)
-        population, households = counts[:, at[1], 0], counts[:, at[5], 0]
-        hidden = population < FEW_PEOPLE
+        residents, households = counts[:, at[1], 0], counts[:, at[5], 0]
+        hidden = residents < FEW_PEOPLE
         yield CountBlock(
             number=number,
             regions=place.regions[here],
             true=counts,
-            land=land,
+            land=crowd.land,
             hidden=hidden,
-            income_hidden=hidden | (population < INCOME_PEOPLE) | (households < INCOME_HOUSEHOLDS),
+            income_hidden=hidden | (residents < INCOME_PEOPLE) | (households < INCOME_HOUSEHOLDS),
             keys=drawn[0] if rounds.constants is not None else None,
-            estimates=_estimates(table, counts, drawn[1]) if rounds.weighted else None,
+            estimates=np.where(shown & sample[:, None], drawn[1], counts) if rounds.weighted else None,
         )
-
-
-def _behind(table: Schema, true: Counts, crowd: People, seed: int, number: int, *, weighted: bool) -> Behind:
-    """Draw keys and weights; the records' own have a place among random streams that no block of the profile has."""
-
-    def chance(part: int) -> np.random.Generator:
-        return stream(seed, _RECORDS, number, part + 1)
-
-    return behind(table, true, crowd.cells, chance, weighted=weighted)
-
-
-def _estimates(table: Schema, counts: CountArray, weights: Floats) -> Floats:
-    """Return what is rounded: sums of weights in sample tables, the counts elsewhere."""
-    sample = np.array([row.mechanism == SAMPLE for row in table.rows])
-    return np.where((counts != MISSING) & sample[:, None], weights, counts.astype(np.float64))
 
 
 def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, rounds: Rounds = PLAIN) -> CountArray:
@@ -574,19 +492,20 @@ def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, round
         rows = slice(step.start, step.stop)
         rng = stream(seed, _PUBLISH, block.number, step.number, edition)
         exact = block.true[:, rows]
-        how, counts = mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64)
-        weighted = rounds.weighted and step.block.mechanism == SAMPLE
+        how, amounts = mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64)
+        weighted = block.estimates is not None and step.block.mechanism == SAMPLE
         if rounds.constants is None and not weighted:
-            drawn = how.publish(counts, rng)
+            drawn = how.publish(amounts, rng)
         else:
             assert isinstance(how, TwoWay)
             if block.keys is None or rounds.constants is None:
-                numbers: Keys = rng.integers(0, (1 << 64) - 1, counts.shape, dtype=np.uint64, endpoint=True)
+                numbers: Keys = rng.integers(0, ONE - 1, amounts.shape, dtype=np.uint64, endpoint=True)
             else:
                 numbers = block.keys[:, rows] + np.uint64(rounds.constants.of(step.block, seed, edition))
-            assert block.estimates is not None or not weighted
-            amounts = np.maximum(block.estimates[:, rows], 0.0) if weighted and block.estimates is not None else counts
-            drawn = how.publish_keyed(amounts, numbers)
+            if weighted and block.estimates is not None:
+                drawn = how.publish_keyed(np.maximum(block.estimates[:, rows], 0.0), numbers)
+            else:
+                drawn = how.publish_keyed(amounts, numbers)
         published[:, rows] = np.where(exact >= 0, drawn, MISSING)
     small = np.array([row.mechanism != EXACT for row in table.rows])
     income = np.array([row.is_income for row in table.rows])
@@ -604,9 +523,9 @@ def published_counts(
         yield replace(block, published=publish(block, table, seed, rounds=rounds))
 
 
-TRUE, PUBLISHED, NONE = "true", "published", "none"
-SOURCES = (TRUE, PUBLISHED, NONE)
-"""What figures are computed from: true counts, published ones; or there are none."""
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+TRUE, NONE = "true", "none"
 
 MIDDLES = np.array([2.5 + 5 * step for step in range(20)] + [101.0])
 AGE_IDS = (*range(10, 13), *range(14, 24), *range(25, 29), *range(30, 34))
@@ -618,12 +537,6 @@ AVERAGES = {57: (56, (50,)), 76: (90, (71,)), 77: (93, (81, 84, 86))}  # persons
 HUNDREDS = frozenset({34, 148, 237})
 FAMILY_SIZES = frozenset({304, 308, 312, 316})
 TYPICAL_MONEY, TYPICAL_RENT, TYPICAL_VALUE = 40_000.0, 1_300.0, 420_000.0
-
-
-def _significant(values: Floats, digits: int = 3) -> Floats:
-    """Round to so many significant digits, as the agency does with amounts of money."""
-    scale = 10.0 ** (np.floor(np.log10(np.maximum(values, 1.0))) - digits + 1)
-    return np.asarray(np.rint(values / scale) * scale)
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:
@@ -656,7 +569,9 @@ def _drawn(kind: str, row: int, areas: int, rng: np.random.Generator) -> Floats:
         return np.round(rng.normal(42.0, 2.0, (areas, 3)), 1)
     typical = TYPICAL_MONEY if row < 400 else TYPICAL_VALUE if row in (1488, 1489) else TYPICAL_RENT
     by_sex = np.array([1.0, 1.12, 0.88])
-    return _significant(typical * by_sex * rng.lognormal(0.0, 0.22, (areas, 1)) * rng.lognormal(0.0, 0.05, (areas, 3)))
+    amounts = typical * by_sex * rng.lognormal(0.0, 0.22, (areas, 1)) * rng.lognormal(0.0, 0.05, (areas, 3))
+    scale = 10.0 ** (np.floor(np.log10(np.maximum(amounts, 1.0))) - 2)  # three significant digits, as the agency has them
+    return np.asarray(np.rint(amounts / scale) * scale)
 
 
 def by_leading_digits(values: Floats) -> Floats:
@@ -723,32 +638,25 @@ def _figure(
 
 def figures(block: CountBlock, table: Schema, seed: int, source: str = TRUE) -> Floats:
     """Return areas × rows × 3 numbers: published counts and the figures beside them; NaN for none."""
-    if block.published is None:
-        raise ValueError("figures need published counts")
+    assert block.published is not None, "figures stand beside published counts"
     at = table.index
     values = np.where(block.published == MISSING, np.nan, block.published.astype(np.float64))
-    counts = _true(block, table) if source == TRUE else values
+    counts = values
+    if source == TRUE:
+        exact = block.true if block.estimates is None else block.estimates
+        counts = np.where(block.true == MISSING, np.nan, exact.astype(np.float64))
     for step in table.plans:
-        rng = stream(seed, FIGURES, block.number, step.number)
+        rng = stream(seed, _FIGURES, block.number, step.number)
         for row in table.rows[step.start : step.stop]:
             if row.is_count:
                 continue
-            found = _figure(row, counts, at, block, rng, source == TRUE)
-            values[:, at[row.id]] = found if source != NONE or row.block == 1 else np.nan
+            figure = _figure(row, counts, at, block, rng, source == TRUE)
+            values[:, at[row.id]] = figure if source != NONE or row.block == 1 else np.nan
             if not row.has_sex:
                 values[:, at[row.id], 1:] = np.nan
             if row.block > 1:
                 values[block.income_hidden if row.is_income else block.hidden, at[row.id]] = np.nan
     return values
-
-
-def _true(block: CountBlock, table: Schema) -> Floats:
-    """Return the true counts; of sample tables the estimates, where they are weighted."""
-    true = np.where(block.true == MISSING, np.nan, block.true.astype(np.float64))
-    if block.estimates is not None:
-        sampled = np.array([row.mechanism == SAMPLE for row in table.rows])
-        true[:, sampled] = np.where(block.true[:, sampled] == MISSING, np.nan, block.estimates[:, sampled])
-    return true
 
 
 def described_figures(table: Schema) -> list[Figure]:
@@ -760,9 +668,3 @@ def described_figures(table: Schema) -> list[Figure]:
         for row, block in zip(table.rows, blocks, strict=True)
     ]  # fmt: skip
     return [figure for figure in propose(lines) if figure.universe or figure.groups]
-
-
-def require_source(name: str) -> None:
-    """Complain of a name that is none of `SOURCES`."""
-    if name not in SOURCES:
-        raise InputError(f"there are no figures called {name!r}: choose {', '.join(SOURCES)}.")

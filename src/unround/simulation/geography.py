@@ -1,14 +1,12 @@
 """The simulated country: provinces, census divisions (CD), subdivisions (CSD), dissemination areas (DA).
 
-Areas are listed children first: the DAs of a CSD, then the CSD; after its last CSD the CD, after its last
-CD the province. So one pass over the list can add up every parent from children it has just seen, however
-long it is.
+Areas are listed children first: the DAs of a CSD, then the CSD; after its last CSD the CD, after its last CD the province.
+So one pass over the list can add up every parent from children it has just seen, however long it is.
 
-Made-up shapes for the areas of a simulated country: they tile a plane, and every area lies exactly within its parent.
-
-The country is cut into provinces, these into census divisions and these into subdivisions by straight cuts, each part as
-large as its dissemination areas are many; subdivisions are divided into the Voronoi cells of their dissemination areas. All
-of these are convex, so that a cut leaves nothing over.
+Their shapes are made up: they tile a plane, and every area lies exactly within its parent. The country is cut into
+provinces, these into census divisions and these into subdivisions by straight cuts, each as large as its dissemination
+areas are many; subdivisions are divided into the Voronoi cells of their dissemination areas. All of these are convex, so
+that a cut leaves nothing over.
 """
 
 from __future__ import annotations
@@ -25,12 +23,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 
 LEVELS = ("DA", "CSD", "CD", "PR")
-LEVEL_NAMES = {
-    "DA": "Dissemination area",
-    "CSD": "Census subdivision",
-    "CD": "Census division",
-    "PR": "Province",
-}
+LEVEL_NAMES = {"DA": "Dissemination area", "CSD": "Census subdivision", "CD": "Census division", "PR": "Province"}
 PREFIX = {"DA": "2021S0512", "CSD": "2021A0005", "CD": "2021A0003", "PR": "2021A0002"}
 MOST = 1_000_000
 FACTORS = 3
@@ -46,55 +39,12 @@ DAS_A_CD = 9999  # a DA's code has four digits after its CD's
 
 # Invented names; the accents are there because real files have them, in Latin-1.
 STEMS = (
-    *(
-        "Alder",
-        "Bélan",
-        "Cairn",
-        "Dorval",
-        "Écluse",
-        "Fenwick",
-        "Grisé",
-        "Hollin",
-        "Îlet",
-        "Jarvin",
-        "Kestrel",
-    ),
-    *(
-        "Lorne",
-        "Mérival",
-        "Norvel",
-        "Orme",
-        "Prévu",
-        "Quill",
-        "Rivelle",
-        "Sorrel",
-        "Tamarac",
-        "Umber",
-        "Vaudrel",
-    ),
-    *("Wexley", "Yarrow", "Zéphir", "Brûlé", "Côteau", "Drumlin", "Falaise", "Garance"),
-)
-ENDS = (
-    "ton",
-    "ville",
-    "-sur-Lac",
-    " Creek",
-    "-Est",
-    " Bay",
-    " No. 3",
-    "-des-Prés",
-    " Hills",
-    "by",
-    "-aux-Ormes",
-)
-KINDS = (
-    "Town (T)",
-    "Village (VL)",
-    "City (CY)",
-    "Municipalité (MÉ)",
-    "Rural municipality (RM)",
-    "Parish (P)",
-)
+    "Alder", "Bélan", "Cairn", "Dorval", "Écluse", "Fenwick", "Grisé", "Hollin", "Îlet", "Jarvin", "Kestrel",
+    "Lorne", "Mérival", "Norvel", "Orme", "Prévu", "Quill", "Rivelle", "Sorrel", "Tamarac", "Umber", "Vaudrel",
+    "Wexley", "Yarrow", "Zéphir", "Brûlé", "Côteau", "Drumlin", "Falaise", "Garance",
+)  # fmt: skip
+ENDS = ("ton", "ville", "-sur-Lac", " Creek", "-Est", " Bay", " No. 3", "-des-Prés", " Hills", "by", "-aux-Ormes")
+KINDS = ("Town (T)", "Village (VL)", "City (CY)", "Municipalité (MÉ)", "Rural municipality (RM)", "Parish (P)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,9 +116,9 @@ def _cap(sizes: NDArray[np.int64], das: int, several: int, cap: int) -> None:
 
 def _small_csd_sizes(das: int, csds: int, cap: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return how many DAs each CSD has where most have few: a third one, a quarter two to four, others five or more."""
-    one, few = round(csds * ONE_DA), round(csds * FEW_DAS)
-    several = csds - one - few
-    sizes = np.concatenate([np.full(several, 5), rng.integers(2, 5, few), np.ones(one)]).astype(np.int64)
+    single, few = round(csds * ONE_DA), round(csds * FEW_DAS)
+    several = csds - single - few
+    sizes = np.concatenate([np.full(several, 5), rng.integers(2, 5, few), np.ones(single)]).astype(np.int64)
     rest = das - int(sizes.sum())
     if rest < 0 or several < 1:  # a country of a few areas
         return _csd_sizes(das, csds, cap, rng)
@@ -201,8 +151,7 @@ def _tree(
 
 
 def _name(rng: np.random.Generator) -> str:
-    stem, end = rng.integers(len(STEMS)), rng.integers(len(ENDS))
-    return STEMS[stem] + ENDS[end]
+    return STEMS[rng.integers(len(STEMS))] + ENDS[rng.integers(len(ENDS))]
 
 
 def plan(areas: int, seed: int, small: bool = False) -> Geography:
@@ -245,17 +194,6 @@ def plan(areas: int, seed: int, small: bool = False) -> Geography:
             at_cd += 1
         if provinces:
             add(3, str(province), f"Province {province} (simulated)", None, None, None)
-    return _finish(level, rows, csd_of, da_sizes, rng)
-
-
-def _finish(
-    level: list[int],
-    rows: list[tuple[str | None, ...]],
-    csd_of: list[int],
-    da_sizes: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> Geography:
-    """Turn the lists into arrays, and draw what belongs to areas."""
     columns = ["region", "code", "name", "level", "parent", "csd", "cd"]
     regions = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row").with_columns(
         tnr_sf=pl.Series(np.round(rng.gamma(2.0, 1.6, len(rows)), 1)),
@@ -338,10 +276,10 @@ def cells(polygon: Polygon, number: int, rng: np.random.Generator) -> list[Polyg
     if number == 2:
         return divided(polygon, rng.uniform(0.6, 1.4, 2), rng)
     sites = _sites(polygon, number, rng)
-    found = _voronoi(polygon, sites)
+    parts = _voronoi(polygon, sites)
     for _ in range(RELAXED):
-        found = _voronoi(polygon, np.array([cell.mean(axis=0) for cell in found]))
-    return found
+        parts = _voronoi(polygon, np.array([cell.mean(axis=0) for cell in parts]))
+    return parts
 
 
 def _sites(polygon: Polygon, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -366,10 +304,10 @@ def _voronoi(polygon: Polygon, sites: NDArray[np.float64]) -> list[Polygon]:
     side = there - here
     normal = np.column_stack([side[:, 1], -side[:, 0]]) / np.linalg.norm(side, axis=1, keepdims=True)
     images = [sites - 2 * ((sites - at) @ out)[:, None] * out for at, out in zip(here, normal, strict=True)]
-    found = Voronoi(np.concatenate([sites, *images]))
+    diagram = Voronoi(np.concatenate([sites, *images]))
     shapes = []
     for site in range(len(sites)):
-        corners = found.vertices[found.regions[found.point_region[site]]]
+        corners = diagram.vertices[diagram.regions[diagram.point_region[site]]]
         angles = np.arctan2(*(corners - sites[site]).T[::-1])
         shapes.append(corners[np.argsort(angles)])
     return shapes
@@ -382,7 +320,7 @@ def shapes_of(place: Geography, seed: int) -> list[Polygon]:
     country = np.array(MIDDLE) + np.array(ACROSS) * np.column_stack([np.cos(angles), np.sin(angles)])
     children, leaves, roots = _shapes_tree(place)
     shapes: list[Polygon | None] = [None] * len(place)
-    waiting = list(zip(roots, _shared(country, [leaves[row] for row in roots], rng), strict=True))
+    waiting = list(zip(roots, divided(country, leaves[roots], rng), strict=True))
     while waiting:
         row, polygon = waiting.pop()
         shapes[row] = polygon
@@ -390,21 +328,17 @@ def shapes_of(place: Geography, seed: int) -> list[Polygon]:
         if below and place.level[below[0]] == 0:
             parts = cells(polygon, len(below), rng)
         else:
-            parts = _shared(polygon, [leaves[one] for one in below], rng) if below else []
+            parts = divided(polygon, leaves[below], rng) if below else []
         waiting += zip(below, parts, strict=True)
     return [shape for shape in shapes if shape is not None]
 
 
-def _shared(polygon: Polygon, leaves: list[int], rng: np.random.Generator) -> list[Polygon]:
-    return divided(polygon, np.array(leaves, dtype=np.float64), rng)
-
-
-def _shapes_tree(place: Geography) -> tuple[list[list[int]], list[int], list[int]]:
+def _shapes_tree(place: Geography) -> tuple[list[list[int]], NDArray[np.float64], list[int]]:
     """Return the children of every area, how many of the smallest areas are in it, and the areas without a parent."""
     regions = place.regions
     at = {region: row for row, region in enumerate(regions["region"])}
     children: list[list[int]] = [[] for _ in range(len(place))]
-    leaves, roots = [0] * len(place), list[int]()
+    leaves, roots = np.zeros(len(place)), list[int]()
     for row, parent in enumerate(regions["parent"]):  # children come first
         leaves[row] = leaves[row] or 1
         if parent in at:
@@ -423,10 +357,10 @@ def write_boundaries(path: Path, place: Geography, levels: tuple[str, ...], seed
     for (region, code, name, level), shape in zip(rows, shapes, strict=True):
         if level in levels:
             corners = [[round(float(x), DIGITS), round(float(y), DIGITS)] for x, y in shape]
-            said = {"DGUID": region, "code": code, "name": name, "level": LEVEL_NAMES[level]}
+            about = {"DGUID": region, "code": code, "name": name, "level": LEVEL_NAMES[level]}
             geometry = {"type": "Polygon", "coordinates": [[*corners, corners[0]]]}
-            told = {"type": "Feature", "properties": said, "geometry": geometry}
-            lines.append(json.dumps(told, ensure_ascii=False, separators=(",", ":")))
+            feature = {"type": "Feature", "properties": about, "geometry": geometry}
+            lines.append(json.dumps(feature, ensure_ascii=False, separators=(",", ":")))
     text = '{"type":"FeatureCollection","note":"simulated: these shapes are invented","features":[\n' + ",\n".join(lines)
     with path.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         packed.write(f"{text}\n]}}\n".encode())

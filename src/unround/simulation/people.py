@@ -1,8 +1,6 @@
-"""The people of dissemination areas: households first, then persons by age and sex, then their families.
+"""The people of dissemination areas: households first, then persons by age and sex, then their families; and their records.
 
 Everything is drawn for many areas at once. Parts are drawn and totals added up, so every sum holds in truth.
-
-The records behind the counts of a simulated census: the sums of their keys, and their weights in the sample.
 
 Every record has a key, uniform on [0, 1). What a table needs is the sum of the keys of a cell's records, modulo 1. That
 sum is uniform as soon as the cell holds one record, and independent of the sums of cells that have no record in common;
@@ -113,12 +111,8 @@ def _families(sizes: Counts, large: Counts, rng: np.random.Generator) -> dict[st
     """Find the families in the households: at most one in each, couples or single parents."""
     family = _binomial(rng, sizes[:, 1:], np.array([0.80, 0.91, 0.94, 0.93]))
     couple = _binomial(rng, family, np.array([0.80, 0.80, 0.91, 0.93]))
-    extra = _binomial(
-        rng,
-        large - 5 * sizes[:, 4],
-        np.where(sizes[:, 4] > 0, family[:, 3] / np.maximum(sizes[:, 4], 1), 0.0),
-    )
-    in_couples = _binomial(rng, extra, np.where(family[:, 3] > 0, couple[:, 3] / np.maximum(family[:, 3], 1), 0.0))
+    extra = _binomial(rng, large - 5 * sizes[:, 4], family[:, 3] / np.maximum(sizes[:, 4], 1))
+    in_couples = _binomial(rng, extra, couple[:, 3] / np.maximum(family[:, 3], 1))
     single = family - couple
     return {
         "size": family,
@@ -137,7 +131,7 @@ def _ages(number: Counts, shares: Floats, rng: np.random.Generator) -> Counts:
     return np.stack([men, by_age - men], axis=1)
 
 
-def _family_positions(private: Counts, found: dict[str, Counts], alone: Counts, rng: np.random.Generator) -> list[Counts]:
+def _family_positions(private: Counts, families: dict[str, Counts], alone: Counts, rng: np.random.Generator) -> list[Counts]:
     """Deal the men and women of private households out to their places in families.
 
     Returns spouses, single parents, children of couples, children of single parents, persons alone, with
@@ -155,28 +149,30 @@ def _family_positions(private: Counts, found: dict[str, Counts], alone: Counts, 
         deal(number, np.asarray(rng.hypergeometric(left[:, 0], left[:, 1], number), dtype=np.int64))
 
     same_sex = rng.integers(-1, 2, len(alone)) * (rng.random(len(alone)) < 0.3)
-    deal(2 * found["couples"], found["couples"] + same_sex)
-    deal(found["single"], _binomial(rng, found["single"], 0.21))
-    draw(found["children_of_couples"])
-    draw(found["children_of_single"])
+    deal(2 * families["couples"], families["couples"] + same_sex)
+    deal(families["single"], _binomial(rng, families["single"], 0.21))
+    draw(families["children_of_couples"])
+    draw(families["children_of_single"])
     draw(alone)
     draw(_binomial(rng, left.sum(1), 0.4))
     dealt.append(left)
     return dealt
 
 
-def _core_rows(sizes: Counts, found: dict[str, Counts], places: list[Counts], rng: np.random.Generator) -> dict[int, Counts]:
+def _core_rows(
+    sizes: Counts, families: dict[str, Counts], places: list[Counts], rng: np.random.Generator
+) -> dict[int, Counts]:
     """Count rows 50–56 and 71–110: households, families, persons by family, kinds of households."""
-    households, family = sizes.sum(1), found["size"]
-    without = found["couples"] - found["couples_with"]
-    wed_with, wed_without = _binomial(rng, found["couples_with"], 0.80), _binomial(rng, without, 0.79)
-    rows = {50: households, 71: family.sum(1), 78: family.sum(1), 79: found["couples"], 86: found["single"]}
+    households, family = sizes.sum(1), families["size"]
+    without = families["couples"] - families["couples_with"]
+    wed_with, wed_without = _binomial(rng, families["couples_with"], 0.80), _binomial(rng, without, 0.79)
+    rows = {50: households, 71: family.sum(1), 78: family.sum(1), 79: families["couples"], 86: families["single"]}
     rows |= {51 + size: sizes[:, size] for size in range(5)} | {72 + size: family[:, size] for size in range(4)}
     rows |= {80: wed_with + wed_without, 81: wed_with, 82: wed_without}
-    rows |= {83: found["couples"] - rows[80], 84: found["couples_with"] - wed_with, 85: without - wed_without}
+    rows |= {83: families["couples"] - rows[80], 84: families["couples_with"] - wed_with, 85: without - wed_without}
     rows |= {87: places[1][:, 1], 88: places[1][:, 0]}
-    plain_with, plain_without = _binomial(rng, found["couples_with"], 0.92), _binomial(rng, without, 0.95)
-    plain_single = _binomial(rng, found["single"], 0.85)
+    plain_with, plain_without = _binomial(rng, families["couples_with"], 0.92), _binomial(rng, without, 0.95)
+    plain_single = _binomial(rng, families["single"], 0.85)
     other = family.sum(1) - plain_with - plain_without - plain_single
     three = _binomial(rng, other, 0.35)
     several = _binomial(rng, other - three, 0.1)
@@ -184,18 +180,9 @@ def _core_rows(sizes: Counts, found: dict[str, Counts], places: list[Counts], rn
     rows |= {104: plain_without, 105: plain_single, 106: three, 107: several, 108: other - three - several}
     rows |= {109: households - sizes[:, 0] - family.sum(1), 110: sizes[:, 0]}
     counted = {row: count[:, None] for row, count in rows.items()}
-    spouses, parents, two, one, alone, relatives, others = places
-    counted |= {
-        91: spouses,
-        92: parents,
-        94: two,
-        95: one,
-        93: two + one,
-        97: alone,
-        98: relatives,
-        99: others,
-    }
-    counted |= {90: spouses + parents + two + one, 96: alone + relatives + others}
+    spouses, parents, two, single, alone, relatives, others = places
+    counted |= {91: spouses, 92: parents, 94: two, 95: single, 93: two + single, 97: alone, 98: relatives, 99: others}
+    counted |= {90: spouses + parents + two + single, 96: alone + relatives + others}
     return counted | {89: counted[90] + counted[96], 56: counted[90] + counted[96]}
 
 
@@ -211,11 +198,8 @@ def _targets(number: int, rural: NDArray[np.bool_], rng: np.random.Generator) ->
     """Draw about how many people live in each area."""
     kind = rng.random(number)
     large = rng.random(number) < LARGE_SHARE
-    people = np.where(
-        large,
-        rng.lognormal(np.log(LARGE), LARGE_SPREAD, number),
-        rng.lognormal(np.log(TYPICAL), TYPICAL_SPREAD, number),
-    )
+    many, usual = rng.lognormal(np.log(LARGE), LARGE_SPREAD, number), rng.lognormal(np.log(TYPICAL), TYPICAL_SPREAD, number)
+    people = np.where(large, many, usual)
     people = np.where(rural, people * rng.lognormal(-0.2, 0.35, number), people)
     people = np.where(kind < TINY_SHARE, rng.integers(1, 40, number), people)
     people = np.where(kind < EMPTY_SHARE, 0, people)
@@ -225,14 +209,14 @@ def _targets(number: int, rural: NDArray[np.bool_], rng: np.random.Generator) ->
 def people(traits: Floats, rural: NDArray[np.bool_], rng: np.random.Generator) -> People:
     """Draw the people of dissemination areas."""
     number = len(rural)
-    own = np.sqrt(0.5) * traits + np.sqrt(0.5) * rng.normal(size=traits.shape)
+    own_traits = np.sqrt(0.5) * traits + np.sqrt(0.5) * rng.normal(size=traits.shape)
     target = _targets(number, rural, rng)
     sizes, large = _households(target, rng)
-    found = _families(sizes, large, rng)
+    families = _families(sizes, large, rng)
     in_private = sizes[:, :4] @ np.arange(1, 5) + large
     homes = (rng.random(number) < COLLECTIVE_SHARE) & (target > 0)
     collective = np.where(homes, rng.negative_binomial(2, 0.03, number), _binomial(rng, target, 0.002))
-    shares = AGES * np.exp(own @ LEANS + rng.normal(0.0, 0.12, (number, 21)))
+    shares = AGES * np.exp(own_traits @ LEANS + rng.normal(0.0, 0.12, (number, 21)))
     private_ages = _ages(in_private, shares, rng)
     collective_ages = _ages(collective, OLDER[None, :], rng)
     ages = private_ages + collective_ages
@@ -241,8 +225,8 @@ def people(traits: Floats, rural: NDArray[np.bool_], rng: np.random.Generator) -
     teens = _binomial(rng, private_ages[:, :, 3], 0.6)
     minors = private_ages[:, :, :3].sum(2) + teens
     households = sizes.sum(1, keepdims=True)
-    places = _family_positions(private, found, sizes[:, 0], rng)
-    rows = _core_rows(sizes, found, places, rng) | _age_rows(ages)
+    places = _family_positions(private, families, sizes[:, 0], rng)
+    rows = _core_rows(sizes, families, places, rng) | _age_rows(ages)
     vacancy = rng.lognormal(-3.2, 0.6, (number, 1)) * np.where(rural, 3.0, 1.0)[:, None]
     empty = rng.poisson(households * vacancy)
     before = rng.poisson(rows[8].sum(1, keepdims=True) * rng.lognormal(-0.04, 0.1, (number, 1)))
@@ -264,16 +248,9 @@ def people(traits: Floats, rural: NDArray[np.bool_], rng: np.random.Generator) -
         "families": rows[71],
     }
     land = np.where(rural, rng.lognormal(4.5, 1.6, number), rng.lognormal(-1.8, 1.1, number))
-    cells = Cells(
-        private=private_ages,
-        residents=residents,
-        institutional=collective_ages - residents,
-        at_school=private_ages[:, :, 0] - too_young,
-        teens=teens,
-        households=sizes[:, None, :],
-        families=found["size"][:, None, :],
-    )
-    return People(universes, rows, land, own, cells)
+    at_school, institutional = private_ages[:, :, 0] - too_young, collective_ages - residents
+    groups = (private_ages, residents, institutional, at_school, teens, sizes[:, None, :], families["size"][:, None, :])
+    return People(universes, rows, land, own_traits, Cells(*groups))
 
 
 Keys = NDArray[np.uint64]
@@ -326,12 +303,8 @@ class Records:
 
 def stacked(parts: list[Records]) -> Records:
     """Put groups side by side, along a new last axis."""
-    return Records(
-        np.stack([one.number for one in parts], axis=-1),
-        np.stack([one.weight for one in parts], axis=-1),
-        np.stack([one.key for one in parts], axis=-1),
-        parts[0].sampled,
-    )
+    number, weight, key = (np.stack([getattr(part, name) for part in parts], -1) for name in ("number", "weight", "key"))
+    return Records(number, weight, key, parts[0].sampled)
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------------

@@ -1,12 +1,8 @@
-"""The records behind a simulated census, one row per person, and tables published from them.
-
-Queries and how they are answered: which persons a column counts, and all counts of many columns at once.
+"""Simulated persons, drawn household by household, and tables published from them: a profile, and tables by attributes.
 
 A query names sets of values of some attributes; it counts the persons who have one of them in each. Queries about the same
 attributes are answered together: values that no query tells apart form a class, a combination of classes is an atom, and
 every query is a set of atoms.
-
-START HERE: the people of simulated areas, drawn household by household.
 
 Areas differ as real ones do: every area leans towards old or young people, towards families, towards the other language,
 towards immigrants and towards long education, and half of each lean it shares with its neighbours. People of a household
@@ -15,18 +11,13 @@ households. Some areas have a home for old people or a residence of students.
 
 Every block of areas has random numbers of its own, so that areas can be drawn again without those before them.
 
-The tables that are published from simulated persons: a profile, and tables by several attributes.
-
 A table is a product of axes. An axis is an attribute, or the characteristics of a profile; its codes are groups of values,
 totals included: "all", "0 to 14", "married". What a code counts is the set of values that it stands for.
-
-Simulated persons as files: their records, tables published from them, and a note that all of it is invented.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -37,13 +28,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unround.errors import InputError
+from unround.errors import ArgumentError, InputError
 from unround.mechanisms import HIDDEN, Exact, Mechanism, mechanism
-from unround.mechanisms.base import IntArray
 from unround.mechanisms.rounding import TwoWay
+from unround.options import Simulate
 from unround.output import known_by, output_folder
 from unround.simulation import Simulated
-from unround.simulation.files import Parts, contents, write_note
+from unround.simulation.counts import ONE, Constants
+from unround.simulation.files import Parts, finished, table_toml, toml_sums
 from unround.tables import NOTE
 
 AGE, SEX = "age", "sex"
@@ -67,6 +59,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
 }
 """All attributes, each with its values in the order of its codes."""
 
+SIZES = {name: len(values) for name, values in VALUES.items()}
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int16]
@@ -111,18 +104,17 @@ class Margin:
 
     def atom_of(self, codes: Mapping[str, Codes]) -> Ints:
         """Return the atom of every person."""
-        number = len(next(iter(codes.values())))
-        found = np.zeros(number, dtype=np.int64)
+        atom = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
         for name, classes, size in zip(self.attributes, self.classes, self.shape, strict=True):
-            found = found * size + classes[codes[name]]
-        return found
+            atom = atom * size + classes[codes[name]]
+        return atom
 
 
 def margins(queries: Sequence[Query], sizes: Mapping[str, int]) -> list[Margin]:
     """Group queries by their attributes."""
     groups: dict[tuple[str, ...], list[int]] = {}
-    for place, one in enumerate(queries):
-        groups.setdefault(tuple(name for name, _ in one), []).append(place)
+    for place, wanted in enumerate(queries):
+        groups.setdefault(tuple(name for name, _ in wanted), []).append(place)
     return [_margin(names, places, queries, sizes) for names, places in groups.items()]
 
 
@@ -130,9 +122,9 @@ def _margin(names: tuple[str, ...], places: list[int], queries: Sequence[Query],
     classes, shape, inside = [], [], []
     for axis, name in enumerate(names):
         distinct = list(dict.fromkeys(queries[place][axis][1] for place in places))
-        told = np.array([[value in values for values in distinct] for value in range(sizes[name])])
-        kinds, which = np.unique(told, axis=0, return_inverse=True)
-        classes.append(np.asarray(which, dtype=np.int64).ravel())
+        held_by = np.array([[value in values for values in distinct] for value in range(sizes[name])])
+        kinds, kind_of = np.unique(held_by, axis=0, return_inverse=True)
+        classes.append(np.asarray(kind_of, dtype=np.int64).ravel())
         shape.append(len(kinds))
         inside.append({values: kinds[:, at] for at, values in enumerate(distinct)})
     atoms = prod(shape)
@@ -157,7 +149,7 @@ def counted(
     weights: NDArray[np.uint64] | None = None,
 ) -> NDArray[Any]:
     """Answer all queries: areas × queries."""
-    found = np.zeros((areas, number), dtype=np.int64 if weights is None else np.uint64)
+    answers = np.zeros((areas, number), dtype=np.int64 if weights is None else np.uint64)
     for margin in grouped:
         place = area * margin.atoms + margin.atom_of(codes)
         if weights is None:
@@ -166,12 +158,10 @@ def counted(
             table = np.zeros(areas * margin.atoms, dtype=np.uint64)
             np.add.at(table, place, weights)
         table = table.reshape(areas, margin.atoms)
-        own = np.zeros((areas, len(margin.columns)), dtype=found.dtype)
         atom = np.repeat(np.arange(margin.atoms), np.diff(margin.starts))
-        for column in range(len(margin.columns)):
-            own[:, column] = table[:, atom[margin.held == column]].sum(1, dtype=found.dtype)
-        found[:, margin.columns] = own
-    return found
+        for at, column in enumerate(margin.columns):
+            answers[:, column] = table[:, atom[margin.held == at]].sum(1, dtype=answers.dtype)
+    return answers
 
 
 Floats = NDArray[np.float64]
@@ -191,7 +181,7 @@ _STREAM = 22
 ALONE, COUPLE, FAMILY, LONE_PARENT, SHARED = range(5)
 OLDER, FAMILIES, FRENCH, NEWCOMERS, LEARNED = range(5)
 MEN, WOMEN = range(2)
-NEVER, MARRIED, COMMON_LAW, SEPARATED, DIVORCED, WIDOWED = range(6)
+NEVER, MARRIED, COMMON_LAW = range(3)
 
 _PYRAMID = np.interp(np.arange(_ADULT, 96), [18, 25, 35, 50, 60, 75, 85, 95], [1.0, 3.0, 3.6, 3.6, 3.8, 2.6, 1.3, 0.15])
 _KINDS = {  # logits of kinds of households by the age of their first person
@@ -254,15 +244,10 @@ def person_blocks(areas: int, seed: int, people: int = TYPICAL) -> Iterator[Pers
     for number in range(-(-areas // BLOCK)):
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, number)))
         # A block is always drawn whole, so that a smaller census is the beginning of a larger one.
-        whole = _block(BLOCK, people, rng)
-        yield _first_areas(whole, number * BLOCK, min(BLOCK, areas - number * BLOCK))
-
-
-def _first_areas(block: PersonBlock, first: int, areas: int) -> PersonBlock:
-    """Keep the people of the first areas of a block."""
-    kept = block.area < areas
-    codes = {name: values[kept] for name, values in block.codes.items()}
-    return PersonBlock(first, block.area[kept], codes, block.keys[kept], areas)
+        block, wanted = _block(BLOCK, people, rng), min(BLOCK, areas - number * BLOCK)
+        kept = block.area < wanted
+        codes = {name: values[kept] for name, values in block.codes.items()}
+        yield PersonBlock(number * BLOCK, block.area[kept], codes, block.keys[kept], wanted)
 
 
 def region_name(number: int) -> str:
@@ -282,9 +267,9 @@ def _block(areas: int, people: int, rng: np.random.Generator) -> PersonBlock:
     size = people * rng.lognormal(0.0, SPREAD, areas)
     households = rng.poisson(size / 2.35)
     parts = [_private(np.repeat(np.arange(areas), households), leans, rng), _collective(size, leans, rng)]
-    area = np.concatenate([one["area"] for one in parts])
+    area = np.concatenate([part["area"] for part in parts])
     order = np.lexsort((rng.random(len(area)), area))  # within an area, in no order
-    codes = {name: np.concatenate([one[name] for one in parts])[order].astype(np.int16) for name in VALUES}
+    codes = {name: np.concatenate([part[name] for part in parts])[order].astype(np.int16) for name in VALUES}
     keys = rng.integers(0, (1 << 64) - 1, len(area), dtype=np.uint64, endpoint=True)
     return PersonBlock(0, area[order], codes, keys, areas)
 
@@ -376,8 +361,8 @@ class _Household:
         """Draw some people of households `at`; a marital status of −1 is still to be drawn."""
         lean, number = self.lean[at], len(at)
         head = self.origin["birthplace"][at]
-        own = _softmax(_BORN + lean[:, NEWCOMERS, None] * _BORN_LEAN, rng)
-        born = np.where(rng.random(number) < 0.78, head, own)
+        elsewhere = _softmax(_BORN + lean[:, NEWCOMERS, None] * _BORN_LEAN, rng)
+        born = np.where(rng.random(number) < 0.78, head, elsewhere)
         if children:
             born = np.where(rng.random(number) < np.where(head > 1, 0.7, 0.85), 0, head)
         language = np.where(rng.random(number) < 0.88, self.origin["language"][at], _speaks(born, lean, rng))
@@ -443,12 +428,12 @@ def _softmax(logits: Floats, rng: np.random.Generator) -> Ints:
 
 def _by_row(cumulated: Floats, row: Ints, rng: np.random.Generator) -> Ints:
     """Draw a category for every item from the row of cumulated weights that it belongs to."""
-    found = np.empty(len(row), dtype=np.int64)
+    drawn = np.empty(len(row), dtype=np.int64)
     wanted = rng.random(len(row)) * cumulated[row, -1]
     for start in range(0, len(row), 50_000):
         few = slice(start, start + 50_000)
-        found[few] = (cumulated[row[few]] < wanted[few, None]).sum(1)
-    return found
+        drawn[few] = (cumulated[row[few]] < wanted[few, None]).sum(1)
+    return drawn
 
 
 ALL = "all"
@@ -483,34 +468,27 @@ class PersonTable:
         return product(*(axis.sets for axis in self.axes))
 
     @property
-    def total(self) -> tuple[str, ...]:
-        """The column that counts everyone."""
-        return tuple(next(iter(axis.sets)) for axis in self.axes)
-
-    @property
     def queries(self) -> list[Query]:
         """What each column counts."""
-        sizes = {name: len(values) for name, values in VALUES.items()}
-        found = []
+        wanted = []
         for column in self.columns:
             held = [axis.sets[code] for axis, code in zip(self.axes, column, strict=True)]
-            found.append(query({attribute: values for attribute, values in held if attribute}, sizes))
-        return found
+            wanted.append(query({attribute: values for attribute, values in held if attribute}, SIZES))
+        return wanted
 
     @property
     def margins(self) -> list[Margin]:
         """Its columns, by the attributes that they are about."""
-        return margins(self.queries, {name: len(values) for name, values in VALUES.items()})
+        return margins(self.queries, SIZES)
 
 
 # -- the axes ---------------------------------------------------------------------------------------------------------
 
 
-def _values(name: str, *, total: bool = True) -> TableAxis:
+def _values(name: str) -> TableAxis:
     """Return an axis of all values of an attribute, under one total."""
-    sets = {ALL: ("", frozenset[int]())} if total else {}
-    sets |= {value: (name, frozenset({code})) for code, value in enumerate(VALUES[name])}
-    return TableAxis(name, sets, {ALL: VALUES[name]} if total else {})
+    sets = {value: (name, frozenset({code})) for code, value in enumerate(VALUES[name])}
+    return TableAxis(name, {ALL: ("", frozenset[int]())} | sets, {ALL: VALUES[name]})
 
 
 def _label(low: int, high: int) -> str:
@@ -533,7 +511,7 @@ def _ages(starts: Sequence[int], above: Mapping[int, Sequence[int]] | None = Non
             last = ends[list(starts).index(those[-1])]
             label = _label(start, last - 1)
             sets[label] = (AGE, frozenset(range(start, last)))
-            sums[label] = tuple(parts[one] for one in those)
+            sums[label] = tuple(parts[start] for start in those)
         sums = {ALL: tuple(sums), **sums}
     sets |= dict(zip(parts.values(), groups, strict=True))
     return TableAxis(AGE, sets, sums)
@@ -588,122 +566,75 @@ def tables_named(names: Sequence[str] | None) -> tuple[PersonTable, ...]:
 
 PERSONS = "persons.parquet"
 _PUBLISHING, _CONSTANTS = 23, 24
-LARGEST, LARGEST_PEOPLE = 99_999, 100_000
-"""Areas, and people in a typical one, that can be drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Publishing:
-    """How tables are published from records.
-
-    - `how`: What is done to every count; the number of all people stays exact.
-    - `keys`: Whether random numbers come from the keys of records, and a constant of every table.
-    - `constant`: With keys, the constant of all tables; None draws one for each.
-    """
-
-    how: Mechanism
-    keys: bool = False
-    constant: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.keys and not isinstance(self.how, TwoWay):
-            raise InputError(f"keys decide which way counts are rounded at random, and {self.how.name} does not do that.")
-
-    def publish(self, true: IntArray, keys: NDArray[np.uint64] | None, rng: np.random.Generator, shift: int) -> IntArray:
-        """Publish true counts; `keys` are the sums of their records' keys, `shift` the constant of the table."""
-        if keys is not None and isinstance(self.how, TwoWay):
-            return self.how.publish_keyed(true, keys + np.uint64(shift))
-        return self.how.publish(true, rng)
-
-    def shift(self, table: PersonTable, seed: int) -> int:
-        """Return the constant of a table, in units of 2⁻⁶⁴."""
-        if self.constant is not None:
-            return int(self.constant * 2**64) % 2**64
-        chance = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, *table.name.encode()))
-        return int(np.random.default_rng(chance).integers(0, (1 << 64) - 1, dtype=np.uint64, endpoint=True))
+LARGEST = 99_999
+"""Areas that can be drawn."""
 
 
 def records(block: PersonBlock, *, keys: bool = False) -> pl.DataFrame:
     """Return the people of a block as a table, one row per person."""
     names = pl.Series([region_name(block.first + area) for area in range(block.areas)], dtype=pl.String)
-    columns = {AREA: names.gather(block.area)}
+    columns = {AREA: names.gather(block.area), AGE: pl.Series(block.codes[AGE])}
     for name, values in VALUES.items():
-        if name == AGE:
-            columns[name] = pl.Series(block.codes[name])
-        else:
+        if name != AGE:
             columns[name] = pl.Series(values).gather(block.codes[name].astype(np.int64))
     if keys:
         columns[KEY] = pl.Series(block.keys / 2.0**64)
     return pl.DataFrame(columns)
 
 
-def simulate_persons(
-    out: Path,
-    areas: int,
-    seed: int,
-    people: int = TYPICAL,
-    spec: str = "rounding:5",
-    *,
-    names: Sequence[str] | None = None,
-    keys: bool = False,
-    constant: float | None = None,
-    progress: Callable[[int], None] = lambda _: None,
-) -> Simulated:
-    """Write simulated persons, and tables published from them."""
-    if seed < 0:
-        raise InputError(f"a seed is a whole number from 0, not {seed}.")
-    if not 1 <= areas <= LARGEST:
-        raise InputError(f"persons can be drawn for 1 to {LARGEST:,} areas, not {areas:,}.")
-    if not 1 <= people <= LARGEST_PEOPLE:
-        raise InputError(f"a typical area can have 1 to {LARGEST_PEOPLE:,} people, not {people:,}.")
-    if constant is not None and not 0 <= constant <= 1:
-        raise InputError(f"the constant of a table is a number from 0 to 1, not {constant:g}.")
-    publishing, tables = Publishing(mechanism(spec), keys, constant), tables_named(names)
-    known = [PERSONS, *(f"{table.name}{end}" for table in TABLES for end in (".parquet", ".toml")), NOTE]
-    with output_folder(out, "simulate", known_by(NOTE, PERSONS, known, "simulate --persons")) as output:
-        persons = Parts(output.done / PERSONS)
-        writers = [_TableWriter(output.done, table, publishing, seed) for table in tables]
-        done = 0
-        for block in person_blocks(areas, seed, people):
-            persons.add(records(block, keys=keys))
+def simulate_persons(given: Simulate) -> Simulated:
+    """Write simulated persons, and tables published from them; the number of all people stays exact."""
+    if not 1 <= given.areas <= LARGEST:
+        raise InputError(f"persons can be drawn for 1 to {LARGEST:,} areas, not {given.areas:,}.")
+    constants, how = Constants.parse(given.constants), mechanism(str(given.mechanism or "rounding:5"))
+    if constants.given:
+        raise ArgumentError("with {persons}, {constants} is one number for all tables, such as 0.")
+    if given.keys and not isinstance(how, TwoWay):
+        raise InputError(f"keys decide which way counts are rounded at random, and {how.name} does not do that.")
+    tables, people = tables_named(given.tables), TYPICAL if given.people is None else given.people
+    ours = [PERSONS, *(f"{table.name}{end}" for table in TABLES for end in (".parquet", ".toml")), NOTE]
+    with output_folder(Path(given.out), "simulate", known_by(NOTE, PERSONS, ours, "simulate --persons")) as output:
+        persons, done = Parts(output.done / PERSONS), 0
+        writers = [_TableWriter(output.done, table, how, given.seed, constants, keyed=given.keys) for table in tables]
+        for block in person_blocks(given.areas, given.seed, people):
+            persons.add(records(block, keys=given.keys))
             for writer in writers:
                 writer.add(block)
             done += block.areas
-            progress(done)
+            given.progress("Simulating", done, given.areas)
         persons.close()
         for writer in writers:
             writer.close()
         files = [name for table in tables for name in (f"{table.name}.parquet", f"{table.name}.toml")]
-        size = sum(path.stat().st_size for path in output.done.iterdir())
-        options = _options(people, spec, names, publishing)
-        again = f"--areas {areas} --seed {seed}{options}"
-        told = contents(files) | {PERSONS: "the records that the tables count, one row per person"}
-        write_note(output.done, told, again)
-        output.publish((NOTE, *files, PERSONS))
-    return Simulated(
-        tuple(out / name for name in files), out / PERSONS, out / NOTE, areas, sum(w.cells for w in writers), size
-    )
+        truth = (PERSONS, "the records that the tables count, one row per person")
+        return finished(output, given, files, truth, sum(writer.cells for writer in writers))
 
 
 class _TableWriter:
-    """One published table, block by block."""
+    """One published table, block by block: rounded by keys of records and a constant of the table, or cell by cell."""
 
-    def __init__(self, folder: Path, table: PersonTable, publishing: Publishing, seed: int) -> None:
-        self._table, self._publishing, self._seed, self.cells = table, publishing, seed, 0
+    def __init__(
+        self, folder: Path, table: PersonTable, how: Mechanism, seed: int, constants: Constants, *, keyed: bool
+    ) -> None:
+        self._table, self._how, self._seed, self._keyed, self.cells = table, how, seed, keyed, 0
         self._margins, self._columns = table.margins, list(table.columns)
-        self._everyone = [at for at, one in enumerate(table.queries) if not one]
+        self._everyone = [at for at, wanted in enumerate(table.queries) if not wanted]
         self._folder, self._parts = folder, Parts(folder / f"{table.name}.parquet")
+        chance = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, *table.name.encode()))
+        drawn = np.random.default_rng(chance).integers(0, ONE - 1, dtype=np.uint64, endpoint=True)
+        same = constants.everywhere
+        self._constant = drawn if same is None else np.uint64(int(same * ONE) % ONE)
 
     def add(self, block: PersonBlock) -> None:
         """Count the people of a block, and publish."""
-        true = counted(self._margins, len(self._columns), block.area, block.areas, block.codes).astype(np.int64)
-        keys = None
-        if self._publishing.keys:
-            sums = counted(self._margins, len(self._columns), block.area, block.areas, block.codes, block.keys)
-            keys = sums.astype(np.uint64)
-        chance = np.random.SeedSequence(self._seed, spawn_key=(_PUBLISHING, block.first, *self._table.name.encode()))
-        shift = self._publishing.shift(self._table, self._seed)
-        published = self._publishing.publish(true, keys, np.random.default_rng(chance), shift)
+        about = self._margins, len(self._columns), block.area, block.areas, block.codes
+        true = counted(*about).astype(np.int64)
+        if self._keyed:
+            assert isinstance(self._how, TwoWay)
+            published = self._how.publish_keyed(true, counted(*about, block.keys) + self._constant)
+        else:
+            chance = np.random.SeedSequence(self._seed, spawn_key=(_PUBLISHING, block.first, *self._table.name.encode()))
+            published = self._how.publish(true, np.random.default_rng(chance))
         published[:, self._everyone] = true[:, self._everyone]
         self.cells += published.size
         names = [region_name(block.first + area) for area in range(block.areas)]
@@ -716,42 +647,13 @@ class _TableWriter:
     def close(self) -> None:
         """Finish the table, and describe it."""
         self._parts.close()
-        text = description(self._table, self._publishing.how)
+        axes = self._table.axes
+        whole = {axis.name: [code for code, (attribute, _) in axis.sets.items() if not attribute] for axis in axes}
+        text = table_toml(
+            "A table of simulated persons, written by `unround simulate --persons`.",
+            f"{self._table.name}.parquet",
+            self._how,
+            {} if isinstance(self._how, Exact) else whole,
+            {AREA: {}, **{axis.name: {"sums": toml_sums(axis.sums)} for axis in axes}},
+        )
         (self._folder / f"{self._table.name}.toml").write_text(text, encoding="utf-8")
-
-
-def description(table: PersonTable, how: Mechanism) -> str:
-    """Describe a table in TOML: its file, axes, mechanism and sums."""
-    lines = [
-        "# A table of simulated persons, written by `unround simulate --persons`.",
-        'format = "tidy"',
-        f"data = {json.dumps(f'{table.name}.parquet')}",
-        'value = "published"',
-        'missing = "suppressed"',
-        f"default = {json.dumps(how.name)}",
-        "",
-    ]
-    if not isinstance(how, Exact):
-        for everyone in _everyone(table.axes):
-            lines += ["[[exact]]", *(f"{name} = {json.dumps(list(codes))}" for name, codes in everyone.items()), ""]
-    lines += [f"[axes.{AREA}]", ""]
-    for axis in table.axes:
-        sums = [
-            f"{{ total = {json.dumps(total)}, parts = {json.dumps(list(parts))} }}" for total, parts in axis.sums.items()
-        ]
-        lines += [f"[axes.{axis.name}]", "sums = [", *(f"    {one}," for one in sums), "]", ""]
-    return "\n".join(lines)
-
-
-def _everyone(axes: Sequence[TableAxis]) -> list[dict[str, list[str]]]:
-    """Return the codes that together count everyone."""
-    return [{axis.name: [code for code, (attribute, _) in axis.sets.items() if not attribute] for axis in axes}]
-
-
-def _options(people: int, spec: str, names: Sequence[str] | None, publishing: Publishing) -> str:
-    told = " --persons"
-    told += f" --people {people}" if people != TYPICAL else ""
-    told += f" --mechanism {spec}" if spec != "rounding:5" else ""
-    told += f" --tables {','.join(names)}" if names is not None else ""
-    told += " --keys" if publishing.keys else ""
-    return told + (f" --constants {publishing.constant:g}" if publishing.constant is not None else "")

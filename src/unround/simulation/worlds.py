@@ -6,11 +6,11 @@ would be convenient: that parts are equally uneven, that people come one by one,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,13 +18,13 @@ import polars as pl
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, mechanism
 from unround.mechanisms.base import FloatArray, IntArray
+from unround.options import Simulate
 from unround.output import output_folder
 from unround.release import Column, Counts
 from unround.simulation import Simulated, older_census
-from unround.simulation.files import ABOUT, TABLE, TRUTH, contents, write_note
+from unround.simulation.files import ABOUT, TABLE, TRUTH, finished, table_toml, toml_sums
 from unround.simulation.profile import SEXES
 from unround.sums.forest import Equations
-from unround.tables import NOTE
 
 TOTAL = "total"
 """The total of everything, at the root of every tree."""
@@ -341,10 +341,6 @@ def _deep_tree(areas: int, rng: Generator) -> IntArray:
     return np.asarray(np.concatenate([(size - abroad)[:, np.newaxis], *countries], axis=1), dtype=np.int64)
 
 
-def _flat(*names: str) -> Tree:
-    return {TOTAL: names}
-
-
 CATEGORIES = (
     World(
         "unlike-evenness",
@@ -355,7 +351,7 @@ CATEGORIES = (
     World(
         "one-even-part",
         "Three parts: two differ enormously between areas, and a small one is the same everywhere.",
-        _flat("large", "small and even", "medium"),
+        {TOTAL: ("large", "small and even", "medium")},
         _one_even_part,
     ),
     World(
@@ -381,13 +377,13 @@ CATEGORIES = (
     World(
         "neighbourhoods",
         "Areas are of four types, from detached houses to mobile homes, with quite different shares.",
-        _flat(*_DWELLINGS),
+        {TOTAL: _DWELLINGS},
         _neighbourhoods,
     ),
     World(
         "mostly-empty",
         "Forty categories under one total, most of them empty in most areas.",
-        _flat(*(f"category {number}" for number in range(1, EMPTY + 1))),
+        {TOTAL: tuple(f"category {number}" for number in range(1, EMPTY + 1))},
         _mostly_empty,
     ),
     World(
@@ -400,38 +396,37 @@ CATEGORIES = (
 """All worlds of categories."""
 
 
-def simulate_world(
-    out: Path, world: World, areas: int, seed: int, spec: str = "rounding:5", *, rounded_total: bool = False
-) -> Simulated:
+def simulate_world(given: Simulate) -> Simulated:
     """Write a world as it would be published, with its true counts beside it.
 
     Raises `InputError` where a choice is unknown or out of range, or the folder cannot be written or holds something
     else.
     """
-    if seed < 0:
-        raise InputError(f"a seed is a whole number from 0, not {seed}.")
-    how = mechanism(spec)
-    true = world.counts(areas, seed).astype(np.int64)
-    published = how.publish(true, np.random.default_rng(np.random.SeedSequence([seed, 1, *world.name.encode()])))
-    if not rounded_total:
+    law, how = world(given.world or ""), mechanism(str(given.mechanism or "rounding:5"))
+    true = law.counts(given.areas, given.seed).astype(np.int64)
+    published = how.publish(true, np.random.default_rng(np.random.SeedSequence([given.seed, 1, *law.name.encode()])))
+    if not given.rounded_total:
         published[:, 0] = true[:, 0]
-    with output_folder(out, "simulate", lambda folder: older_census(folder, "tidy")) as output:
-        shown = _cells(world, published, "published").with_columns(pl.col("published").replace(HIDDEN, None))
+    with output_folder(Path(given.out), "simulate", lambda folder: older_census(folder, "tidy")) as output:
+        shown = _cells(law, published, "published").with_columns(pl.col("published").replace(HIDDEN, None))
         shown.write_parquet(output.done / TABLE)
-        _cells(world, true, "true").write_parquet(output.done / TRUTH)
-        (output.done / ABOUT).write_text(_about(world, how.name, rounded_total=rounded_total), encoding="utf-8")
-        size = sum(path.stat().st_size for path in output.done.iterdir())
-        again = f"--areas {areas} --seed {seed} --mechanism {spec}{' --rounded-total' if rounded_total else ''}"
-        told = contents((TABLE, ABOUT)) | {TRUTH: "the true counts, as they were drawn"}
-        write_note(output.done, told, f"--world {world.name} {again}", [f"The world {world.name}: {world.sentence}"])
-        output.publish((NOTE, TABLE, ABOUT, TRUTH))
-    return Simulated((out / TABLE, out / ABOUT), out / TRUTH, out / NOTE, areas, true.size, size)
+        _cells(law, true, "true").write_parquet(output.done / TRUTH)
+        comment = f"The world {law.name}, written by `unround simulate`. {law.sentence}"
+        axes: dict[str, dict[str, Any]] = {
+            "region": {},
+            "characteristic": {"column": "characteristic_id", "sums": toml_sums(law.tree)},
+            "sex": {"sums": toml_sums({SEXES[0]: SEXES[1:]})} if law.by_sex else {},
+        }
+        exact = {} if given.rounded_total else {"characteristic": [TOTAL], "sex": [SEXES[0]]}
+        (output.done / ABOUT).write_text(table_toml(comment, TABLE, how, exact, axes), encoding="utf-8")
+        truth = (TRUTH, "the true counts, as they were drawn")
+        return finished(output, given, (TABLE, ABOUT), truth, true.size, [f"The world {law.name}: {law.sentence}"])
 
 
-def _cells(world: World, counts: IntArray, value: str) -> pl.DataFrame:
-    """Return counts as a tidy table, one row a cell."""
+def _cells(law: World, counts: IntArray, value: str) -> pl.DataFrame:
+    """Return counts as a tidy table, one row per cell."""
     areas = len(counts)
-    codes = [column.codes if world.by_sex else (*column.codes, SEXES[0]) for column in world.columns]
+    codes = [column.codes if law.by_sex else (*column.codes, SEXES[0]) for column in law.columns]
     return pl.DataFrame(
         {
             "region": np.repeat([f"A{area:05}" for area in range(1, areas + 1)], len(codes)),
@@ -442,35 +437,7 @@ def _cells(world: World, counts: IntArray, value: str) -> pl.DataFrame:
     )
 
 
-def _about(world: World, how: str, *, rounded_total: bool) -> str:
-    """Describe the release: its file, axes, mechanism and sums."""
-    sums = [f"{{ total = {json.dumps(total)}, parts = {json.dumps(parts)} }}" for total, parts in world.tree.items()]
-    by_sex = f"{{ total = {json.dumps(SEXES[0])}, parts = {json.dumps(SEXES[1:])} }}"
-    exact = ["[[exact]]", f"characteristic = [{json.dumps(TOTAL)}]", f"sex = [{json.dumps(SEXES[0])}]", ""]
-    lines = [
-        f"# The world {world.name}, written by `unround simulate`. {world.sentence}",
-        'format = "tidy"',
-        f"data = {json.dumps(TABLE)}",
-        'value = "published"',
-        'missing = "suppressed"',
-        f"default = {json.dumps(how)}",
-        "",
-        *([] if rounded_total else exact),
-        "[axes.region]",
-        "",
-        "[axes.characteristic]",
-        'column = "characteristic_id"',
-        "sums = [",
-        *(f"    {one}," for one in sums),
-        "]",
-        "",
-        "[axes.sex]",
-        *([f"sums = [{by_sex}]"] if world.by_sex else []),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-WORLDS = {one.name: one for one in (*CATEGORIES, *PERSONS)}
+WORLDS = {law.name: law for law in (*CATEGORIES, *PERSONS)}
 """All worlds by name."""
 
 
