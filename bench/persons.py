@@ -52,7 +52,7 @@ def rows() -> Iterator[Row]:
         case = read_case(releases, folder / "persons.parquet", options, folder / "case")
         inquiry = inquiry_of(case, options)
         published = case.published
-        names, sizes = tuple(case.records.values), case.records.sizes
+        sizes = case.records.sizes
         known = evidence(case.published, case.records, case.folder / "known.bin")
         table = cross_table(published.queries, sizes)
         area = int(np.argsort(case.people)[AREAS // 2])
