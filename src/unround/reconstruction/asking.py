@@ -283,13 +283,13 @@ def way_evidence(
 
 
 def _drawn(
-    how: Protection, published: Published, own: Sequence[int], rng: np.random.Generator, name: str, loose: list[str]
+    how: Protection, published: Published, columns: Sequence[int], rng: np.random.Generator, name: str, loose: list[str]
 ) -> Ints:
     """Publish some columns of all areas; controlled, if that is wanted and possible."""
-    true = published.true.picked(own).whole()
+    true = published.true.picked(columns).whole()
     if how.controlled:
         try:
-            return _controlled(how, published, true, own, rng)
+            return _controlled(how, published, true, columns, rng)
         except InputError:
             loose.append(name)
     return how.mechanism.publish(true, rng)
@@ -299,22 +299,22 @@ def _by_keys(
     how: Protection,
     published: Published,
     records: Records,
-    own: Sequence[int],
+    columns: Sequence[int],
     rng: np.random.Generator,
     seed: int,
     sample: Ints,
 ) -> Ints:
     """Round by the keys of records, the file's own or drawn ones, and a constant of the table, in the sample alone."""
     assert isinstance(how.mechanism, TwoWay)
-    queries = [published.queries[at] for at in own]
+    queries = [published.queries[at] for at in columns]
     grouped = margins(queries, records.sizes)
-    true, shift = published.true.picked(own), rng.integers(0, (1 << 64) - 1, dtype=np.uint64, endpoint=True)
-    found = np.zeros((len(sample), len(own)), dtype=np.int64)
+    true, shift = published.true.picked(columns), rng.integers(0, (1 << 64) - 1, dtype=np.uint64, endpoint=True)
+    shown = np.zeros((len(sample), len(columns)), dtype=np.int64)
     for at, area in enumerate(sample.tolist()):
         keys = _keys_of(records, area, seed)
         sums = counted(grouped, len(queries), np.zeros(len(keys), np.int64), 1, records.codes_of(area, area + 1), keys)
-        found[at] = how.mechanism.publish_keyed(true.read(area, area + 1), sums + shift)[0]
-    return found
+        shown[at] = how.mechanism.publish_keyed(true.read(area, area + 1), sums + shift)[0]
+    return shown
 
 
 def _keys_of(records: Records, area: int, seed: int) -> NDArray[np.uint64]:
@@ -326,12 +326,12 @@ def _keys_of(records: Records, area: int, seed: int) -> NDArray[np.uint64]:
     return np.random.Generator(chance).integers(0, (1 << 64) - 1, last - first, dtype=np.uint64, endpoint=True)
 
 
-def _controlled(how: Protection, published: Published, true: Ints, own: Sequence[int], rng: np.random.Generator) -> Ints:
+def _controlled(how: Protection, published: Published, true: Ints, columns: Sequence[int], rng: np.random.Generator) -> Ints:
     """Round so that sums add up, as far as their total is rounded too.
 
     Raises `InputError` where the sums form loops that cannot be kept up.
     """
-    at = {column: place for place, column in enumerate(own)}
+    at = {column: place for place, column in enumerate(columns)}
     sums = tuple(
         (at[total], tuple(at[part] for part in parts))
         for total, parts in published.sums
@@ -344,7 +344,7 @@ def way_questions(
     ways: Sequence[Protection], published: Published, records: Records, seed: int, sample: Ints, folder: Path
 ) -> tuple[list[Question], list[str]]:
     """Return a question about the sample for every way of publishing, and what could not be done."""
-    found, notes = [], []
+    questions, notes = [], []
     for number, how in enumerate(ways):
         known, loose = way_evidence(how, published, records, seed, sample, folder / f"{WAY}-{number}.bin")
         if loose:
@@ -352,8 +352,8 @@ def way_questions(
                 f"{how.name}: sums by three classifications cannot all be kept up; rounded count by count instead: "
                 f"{', '.join(loose)}."
             )
-        found.append(Question(f"{WAY} {how.name}", known))
-    return found, notes
+        questions.append(Question(f"{WAY} {how.name}", known))
+    return questions, notes
 
 
 def without_questions(published: Published, records: Records, sample: Ints, folder: Path) -> list[Question]:
@@ -424,49 +424,49 @@ def claimed(
         case.records.values,
     )
     written: list[dict[str, Any]] = []
-    told: dict[str, Any] = {"areas": len(sample), "attributes": list(table.names), "at_least": 0, "exactly": 0}
-    told |= {"persons": 0, "true": 0, "by_number": {}, "checked": 0, "confirmed": 0, "contradictory": 0}
-    told |= {"by_solver": 0, "by_solver_true": 0, "written_out": 0, "certified": 0}
+    counted_up: dict[str, Any] = {"areas": len(sample), "attributes": list(table.names), "at_least": 0, "exactly": 0}
+    counted_up |= {"persons": 0, "true": 0, "by_number": {}, "checked": 0, "confirmed": 0, "contradictory": 0}
+    counted_up |= {"by_solver": 0, "by_solver_true": 0, "written_out": 0, "certified": 0}
     worlds: list[Variability] = []
     for number, area in enumerate(sample.tolist()):
         progress("Proving", number, len(sample))
         counts = case.published.counts.area(area)[table.used].tolist()
-        found = area_bounds(table, counts, mechanisms)
-        if not found.fits:
-            told["contradictory"] += 1
+        bounds = area_bounds(table, counts, mechanisms)
+        if not bounds.fits:
+            counted_up["contradictory"] += 1
             continue
-        _count(told, case, table, found, area)
-        for claim in found.claims()[: MOST_CERTIFIED - told["written_out"]]:
-            told["written_out"] += 1
-            if (proved := certificate(columns, counts, found, claim)) is not None:
-                told["certified"] += 1
+        _count(counted_up, case, table, bounds, area)
+        for claim in bounds.claims()[: MOST_CERTIFIED - counted_up["written_out"]]:
+            counted_up["written_out"] += 1
+            if (proved := certificate(columns, counts, bounds, claim)) is not None:
+                counted_up["certified"] += 1
                 written.append(claim_line(case.records.areas[area], *proved))
         if number < variable:
             people, exact = int(case.people[area]), case.exact_people
             try:
-                worlds.append(variability(table, found, people, seconds, exact=exact))
-                more = common_cells(table, found, people, seconds, exact=exact) or []
+                worlds.append(variability(table, bounds, people, seconds, exact=exact))
+                more = common_cells(table, bounds, people, seconds, exact=exact) or []
             except NoWorldFits:
-                told["contradictory"] += 1
+                counted_up["contradictory"] += 1
                 continue
-            told["by_solver"] += len(more)
-            told["by_solver_true"] += int((_true_cells(case, table, area)[more] > 0).sum())
+            counted_up["by_solver"] += len(more)
+            counted_up["by_solver_true"] += int((_true_cells(case, table, area)[more] > 0).sum())
     progress("Proving", len(sample), len(sample))
-    told["variability"] = _variability(worlds, seconds) if variable else None
-    return told, written
+    counted_up["variability"] = _variability(worlds, seconds) if variable else None
+    return counted_up, written
 
 
-def _count(told: dict[str, Any], case: Case, table: CrossTable, found: AreaBounds, area: int) -> None:
+def _count(counted_up: dict[str, Any], case: Case, table: CrossTable, bounds: AreaBounds, area: int) -> None:
     """Count the claims of an area, hold them against the truth, and check a few again."""
     true = _true_cells(case, table, area)
-    for cell, least, exactly in found.claims():
-        told["exactly" if exactly else "at_least"] += 1
-        told["persons"] += least
-        told["true"] += int(true[cell] == least if exactly else true[cell] >= least)
-        told["by_number"][str(least)] = told["by_number"].get(str(least), 0) + 1
-        if told["checked"] < MOST_CHECKED and (sure := checked(table, found, cell, least)) is not None:
-            told["checked"] += 1
-            told["confirmed"] += int(sure)
+    for cell, least, exactly in bounds.claims():
+        counted_up["exactly" if exactly else "at_least"] += 1
+        counted_up["persons"] += least
+        counted_up["true"] += int(true[cell] == least if exactly else true[cell] >= least)
+        counted_up["by_number"][str(least)] = counted_up["by_number"].get(str(least), 0) + 1
+        if counted_up["checked"] < MOST_CHECKED and (sure := checked(table, bounds, cell, least)) is not None:
+            counted_up["checked"] += 1
+            counted_up["confirmed"] += int(sure)
 
 
 def _true_cells(case: Case, table: CrossTable, area: int) -> Ints:
@@ -478,10 +478,10 @@ def _variability(worlds: Sequence[Variability], seconds: float) -> dict[str, Any
     return {
         "areas": len(worlds),
         "seconds": seconds,
-        "low": float(np.mean([one.low for one in worlds])) if worlds else None,
-        "high": float(np.mean([one.high for one in worlds])) if worlds else None,
-        "determined": sum(one.determined for one in worlds),
-        "solved": sum(one.why == "solved" for one in worlds),
-        "out_of_time": sum(one.why == "time" for one in worlds),
-        "too_large": sum(one.why == "size" for one in worlds),
+        "low": float(np.mean([area.low for area in worlds])) if worlds else None,
+        "high": float(np.mean([area.high for area in worlds])) if worlds else None,
+        "determined": sum(area.determined for area in worlds),
+        "solved": sum(area.why == "solved" for area in worlds),
+        "out_of_time": sum(area.why == "time" for area in worlds),
+        "too_large": sum(area.why == "size" for area in worlds),
     }

@@ -151,13 +151,13 @@ def _moved(state: State, tables: Tables, old: int, new: int, beta: float) -> Any
 
 
 @inlined
-def _moved_both(state: State, tables: Tables, one: int, two: int, by: int, beta: float) -> Any:
+def _moved_both(state: State, tables: Tables, first: int, second: int, by: int, beta: float) -> Any:
     """Return the change of the log likelihood if one person goes `by` atoms up and another as many down."""
     change = 0.0
-    a, last_a = tables.starts[one], tables.starts[one + 1]
-    b, last_b = tables.starts[two], tables.starts[two + 1]
-    c, last_c = tables.starts[one + by], tables.starts[one + by + 1]
-    d, last_d = tables.starts[two - by], tables.starts[two - by + 1]
+    a, last_a = tables.starts[first], tables.starts[first + 1]
+    b, last_b = tables.starts[second], tables.starts[second + 1]
+    c, last_c = tables.starts[first + by], tables.starts[first + by + 1]
+    d, last_d = tables.starts[second - by], tables.starts[second - by + 1]
     if last_a - a == 1 and last_b - b == 1 and last_c - c == 1 and last_d - d == 1:
         in_a, in_b, in_c, in_d = tables.held[a], tables.held[b], tables.held[c], tables.held[d]
         if in_a != in_b and in_a != in_c and in_b != in_d and in_c != in_d and in_a != in_d and in_b != in_c:
@@ -261,10 +261,10 @@ def _alike(state: State, i: int, k: int, tables: Tables, chance: Words) -> Any:
     if tables.first[k] == tables.first[k + 1]:
         return _below(chance, people)
     m = tables.of[tables.first[k] + _below(chance, tables.first[k + 1] - tables.first[k])]
-    own = state.atoms[i, m] - tables.step[k, state.values[i, k], m]
+    rest = state.atoms[i, m] - tables.step[k, state.values[i, k], m]
     for _ in range(TRIES):
         j = _below(chance, people)
-        if state.atoms[j, m] - tables.step[k, state.values[j, k], m] == own and state.values[j, k] != state.values[i, k]:
+        if state.atoms[j, m] - tables.step[k, state.values[j, k], m] == rest and state.values[j, k] != state.values[i, k]:
             return j
     return i
 
@@ -282,9 +282,9 @@ def _exchange_one(state: State, law: Law, tables: Tables, beta: float, chance: W
     for at in range(law.first[k], law.first[k + 1]):
         f = law.of[at]
         by = law.step[k, second, f] - law.step[k, first, f]
-        one, two = state.places[i, f], state.places[j, f]
-        if one + by != two:
-            change += law.log[one + by] + law.log[two - by] - law.log[one] - law.log[two]
+        here, there = state.places[i, f], state.places[j, f]
+        if here + by != there:
+            change += law.log[here + by] + law.log[there - by] - law.log[here] - law.log[there]
     for at in range(tables.first[k], tables.first[k + 1]):
         m = tables.of[at]
         by = tables.step[k, second, m] - tables.step[k, first, m]
@@ -302,10 +302,10 @@ def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: 
     """Try to exchange each attribute of two persons with probability one half."""
     people, width = state.values.shape
     i, j = _below(chance, people), _below(chance, people)
-    which = I64(_next(chance) & U64((1 << width) - 1))
+    chosen = I64(_next(chance) & U64((1 << width) - 1))
     shifts[:] = 0
     for k in range(width):
-        if (which >> k) & 1 and state.values[i, k] != state.values[j, k]:
+        if (chosen >> k) & 1 and state.values[i, k] != state.values[j, k]:
             first, second = state.values[i, k], state.values[j, k]
             for at in range(law.first[k], law.first[k + 1]):
                 f = law.of[at]
@@ -315,9 +315,9 @@ def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: 
                 shifts[width + m] += tables.step[k, second, m] - tables.step[k, first, m]
     change = 0.0
     for f in range(width):
-        one, two, by = state.places[i, f], state.places[j, f], shifts[f]
-        if by != 0 and one + by != two:
-            change += law.log[one + by] + law.log[two - by] - law.log[one] - law.log[two]
+        here, there, by = state.places[i, f], state.places[j, f], shifts[f]
+        if by != 0 and here + by != there:
+            change += law.log[here + by] + law.log[there - by] - law.log[here] - law.log[there]
     for m in range(tables.base.shape[0]):
         by = shifts[width + m]
         if change < HOPELESS:
@@ -326,7 +326,7 @@ def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: 
             change += _moved_both(state, tables, state.atoms[i, m], state.atoms[j, m], by, beta)
     if change >= 0 or uniform(chance) < np.exp(change):
         for k in range(width):
-            if (which >> k) & 1 and state.values[i, k] != state.values[j, k]:
+            if (chosen >> k) & 1 and state.values[i, k] != state.values[j, k]:
                 first, second = state.values[i, k], state.values[j, k]
                 _set(state, i, k, second, law, tables)
                 _set(state, j, k, first, law, tables)
@@ -335,12 +335,12 @@ def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: 
 @inlined
 def _outside(state: State) -> int:
     """Return by how many steps all counts together are outside of their windows."""
-    found = 0
+    steps = 0
     for column in range(state.counts.shape[0]):
         if state.rows[column, 1] > 0:
             at = state.counts[column] - state.rows[column, 0]
-            found += max(0, -at) + max(0, at - state.rows[column, 1] + 1)
-    return found
+            steps += max(0, -at) + max(0, at - state.rows[column, 1] + 1)
+    return steps
 
 
 @kernel
@@ -358,18 +358,18 @@ def run(
     people, width, margins = start.shape[0], law.sizes.shape[0], tables.base.shape[0]
     chance = np.empty(1, U64)
     chance[0] = U64(seed)
-    own = np.zeros((tables.columns, 3), I32)
+    known = np.zeros((tables.columns, 3), I32)
     for column in range(tables.columns):
         if rows[column] >= 0:
-            own[column, 0] = windows.low[rows[column]]
-            own[column, 1] = windows.size[rows[column]]
-            own[column, 2] = windows.start[rows[column]]
+            known[column, 0] = windows.low[rows[column]]
+            known[column, 1] = windows.size[rows[column]]
+            known[column, 2] = windows.start[rows[column]]
     state = State(
         np.zeros((people, width), I16),
         np.zeros((people, width), I32),
         np.zeros((people, margins), I32),
         np.zeros(tables.columns, I32),
-        own,
+        known,
         windows.log,
         np.zeros((tables.columns, 4), F32),
     )
@@ -417,7 +417,7 @@ def drawn(people: int, law: Law, worlds: int, radix: Int64s, seed: int) -> Int64
     chance = np.empty(1, U64)
     chance[0] = U64(seed)
     values = np.zeros(width, I16)
-    found = np.empty((worlds, people), I64)
+    records = np.empty((worlds, people), I64)
     for w in range(worlds):
         for i in range(people):
             values[:] = 0
@@ -429,9 +429,9 @@ def drawn(people: int, law: Law, worlds: int, radix: Int64s, seed: int) -> Int64
                     start += law.step[other, values[other], f]
                 values[k] = value_of(law, start, k, chance)
                 code += values[k] * radix[k]
-            found[w, i] = code
-        found[w].sort()
-    return found
+            records[w, i] = code
+        records[w].sort()
+    return records
 
 
 TIMES, PASSES = 8, 12
@@ -494,16 +494,16 @@ def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: W
 @kernel
 def _chosen(values: Int16s, weight: Floats, people: int, chance: Words) -> Int16s:
     """Draw people by their weights, at equal distances along all of them."""
-    found = np.empty((people, values.shape[1]), np.int16)
+    picked = np.empty((people, values.shape[1]), np.int16)
     step = weight.sum() / people
     at, reached, wanted = 0, weight[0], uniform(chance) * step
     for i in range(people):
         while reached <= wanted and at + 1 < values.shape[0]:
             at += 1
             reached += weight[at]
-        found[i] = values[at]
+        picked[i] = values[at]
         wanted += step
-    return found
+    return picked
 
 
 NATIONAL, TOTALS, TABLES, UNROUNDED = GUESSES = ("national", "totals", "tables", "unrounded")
@@ -617,35 +617,35 @@ def worlds_of(
     Nothing depends on other areas but the law.
     """
     law = place.laws[place.fold[area]]
-    found, outside = [], 0.0
+    worlds, outside = [], 0.0
     rows = np.zeros(0, dtype=np.int32) if known is None else known.of(area)
     for number in range(effort.seeds):
         chance = random_number(seed, guess, name, str(number))
         if known is None or not len(known.tables.base) or not people:
-            found.append(drawn(people, law, effort.worlds, place.radix, chance))
+            worlds.append(drawn(people, law, effort.worlds, place.radix, chance))
             continue
         schedule = effort.schedule(exact=bool((known.windows.size == 1).all()))
         start = raked_people(people, law, known.tables, rows, known.windows, chance)
         kept, off = run(start, law, known.tables, rows, known.windows, schedule, place.radix, chance)
-        found.append(kept)
+        worlds.append(kept)
         outside += float(off.mean()) / effort.seeds
-    return np.concatenate(found), outside
+    return np.concatenate(worlds), outside
 
 
 def area_truth(records: Records, place: Country, area: int, kind: Sequence[str]) -> AreaTruth:
     """Return the true records of an area and their groups; `kind` are the attributes that make people alike."""
-    own = records.codes_of(area, area + 1)
+    values = records.codes_of(area, area + 1)
     codes = np.zeros(int(records.starts[area + 1] - records.starts[area]), dtype=np.int64)
     for name, each in zip(place.names, place.radix, strict=True):
-        codes += own[name] * each
+        codes += values[name] * each
     groups = np.zeros((len(codes), len(GROUPS)), dtype=bool)
     groups[:, EVERYONE] = True
     visible = [name for name in records.values if name.lower() in VISIBLE]
     if visible:
-        together = _together(own, visible, records.sizes)
+        together = _together(values, visible, records.sizes)
         groups[:, ALONE] = np.bincount(together)[together] == 1
     if kind:
-        together = _together(own, kind, records.sizes)
+        together = _together(values, kind, records.sizes)
         groups[:, UNLIKE] = together != np.bincount(together).argmax()
     order = np.argsort(codes, kind="stable")
     return AreaTruth(codes[order], groups[order])
@@ -653,7 +653,7 @@ def area_truth(records: Records, place: Country, area: int, kind: Sequence[str])
 
 def _together(codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], sizes: Mapping[str, int]) -> NDArray[np.int64]:
     """Return a number for every person of an area that those share who have the same values."""
-    found = np.zeros(len(codes[names[0]]), dtype=np.int64)
+    place = np.zeros(len(codes[names[0]]), dtype=np.int64)
     for name in names:
-        found = found * sizes[name] + codes[name]
-    return np.unique(found, return_inverse=True)[1].ravel()
+        place = place * sizes[name] + codes[name]
+    return np.unique(place, return_inverse=True)[1].ravel()

@@ -82,10 +82,10 @@ class CrossTable:
 
     def cell_of(self, codes: Mapping[str, NDArray[np.int16]]) -> Ints:
         """Return the cell of every person."""
-        found = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
+        place = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
         for name, size in zip(self.names, self.shape, strict=True):
-            found = found * size + codes[name]
-        return found
+            place = place * size + codes[name]
+        return place
 
 
 def cross_table(queries: Sequence[Query], sizes: Mapping[str, int]) -> CrossTable:
@@ -222,7 +222,7 @@ def area_bounds(table: CrossTable, counts: Sequence[int], mechanisms: Sequence[M
     return AreaBounds(least, np.minimum(most, UNBOUNDED), low, high, bool(fits), least_by, most_by)
 
 
-def checked(table: CrossTable, found: AreaBounds, cell: int, least: int) -> bool | None:
+def checked(table: CrossTable, bounds: AreaBounds, cell: int, least: int) -> bool | None:
     """Prove a claim again with a linear program over the columns; None where it is too large to try.
 
     In the reals a cell can be less than in whole numbers, so that a claim the program does not confirm may still be true;
@@ -234,15 +234,15 @@ def checked(table: CrossTable, found: AreaBounds, cell: int, least: int) -> bool
     # A column of nobody rules out its cells; nothing that was propagated is used here.
     nobody = np.zeros(len(table.layout.starts) - 1, dtype=bool)
     atom = np.repeat(np.arange(len(nobody)), np.diff(table.layout.starts))
-    nobody[atom[found.high[table.layout.held] == 0]] = True
+    nobody[atom[bounds.high[table.layout.held] == 0]] = True
     open_cells = np.flatnonzero(~nobody[table.layout.atom].any(axis=0))
     if len(open_cells) > CHECKED_CELLS:
         return None
     rows, columns = members(table, open_cells)
     matrix = scipy.sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(table.layout.columns, len(open_cells)))
-    bounded = found.high < UNBOUNDED
+    bounded = bounds.high < UNBOUNDED
     above = scipy.sparse.vstack([matrix[bounded], -matrix])
-    limits = np.concatenate([found.high[bounded], -found.low])
+    limits = np.concatenate([bounds.high[bounded], -bounds.low])
     wanted = (open_cells == cell).astype(float)
     answer = linprog(wanted, A_ub=above, b_ub=limits, bounds=(0, None), method="highs")
     return bool(answer.status == 0 and np.ceil(answer.fun - 1e-6) >= least)
@@ -322,11 +322,11 @@ def _words(values: Sequence[str], held: frozenset[int]) -> str:
 
 
 def certificate(
-    columns: Columns, counts: Sequence[int], found: AreaBounds, claim: tuple[int, int, bool]
+    columns: Columns, counts: Sequence[int], known: AreaBounds, claim: tuple[int, int, bool]
 ) -> tuple[System, Proof] | None:
     """Write out why a claim holds; None where the argument is too long, or takes more than it is followed back to."""
     cell, value, exactly = claim
-    system = _system(columns, counts, found, cell, exactly)
+    system = _system(columns, counts, known, cell, exactly)
     name = columns.cell_name(cell)
     if system is None or name not in system.index:
         return None
@@ -342,14 +342,14 @@ def certificate(
     return system, proofs_of(system, certificates(system, [place]))[0]
 
 
-def _system(columns: Columns, counts: Sequence[int], found: AreaBounds, cell: int, exactly: bool) -> System | None:
+def _system(columns: Columns, counts: Sequence[int], bounds: AreaBounds, cell: int, exactly: bool) -> System | None:
     """Follow an argument back, and collect its columns, cells and sums."""
     waiting = [(cell, True), *([(cell, False)] if exactly else [])]
     seen = set(waiting)
     needed: dict[int, Ints] = {}
     while waiting:
         reached, lower = waiting.pop()
-        column = int(found.least_by[reached] if lower else found.most_by[reached])
+        column = int(bounds.least_by[reached] if lower else bounds.most_by[reached])
         if column < 0:
             continue
         if column not in needed:
@@ -358,33 +358,33 @@ def _system(columns: Columns, counts: Sequence[int], found: AreaBounds, cell: in
         if len(needed) > MOST_COLUMNS:
             return None
         # A lower bound needs what the others are at most, an upper one what they are at least.
-        others = others[~_ruled_out(found, others)] if lower else others[found.least[others] > 0]
+        others = others[~_ruled_out(bounds, others)] if lower else others[bounds.least[others] > 0]
         if len(others) > MOST_SUMMED:
             return None
         for other in others.tolist():
             if other != reached and (other, not lower) not in seen:
                 seen.add((other, not lower))
                 waiting.append((other, not lower))
-    return _written(columns, counts, found, needed)
+    return _written(columns, counts, bounds, needed)
 
 
-def _ruled_out(found: AreaBounds, cells: Ints) -> NDArray[np.bool_]:
+def _ruled_out(bounds: AreaBounds, cells: Ints) -> NDArray[np.bool_]:
     """Say which cells are in a column that shows that nobody is."""
-    by = found.most_by[cells]
-    return np.asarray((found.most[cells] == 0) & (by >= 0) & (found.high[by] == 0))
+    by = bounds.most_by[cells]
+    return np.asarray((bounds.most[cells] == 0) & (by >= 0) & (bounds.high[by] == 0))
 
 
-def _written(columns: Columns, counts: Sequence[int], found: AreaBounds, needed: Mapping[int, Ints]) -> System | None:
+def _written(columns: Columns, counts: Sequence[int], bounds: AreaBounds, needed: Mapping[int, Ints]) -> System | None:
     """Return the system of some columns and their cells."""
     parts: dict[str, Cell] = {}
     sums: list[Sum] = []
     shown = set(needed)
     for column, inside in needed.items():
-        nobody = _ruled_out(found, inside) & (found.most_by[inside] != column)
+        nobody = _ruled_out(bounds, inside) & (bounds.most_by[inside] != column)
         names = [columns.cell_name(int(cell)) for cell in inside[~nobody]]
         if len(names) > MOST_SUMMED:
             return None
-        for by in np.unique(found.most_by[inside[nobody]]).tolist():
+        for by in np.unique(bounds.most_by[inside[nobody]]).tolist():
             ruled_out = f"those of [{columns.names[column]}] who would be in [{columns.names[by]}]"
             rest = f"the others in [{columns.names[by]}] beside [{columns.names[column]}]"
             sums.append(Sum(columns.names[by], (ruled_out, rest)))
@@ -458,26 +458,26 @@ class OpenTable:
     columns: list[tuple[list[int], int, int]]
 
     @classmethod
-    def of(cls, table: CrossTable, found: AreaBounds, people: int, *, exact: bool) -> OpenTable:
+    def of(cls, table: CrossTable, bounds: AreaBounds, people: int, *, exact: bool) -> OpenTable:
         """Collect what is open; `exact` says whether that many people live there for certain."""
-        limit = people if exact else int(found.high[found.high < UNBOUNDED].max(initial=0))
-        free = found.open
-        known = np.flatnonzero((found.least == found.most) & (found.least > 0))
+        limit = people if exact else int(bounds.high[bounds.high < UNBOUNDED].max(initial=0))
+        free = bounds.open
+        known = np.flatnonzero((bounds.least == bounds.most) & (bounds.least > 0))
         counted_in, places = members(table, known)
         fixed = np.zeros(table.layout.columns, dtype=np.int64)  # what the determined cells add to every column
-        np.add.at(fixed, counted_in, found.least[known][places])
+        np.add.at(fixed, counted_in, bounds.least[known][places])
         counted_in, places = members(table, free)
         order = np.argsort(counted_in, kind="stable")
         different, starts = np.unique(counted_in[order], return_index=True)
         columns = []
         for column, inside in zip(different.tolist(), np.split(places[order], starts[1:]), strict=True):
-            most = int(min(found.high[column], UNBOUNDED) - fixed[column])
-            columns.append((inside.tolist(), int(found.low[column] - fixed[column]), most))
+            most = int(min(bounds.high[column], UNBOUNDED) - fixed[column])
+            columns.append((inside.tolist(), int(bounds.low[column] - fixed[column]), most))
         if exact:
-            rest = people - int(found.least[found.least == found.most].sum())
+            rest = people - int(bounds.least[bounds.least == bounds.most].sum())
             columns.append((list(range(len(free))), rest, rest))
-        high = np.minimum(found.most[free], limit)
-        return cls(free, found.least[free].tolist(), high.tolist(), columns)
+        high = np.minimum(bounds.most[free], limit)
+        return cls(free, bounds.least[free].tolist(), high.tolist(), columns)
 
     def world(self, model: Any) -> list[Any]:
         """Add a fitting world to a model: a variable for every open cell."""
@@ -525,22 +525,22 @@ class Variability:
 
 
 def variability(
-    table: CrossTable, found: AreaBounds, people: int, seconds: float, *, exact: bool = True, most: int = MOST_OPEN
+    table: CrossTable, bounds: AreaBounds, people: int, seconds: float, *, exact: bool = True, most: int = MOST_OPEN
 ) -> Variability:
     """Find how different two fitting worlds of an area can be.
 
     Raises `NoWorldFits` where that is so. Raises `InputError` where the solver is not installed.
     """
-    if not found.fits:
+    if not bounds.fits:
         raise NoWorldFits
-    if not len(found.open) or not people:
+    if not len(bounds.open) or not people:
         return Variability(0.0, 0.0, "solved")
-    ceiling = 1.0 - float(found.least.sum()) / people
-    if len(found.open) > most:
+    ceiling = 1.0 - float(bounds.least.sum()) / people
+    if len(bounds.open) > most:
         return Variability(0.0, ceiling, "size")
     cp_model = load_solver()
     model = cp_model.CpModel()
-    free = OpenTable.of(table, found, people, exact=exact)
+    free = OpenTable.of(table, bounds, people, exact=exact)
     first_world, other = free.world(model), free.world(model)
     more = []
     for at, (low, high) in enumerate(zip(free.low, free.high, strict=True)):
@@ -564,18 +564,18 @@ def variability(
 
 
 def common_cells(
-    table: CrossTable, found: AreaBounds, people: int, seconds: float, *, exact: bool = True, most: int = MOST_OPEN
+    table: CrossTable, bounds: AreaBounds, people: int, seconds: float, *, exact: bool = True, most: int = MOST_OPEN
 ) -> list[int] | None:
     """Return the cells that somebody has in every fitting world, beyond those that bounds prove; None if time was up.
 
     Again and again the solver looks for the world with the fewest of the cells that have been in all worlds so far. Once it
     proves that there is none without some of them, somebody has each of them in every world.
     """
-    if not found.fits or len(found.open) > most:
+    if not bounds.fits or len(bounds.open) > most:
         return None
-    if not len(found.open):
+    if not len(bounds.open):
         return []
-    free = OpenTable.of(table, found, people, exact=exact)
+    free = OpenTable.of(table, bounds, people, exact=exact)
     cp_model, left = load_solver(), seconds
     wanted = [at for at, low in enumerate(free.low) if low == 0]
     while wanted:

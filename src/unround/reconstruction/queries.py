@@ -194,17 +194,17 @@ def _mechanisms(
         for at, how in enumerate(declared):
             if how is not None and fits[at]:
                 fits[at] = limits.possible(how, shown[there[:, at], at])
-    found: list[Mechanism] = []
+    mechanisms: list[Mechanism] = []
     for at, how in enumerate(declared):
         if (how is None or not fits[at]) and equal[at]:
-            found.append(Exact())
+            mechanisms.append(Exact())
         elif how is None:
             raise InputError(
                 f"{sources[at]} does not say how its counts were published: say so with --mechanism, such as rounding:5."
             )
         else:
-            found.append(how)
-    return found
+            mechanisms.append(how)
+    return mechanisms
 
 
 class Limits:
@@ -261,7 +261,7 @@ def _put_counts(release: Release, records: Records, used: Sequence[int], rows: R
 def column_queries(release: Release, records: Records) -> list[Query | None]:
     """Return what each column of a table counts; None where that cannot be told."""
     axes = [_attribute(axis, records) for axis in release.axes]
-    found: list[Sets | None] = []
+    meanings: list[Sets | None] = []
     for column in release.columns:
         codes = list(column.codes)
         if release.axes[0] in PROFILE:
@@ -272,9 +272,9 @@ def column_queries(release: Release, records: Records) -> list[Query | None]:
             if stands is None and len(axes) == 1:  # one list of all that is counted, called after what comes first
                 stands = stands_for(code, None, column.block, records)
             sets = None if sets is None or stands is None or set(sets) & set(stands) else {**sets, **stands}
-        found.append(sets)
-    _fill_from_parts(found, release)
-    return [None if sets is None else query(sets, records.sizes) for sets in found]
+        meanings.append(sets)
+    _fill_from_parts(meanings, release)
+    return [None if sets is None else query(sets, records.sizes) for sets in meanings]
 
 
 def _attribute(axis: str, records: Records) -> str | None:
@@ -324,17 +324,17 @@ def _ages(code: str) -> tuple[int, int] | None:
     return age_range(plain) or age_range(f"{plain} years")
 
 
-def _fill_from_parts(found: list[Sets | None], release: Release) -> None:
+def _fill_from_parts(meanings: list[Sets | None], release: Release) -> None:
     """Give totals that are not understood the values of their parts, where these differ in one attribute alone."""
     changed = True
     while changed:
         changed = False
         for proposed in release.proposals:
-            if found[proposed.total] is None:
-                parts = [found[part] for part in proposed.parts]
+            if meanings[proposed.total] is None:
+                parts = [meanings[part] for part in proposed.parts]
                 union = _union([part for part in parts if part is not None]) if None not in parts else None
                 if union is not None:
-                    found[proposed.total], changed = union, True
+                    meanings[proposed.total], changed = union, True
 
 
 def _union(parts: Sequence[Sets]) -> Sets | None:
@@ -382,7 +382,7 @@ def _impossible(published: Published) -> tuple[NDArray[np.int64], tuple[int, int
 
     A column with a number that its mechanism never gives is impossible everywhere.
     """
-    found = np.zeros(len(published.queries), dtype=np.int64)
+    times = np.zeros(len(published.queries), dtype=np.int64)
     never = np.zeros(len(published.queries), dtype=bool)
     limits, examples = Limits(), list[tuple[int, int]]()
     for start, counts in published.counts.blocks():
@@ -390,20 +390,20 @@ def _impossible(published: Published) -> tuple[NDArray[np.int64], tuple[int, int
         true = published.true.read(start, start + len(counts))
         for at, how in enumerate(published.mechanisms):
             shown = counts[:, at] > ABSENT
-            values, which = np.unique(counts[shown, at], return_inverse=True)
+            values, place = np.unique(counts[shown, at], return_inverse=True)
             known = [pair for value in values.tolist() if (pair := limits.of(how, value)) is not None]
             if len(known) < len(values):
                 never[at] = True
             elif known:
-                low, high = np.array(known, dtype=np.int64)[which.ravel()].T
+                low, high = np.array(known, dtype=np.int64)[place.ravel()].T
                 off[shown, at] = (true[shown, at] < low) | (true[shown, at] > high)
-        found += off.sum(axis=0)
+        times += off.sum(axis=0)
         if not examples and off.any():
             area, column = np.argwhere(off)[0].tolist()
             examples.append((start + area, column))
-    found[never] = published.counts.rows.number
+    times[never] = published.counts.rows.number
     examples.extend((0, at) for at in np.flatnonzero(never).tolist())
-    return found, min(examples, default=None)
+    return times, min(examples, default=None)
 
 
 def _repeats(published: Published) -> NDArray[np.bool_]:
@@ -425,19 +425,19 @@ def population(published: Published) -> tuple[NDArray[np.int64], bool]:
     """Return how many people every area has, from the tables alone, and whether that is exact."""
     whole = [at for at, counted_by in enumerate(published.queries) if not counted_by]
     ways = [(at,) for at in whole] + [parts for total, parts in published.sums if not published.queries[total]]
-    found = np.zeros((len(ways), published.counts.rows.number), dtype=np.int64)
+    people = np.zeros((len(ways), published.counts.rows.number), dtype=np.int64)
     known = np.ones(len(ways), dtype=bool)
     for start, counts in published.counts.blocks():
         for number, parts in enumerate(ways):
             columns = counts[:, list(parts)]
             known[number] &= bool((columns > ABSENT).all())
-            found[number, start : start + len(counts)] = columns.sum(axis=1)
+            people[number, start : start + len(counts)] = columns.sum(axis=1)
     for number, at in enumerate(whole):
         if isinstance(published.mechanisms[at], Exact) and known[number]:
-            return found[number].copy(), True
+            return people[number].copy(), True
     if not known.any():
         raise InputError("none of the tables says how many people live in an area: give one that does, as a total of all.")
-    return np.maximum(np.rint(np.mean(found[known], axis=0)), 0).astype(np.int64), False
+    return np.maximum(np.rint(np.mean(people[known], axis=0)), 0).astype(np.int64), False
 
 
 WIDEST = 100_000

@@ -153,9 +153,9 @@ class Dependence:
 def _joint(codes: Mapping[str, Codes], names: Sequence[Parent], sizes: Mapping[str, int]) -> Floats:
     """Count persons by some attributes."""
     place = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
-    for one in names:
-        place = place * one.size(sizes) + one.classes(sizes)[codes[one.name]]
-    shape = tuple(one.size(sizes) for one in names)
+    for parent in names:
+        place = place * parent.size(sizes) + parent.classes(sizes)[codes[parent.name]]
+    shape = tuple(parent.size(sizes) for parent in names)
     return np.bincount(place, minlength=prod(shape)).reshape(shape).astype(np.float64)
 
 
@@ -164,21 +164,21 @@ def _gain(codes: Mapping[str, Codes], child: str, parents: Sequence[Parent], siz
     table = _joint(codes, [*parents, Parent(child)], sizes).reshape(-1, sizes[child])
     whole = table.sum(1, keepdims=True)
     share = table / np.where(whole > 0, whole, 1.0)
-    told = float((table[table > 0] * np.log(share[table > 0])).sum())
+    likelihood = float((table[table > 0] * np.log(share[table > 0])).sum())
     # Combinations that nobody has need no parameters.
     needed = float((whole > 0).sum()) * (sizes[child] - 1)
-    return told - 0.5 * log(max(float(table.sum()), 2.0)) * needed
+    return likelihood - 0.5 * log(max(float(table.sum()), 2.0)) * needed
 
 
 def dependences(codes: Mapping[str, Codes], sizes: Mapping[str, int]) -> list[Dependence]:
     """Choose what every attribute depends on; attributes with many values come first."""
     order = sorted(sizes, key=lambda name: (-sizes[name], name))
-    found = []
+    chosen = []
     for at, child in enumerate(order):
         known = [Parent(name) for name in order[:at]]
         known += [Parent(name, BAND) for name in order[:at] if sizes[name] > FEW]
-        found.append(Dependence(child, tuple(_chosen(codes, child, known, sizes))))
-    return found
+        chosen.append(Dependence(child, tuple(_chosen(codes, child, known, sizes))))
+    return chosen
 
 
 def _chosen(codes: Mapping[str, Codes], child: str, known: Sequence[Parent], sizes: Mapping[str, int]) -> list[Parent]:
@@ -188,25 +188,25 @@ def _chosen(codes: Mapping[str, Codes], child: str, known: Sequence[Parent], siz
     while len(parents) < MOST_PARENTS:
         tried = {}
         for other in known:
-            cells = prod(one.size(sizes) for one in (*parents, other)) * sizes[child]
-            if cells <= MOST_CELLS and all(other.name != one.name for one in parents):
+            cells = prod(parent.size(sizes) for parent in (*parents, other)) * sizes[child]
+            if cells <= MOST_CELLS and all(other.name != parent.name for parent in parents):
                 tried[other] = _gain(codes, child, [*parents, other], sizes)
         if not tried or max(tried.values()) <= best:
             return parents
-        parents.append(max(tried, key=lambda one: tried[one]))
+        parents.append(max(tried, key=lambda parent: tried[parent]))
         best = tried[parents[-1]]
     return parents
 
 
-def _conditional(codes: Mapping[str, Codes], one: Dependence, sizes: Mapping[str, int]) -> Floats:
+def _conditional(codes: Mapping[str, Codes], depends: Dependence, sizes: Mapping[str, int]) -> Floats:
     """Return the probability of an attribute given others, the last axis its values."""
-    own = _joint(codes, [Parent(one.child)], sizes)
-    found: Floats = (own + 0.5 / sizes[one.child]) / (own.sum() + 0.5)
-    for number in range(1, len(one.parents) + 1):
-        table = _joint(codes, [*one.parents[:number], Parent(one.child)], sizes)
-        lean = LEAN * sizes[one.child] ** 0.5
-        found = (table + lean * found[..., None, :]) / (table.sum(-1, keepdims=True) + lean)
-    return found
+    alone = _joint(codes, [Parent(depends.child)], sizes)
+    shares: Floats = (alone + 0.5 / sizes[depends.child]) / (alone.sum() + 0.5)
+    for number in range(1, len(depends.parents) + 1):
+        table = _joint(codes, [*depends.parents[:number], Parent(depends.child)], sizes)
+        lean = LEAN * sizes[depends.child] ** 0.5
+        shares = (table + lean * shares[..., None, :]) / (table.sum(-1, keepdims=True) + lean)
+    return shares
 
 
 def fit(codes: Mapping[str, Codes], names: Sequence[str], sizes: Mapping[str, int]) -> Law:
@@ -216,17 +216,17 @@ def fit(codes: Mapping[str, Codes], names: Sequence[str], sizes: Mapping[str, in
     at = {name: place for place, name in enumerate(names)}
     step = np.zeros((width, width, most), dtype=np.int32)
     base, logs, sums, start = [], [], [], 0
-    for f, one in enumerate(chosen):
-        table = _conditional(codes, one, sizes)
+    for f, depends in enumerate(chosen):
+        table = _conditional(codes, depends, sizes)
         stride = 1
-        for each in (Parent(one.child), *reversed(one.parents)):
+        for each in (Parent(depends.child), *reversed(depends.parents)):
             step[f, at[each.name], : sizes[each.name]] = stride * each.classes(sizes)
             stride *= each.size(sizes)
         base.append(start)
         logs.append(np.log(table).ravel())
         sums.append(np.cumsum(table, axis=-1).ravel())
         start += table.size
-    child = np.array([at[one.child] for one in chosen], dtype=np.int64)
+    child = np.array([at[depends.child] for depends in chosen], dtype=np.int64)
     factor = np.empty(width, dtype=np.int64)
     factor[child] = np.arange(width)
     return Law(
@@ -298,21 +298,21 @@ class Rows:
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Return some rows."""
-        found = np.fromfile(self.path, self.kind, (stop - start) * self.width, offset=start * self._bytes)
-        return found.reshape(stop - start, self.width)
+        numbers = np.fromfile(self.path, self.kind, (stop - start) * self.width, offset=start * self._bytes)
+        return numbers.reshape(stop - start, self.width)
 
     def pick(self, places: Ints) -> NDArray[Any]:
         """Return the rows at these places, which ascend; those between are not kept."""
-        found = np.empty((len(places), self.width), dtype=self.kind)
+        numbers = np.empty((len(places), self.width), dtype=self.kind)
         size = max(1, (1 << 20) // max(1, self._bytes))
         at = 0
         while at < len(places):
             start = int(places[at])
             stop = min(start + size, int(places[-1]) + 1)
             last = int(np.searchsorted(places, stop))
-            found[at:last] = self.read(start, stop)[places[at:last] - start]
+            numbers[at:last] = self.read(start, stop)[places[at:last] - start]
             at = last
-        return found
+        return numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -345,10 +345,10 @@ class CountTable:
 
     def whole(self) -> Ints:
         """Return the counts of all areas: for a few columns alone."""
-        found = np.empty((self.rows.number, len(self.columns)), dtype=np.int64)
+        everything = np.empty((self.rows.number, len(self.columns)), dtype=np.int64)
         for start, counts in self.blocks():
-            found[start : start + len(counts)] = counts
-        return found
+            everything[start : start + len(counts)] = counts
+        return everything
 
 
 AREA_NAMES = ("region", "area", "geo", "code", "geocode", "geo_code", "geouid", "dguid")
@@ -494,8 +494,8 @@ def _surveyed(table: _Table, where: str, path: Path) -> tuple[dict[str, int], di
         for area, number in block[where].cast(pl.String).value_counts(name="number").iter_rows():
             people[area] = people.get(area, 0) + number
         for name in names:
-            own = _plain(block[name]).unique()
-            seen[name] = pl.concat([seen[name], own]).unique() if name in seen else own
+            different = _plain(block[name]).unique()
+            seen[name] = pl.concat([seen[name], different]).unique() if name in seen else different
     if absent[where]:
         raise InputError(f"{path}: {absent[where]:,} persons have no {where}.")
     for name in names:
@@ -526,8 +526,8 @@ def _on_disk(
     for block in table.blocks():
         area = np.asarray(areas.search_sorted(block[where].cast(pl.String)), dtype=np.int64)
         order = np.argsort(area, kind="stable")
-        own = np.stack([np.asarray(seen[name].search_sorted(_plain(block[name])), np.int16) for name in seen], axis=1)
-        _put(codes, own[order], area[order], free)
+        coded = np.stack([np.asarray(seen[name].search_sorted(_plain(block[name])), np.int16) for name in seen], axis=1)
+        _put(codes, coded[order], area[order], free)
         if keys is not None:
             _put(keys, (block[KEY].cast(pl.Float64).to_numpy() * 2.0**64).astype(np.uint64)[order, None], area[order], free)
         here, number = np.unique(area, return_counts=True)
@@ -543,8 +543,8 @@ def _put(rows: Rows, values: NDArray[Any], area: Ints, free: Ints) -> None:
     here, begin = np.unique(area, return_index=True)
     ends = [*begin[1:].tolist(), len(area)]
     with rows.writing() as file:
-        for one, start, stop in zip(here.tolist(), begin.tolist(), ends, strict=True):
-            rows.put(file, int(free[one]), values[start:stop])
+        for lives_in, start, stop in zip(here.tolist(), begin.tolist(), ends, strict=True):
+            rows.put(file, int(free[lives_in]), values[start:stop])
 
 
 def _area_column(table: _Table, path: Path) -> str:
@@ -601,6 +601,6 @@ def _is_simulated(path: Path, table: _Table) -> bool:
 def _pieces(block: PersonBlock) -> Iterator[PersonBlock]:
     """Take a block apart: as text, its persons need many times the memory."""
     for first in range(0, len(block.area), AT_ONCE_TEXT):
-        own = slice(first, first + AT_ONCE_TEXT)
-        codes = {name: values[own] for name, values in block.codes.items()}
-        yield PersonBlock(block.first, block.area[own], codes, block.keys[own], block.areas)
+        few = slice(first, first + AT_ONCE_TEXT)
+        codes = {name: values[few] for name, values in block.codes.items()}
+        yield PersonBlock(block.first, block.area[few], codes, block.keys[few], block.areas)

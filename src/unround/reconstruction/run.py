@@ -50,16 +50,16 @@ KINDS = ("birthplace", "language", "religion", "ethnicity", "race", "citizenship
 class Reconstruction(Shown):
     """What `reconstruct` found: aggregates alone.
 
-    - `told`: Everything in `summary.json`.
+    - `summary`: Everything in `summary.json`.
     - `folder`: Where it was written.
     """
 
-    told: dict[str, Any]
+    summary: dict[str, Any]
     folder: Path
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return self.told
+        return self.summary
 
 
 @dataclass(frozen=True, slots=True, eq=False)

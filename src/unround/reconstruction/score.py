@@ -122,13 +122,13 @@ def best(keys: Ints, counts: Ints, people: int, worlds: int) -> Bools:
 @kernel
 def found_in(keys: Ints, others: Ints) -> Bools:
     """Say which keys are among others; both ascend."""
-    found = np.zeros(keys.shape[0], np.bool_)
+    among = np.zeros(keys.shape[0], np.bool_)
     at = 0
     for i in range(keys.shape[0]):
         while at < others.shape[0] and others[at] < keys[i]:
             at += 1
-        found[i] = at < others.shape[0] and others[at] == keys[i]
-    return found
+        among[i] = at < others.shape[0] and others[at] == keys[i]
+    return among
 
 
 @kernel
@@ -137,7 +137,7 @@ def near(codes: Ints, guess: Ints, radix: int, ages: int) -> Bools:
 
     `codes` and `guess` are records; a year of age adds `radix` to a record, and there are `ages` of them.
     """
-    found = np.zeros(codes.shape[0], np.bool_)
+    paired = np.zeros(codes.shape[0], np.bool_)
     true_rest, true_order = _by_rest(codes, radix, ages)
     other_rest, _ = _by_rest(guess, radix, ages)
     at = 0
@@ -146,9 +146,9 @@ def near(codes: Ints, guess: Ints, radix: int, ages: int) -> Bools:
         while at < other_rest.shape[0] and other_rest[at] < true_rest[i] - 1:
             at += 1
         if at < other_rest.shape[0] and other_rest[at] <= true_rest[i] + 1:
-            found[true_order[i]] = True
+            paired[true_order[i]] = True
             at += 1
-    return found
+    return paired
 
 
 @inner
@@ -161,11 +161,11 @@ def _rest(code: int, radix: int, ages: int) -> int:
 
 @kernel
 def _by_rest(codes: Ints, radix: int, ages: int) -> tuple[Ints, Ints]:
-    found = np.empty(codes.shape[0], np.int64)
+    rests = np.empty(codes.shape[0], np.int64)
     for i in range(codes.shape[0]):
-        found[i] = _rest(codes[i], radix, ages)
-    order = np.argsort(found)
-    return found[order], order
+        rests[i] = _rest(codes[i], radix, ages)
+    order = np.argsort(rests)
+    return rests[order], order
 
 
 # -- people who are alone ---------------------------------------------------------------------------------------------
@@ -174,10 +174,10 @@ def _by_rest(codes: Ints, radix: int, ages: int) -> tuple[Ints, Ints]:
 @inner
 def _seen(code: int, radix: Ints, sizes: Ints) -> int:
     """Return a number for what everybody sees of a person."""
-    found = 0
+    looks = 0
     for k in range(radix.shape[0]):
-        found = found * sizes[k] + (code // radix[k]) % sizes[k]
-    return found
+        looks = looks * sizes[k] + (code // radix[k]) % sizes[k]
+    return looks
 
 
 @kernel
@@ -206,24 +206,24 @@ def found_alone(worlds: Ints, each: int, alone: Ints, radix: Ints, sizes: Ints) 
     held.sort()
     sets = seeds + 1 if seeds > 1 else 1
     most, guess = np.zeros((alone.shape[0], sets), np.int64), np.full((alone.shape[0], sets), -1, np.int64)
-    own = np.zeros(sets, np.int64)
+    times = np.zeros(sets, np.int64)
     for at in range(many):
         code, seed = held[at] // seeds, held[at] % seeds
         for s in range(sets):
-            own[s] += s == 0 or s - 1 != seed
+            times[s] += s == 0 or s - 1 != seed
         if at + 1 < many and held[at + 1] // seeds == code:
             continue
         who = target[_seen(code, radix, sizes)]
         for s in range(sets):
-            better = own[s] > most[who, s] or (own[s] == most[who, s] and _mixed(code) > _mixed(guess[who, s]))
-            if own[s] > 0 and better:
-                most[who, s], guess[who, s] = own[s], code
-        own[:] = 0
-    found = np.zeros(sets, np.int64)
+            better = times[s] > most[who, s] or (times[s] == most[who, s] and _mixed(code) > _mixed(guess[who, s]))
+            if times[s] > 0 and better:
+                most[who, s], guess[who, s] = times[s], code
+        times[:] = 0
+    right = np.zeros(sets, np.int64)
     for who in range(alone.shape[0]):
         for s in range(sets):
-            found[s] += guess[who, s] == alone[who]
-    return found
+            right[s] += guess[who, s] == alone[who]
+    return right
 
 
 # -- all together -----------------------------------------------------------------------------------------------------
@@ -390,16 +390,16 @@ class Tally:
         It is the share of another seed's worlds that hold a key which the worlds of the other seeds hold so often: no truth
         is needed for it. A band of few keys leans on the one below, and no confidence is above the band itself.
         """
-        found, weights = [], []
+        levels, weights = [], []
         known = None
         for band in range(BINS):
             if self.tried[band]:
                 lean = 0 if known is None else LEAN
                 share = (self.again[band] + lean * (known or 0.0)) / (self.tried[band] + lean)
                 known = min(float(share), (band + 1) / BINS)
-            found.append(known if known is not None else (band + 0.5) / BINS)
+            levels.append(known if known is not None else (band + 0.5) / BINS)
             weights.append(float(self.tried[band]) or 1e-9)
-        return _rising(found, weights)
+        return _rising(levels, weights)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -416,8 +416,8 @@ class Tally:
             "calibration": [band for low in BANDS if (band := self._band(sure, low)) is not None],
         }
 
-    def _claimed(self, which: Bools, threshold: float, whole: int) -> dict[str, Any]:
-        claims, right = int(self.claims[which].sum()), int(self.right[which].sum())
+    def _claimed(self, sure_enough: Bools, threshold: float, whole: int) -> dict[str, Any]:
+        claims, right = int(self.claims[sure_enough].sum()), int(self.right[sure_enough].sum())
         return {
             "at_least": threshold,
             "claims": claims,
@@ -426,23 +426,23 @@ class Tally:
         }
 
     def _band(self, sure: Floats, low: float) -> dict[str, Any] | None:
-        which = (sure >= low) & ((sure < low + 0.2) | (low == BANDS[-1]))
-        claims = int(self.claims[which].sum())
+        inside = (sure >= low) & ((sure < low + 0.2) | (low == BANDS[-1]))
+        claims = int(self.claims[inside].sum())
         if not claims:
             return None
         return {
             "from": low,
             "to": round(low + 0.2, 1),
             "claims": claims,
-            "stated": float((self.claims * sure)[which].sum() / claims),
-            "right": float(self.right[which].sum() / claims),
+            "stated": float((self.claims * sure)[inside].sum() / claims),
+            "right": float(self.right[inside].sum() / claims),
         }
 
 
-def _rising(found: Sequence[float], weights: Sequence[float]) -> Floats:
+def _rising(levels: Sequence[float], weights: Sequence[float]) -> Floats:
     """Return the closest numbers that never fall: neighbours that do are averaged."""
     kept: list[tuple[float, float, int]] = []
-    for value, weight in zip(found, weights, strict=True):
+    for value, weight in zip(levels, weights, strict=True):
         level, mass, length = value, weight, 1
         while kept and kept[-1][0] > level:
             before, much, many = kept.pop()

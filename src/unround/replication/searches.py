@@ -77,7 +77,7 @@ class Prediction:
     def explains(self, below: int, above: int) -> bool:
         """Whether the finds, and those of each kind, lie in their intervals."""
         pairs = ((below + above, self.mean), (below, self.below), (above, self.above))
-        return all(low <= found <= high for found, mean in pairs for low, high in [interval(mean, LEVEL)])
+        return all(low <= finds <= high for finds, mean in pairs for low, high in [interval(mean, LEVEL)])
 
     def to_json(self, below: int, above: int) -> dict[str, Any]:
         """Return it as plain data, beside what was found."""
@@ -175,10 +175,10 @@ class Outcome:
     def evidence(self) -> float:
         """The logarithm of how many times as likely the sizes make these finds, by direction, as uniform remainders."""
         pairs = ((self.below, self.sizes.below, self.uniform.below), (self.above, self.sizes.above, self.uniform.above))
-        if any(found and not (by_size and uniform) for found, by_size, uniform in pairs):
+        if any(finds and not (by_size and uniform) for finds, by_size, uniform in pairs):
             return 0.0  # a model that rules out what was found is none to weigh by
         return sum(
-            (found * log(by_size / uniform) if found else 0.0) - by_size + uniform for found, by_size, uniform in pairs
+            (finds * log(by_size / uniform) if finds else 0.0) - by_size + uniform for finds, by_size, uniform in pairs
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -297,8 +297,8 @@ def places(search: Search, table: Schema) -> list[tuple[Place, tuple[Place, ...]
             return [(total, ((at[8], 1), (at[8], 2)))]
         return [(total, ((at[9], 0), (at[13], 0), (at[24], 0)))]
     sums = []
-    for one in table.groups(search.parts):
-        rows = [at[row] for row in (one.total, *one.parts)]
+    for layout in table.groups(search.parts):
+        rows = [at[row] for row in (layout.total, *layout.parts)]
         columns = range(3) if all(table.rows[row].has_sex for row in rows) else range(1)
         sums += [((rows[0], sex), tuple((row, sex) for row in rows[1:])) for sex in columns]
     return sums
@@ -555,23 +555,23 @@ def sums_of(search: Search, structure: Structure, exact: set[int]) -> Equations:
     A rounded total that shows the count of an exact population stands for it.
     """
     rounded = {at for at, how in enumerate(structure.mechanisms) if isinstance(how, Rounding | Sample) and how.base == BASE}
-    kept = [one.equation for one in structure.sums]
-    found: dict[tuple[int, frozenset[int]], tuple[int, tuple[int, ...]]] = {}
+    kept = [kept_sum.equation for kept_sum in structure.sums]
+    looked_at: dict[tuple[int, frozenset[int]], tuple[int, tuple[int, ...]]] = {}
     for total, parts in kept:
         if len(parts) != search.parts or not rounded.issuperset(parts):
             continue
         heads = _exact_for(total, kept, exact) if search.exact_total else {total} & rounded
         for head in sorted(heads):
-            found.setdefault((head, frozenset(parts)), (head, parts))
-    return tuple(found.values())
+            looked_at.setdefault((head, frozenset(parts)), (head, parts))
+    return tuple(looked_at.values())
 
 
 def _exact_for(total: int, kept: Iterable[tuple[int, tuple[int, ...]]], exact: set[int]) -> set[int]:
     """Return the exact columns that show the count of a total."""
     same = {total}
-    for one, parts in kept:
-        if len(parts) == 1 and total in (one, parts[0]):
-            same |= {one, parts[0]}
+    for head, parts in kept:
+        if len(parts) == 1 and total in (head, parts[0]):
+            same |= {head, parts[0]}
     return same & exact
 
 
@@ -598,9 +598,9 @@ def age_model() -> Model:
             key = str(row.id) if sex == "total" else f"{row.id}/{sex}"
             columns.append(Column(key, (str(row.id), sex), row.name, mechanism=mechanism(row.mechanism)))
     equations = []
-    for one in table.sums:
+    for row_sum in table.sums:
         for sex in SEXES:
-            cells = [(row, sex) for row in (one.total, *one.parts)]
+            cells = [(row, sex) for row in (row_sum.total, *row_sum.parts)]
             if all(cell in at for cell in cells):
                 equations.append((at[cells[0]], tuple(at[cell] for cell in cells[1:])))
     split = [row for row in rows if (row, "men") in at]

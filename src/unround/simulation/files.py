@@ -205,8 +205,8 @@ def _described(figure: Figure) -> dict[str, Any]:
         return None if value is None else int(value) if value.denominator == 1 else float(value)
 
     groups = [{"count": group.count, "low": edge(group.low), "high": edge(group.high)} for group in figure.groups]
-    told = {"column": figure.name, "kind": figure.kind, "numerator": figure.numerator, "universe": figure.universe}
-    return {name: value for name, value in (told | {"groups": groups, "sampled": figure.sampled}).items() if value}
+    about = {"column": figure.name, "kind": figure.kind, "numerator": figure.numerator, "universe": figure.universe}
+    return {name: value for name, value in (about | {"groups": groups, "sampled": figure.sampled}).items() if value}
 
 
 def _release_toml(table: Schema, data: str, figures: Sequence[Figure]) -> str:
@@ -240,9 +240,9 @@ def table_toml(
     comment: str, data: str, how: Mechanism, exact: Mapping[str, list[str]], axes: Mapping[str, Mapping[str, Any]]
 ) -> str:
     """Describe a table of counts that are all published in one way, but for those of some codes, which are `exact`."""
-    told = {"format": "tidy", "data": data, "value": "published", "missing": "suppressed", "default": how.name}
-    return toml_text(told | {"exact": [dict(exact)] if exact else [], "axes": {name: dict(of) for name, of in axes.items()}},
-                     comment)  # fmt: skip
+    content: dict[str, Any] = {"format": "tidy", "data": data, "value": "published", "missing": "suppressed"}
+    content |= {"default": how.name, "exact": [dict(exact)] if exact else [], "axes": dict(axes)}
+    return toml_text(content, comment)
 
 
 def toml_sums(sums: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:

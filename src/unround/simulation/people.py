@@ -288,9 +288,9 @@ class Records:
         """Take the groups along an axis together."""
         return self.each(lambda values: values.sum(axis))
 
-    def __getitem__(self, which: Any) -> Records:
+    def __getitem__(self, groups: Any) -> Records:
         """Pick some of the groups."""
-        return self.each(lambda values: values[which])
+        return self.each(lambda values: values[groups])
 
     def __add__(self, other: Records) -> Records:
         """Take groups that have no record in common together."""

@@ -245,7 +245,7 @@ def expand(shape: str) -> list[tuple[int, str]]:
     >>> expand("0(12m)2")
     [(0, ''), (1, ''), (2, 'm'), (1, ''), (2, 'm')]
     """
-    flat = re.sub(r"\(([^)]*)\)(\d+)", lambda found: found[1] * int(found[2]), shape)
+    flat = re.sub(r"\(([^)]*)\)(\d+)", lambda repeated: repeated[1] * int(repeated[2]), shape)
     return [(int(depth), letter) for depth, letter in re.findall(r"(\d)([a-z]?)", flat)]
 
 

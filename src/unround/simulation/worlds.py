@@ -144,16 +144,16 @@ PRISONS, HOMES, RESIDENCES = 0.05, 0.06, 0.04
 
 def _institutions(areas: int, rng: Generator) -> IntArray:
     size = 260 * np.exp(0.6 * rng.normal(size=areas))
-    found = rng.poisson(_expected(size, 0.4 * rng.normal(size=areas)))
-    for share, people, low, high in (
+    people = rng.poisson(_expected(size, 0.4 * rng.normal(size=areas)))
+    for share, kinds, low, high in (
         (PRISONS, _of({4: 3.0, 5: 3.0, 6: 2.0, 7: 1.5, 8: 1.0}, 0.0), 40, 500),
         (HOMES, _of({15: 0.5, 16: 2.0, 17: 4.0}, 0.8), 15, 120),
         (RESIDENCES, _of({3: 2.0, 4: 3.0, 5: 0.3}, 0.52), 60, 400),
     ):
         there = np.flatnonzero(rng.random(areas) < share)
-        inmates = rng.multinomial(rng.integers(low, high, size=len(there)), people.ravel())
-        found[there] += inmates.reshape(len(there), len(AGES), 2)
-    return np.asarray(found, dtype=np.int64)
+        inmates = rng.multinomial(rng.integers(low, high, size=len(there)), kinds.ravel())
+        people[there] += inmates.reshape(len(there), len(AGES), 2)
+    return np.asarray(people, dtype=np.int64)
 
 
 def _of(ages: dict[int, float], women: float) -> FloatArray:
@@ -258,15 +258,15 @@ _LANGUAGES = {
 
 def _rare_languages(areas: int, rng: Generator) -> IntArray:
     size = _sizes(areas, rng, 180, 0.6)
-    found = np.zeros((areas, 2 + 3 * GROUPS), dtype=np.int64)
-    found[:, :2] = rng.poisson(size[:, np.newaxis] * rng.dirichlet([8, 2], size=areas))
+    speakers = np.zeros((areas, 2 + 3 * GROUPS), dtype=np.int64)
+    speakers[:, :2] = rng.poisson(size[:, np.newaxis] * rng.dirichlet([8, 2], size=areas))
     for group, presence in enumerate(np.linspace(0.04, 0.24, GROUPS).tolist()):
         first = 2 + 3 * group
         for language in (first, first + 1):
             homes = rng.choice(areas, size=min(areas, int(rng.integers(1, 4))), replace=False)
-            found[homes, language] = rng.integers(3, 60, size=len(homes))
-        found[:, first + 2] = (rng.random(areas) < presence) * rng.integers(1, 4, size=areas)
-    return found
+            speakers[homes, language] = rng.integers(3, 60, size=len(homes))
+        speakers[:, first + 2] = (rng.random(areas) < presence) * rng.integers(1, 4, size=areas)
+    return speakers
 
 
 EMPTY = 40
