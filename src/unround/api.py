@@ -156,8 +156,8 @@ def _read(table: options.Table, given: options.Source, progress: options.Stage =
     elif given.describe is not None:
         raise InputError("a description is for one table: with several, give each tidy one as the TOML that describes it.")
     else:
-        releases = [open_table(one, given.format, None, given.sheet) for one in tables]
-        size = sum(one.size for one in releases)
+        releases = [open_table(table, given.format, None, given.sheet) for table in tables]
+        size = sum(release.size for release in releases)
         release = join(releases, matches, lambda done: progress("Reading the files", done, size))
     return release if given.nesting is None else with_areas(release, Path(given.nesting))
 
@@ -210,7 +210,7 @@ def describe(given: options.Describe) -> Described:
         look = f"Run: unround check {table}" if isinstance(table, Path) else "Call: unround.check(frame)"
         said = table if isinstance(table, Path) else "the frame"
         raise InputError(f"{said} is in the format {known}, which needs no description. {look}")
-    found = describe_table(
+    described = describe_table(
         table,
         sheet=given.sheet,
         header=header_rows(given.header),
@@ -220,8 +220,8 @@ def describe(given: options.Describe) -> Described:
         ask=given.ask or take_default,
     )
     if target is not None:
-        write_text(target, found.toml(target))
-    return found
+        write_text(target, described.toml(target))
+    return described
 
 
 @takes(options.Read)
@@ -275,7 +275,7 @@ def audit(given: options.Audit) -> AuditFolder:
         files_used=paths_of(given.table, given.truth, given.plan, given.describe, given.nesting),
         cluster=given.cluster,
     )
-    folder = AuditFolder(**{one.name: getattr(done, one.name) for one in fields(done)})
+    folder = AuditFolder(**{field.name: getattr(done, field.name) for field in fields(done)})
     return folder if given.out is not None else lent_to(folder, into)
 
 
@@ -319,7 +319,7 @@ def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None]:
     """Read every table that is given; of a file of one's own, every table on every sheet. What is not read is named."""
     from unround.reviews import Draft, Origin
 
-    found: list[Draft] = []
+    drafts_found: list[Draft] = []
     for table in _listed(given.table):
         name = Path(table).name if isinstance(table, str | os.PathLike) else "the table"
         drafts = _tables_in(Path(table), given) if name != "the table" and given.describe is None else []
@@ -329,8 +329,8 @@ def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None]:
             toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
             origin = Origin(Path(table), toml, given.sheet) if name != "the table" else None
             drafts = [Draft(release, name, files, origin)]
-        found += drafts
-    return found, plan_file_of(given.plan)
+        drafts_found += drafts
+    return drafts_found, plan_file_of(given.plan)
 
 
 def _tables_in(path: Path, given: options.Review) -> list[Draft]:
@@ -355,7 +355,7 @@ def _tables_in(path: Path, given: options.Review) -> list[Draft]:
         places = tables_of(path)
     except InputError:
         return []
-    found, unread = list[Draft](), list[Unsettled]()
+    drafts, unread = list[Draft](), list[Unsettled]()
     for place in places if len(places) > 1 else ():
         try:
             release = describe(path, sheet=place.sheet, header=place.layout.header, columns=place.columns).release
@@ -366,14 +366,14 @@ def _tables_in(path: Path, given: options.Review) -> list[Draft]:
             continue
         origin = Origin(path, None, place.sheet, place.layout.header, place.columns)
         name = f"{path.name}, {place.sheet or place.name}"
-        found.append(Draft(release, name, tuple(files_read(path, release)), origin))
-    names = [draft.name for draft in found]
+        drafts.append(Draft(release, name, tuple(files_read(path, release)), origin))
+    names = [draft.name for draft in drafts]
     others = {place.name for place in places}  # each is reviewed, or among the unread
-    for at, draft in enumerate(found):
+    for at, draft in enumerate(drafts):
         account = tuple(entry for entry in draft.release.account if entry.place not in others)
         name = draft.name if names.count(draft.name) == 1 else f"{draft.name} ({at + 1})"
-        found[at] = replace(draft, release=replace(draft.release, account=account), name=name)
-    return [*found[:-1], replace(found[-1], unread=tuple(unread))] if found else []
+        drafts[at] = replace(draft, release=replace(draft.release, account=account), name=name)
+    return [*drafts[:-1], replace(drafts[-1], unread=tuple(unread))] if drafts else []
 
 
 # -- an audit ---------------------------------------------------------------------------------------------------------
@@ -428,10 +428,10 @@ def diff(given: options.Diff) -> Diff:
     from unround.differences import diff as compare_audits
     from unround.show.report import write_pages
 
-    found = compare_audits(audit_folder(given.before).path, audit_folder(given.after).path, given.progress)
+    difference = compare_audits(audit_folder(given.before).path, audit_folder(given.after).path, given.progress)
     if given.report:
-        write_pages(found.match.after, diff=found.to_json())
-    return found
+        write_pages(difference.match.after, diff=difference.to_json())
+    return difference
 
 
 # -- ways of publishing -----------------------------------------------------------------------------------------------
@@ -527,7 +527,7 @@ def compare(given: options.Compare) -> Comparison:
     else:
         wanted = WHAT_IFS if tuple(given.what_if) == ("all",) else given.what_if
         practices = [practice(TODAY, material), *(changed(name, material) for name in wanted if name != TODAY)]
-    found = compare_practices(
+    compared = compare_practices(
         material,
         practices,
         given.seed,
@@ -541,8 +541,8 @@ def compare(given: options.Compare) -> Comparison:
         from unround.show.compare import comparison
         from unround.show.page import page
 
-        write_result(given.out, "compare", found.to_json(), lambda told: page(comparison(told)))
-    return found
+        write_result(given.out, "compare", compared.to_json(), lambda data: page(comparison(data)))
+    return compared
 
 
 # -- research ---------------------------------------------------------------------------------------------------------
@@ -592,9 +592,9 @@ def calibrate(given: options.Calibrate) -> Calibrations:
     how = mechanism_name(given.base, given.mechanism)
     refuse_file(given.out)
     if given.release is not None:
-        found = Found.of([calibrate_release(read(given.release), read(given.truth), given.progress)])
+        calibrated = Found.of([calibrate_release(read(given.release), read(given.truth), given.progress)])
     else:
-        found = calibrate_worlds(
+        calibrated = calibrate_worlds(
             given.world,
             given.areas,
             given.seed,
@@ -607,8 +607,8 @@ def calibrate(given: options.Calibrate) -> Calibrations:
         from unround.show.calibrate import calibration
         from unround.show.page import page
 
-        write_result(given.out, "calibrate", found.to_json(), lambda told: page(calibration(told)))
-    return found
+        write_result(given.out, "calibrate", calibrated.to_json(), lambda data: page(calibration(data)))
+    return calibrated
 
 
 @takes(options.Paper)

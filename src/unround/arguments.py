@@ -96,7 +96,14 @@ def plan_file_of(plan: PlanFile | AnyPath | None, *descriptions: object) -> Plan
     from unround.structure import PlanFile, read_plan
 
     if plan is None:
-        plan = next((one for one in descriptions if isinstance(one, str | os.PathLike) and _decides(Path(one))), None)
+        plan = next(
+            (
+                description
+                for description in descriptions
+                if isinstance(description, str | os.PathLike) and _decides(Path(description))
+            ),
+            None,
+        )
     if plan is None or isinstance(plan, PlanFile):
         return plan
     if not isinstance(plan, str | os.PathLike):
@@ -110,8 +117,8 @@ def _decides(path: Path) -> bool:
 
     if path.suffix.lower() != ".toml" or not is_file(path):
         return False
-    told = parsed_toml(small_text(path, "TOML"), str(path))
-    return "axes" in told and ("structure" in told or "match" in told)
+    keys = parsed_toml(small_text(path, "TOML"), str(path))
+    return "axes" in keys and ("structure" in keys or "match" in keys)
 
 
 def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
@@ -197,7 +204,7 @@ def path_or_none(given: AnyPath | None) -> Path | None:
 def paths_of(*given: Any) -> list[Path] | None:
     """Return all files that take part in an audit; None if something is not a file, so that its state cannot be told."""
     flat = [one for item in given if item is not None for one in (item if isinstance(item, list | tuple) else [item])]
-    return [Path(one) for one in flat] if all(isinstance(one, str | os.PathLike) for one in flat) else None
+    return [Path(item) for item in flat] if all(isinstance(item, str | os.PathLike) for item in flat) else None
 
 
 def files_read(table: Table, release: Release) -> list[Path]:
@@ -259,10 +266,10 @@ def write_text(file: Path, text: str) -> None:
         raise InputError(f"{file} cannot be written: {problem.strerror}.") from None
 
 
-def write_result(out: AnyPath, name: str, told: Mapping[str, Any], page: Callable[[Any], str]) -> None:
+def write_result(out: AnyPath, name: str, data: Mapping[str, Any], page: Callable[[Any], str]) -> None:
     """Write a result as JSON and as a page, both complete before either replaces an older one."""
     folder = Path(out)
-    files = {f"{name}.json": json.dumps(told, ensure_ascii=False, indent=2) + "\n", f"{name}.html": page(told)}
+    files = {f"{name}.json": json.dumps(data, ensure_ascii=False, indent=2) + "\n", f"{name}.html": page(data)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, text in files.items():

@@ -74,16 +74,16 @@ def paper(call: Call[Any], *, json: Json = False) -> None:
     """Show the claims of the paper, or what its searches find."""
     from unround.show import paper as papers
 
-    found = call()
+    result = call()
     if call.typed["release"] is not None:
-        told, document = found.to_json(), papers.release_searches(found)
+        data, document = result.to_json(), papers.release_searches(result)
     elif call.typed["simulate"]:
-        searched, compound = found
-        told, document = searched.to_json() | {"audit": compound.to_json()}, papers.experiment(searched, compound)
+        searched, compound = result
+        data, document = searched.to_json() | {"audit": compound.to_json()}, papers.experiment(searched, compound)
     else:
-        told, document = [claim.to_json() for claim in found], papers.claims(found)
+        data, document = [claim.to_json() for claim in result], papers.claims(result)
     if json:
-        print_json(told)
+        print_json(data)
     else:
         show(document, json)
 

@@ -145,7 +145,7 @@ def typed_command(made: Command) -> Callable[..., None]:
     quietness = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
 
     def run(*, quiet: bool = False, **typed: Any) -> None:
-        shown = {one.name: typed.pop(one.name) for one in of_shell}
+        shown = {parameter.name: typed.pop(parameter.name) for parameter in of_shell}
         given = {field.name: _as_given(field, typed[field.name]) for field in of_function}
         try:
             with quietly(quiet):
@@ -158,7 +158,7 @@ def typed_command(made: Command) -> Callable[..., None]:
     run.__name__ = made.name
     run.__doc__ = f"{summary(made)}\n\n{_kept_apart(made.examples)}"
     run.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in asked}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in asked}
     return run
 
 
@@ -169,7 +169,7 @@ def summary(made: Command) -> str:
 
 def _kept_apart(text: str) -> str:
     """Mark paragraphs whose lines are to stay as they are: those with an indented line."""
-    return "\n\n".join(f"\b\n{one}" if "\n  " in one else one for one in text.split("\n\n"))
+    return "\n\n".join(f"\b\n{piece}" if "\n  " in piece else piece for piece in text.split("\n\n"))
 
 
 class ShellCommand(TyperCommand):
@@ -217,7 +217,7 @@ class Groups(TyperGroup):
 
 def built(name: str, help_text: str, epilog: str, groups: Mapping[str, Sequence[Command]]) -> typer.Typer:
     """Return a command line with these commands, listed by --help in groups."""
-    titles = {title: tuple(one.name for one in commands) for title, commands in groups.items()}
+    titles = {title: tuple(made.name for made in commands) for title, commands in groups.items()}
     app = typer.Typer(
         name=name,
         cls=type("Listing", (Groups,), {"titles": titles}),
@@ -228,7 +228,7 @@ def built(name: str, help_text: str, epilog: str, groups: Mapping[str, Sequence[
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog=epilog,
     )
-    for one in (one for commands in groups.values() for one in commands):
+    for one in (made for commands in groups.values() for made in commands):
         bare = {
             option(field.name): (declared.bare, declared.choices)
             for field in fields(one.function.group)  # type: ignore[attr-defined]

@@ -133,8 +133,8 @@ def describe(
 ) -> None:
     """Ask what a table leaves open, if somebody is there to answer, and show what it is taken for."""
     interactive = not yes and not json and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    found, out = call(ask=_ask if interactive else None), call.typed["out"]
-    show(found, json, draft=out is None)
+    described, out = call(ask=_ask if interactive else None), call.typed["out"]
+    show(described, json, draft=out is None)
     if out is not None and not json:
         say(f"Description written: {out}. Read it, then run: unround audit {out} -o audit", err=True)
 
@@ -183,18 +183,18 @@ def check(
     json: Json = False,
 ) -> None:
     """Show what is in a file and whether it fits; draft a plan and draw the residuals if asked."""
-    found = call()
+    inspected = call()
     if write is not None:
         try:
-            write.write_text(found.plan(), encoding="utf-8")
+            write.write_text(inspected.plan(), encoding="utf-8")
         except OSError as problem:
             raise InputError(f"{write} cannot be written: {problem.strerror}.") from None
     if plot is not None:
         from unround.show.check import residual_plot
         from unround.show.plots import save
 
-        save(residual_plot(found), plot)
-    show(found, json, everything=everything)
+        save(residual_plot(inspected), plot)
+    show(inspected, json, everything=everything)
     if write is not None:
         named = " ".join(map(str, call.typed["table"]))
         say(f"Plan file written: {write}. Edit it, then run: unround audit {named} --plan {write} -o audit", err=True)
@@ -313,9 +313,9 @@ def serve(
 )
 def verify(call: Call[Verification], *, json: Json = False) -> None:
     """Show what was checked; the exit code says whether it holds."""
-    found = call()
-    show(found, json)
-    if not found.holds:
+    verified = call()
+    show(verified, json)
+    if not verified.holds:
         raise typer.Exit(1)
 
 
@@ -402,10 +402,10 @@ def review(
         return
     if more is not None and not tables:
         raise InputError("--more is about a table beside what is published: unround review RELEASE --more TABLE.")
-    found = call() if more is None else call(table=[more], earlier=[*tables, *(call.typed["earlier"] or [])])
-    show(found, json)
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
+    reviewed = call() if more is None else call(table=[more], earlier=[*tables, *(call.typed["earlier"] or [])])
+    show(reviewed, json)
+    if reviewed.exit_code:
+        raise typer.Exit(reviewed.exit_code)
 
 
 @command(

@@ -48,11 +48,11 @@ def tell(text: object, *, err: bool = False) -> None:
     typer.echo(visible(str(text)), err=err)
 
 
-def print_json(told: Any) -> None:
+def print_json(data: Any) -> None:
     """Print one JSON object, in full precision; it was asked for, so that --quiet leaves it."""
     from unround.show.terminal import visible_json
 
-    typer.echo(visible_json(json.dumps(told, ensure_ascii=False)))
+    typer.echo(visible_json(json.dumps(data, ensure_ascii=False)))
 
 
 def console() -> Any:

@@ -162,10 +162,10 @@ class InferredArea:
 
     def weighed(self, cell: int, distribution: Distribution) -> Finding:
         """Return the same with the mean of its distribution, over the whole set of priors."""
-        found = self.finding(cell)
-        if found.mean is None or not distribution or found.low == found.high:
-            return found
-        return replace(found, mean=sum(value * chance for value, chance in distribution))  # that of the distribution shown
+        known = self.finding(cell)
+        if known.mean is None or not distribution or known.low == known.high:
+            return known
+        return replace(known, mean=sum(value * chance for value, chance in distribution))  # that of the distribution shown
 
     def distributions(self) -> dict[int, Distribution]:
         """Return how likely each count of every cell is, by the engine that its finding is from; nothing where nothing says.
@@ -176,8 +176,8 @@ class InferredArea:
 
     def distribution(self, cell: int) -> Distribution:
         """Return that of one cell; empty where nothing says."""
-        found = self.inferred.probabilities.distributions().get(cell)
-        return () if found is None else _listed(*found)
+        kept = self.inferred.probabilities.distributions().get(cell)
+        return () if kept is None else _listed(*kept)
 
     def probability_of(self, cell: int, value: int) -> float | None:
         """Return how likely one count of a cell is; None where nothing says."""
@@ -215,16 +215,16 @@ def _infer(folder: AuditFolder, rows: np.ndarray[Any, np.dtype[np.int64]], *, li
 def explain_in(area: InferredArea, cell: int) -> Explanation:
     """Explain one cell of an area; `find_cell` finds its place."""
     folder, inferred, distribution = area.folder, area.inferred, area.distribution(cell)
-    found = area.weighed(cell, distribution)
+    known = area.weighed(cell, distribution)
     model, counts, column = folder.model, inferred.counts[0], folder.model.columns[cell]
     here = folder.areas.row(area.rows[0], named=True)
     names = (*folder.told["areas"], "region_name", "level")
-    certificate = next((one for one in area.certificates if one.cell == cell), None)
+    certificate = next((certificate for certificate in area.certificates if certificate.cell == cell), None)
     others = family_evidence(folder, inferred, area.rows, cell)
-    uncertain = found.value is not None and found.kind != GIVEN and certificate is None
-    claimed = found.value if found.value is not None and found.kind != GIVEN else None
+    uncertain = known.value is not None and known.kind != GIVEN and certificate is None
+    claimed = known.value if known.value is not None and known.kind != GIVEN else None
     return Explanation(
-        **asdict(found),
+        **asdict(known),
         area={name: here[name] for name in names if here.get(name) not in (None, "")},
         cell=dict(zip(folder.told["axes"], column.codes, strict=True)) | {"label": column.label, "block": column.block},
         key=column.key,
@@ -254,8 +254,10 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
             else None
         ),
         because=certificate.because if certificate else (),
-        contradictions=tuple(one.text for one in inferred.contradictions if one.area == 0 and _concerns(model, one, cell)),
-        assumptions=tuple(_assumptions(area, cell, found.kind, others)),
+        contradictions=tuple(
+            clash.text for clash in inferred.contradictions if clash.area == 0 and _concerns(model, clash, cell)
+        ),
+        assumptions=tuple(_assumptions(area, cell, known.kind, others)),
     )
 
 
@@ -281,7 +283,7 @@ def _withheld(folder: AuditFolder, inferred: InferredBlock, cell: int) -> str | 
         return None
     model, tables = folder.model, folder.summary["selfcheck"]["tables"]
     name = table_named(model, np.flatnonzero(model.piece == model.piece[cell]).tolist())
-    return next((str(one["why"]) for one in tables if one["table"] == name and one["verdict"] == FAILED), "")
+    return next((str(table["why"]) for table in tables if table["table"] == name and table["verdict"] == FAILED), "")
 
 
 def _same_as(model: Model, inferred: InferredBlock, cell: int) -> str | None:
@@ -290,9 +292,9 @@ def _same_as(model: Model, inferred: InferredBlock, cell: int) -> str | None:
     return model.columns[first].key if first != cell and inferred.active[0, e] else None
 
 
-def _concerns(model: Model, one: Contradiction, cell: int) -> bool:
+def _concerns(model: Model, clash: Contradiction, cell: int) -> bool:
     """Whether a contradiction is about counts that this cell is connected with."""
-    members = {*one.cells, *(c for e in one.sums for c in model.members(e))}
+    members = {*clash.cells, *(c for e in clash.sums for c in model.members(e))}
     return not members or any(model.piece[c] == model.piece[cell] for c in members)
 
 
@@ -312,9 +314,9 @@ def _alone(area: InferredArea, cell: int, value: int) -> float | None:
         return None
     asked = np.full((1, len(model.columns)), value, dtype=np.int32)
     tight = tighten(model.no_sums, windows)
-    found = posteriors(model.no_sums, windows, tight, prior.weights_alone(tight.low, tight.high), None, asked)
-    assert found.asked is not None  # it was asked for
-    return float(found.asked[0, cell]) if found.probability[0, cell] > 0 else None
+    posterior = posteriors(model.no_sums, windows, tight, prior.weights_alone(tight.low, tight.high), None, asked)
+    assert posterior.asked is not None  # it was asked for
+    return float(posterior.asked[0, cell]) if posterior.probability[0, cell] > 0 else None
 
 
 def _growth(area: InferredArea, cell: int, value: int) -> tuple[float | None, ...]:
@@ -336,10 +338,10 @@ def _growth(area: InferredArea, cell: int, value: int) -> tuple[float | None, ..
     wanted = np.zeros(asked.shape, dtype=np.bool_)
     wanted[:, cell] = True
     drawn = auditor.drawn(windows, np.repeat(inferred.counts[:1], len(rings), axis=0), active)
-    found = posteriors(model.compiled, windows, bounds, None, active, asked, drawn, wanted)
-    assert found.asked is not None  # it was asked for
-    known = (found.probability[:, cell] > 0).tolist()
-    return tuple(p if there else None for p, there in zip(found.asked[:, cell].tolist(), known, strict=True))
+    posterior = posteriors(model.compiled, windows, bounds, None, active, asked, drawn, wanted)
+    assert posterior.asked is not None  # it was asked for
+    known = (posterior.probability[:, cell] > 0).tolist()
+    return tuple(p if there else None for p, there in zip(posterior.asked[:, cell].tolist(), known, strict=True))
 
 
 def _rings(model: Model, inferred: InferredBlock, cell: int) -> Iterator[frozenset[int]]:

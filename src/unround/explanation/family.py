@@ -83,7 +83,7 @@ class FamilyEvidence:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        areas = [{name: value for name, value in asdict(one).items() if name != "row"} for one in self.areas]
+        areas = [{name: value for name, value in asdict(area).items() if name != "row"} for area in self.areas]
         return asdict(self) | {"said": list(self.said), "areas": areas}
 
 
@@ -185,11 +185,11 @@ def _sentences(
 
 
 def _measured(method: int) -> str:
-    told = METHODS[method]
+    measured = METHODS[method]
     name = "such samples" if method in SAMPLED else "such messages"
     return (
-        f"Compared with exact distributions, {name} were off by {_points(told.mean)} on average, and by "
-        f"{_points(told.worst)} at worst."
+        f"Compared with exact distributions, {name} were off by {_points(measured.mean)} on average, and by "
+        f"{_points(measured.worst)} at worst."
     )
 
 
@@ -223,10 +223,10 @@ def _several(names: list[str]) -> str:
 def _member(
     folder: AuditFolder, inferred: InferredBlock, rows: Sequence[int], names: list[str], cell: int, at: int, role: str
 ) -> FamilyMember:
-    found = finding(inferred, at, cell)
+    known = finding(inferred, at, cell)
     code = " ".join(str(folder.areas[axis][rows[at]]) for axis in folder.told["areas"])
     return FamilyMember(
-        rows[at], code, names[at], role, found.published, found.low, found.high, found.value, found.probability
+        rows[at], code, names[at], role, known.published, known.low, known.high, known.value, known.probability
     )
 
 

@@ -86,8 +86,8 @@ class Posterior(Tabular, Drawn):
 
     def __getitem__(self, cell: str) -> Distribution:
         """Return the distribution of a cell by its key, its ID or its name."""
-        found = self.cells.get(cell)
-        return found or self.cells[self.folder.model.columns[find_cell(self.folder, cell, None)].key]
+        answer = self.cells.get(cell)
+        return answer or self.cells[self.folder.model.columns[find_cell(self.folder, cell, None)].key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.cells)

@@ -53,9 +53,9 @@ class Footing:
     anchor: str
 
 
-def footing(told: Mapping[str, Any], decision: str | None = None) -> tuple[Footing, ...]:
+def footing(summary: Mapping[str, Any], decision: str | None = None) -> tuple[Footing, ...]:
     """Return what the claims of an audit rest on."""
-    return tuple(_entries(told, decision))
+    return tuple(_entries(summary, decision))
 
 
 def decision_of(folder: AuditFolder) -> str | None:
@@ -64,30 +64,30 @@ def decision_of(folder: AuditFolder) -> str | None:
     if folder.path.resolve().name != REVIEWED or not path.is_file():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["decision"]
+        decision = json.loads(path.read_text(encoding="utf-8"))["decision"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None  # damaged, or none of ours: the audit stands without it
-    return found if found in DECISIONS else None
+    return decision if decision in DECISIONS else None
 
 
-def _entries(told: Mapping[str, Any], decision: str | None) -> Iterator[Footing]:
+def _entries(summary: Mapping[str, Any], decision: str | None) -> Iterator[Footing]:
     if decision is not None:
         state, tone = DECISIONS[decision]
         yield Footing("Decision", state, tone, "By the policy check: see review.html.", "verdict")
-    yield mechanism(told)
-    yield probabilities(told)
-    faults = _faults(told)
+    yield mechanism(summary)
+    yield probabilities(summary)
+    faults = _faults(summary)
     if faults is not None:
         yield faults
-    held = _held_back(told)
+    held = _held_back(summary)
     if held is not None:
         yield held
 
 
-def mechanism(told: Mapping[str, Any]) -> Footing:
+def mechanism(summary: Mapping[str, Any]) -> Footing:
     """Say whether the data fit how they are thought to have been published."""
-    check = told.get("check")
-    rounded = all(name.startswith(("rounding:", "exact")) for name in told["mechanisms"])
+    check = summary.get("check")
+    rounded = all(name.startswith(("rounding:", "exact")) for name in summary["mechanisms"])
     noun = "rounding" if rounded else "mechanism"
     if check is None or check["verdict"] == UNTESTED:
         return Footing(noun.capitalize(), NOT_TESTED, UNKNOWN, f"A wrong {noun} would make claims wrong.", "check")
@@ -98,29 +98,31 @@ def mechanism(told: Mapping[str, Any]) -> Footing:
     if verdict == DEPARTS:
         why = "keys explain it." if keys_explain(check["families"]) else "probabilities may be off."
         return Footing(what, STATES[DEPARTS], DOUBT, f"The data depart from the {how}: {why}", "check")
-    impossible = max((one.get("impossible", 0) for one in check["families"] if one["verdict"] == CONTRADICTS), default=0)
+    impossible = max(
+        (family.get("impossible", 0) for family in check["families"] if family["verdict"] == CONTRADICTS), default=0
+    )
     some = f"at least {impossible:,}" if impossible > 1 else "some"
     said = f"The data contradict the {how}: {some} published figures cannot come from it."
     return Footing(what, STATES[CONTRADICTS], DOUBT, said, "check")
 
 
-def probabilities(told: Mapping[str, Any]) -> Footing:
+def probabilities(summary: Mapping[str, Any]) -> Footing:
     """Say how probabilities did when published counts were hidden and predicted."""
-    what, found = "Probabilities", told.get("selfcheck")
-    if not found:
+    what, checked = "Probabilities", summary.get("selfcheck")
+    if not checked:
         return Footing(what, NOT_TESTED, UNKNOWN, "No prior was fitted that could have been checked.", "selfcheck")
-    failed = sum(one["verdict"] == "failed" for one in found["tables"])
-    said = selfcheck.in_a_clause(told)
+    failed = sum(table["verdict"] == "failed" for table in checked["tables"])
+    said = selfcheck.in_a_clause(summary)
     if failed:
         state = f"failed in {several(failed, 'table')}"
         return Footing(what, state, DOUBT, f"{said} Likely claims there are withheld.", "selfcheck")
-    if not selfcheck.says_anything(told):  # a check that had nothing to look at has not been passed
+    if not selfcheck.says_anything(summary):  # a check that had nothing to look at has not been passed
         return Footing(what, "nothing to check", UNKNOWN, said, "selfcheck")
     return Footing(what, "self-check passed", FINE, said, "selfcheck")
 
 
-def _faults(told: Mapping[str, Any]) -> Footing | None:
-    suspect, clashes = told["suspect"]["areas"], told["contradictions"]
+def _faults(summary: Mapping[str, Any]) -> Footing | None:
+    suspect, clashes = summary["suspect"]["areas"], summary["contradictions"]
     if not suspect and not clashes:
         return None
     parts = [several(clashes, "inconsistency", "inconsistencies")] if clashes else []
@@ -128,8 +130,8 @@ def _faults(told: Mapping[str, Any]) -> Footing | None:
     return Footing("Data", "faults found", DOUBT, f"{listed(parts)}; set apart.", "faults")
 
 
-def _held_back(told: Mapping[str, Any]) -> Footing | None:
-    number = sum(told["held_back"].values())
+def _held_back(summary: Mapping[str, Any]) -> Footing | None:
+    number = sum(summary["held_back"].values())
     if not number:
         return None
     return Footing("Held back", several(number, "claim"), DOUBT, "Not listed, and no sign of safety.", "held")
@@ -161,15 +163,15 @@ class Example:
     letters: str
 
 
-def picture(told: Mapping[str, Any]) -> Chart:
+def picture(summary: Mapping[str, Any]) -> Chart:
     """Return the picture of 10,000 counts, its title, and what its colours mean."""
-    zeros = told["sensitive_claims"]["by_value"]["0"]["likely"]
-    claims = sum(told[kind] for kind in CLAIMS)
-    whole = max(told["cells_published"], claims)
+    zeros = summary["sensitive_claims"]["by_value"]["0"]["likely"]
+    claims = sum(summary[kind] for kind in CLAIMS)
+    whole = max(summary["cells_published"], claims)
     shares = [
-        Share("proved", "proved", told["proved"]),
-        Share("conditional", "conditional", told["conditional"]),
-        Share("likely, and not 0", "likely", told["likely"] - zeros),
+        Share("proved", "proved", summary["proved"]),
+        Share("conditional", "conditional", summary["conditional"]),
+        Share("likely, and not 0", "likely", summary["likely"] - zeros),
         Share("likely 0", "likely zero", zeros),
         Share("open: nothing is claimed", "open", whole - claims),
     ]
@@ -181,30 +183,30 @@ def picture(told: Mapping[str, Any]) -> Chart:
         for one, many in rows
         if one.number
     ]
-    return Chart(drawn, _picture_title(told, whole), key=key, style="of")
+    return Chart(drawn, _picture_title(summary, whole), key=key, style="of")
 
 
-def _picture_title(told: Mapping[str, Any], whole: int) -> str:
+def _picture_title(summary: Mapping[str, Any], whole: int) -> str:
     """Say how many counts are known: proved and inferred are different things, and are named apart."""
-    proved, conditional, sure = told["proved"], told["conditional"], share(told["threshold"])
+    proved, conditional, sure = summary["proved"], summary["conditional"], share(summary["threshold"])
     said = [f"{per_10_000(proved, whole)} can be proved"] if proved else []
     said += [f"{per_10_000(conditional, whole)} proved on an assumption"] if conditional else []
-    said += [f"{per_10_000(told['likely'], whole)} inferred at {sure} or more"] if told["likely"] else []
+    said += [f"{per_10_000(summary['likely'], whole)} inferred at {sure} or more"] if summary["likely"] else []
     return f"Of 10,000 published counts, {listed(said)}" if said else "Of 10,000 published counts, none is proved or likely"
 
 
-def to_quote(told: Mapping[str, Any], title: str) -> str:
+def to_quote(summary: Mapping[str, Any], title: str) -> str:
     """Return a sentence for print: what was found, under which conditions, and what it is not."""
-    proved, conditional, likely = (told[kind] for kind in CLAIMS)
+    proved, conditional, likely = (summary[kind] for kind in CLAIMS)
     said = [f"{proved:,} can be proved from the published tables alone" if proved else "none can be proved outright"]
     if conditional:
         said.append(f"{conditional:,} can be proved on an assumption that the agency does not guarantee")
     if likely:
-        said.append(f"{likely:,} can be inferred by a model that gives one value at least {share(told['threshold'])}")
+        said.append(f"{likely:,} can be inferred by a model that gives one value at least {share(summary['threshold'])}")
     return (
-        f"Of {several(told['cells_published'], 'published count')} in {title}, {listed(said)}, provided that the sums hold "
-        "and counts were published as documented. These are inferences about cells of tables, not official counts, and not "
-        f"about persons (unround {told['unround']})."
+        f"Of {several(summary['cells_published'], 'published count')} in {title}, {listed(said)}, provided that the sums "
+        "hold and counts were published as documented. These are inferences about cells of tables, not official counts, and "
+        f"not about persons (unround {summary['unround']})."
     )
 
 
@@ -213,31 +215,35 @@ def to_quote(told: Mapping[str, Any], title: str) -> str:
 
 def example(strong: Mapping[str, Sequence[Strong]]) -> Example | None:
     """Return the finding that matters most, of the strongest of each kind, among those that two lines explain."""
-    for kind, found in strong.items():
-        short = [one for one in found if kind == "likely" or (len(one.steps) <= MOST_STEPS and not one.more_steps)]
+    for kind, findings in strong.items():
+        short = [
+            finding
+            for finding in findings
+            if kind == "likely" or (len(finding.steps) <= MOST_STEPS and not finding.more_steps)
+        ]
         if short:
             return _likely(short[0]) if kind == "likely" else _certain(short[0])
     return None
 
 
-def _opening(one: Strong, means: str) -> str:
-    row = one.finding
+def _opening(strong: Strong, means: str) -> str:
+    row = strong.finding
     published = "nothing was published" if row["published"] is None else f"{row['published']:,} was published"
-    return f"{one.what} in {one.area or one.code}: {published}; {means}."
+    return f"{strong.what} in {strong.area or strong.code}: {published}; {means}."
 
 
-def _certain(one: Strong) -> Example:
-    row = one.finding
+def _certain(strong: Strong) -> Example:
+    row = strong.finding
     on = f", given {row['assumptions']}" if row["kind"] == "conditional" and row["assumptions"] else ""
-    *first, last = one.steps
+    *first, last = strong.steps
     lines = (" ".join(first[:-1]), f"{first[-1]} {last}") if len(first) > 1 else (*first, last)
-    return Example(row["kind"], _opening(one, f"it must be {row['value']:,}{on}"), lines, _letters(one, lines))
+    return Example(row["kind"], _opening(strong, f"it must be {row['value']:,}{on}"), lines, _letters(strong, lines))
 
 
-def _likely(one: Strong) -> Example:
-    row = one.finding
-    lines = list(one.steps[:1])
-    grown = dict(one.growth)
+def _likely(strong: Strong) -> Example:
+    row = strong.finding
+    lines = list(strong.steps[:1])
+    grown = dict(strong.growth)
     alone = next((grown[name] for name in grown if "fitted to the release" in name), None)
     if alone is None:
         alone = next(iter(grown.values()), None)
@@ -247,13 +253,13 @@ def _likely(one: Strong) -> Example:
             f"that was published of the area, {at_least(row)}."
         )
     means = f"most likely it is {row['value']:,} ({at_least(row)})"
-    return Example(row["kind"], _opening(one, means), tuple(lines), _letters(one, lines))
+    return Example(row["kind"], _opening(strong, means), tuple(lines), _letters(strong, lines))
 
 
-def _letters(one: Strong, lines: Sequence[str]) -> str:
+def _letters(strong: Strong, lines: Sequence[str]) -> str:
     """Say what the letters in some lines stand for."""
     used = set(re.findall(r"\b[A-Z]+\b", " ".join(lines)))
-    cells = [cell for cell in one.cells if cell.letter in used]
+    cells = [cell for cell in strong.cells if cell.letter in used]
     more = f"; the others are {several(len(cells) - NAMED, 'more count')}" if len(cells) > NAMED else ""
     return "; ".join(f"{cell.letter} is {cell.what}" for cell in cells[:NAMED]) + more + "."
 
@@ -261,26 +267,26 @@ def _letters(one: Strong, lines: Sequence[str]) -> str:
 # -- what to do next ---------------------------------------------------------------------------------------------------
 
 
-def next_steps(told: Mapping[str, Any], *, public: bool) -> list[str]:
+def next_steps(summary: Mapping[str, Any], *, public: bool) -> list[str]:
     """Say what to do now, the most urgent first."""
-    claims = sum(told[kind] for kind in CLAIMS)
-    by_value = told["sensitive_claims"]["by_value"]
+    claims = sum(summary[kind] for kind in CLAIMS)
+    by_value = summary["sensitive_claims"]["by_value"]
     small = sum(by_value["1-2"].values())
     steps = []
-    check = told.get("check")
+    check = summary.get("check")
     if check is not None and not _explained(check):
         steps.append("Find out why the data do not fit the mechanism (see Assumptions): until then, doubt probabilities.")
-    if told["contradictions"] or told["suspect"]["areas"]:
+    if summary["contradictions"] or summary["suspect"]["areas"]:
         steps.append("Have the faults in the data corrected: contradictions.csv and suspects.csv list them.")
     if claims and not public:
-        among = "first" if not told["proved"] + told["conditional"] else "first among those of their kind"
+        among = "first" if not summary["proved"] + summary["conditional"] else "first among those of their kind"
         first = f": the {several(small, 'count')} of one or two {'comes' if small == 1 else 'come'} {among}" if small else ""
         steps.append(f"Go through the findings, in findings.csv or with “unround serve”{first}.")
     if claims:
         steps.append("Try safer ways of publishing: “unround review” for a draft, “unround compare” for a release.")
     else:
         steps.append("Ask what other tables would add (“unround review --more”): this audit says nothing about them.")
-    if told["product"] != SIMULATED:
+    if summary["product"] != SIMULATED:
         steps.append("Tell the agency before anything about this release is published.")
     return steps
 
@@ -293,35 +299,35 @@ def _explained(check: Mapping[str, Any]) -> bool:
 # -- keys: random numbers that add up as counts do --------------------------------------------------------------------
 
 
-def key_sentences(told: Mapping[str, Any]) -> list[str]:
+def key_sentences(summary: Mapping[str, Any]) -> list[str]:
     """Say which tables have keys, and what follows; nothing where none have."""
-    found = told.get("keys") or {"tables": (), "repeats": ()}
+    keys = summary.get("keys") or {"tables": (), "repeats": ()}
     said = []
-    if found["tables"]:
+    if keys["tables"]:
         said.append(
-            f"In {several(len(found['tables']), 'table')}, the random number of a total is the sum of its parts' and a "
+            f"In {several(len(keys['tables']), 'table')}, the random number of a total is the sum of its parts' and a "
             "constant, as if every record had a key; probabilities account for it, and proofs do not depend on it."
         )
-    known = sum(bool(one["constants"]) for one in found["repeats"])
+    known = sum(bool(repeat["constants"]) for repeat in keys["repeats"])
     if known:
         said.append(
             f"{several(known, 'count')} that {'appears' if known == 1 else 'appear'} in several tables "
             f"{'is' if known == 1 else 'are'} rounded with one random number, seen from another constant in each table: "
             "together the published figures say more than independent ones would."
         )
-    if len(found["repeats"]) > known:
-        once = len(found["repeats"]) - known
+    if len(keys["repeats"]) > known:
+        once = len(keys["repeats"]) - known
         said.append(
             f"How {several(once, 'count')} that {'appears' if once == 1 else 'appear'} in several tables "
             f"{'was' if once == 1 else 'were'} rounded is not known: probabilities allow for any constants."
         )
-    withheld = found.get("columns_withheld", 0)
+    withheld = keys.get("columns_withheld", 0)
     if withheld:
         said.append(
             f"In {several(withheld, 'column')}, the same count appears in several tables whose sums cannot all be used at "
             "once: probabilities would be too high, and likely claims there are withheld. That is no sign of safety."
         )
-    weighted = [name for name in told.get("mechanisms", ()) if name.startswith("weighted:")]
+    weighted = [name for name in summary.get("mechanisms", ()) if name.startswith("weighted:")]
     if weighted:
         said.append(
             "Some tables show weighted estimates, not whole numbers. An estimate published as 15 lies anywhere between 10 "
@@ -330,24 +336,24 @@ def key_sentences(told: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def key_rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
+def key_rows(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the constants, one row per table."""
     return [
         {
-            "table": one["table"] or UNGROUPED,
-            "constant": f"{one['constant']:.3f}" + (f" ± {one['error']:.3f}" if one["error"] else ""),
-            "why": one["why"],
+            "table": table["table"] or UNGROUPED,
+            "constant": f"{table['constant']:.3f}" + (f" ± {table['error']:.3f}" if table["error"] else ""),
+            "why": table["why"],
         }
-        for one in (told.get("keys") or {"tables": ()})["tables"]
+        for table in (summary.get("keys") or {"tables": ()})["tables"]
     ]
 
 
 def by_part(score: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return how often likeliest counts were right, for totals and for parts."""
-    found = []
+    rows = []
     for name, part in score.get("by_part", {}).items():
         if part["all"]["cells"]:
-            found.append(
+            rows.append(
                 {
                     "part": name,
                     "cells": f"{part['all']['cells']:,}",
@@ -357,10 +363,10 @@ def by_part(score: Mapping[str, Any]) -> list[dict[str, str]]:
                     "likely": points(part["likely"]),
                 }
             )
-    return found
+    return rows
 
 
-def points(one: Mapping[str, Any]) -> str:
+def points(part: Mapping[str, Any]) -> str:
     """Return the share that was right less what was stated, in points.
 
     Examples
@@ -368,26 +374,26 @@ def points(one: Mapping[str, Any]) -> str:
     >>> points({"cells": 10, "stated": 0.81, "right": 0.8}), points({"cells": 0, "stated": None, "right": None})
     ('−1.0', '–')
     """
-    if not one["cells"]:
+    if not part["cells"]:
         return "–"
-    off = round(100 * (one["right"] - one["stated"]), 1) + 0.0  # no negative zero
+    off = round(100 * (part["right"] - part["stated"]), 1) + 0.0  # no negative zero
     return f"{off:+.1f}".replace("-", "−") if off else "0.0"
 
 
 # -- areas within areas -----------------------------------------------------------------------------------------------
 
 
-def nesting(told: Mapping[str, Any]) -> dict[str, Any] | None:
+def nesting(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what is shown of areas within areas; None where there are none, or it was not looked for."""
-    linked = told.get("linked")
+    linked = summary.get("linked")
     if not linked or not linked["levels"]:
         return None
-    return {"sentences": nesting_sentences(told), "levels": levels(linked), "methods": methods(linked)}
+    return {"sentences": nesting_sentences(summary), "levels": levels(linked), "methods": methods(linked)}
 
 
-def nesting_sentences(told: Mapping[str, Any]) -> list[str]:
+def nesting_sentences(summary: Mapping[str, Any]) -> list[str]:
     """Say how areas were linked, and what came of it."""
-    linked = told["linked"]
+    linked = summary["linked"]
     families = sum(level["parents"] for level in linked["levels"])
     used = sum(level["used"] for level in linked["levels"])
     if not families:
@@ -407,7 +413,7 @@ def nesting_sentences(told: Mapping[str, Any]) -> list[str]:
     need = {name: linked["claims_that_need_other_areas"][name] for name in CLAIMS}
     kinds = listed([f"{number:,} {name}" for name, number in need.items() if number])
     said.append(f"Claims that need other areas: {kinds or 'none'}.")
-    clashes = told["contradictions_by_kind"].get("areas", 0)
+    clashes = summary["contradictions_by_kind"].get("areas", 0)
     if clashes:
         cannot = several(clashes, "area cannot be the sum of its parts", "areas cannot be the sum of their parts")
         said.append(f"{cannot}: listed as inconsistencies, and not linked.")
@@ -454,14 +460,14 @@ def _measured(share: float) -> str:
 
 def chance_caption(families: Sequence[Mapping[str, Any]]) -> str:
     """Say how many proofs single sums give, beside what chance predicts."""
-    found, expected = (sum(one[name] for one in families) for name in ("proved", "proved_expected"))
-    proofs = several(found, "single sum proves its counts", "single sums prove their counts")
-    return f"{proofs if found else 'No single sum proves its counts'}; chance predicts {rate(expected)}"
+    proved, expected = (sum(family[name] for family in families) for name in ("proved", "proved_expected"))
+    proofs = several(proved, "single sum proves its counts", "single sums prove their counts")
+    return f"{proofs if proved else 'No single sum proves its counts'}; chance predicts {rate(expected)}"
 
 
-def value_caption(told: Mapping[str, Any]) -> str:
+def value_caption(summary: Mapping[str, Any]) -> str:
     """Say how many claims are zeros, and how many of one or two people."""
-    sizes = {name: sum(numbers.values()) for name, numbers in told["sensitive_claims"]["by_value"].items()}
+    sizes = {name: sum(numbers.values()) for name, numbers in summary["sensitive_claims"]["by_value"].items()}
     claims = sum(sizes.values())
     if not claims:
         return "Nothing is claimed"

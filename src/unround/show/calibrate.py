@@ -55,18 +55,18 @@ def worlds_table(worlds: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[l
     """Return the headings and rows of a table of worlds: all likely claims of each, its worst band, and a verdict."""
     heads = ["world", "claims", "stated", "right", "worst band", "claims", "stated", "right", "verdict"]
     rows = []
-    for one in worlds:
-        whole = next(iter(one["claims_by_value"]), None)
+    for world in worlds:
+        whole = next(iter(world["claims_by_value"]), None)
         cells = (
             ["0", "", ""] if whole is None else [f"{whole['claims']:,}", percent(whole["stated"]), percent(whole["right"])]
         )
-        worst = one["worst"]
+        worst = world["worst"]
         if worst is None:
-            rows.append([named(one), *cells, "", "", "", "", "too few to say"])
+            rows.append([named(world), *cells, "", "", "", "", "too few to say"])
             continue
         band = [band_named(worst), f"{worst['claims']:,}", percent(worst["stated"]), percent(worst["right"])]
-        verdict = f"{one['overstated']} {OVERSTATED}" if one["overstated"] else "holds"
-        rows.append([named(one), *cells, *band, verdict])
+        verdict = f"{world['overstated']} {OVERSTATED}" if world["overstated"] else "holds"
+        rows.append([named(world), *cells, *band, verdict])
     return heads, rows
 
 
@@ -115,12 +115,12 @@ def band_named(band: Mapping[str, Any]) -> str:
     return f"{band['value']} at {between(band)}"
 
 
-def named(told: Mapping[str, Any]) -> str:
+def named(measured: Mapping[str, Any]) -> str:
     """Return what a calibrated table is called: its world, or where it is from."""
-    return str(told["world"] or told["source"])
+    return str(measured["world"] or measured["source"])
 
 
-def calibration_table(told: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+def calibration_table(measured: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of how often claims are right, by kind of count."""
     heads = ["", "counts", "flat: off by", "log loss", "fitted: off by", "log loss", "by chance", "trust"]
     return heads, [
@@ -134,26 +134,26 @@ def calibration_table(told: Mapping[str, Any]) -> tuple[list[str], list[list[str
             f"{100 * group['fitted']['by_chance']:.1f}",
             group["trust"],
         ]
-        for name, group in told["groups"].items()
+        for name, group in measured["groups"].items()
     ]
 
 
 # -- sentences --------------------------------------------------------------------------------------------------------
 
 
-def calibration_lead(told: Mapping[str, Any]) -> list[str]:
+def calibration_lead(measured: Mapping[str, Any]) -> list[str]:
     """Say what was calibrated, and which world is the worst."""
-    found = f"{several(told['areas'], 'area')} published with {told['mechanism']}, from {told['source']}."
-    if told["world"] is None:
-        return [found]
-    worst = "" if len(told["worlds"]) == 1 else f"The worst of {len(told['worlds'])} worlds is "
-    return [f"{worst}{told['world']}. {told['description']}", found]
+    published = f"{several(measured['areas'], 'area')} published with {measured['mechanism']}, from {measured['source']}."
+    if measured["world"] is None:
+        return [published]
+    worst = "" if len(measured["worlds"]) == 1 else f"The worst of {len(measured['worlds'])} worlds is "
+    return [f"{worst}{measured['world']}. {measured['description']}", published]
 
 
-def claims_sentences(told: Mapping[str, Any]) -> list[str]:
+def claims_sentences(measured: Mapping[str, Any]) -> list[str]:
     """Say how far likely claims can be trusted, by the worst of the worlds."""
-    where = f" in the world {told['world']}" if told["world"] else ""
-    worst = told["worst"]
+    where = f" in the world {measured['world']}" if measured["world"] else ""
+    worst = measured["worst"]
     if worst is None:
         return [f"There are too few likely claims{where} to judge any band of stated probability."]
     said = (
@@ -161,23 +161,23 @@ def claims_sentences(told: Mapping[str, Any]) -> list[str]:
         f"{percent(worst['stated'])} on average, and {percent(worst['right'])} "
         f"are right (± {100 * worst['standard_error']:.1f} points)"
     )
-    if not told["overstated"]:
+    if not measured["overstated"]:
         return [f"No band overstates{where}. The one farthest above the truth: {said}."]
-    number = several(told["overstated"], "band overstates", "bands overstate")
+    number = several(measured["overstated"], "band overstates", "bands overstate")
     return [f"{number}{where}. The worst: {said}."]
 
 
-def calibration_sentences(told: Mapping[str, Any]) -> list[str]:
+def calibration_sentences(measured: Mapping[str, Any]) -> list[str]:
     """Return which prior to trust when."""
-    groups = told["groups"]
+    groups = measured["groups"]
     whole = groups["all cells"]
-    found = [
+    sentences = [
         f"The fitted prior is {100 * whole['fitted']['calibration_error']:.1f} points off overall, the flat one "
         f"{100 * whole['flat']['calibration_error']:.1f}."
     ]
     sparse = groups.get("totals of sparse sums")
     if sparse:
-        found.append(
+        sentences.append(
             f"On totals of sparse sums it is {100 * sparse['fitted']['calibration_error']:.1f} points off, the flat one "
             f"{100 * sparse['flat']['calibration_error']:.1f}: a flat prior makes such totals too large."
         )
@@ -185,10 +185,10 @@ def calibration_sentences(told: Mapping[str, Any]) -> list[str]:
     for name, group in groups.items():
         by_choice.setdefault(group["trust"], []).append(name)
     if set(by_choice) <= {"fitted", "too few to say"}:
-        found.append("Trust the fitted prior for every kind of count with enough cases to judge.")
+        sentences.append("Trust the fitted prior for every kind of count with enough cases to judge.")
     called = {"flat": "the flat one", "either": "either"}
-    found += [f"Trust {called[one]} for: {', '.join(by_choice[one])}." for one in called if one in by_choice]
-    return found
+    sentences += [f"Trust {called[name]} for: {', '.join(by_choice[name])}." for name in called if name in by_choice]
+    return sentences
 
 
 # -- the document -----------------------------------------------------------------------------------------------------
@@ -199,30 +199,30 @@ DIAGONAL = (
 )
 
 
-def calibration(found: Calibrations | Mapping[str, Any]) -> Document:
+def calibration(result: Calibrations | Mapping[str, Any]) -> Document:
     """Say how often claims are right, the worst world first, and which prior to trust when."""
-    told = found if isinstance(found, Mapping) else found.to_json()
-    return Document("How often claims are right", list(_calibration(told)), "Calibration")
+    measured = result if isinstance(result, Mapping) else result.to_json()
+    return Document("How often claims are right", list(_calibration(measured)), "Calibration")
 
 
-def _calibration(told: Mapping[str, Any]) -> Iterator[Part]:
-    yield Text("\n".join(calibration_lead(told)), "lead")
-    if len(told["worlds"]) > 1:
-        title, (heads, rows) = "Likely claims, the worst world first", worlds_table(told["worlds"])
+def _calibration(measured: Mapping[str, Any]) -> Iterator[Part]:
+    yield Text("\n".join(calibration_lead(measured)), "lead")
+    if len(measured["worlds"]) > 1:
+        title, (heads, rows) = "Likely claims, the worst world first", worlds_table(measured["worlds"])
         marked = [Row(row, "wrong" if row[-1].endswith(OVERSTATED) else "") for row in rows]
-        worlds = [(one["world"], one["description"]) for one in told["worlds"] if one["world"]]
+        worlds = [(world["world"], world["description"]) for world in measured["worlds"] if world["world"]]
         table = Table(heads, marked, title, left=("worst band", "verdict"))
         yield Section(title, [table, Only(PAGE, [Terms(worlds)])])
     title = "Likely claims, by the count claimed"
-    yield Section(title, [Bullets(claims_sentences(told)), *claims_parts(told["claims_by_value"])])
-    groups = told["groups"]
+    yield Section(title, [Bullets(claims_sentences(measured)), *claims_parts(measured["claims_by_value"])])
+    groups = measured["groups"]
     drawn = [name for name in ("all cells", "totals of sparse sums") if name in groups]
     pictures = Charts([Chart(_reliability_chart(groups[name]), name.capitalize()) for name in drawn])
     bins = Only(TERMINAL, [_reliability(groups["all cells"])])
     yield Section("Of claims made at this probability, this share is right", [Text(DIAGONAL, QUIET), pictures, bins])
-    heads, rows = calibration_table(told)
+    heads, rows = calibration_table(measured)
     yield Section("By kind of count", [Table(heads, rows, "By kind of count", left=("trust",), legend=CALIBRATION_NOTE)])
-    yield Section("Which prior to trust", [Bullets([*calibration_sentences(told), *told["notes"]])])
+    yield Section("Which prior to trust", [Bullets([*calibration_sentences(measured), *measured["notes"]])])
 
 
 def claims_parts(by_value: Sequence[Mapping[str, Any]]) -> list[Part]:

@@ -150,7 +150,7 @@ def stacked_bars(rows: Mapping[str, Mapping[str, float]], what: str, digits: int
     labels, left = _label_room(list(rows))
     sums = [sum(row[kind] for kind in kinds) for row in rows.values()]
     top = 22 if len(kinds) > 1 else 2
-    right = 10 + SIGN * max((len(f"{one:,.{digits}f}") for one in sums), default=1)
+    right = 10 + SIGN * max((len(f"{total_and_parts:,.{digits}f}") for total_and_parts in sums), default=1)
     said = "; ".join(f"{name}: {_listed(row, digits)}" for name, row in rows.items())
     drawn = Picture(360, top + 26 * len(rows) + 2, f"{what}. {said}")
     x = left
@@ -237,9 +237,9 @@ def pairs(rows: Sequence[tuple[str, str, float, float]], what: str) -> Markup:
 def risk_against_error(points: Sequence[Mapping[str, Any]], across: str, up: str) -> Markup:
     """Draw ways of publishing as named points: error to the right, risk upwards, each with its standard error."""
     left, top, right, bottom = 40.0, 22.0, WIDE - 12.0, 300.0
-    said = "; ".join(f"{one['name']}: error {one['error']:.2f}, {percent(one['risk'])}" for one in points)
+    said = "; ".join(f"{point['name']}: error {point['error']:.2f}, {percent(point['risk'])}" for point in points)
     drawn = Picture(WIDE, bottom + 38, f"{up}, by {across}. {said}")
-    most, high = 1.12 * max(one["error"] for one in points) or 1, 1.12 * max(one["risk"] for one in points) or 1
+    most, high = 1.12 * max(point["error"] for point in points) or 1, 1.12 * max(point["risk"] for point in points) or 1
     x, y = Scale(0, most, left, right), Scale(0, high, bottom, top)
     for tick in ticks(0, high):
         drawn.line(left, y(tick), right, y(tick), "grid")
@@ -264,7 +264,9 @@ def risk_against_error(points: Sequence[Mapping[str, Any]], across: str, up: str
 
 def _names_apart(points: Sequence[Mapping[str, Any]], x: Scale, y: Scale, right: float) -> list[tuple[float, float, str]]:
     """Return where each point's name goes, so that it covers neither a point nor another name."""
-    taken = [(x(one["error"]) - 10, y(one["risk"]) - 9, x(one["error"]) + 10, y(one["risk"]) + 9) for one in points]
+    taken = [
+        (x(point["error"]) - 10, y(point["risk"]) - 9, x(point["error"]) + 10, y(point["risk"]) + 9) for point in points
+    ]
     found: dict[int, tuple[float, float, str]] = {}
     for at, one in sorted(enumerate(points), key=lambda pair: y(pair[1]["risk"])):
         wide, px, py = 7.2 * len(one["name"]), x(one["error"]), y(one["risk"])
@@ -477,28 +479,28 @@ SPARK, SLOTS = (96.0, 30.0), 21
 """The size of a histogram in a row of a list, and the counts that fit side by side in it."""
 
 
-def spark(one: Mapping[str, Any]) -> Markup:
+def spark(point: Mapping[str, Any]) -> Markup:
     """Draw a finding in a row of a list: its possible counts as ticks, the claimed one as tall as it is probable.
 
     How probable each other count is, is not drawn here: that takes an inference of the whole area. The page of the count
     shows it. The sentence beside it says the same, so that the drawing is hidden from those who listen.
     """
-    value, published = one["value"], one["published"]
-    low, high = one["low"], one["high"] if one["high"] is not None else value + SLOTS
+    value, published = point["value"], point["published"]
+    low, high = point["low"], point["high"] if point["high"] is not None else value + SLOTS
     if published is not None:
         low, high = min(low, published), max(high, published)
     low, high = max(low, value - SLOTS // 2), min(high, value + SLOTS // 2)
     wide, tall = SPARK
     step = min(12.0, wide / (high - low + 1))
     start, floor = (wide - step * (high - low + 1)) / 2, tall - 6
-    least = one["probability_low"] if one["probability_low"] is not None else one["probability"]
+    least = point["probability_low"] if point["probability_low"] is not None else point["probability"]
     parts = [f'<rect class="ground-line" x="0" y="{floor:.1f}" width="{wide:g}" height="1"/>']
     for count in range(low, high + 1):
         x = start + (count - low) * step
         if count == value:
             up = max(2.0, floor * least)
-            parts.append(_bar(f"bar {one['kind']}", x, floor - up, step, up))
-        elif count >= one["low"] and (one["high"] is None or count <= one["high"]):
+            parts.append(_bar(f"bar {point['kind']}", x, floor - up, step, up))
+        elif count >= point["low"] and (point["high"] is None or count <= point["high"]):
             parts.append(_bar("tick", x, floor - 2, step, 2))
     if published is not None and low <= published <= high:
         x = start + (published - low + 0.5) * step
@@ -540,10 +542,10 @@ def squares(shares: Sequence[Share], whole: int) -> list[int]:
     >>> squares([Share("proved", "proved", 3), Share("open", "open", 999_997)], 1_000_000)
     [1, 9999]
     """
-    found = [max(1, round(ALL * one.number / whole)) if one.number else 0 for one in shares[:-1]]
-    while sum(found) > ALL:
-        found[found.index(max(found))] -= 1
-    return [*found, ALL - sum(found)]
+    numbers = [max(1, round(ALL * share.number / whole)) if share.number else 0 for share in shares[:-1]]
+    while sum(numbers) > ALL:
+        numbers[numbers.index(max(numbers))] -= 1
+    return [*numbers, ALL - sum(numbers)]
 
 
 def waffle(shares: Sequence[Share], whole: int, said: str) -> Markup:
@@ -563,18 +565,18 @@ def waffle(shares: Sequence[Share], whole: int, said: str) -> Markup:
 
 def _runs(start: int, end: int) -> list[tuple[int, int, int, int]]:
     """Cover a range of squares, counted row by row, with at most three rectangles."""
-    found = []
+    runs = []
     while start < end:
         row, column = divmod(start, SIDE)
         if column or end - start < SIDE:
             wide = min(SIDE - column, end - start)
-            found.append((column, row, wide, 1))
+            runs.append((column, row, wide, 1))
             start += wide
         else:
             rows = (end - start) // SIDE
-            found.append((0, row, SIDE, rows))
+            runs.append((0, row, SIDE, rows))
             start += rows * SIDE
-    return found
+    return runs
 
 
 def per_10_000(number: int, whole: int) -> str:
@@ -585,7 +587,7 @@ def per_10_000(number: int, whole: int) -> str:
     >>> per_10_000(3, 1_000_000), per_10_000(45_302, 7_794_742), per_10_000(0, 10), per_10_000(999_999, 1_000_000)
     ('fewer than 1', '58', '0', 'more than 9,999')
     """
-    found = ALL * number / whole
-    if number and found < 0.5:
+    number_of_them = ALL * number / whole
+    if number and number_of_them < 0.5:
         return "fewer than 1"
-    return "more than 9,999" if number < whole and found > ALL - 0.5 else f"{found:,.0f}"
+    return "more than 9,999" if number < whole and number_of_them > ALL - 0.5 else f"{number_of_them:,.0f}"

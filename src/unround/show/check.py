@@ -64,7 +64,7 @@ def fit_in_words(check: Mapping[str, Any] | None) -> str:
             "claims wrong."
         )
     families = check["families"]
-    fitting = sum(one["verdict"] == FITS for one in families)
+    fitting = sum(family["verdict"] == FITS for family in families)
     more = f", and {untested:,} could not be tested" if untested else ""
     consequence = CONSEQUENCES[check["verdict"]]
     if check["verdict"] == DEPARTS and keys_explain(families):
@@ -75,16 +75,16 @@ def fit_in_words(check: Mapping[str, Any] | None) -> str:
     )
 
 
-def rounded_independently(told: Mapping[str, Any]) -> bool:
+def rounded_independently(summary: Mapping[str, Any]) -> bool:
     """Whether nothing speaks against roundings that are independent of each other."""
-    families = (told.get("check") or {}).get("families", ())
-    return not any(one.get("otherwise") == DEPARTS for one in families)
+    families = (summary.get("check") or {}).get("families", ())
+    return not any(family.get("otherwise") == DEPARTS for family in families)
 
 
 def keys_explain(families: Sequence[Mapping[str, Any]]) -> bool:
     """Whether keys explain all departures; families of all tables depart because their tables do."""
-    departing = [one for one in families if one["verdict"] == DEPARTS and ALL_TABLES not in one["family"]]
-    return bool(departing) and all((one.get("rounding") or {}).get("model") == KEYED for one in departing)
+    departing = [family for family in families if family["verdict"] == DEPARTS and ALL_TABLES not in family["family"]]
+    return bool(departing) and all((family.get("rounding") or {}).get("model") == KEYED for family in departing)
 
 
 def known_by(check: Mapping[str, Any]) -> str:
@@ -93,11 +93,11 @@ def known_by(check: Mapping[str, Any]) -> str:
     return {frozenset((True,)): "declared", frozenset((False,)): "inferred"}.get(frozenset(ways), "assumed")
 
 
-def family_verdict(one: Family) -> str:
+def family_verdict(family: Family) -> str:
     """Say whether a family fits; of one that contradicts the mechanism, also whether the rest of it fits."""
-    if one.verdict != CONTRADICTS or one.otherwise in (UNTESTED, one.verdict):
-        return one.verdict
-    return f"{one.verdict}, otherwise {one.otherwise}"
+    if family.verdict != CONTRADICTS or family.otherwise in (UNTESTED, family.verdict):
+        return family.verdict
+    return f"{family.verdict}, otherwise {family.otherwise}"
 
 
 def residual_plot(check: Check | Inspection) -> Plot:
@@ -106,27 +106,27 @@ def residual_plot(check: Check | Inspection) -> Plot:
     from unround.show.plots import Panel, Plot
 
     panels = []
-    drawn = [one for one in (check if isinstance(check, Check) else check.fit).ordered if len(one.expected) > 1]
-    for one in drawn[:MOST_PANELS]:
-        sums = max(one.sums, 1)
-        observed = {far: number / sums for far, number in one.observed.items()}
+    drawn = [entry for entry in (check if isinstance(check, Check) else check.fit).ordered if len(entry.expected) > 1]
+    for family in drawn[:MOST_PANELS]:
+        sums = max(family.sums, 1)
+        observed = {far: number / sums for far, number in family.observed.items()}
         places = [
             far
-            for far in sorted({*observed, *one.expected})
-            if max(observed.get(far, 0.0), one.expected.get(far, 0.0)) >= RARE
+            for far in sorted({*observed, *family.expected})
+            if max(observed.get(far, 0.0), family.expected.get(far, 0.0)) >= RARE
         ]
-        tail = "" if one.tail_ratio is None else f", largest × {one.tail_ratio:.2f}"
-        kind, _, table = one.family.partition(": ")
-        what = "remainder (modulo twice the base)" if one.family.startswith("published") else "|total − parts|"
+        tail = "" if family.tail_ratio is None else f", largest × {family.tail_ratio:.2f}"
+        kind, _, table = family.family.partition(": ")
+        what = "remainder (modulo twice the base)" if family.family.startswith("published") else "|total − parts|"
         shares = "; ".join(f"{far}: {percent(observed.get(far, 0.0))}" for far in places[:6])
         chart = columns(
             {far: observed.get(far, 0.0) for far in places},
-            f"{one.family}, {family_verdict(one)}. {shares}",
-            kind=COLOURS[one.verdict],
-            expected={far: one.expected.get(far, 0.0) for far in places},
+            f"{family.family}, {family_verdict(family)}. {shares}",
+            kind=COLOURS[family.verdict],
+            expected={far: family.expected.get(far, 0.0) for far in places},
             below=what,
         )
-        lines = (table if len(table) <= 46 else f"{table[:45]}…", f"{one.sums:,} sums{tail}: {family_verdict(one)}")
+        lines = (table if len(table) <= 46 else f"{table[:45]}…", f"{family.sums:,} sums{tail}: {family_verdict(family)}")
         panels.append(Panel(kind, lines if table else lines[1:], chart))
     if not panels:
         raise InputError("there is nothing to draw: no family of sums could be tested.")
@@ -140,44 +140,46 @@ def residual_plot(check: Check | Inspection) -> Plot:
 # -- the document -----------------------------------------------------------------------------------------------------
 
 
-def check(found: Check, everything: bool = False) -> Document:
+def check(result: Check, everything: bool = False) -> Document:
     """Give the verdict on every family, and what speaks for it."""
-    return Document("Do the data fit the mechanism?", list(_check(found, everything)), notice=notice(found.product))
+    return Document("Do the data fit the mechanism?", list(_check(result, everything)), notice=notice(result.product))
 
 
-def _check(found: Check, everything: bool) -> Iterator[Part]:
-    yield Text(fit_in_words(found.to_json()), "lead")
-    shown = found.ordered
+def _check(result: Check, everything: bool) -> Iterator[Part]:
+    yield Text(fit_in_words(result.to_json()), "lead")
+    shown = result.ordered
     most = 10**9 if everything else MOST_ROWS
     few = 10**9 if everything else MOST_NOTES
     yield _families(shown[:most])
     yield rest(len(shown), most, "all fitting; --all lists them")
-    yield from _figures(found.figures, everything)
-    yield from _random_numbers(found, everything)
-    odd = [one for one in shown if one.verdict != FITS or one.impossible]
+    yield from _figures(result.figures, everything)
+    yield from _random_numbers(result, everything)
+    odd = [entry for entry in shown if entry.verdict != FITS or entry.impossible]
     if odd:
-        notes = [(one.family, " ".join(filter(None, (one.note, one.clash, _sizes(one))))) for one in odd[:few]]
+        notes = [
+            (family.family, " ".join(filter(None, (family.note, family.clash, _sizes(family))))) for family in odd[:few]
+        ]
         yield Section("What does not fit", [Bullets(notes), rest(len(odd), few)])
-    yield from _estimates(found, few)
-    if found.untested:
-        untested = [(one.family, one.note) for one in found.untested[:few]]
-        yield Section("Not tested", [Bullets(untested), rest(len(found.untested), few)])
-    if found.product:
-        yield Only(TERMINAL, [Text(notice(found.product), QUIET)])
+    yield from _estimates(result, few)
+    if result.untested:
+        untested = [(family.family, family.note) for family in result.untested[:few]]
+        yield Section("Not tested", [Bullets(untested), rest(len(result.untested), few)])
+    if result.product:
+        yield Only(TERMINAL, [Text(notice(result.product), QUIET)])
 
 
 def _families(families: Sequence[Family]) -> Part:
     rows: list[Line] = [
         [
-            one.family,
-            f"{one.sums:,}",
-            "" if one.distance is None else f"{one.distance:.1%}",
-            "" if one.p_value is None else _chance(one.p_value),
-            "" if one.tail_ratio is None else f"{one.tail_ratio:.2f}",
-            f"{one.impossible:,}" if one.impossible else "",
-            Cell(family_verdict(one), tone=TONES[one.verdict]),
+            family.family,
+            f"{family.sums:,}",
+            "" if family.distance is None else f"{family.distance:.1%}",
+            "" if family.p_value is None else _chance(family.p_value),
+            "" if family.tail_ratio is None else f"{family.tail_ratio:.2f}",
+            f"{family.impossible:,}" if family.impossible else "",
+            Cell(family_verdict(family), tone=TONES[family.verdict]),
         ]
-        for one in families
+        for family in families
     ]
     legend = (
         "off: the distance between observed and expected shares of |total − parts|; tail: how often the largest residuals "
@@ -189,9 +191,9 @@ def _families(families: Sequence[Family]) -> Part:
     return Table(heads, rows, "Families of sums", left=("verdict",), legend=legend)
 
 
-def _random_numbers(found: Check, everything: bool) -> Iterator[Part]:
+def _random_numbers(result: Check, everything: bool) -> Iterator[Part]:
     """Say what the random numbers of every table do, as far as that can be told."""
-    known = {name: one for name, one in found.numbers.tables.items() if everything or one.model != UNKNOWN}
+    known = {name: one for name, one in result.numbers.tables.items() if everything or one.model != UNKNOWN}
     if not known:
         return
     rows = []
@@ -199,7 +201,7 @@ def _random_numbers(found: Check, everything: bool) -> Iterator[Part]:
         counts = {True: "whole", False: "weighted", None: ""}[one.whole]
         p = "" if one.p_value is None else _chance(one.p_value)
         rows.append([name, one.in_words.removesuffix(", weighted"), counts, p])
-    unknown = len(found.numbers.tables) - len(known)
+    unknown = len(result.numbers.tables) - len(known)
     more = f" Of {several(unknown, 'more table')} it cannot be told; --all lists them." if unknown else ""
     legend = (
         "independent: each count has a random number of its own; alike: the same count rounds alike everywhere; keyed: "
@@ -214,43 +216,43 @@ def _chance(p: float) -> str:
     return "0" if p == 0 else f"{p:.2f}" if p >= 0.01 else f"{p:.0e}"
 
 
-def _sizes(one: Family) -> str:
+def _sizes(family: Family) -> str:
     """Say how the shares of |r| vary with the size of the total, where the family departs."""
-    if one.otherwise != DEPARTS or not any(size.tail_ratio is not None for size in one.by_size):
+    if family.otherwise != DEPARTS or not any(size.tail_ratio is not None for size in family.by_size):
         return ""
     said = []
-    for size in one.by_size:
+    for size in family.by_size:
         shares = ", ".join(f"{far}: {share:.2%}" for far, share in list(size.shares.items())[:4])
         ratio = "" if size.tail_ratio is None else f", tail {size.tail_ratio:.2f}"
         said.append(f"from {size.least:,} ({size.sums:,} sums) {shares}{ratio}")
     return f"Shares of |r| by size of the total: {'; '.join(said)}."
 
 
-def _estimates(found: Check, few: int) -> Iterator[Part]:
+def _estimates(result: Check, few: int) -> Iterator[Part]:
     """Say which mechanism was inferred, and what repeated counts do."""
-    estimates, said = found.estimates, []
+    estimates, said = result.estimates, []
     kinds: dict[str, list[dict[str, Any]]] = {}
     for one in estimates.tables:
         if not one["declared"]:
             kinds.setdefault(one["mechanism"] or "not known", []).append(one)
     for name, tables in kinds.items():
-        columns = sum(one["columns"] for one in tables)
+        columns = sum(table["columns"] for table in tables)
         most = max(tables, key=lambda one: int(one["columns"]))
         more = f"; likewise in {several(len(tables) - 1, 'more table')}" if len(tables) > 1 else ""
         said.append((f"{name} ({columns:,} columns)", f"{most['why']}{more}"))
     if said:
         yield Section("The mechanism, inferred from the data", [Bullets(said)])
-    notes = list(_repeats(found, few))
+    notes = list(_repeats(result, few))
     if notes:
-        yield Section("Counts that appear more than once", [Bullets(notes), rest(len(found.numbers.repeats), few)])
+        yield Section("Counts that appear more than once", [Bullets(notes), rest(len(result.numbers.repeats), few)])
 
 
-def _repeats(found: Check, few: int) -> Iterator[str]:
-    estimates = found.estimates
+def _repeats(result: Check, few: int) -> Iterator[str]:
+    estimates = result.estimates
     if estimates.repeats:
-        alike = sum(one["alike"] for one in estimates.repeats)
+        alike = sum(repeat["alike"] for repeat in estimates.repeats)
         yield f"{alike:,} always the same, {len(estimates.repeats) - alike:,} rounded anew each time."
-    for one in found.numbers.repeats[:few]:
+    for one in result.numbers.repeats[:few]:
         names = ", ".join(one.columns[:6]) + (f" … ({len(one.columns)} columns)" if len(one.columns) > 6 else "")
         said = one.model
         if one.constants:
@@ -258,11 +260,11 @@ def _repeats(found: Check, few: int) -> Iterator[str]:
             said = f"{said}, constants that differ from the first by {apart} (± {max(one.errors):.3f})"
         p = "" if one.p_value is None else f"; p = {_chance(one.p_value)}"
         yield f"{names}, the same count: {said}; {one.why}{p}"
-    for rated in [one for one in estimates.rates if one["by_remainder"]][:few]:
+    for rated in [rate for rate in estimates.rates if rate["by_remainder"]][:few]:
         rates = ", ".join(f"{remainder}: {of['up']:.1%}" for remainder, of in rated["by_remainder"].items())
         p = "" if rated["p_value"] is None else f"; p = {_chance(rated['p_value'])} against unbiased rounding"
         yield f"{rated['rounded']} is {rated['exact']} rounded: share rounded up, by remainder: {rates}{p}"
-    for pair in [one for one in estimates.together if one["by_remainder"]][:few]:
+    for pair in [pair for pair in estimates.together if pair["by_remainder"]][:few]:
         words = ", ".join(
             f"{remainder}: {of['both_up']:,}/{of['both_down']:,} "
             f"({of['both_up_expected']:,.0f}/{of['both_down_expected']:,.0f})"
@@ -281,21 +283,21 @@ def _figures(figures: Sequence[JudgedFigure], everything: bool) -> Iterator[Part
     if not figures:
         return
     order = sorted(figures, key=lambda one: ORDER[one.verdict])
-    listed = [one for one in order if everything or one.verdict != "unclear"]
+    listed = [family for family in order if everything or family.verdict != "unclear"]
     listed = listed if everything else listed[:MOST_FIGURES]
     rows: list[Line] = [
         [
-            _named(one.figure.name, one.figure.label),
-            str(one.figure.kind),
-            "" if one.step is None else f"{float(one.step):,g}",
-            _share(one.hits, one.compared),
-            _share(one.hits_by_chance, one.compared),
-            f"{one.contradictions:,}" if one.contradictions_by_chance else "",
-            f"{one.contradictions_by_chance:,.0f}" if one.contradictions_by_chance else "",
-            "" if one.left is None else f"{one.left[0]:.1f} → {one.left[1]:.1f}",
-            Cell(_verdict(one), tone="strong" if one.verdict == "evidence" else ""),
+            _named(entry.figure.name, entry.figure.label),
+            str(entry.figure.kind),
+            "" if entry.step is None else f"{float(entry.step):,g}",
+            _share(entry.hits, entry.compared),
+            _share(entry.hits_by_chance, entry.compared),
+            f"{entry.contradictions:,}" if entry.contradictions_by_chance else "",
+            f"{entry.contradictions_by_chance:,.0f}" if entry.contradictions_by_chance else "",
+            "" if entry.left is None else f"{entry.left[0]:.1f} → {entry.left[1]:.1f}",
+            Cell(_verdict(entry), tone="strong" if entry.verdict == "evidence" else ""),
         ]
-        for one in listed
+        for entry in listed
     ]
     heads = ("figure", "kind", "step", "hits", "by chance", "impossible", "by chance", "values", "verdict")
     legend = (
@@ -322,8 +324,8 @@ def figures_in_words(figures: Sequence[JudgedFigure]) -> str:
     """
     if not figures:
         return "No rates, means or medians."
-    times = Counter(one.verdict for one in figures)
-    idle = sum(one.verdict == "evidence" and not one.is_evidence for one in figures)
+    times = Counter(figure.verdict for figure in figures)
+    idle = sum(figure.verdict == "evidence" and not figure.is_evidence for figure in figures)
     aside = f" ({idle:,} of them not used: the file lacks counts that they are of)" if idle else ""
     return (
         f"{several(len(figures), 'figure')}: {times['evidence']:,} computed from true counts{aside}, "
@@ -331,8 +333,8 @@ def figures_in_words(figures: Sequence[JudgedFigure]) -> str:
     )
 
 
-def _verdict(one: JudgedFigure) -> str:
-    return f"{one.verdict}, not used" if one.verdict == "evidence" and not one.is_evidence else one.verdict
+def _verdict(figure: JudgedFigure) -> str:
+    return f"{figure.verdict}, not used" if figure.verdict == "evidence" and not figure.is_evidence else figure.verdict
 
 
 def _named(key: str, label: str) -> str:
@@ -348,13 +350,13 @@ def _share(number: float, of: int) -> str:
 def _reasons(figures: Sequence[JudgedFigure], everything: bool) -> list[tuple[str, str]]:
     """Say what figures reveal, and why they are unclear or not used, each reason once."""
     said: dict[str, list[str]] = {}
-    for one in figures:
-        name = one.figure.name
-        short = name if len(name) < SHORT_KEY else _named(name, one.figure.label)
-        for revealed in one.reveals:
+    for figure in figures:
+        name = figure.figure.name
+        short = name if len(name) < SHORT_KEY else _named(name, figure.figure.label)
+        for revealed in figure.reveals:
             said.setdefault(f"reveals {revealed}", []).append(short)
-        if not one.is_evidence and one.verdict != "recomputable":
-            said.setdefault(one.why.rstrip("."), []).append(short)
+        if not figure.is_evidence and figure.verdict != "recomputable":
+            said.setdefault(figure.why.rstrip("."), []).append(short)
     return [
         (", ".join(dict.fromkeys(names[:4])) + (f" and {len(names) - 4:,} more" if len(names) > 4 else ""), f"{why}.")
         for why, names in (said.items() if everything else list(said.items())[:MOST_FIGURES])

@@ -41,15 +41,15 @@ them."""
 
 def one_side(side: Mapping[str, Any]) -> str:
     """Say what an audit was of, and what it found."""
-    found = ", ".join(f"{side['counts'][kind]:,} {kind}" for kind in CLAIMS)
+    claims = ", ".join(f"{side['counts'][kind]:,} {kind}" for kind in CLAIMS)
     counts = several(side["cells_published"], "published count")
     where = "" if side["path"] is None else f"{Path(side['path']).name}/: "
-    return f"{where}{several(side['areas'], 'area')}, {counts}; {found}"
+    return f"{where}{several(side['areas'], 'area')}, {counts}; {claims}"
 
 
-def verdict(told: Mapping[str, Any]) -> str:
+def verdict(compared: Mapping[str, Any]) -> str:
     """Say in a few sentences what changed."""
-    newly, lost, exact = told["newly"], sum(told["lost"].values()), told["now_published_exactly"]
+    newly, lost, exact = compared["newly"], sum(compared["lost"].values()), compared["now_published_exactly"]
     new = sum(newly.values())
     if not new:
         said = "Nothing is proved or likely that was not so before"
@@ -60,7 +60,7 @@ def verdict(told: Mapping[str, Any]) -> str:
         )
         return f"{said}{_lost(lost)}"
     kinds = [f"{newly[kind]:,} {kind}" for kind in CLAIMS if newly[kind]]
-    small = told["by_value"]["1-2"]["newly"]
+    small = compared["by_value"]["1-2"]["newly"]
     ones = listed([f"{small[kind]:,} {kind}" for kind in CLAIMS if small[kind]])
     of_small = f", among them counts of one or two: {ones}" if ones else "; none of them is a count of one or two"
     said = f"{several(new, 'count is', 'counts are')} newly exposed, or exposed with more certainty than before: "
@@ -79,80 +79,80 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def alarms(told: Mapping[str, Any]) -> list[str]:
+def alarms(compared: Mapping[str, Any]) -> list[str]:
     """Return what must not be overlooked."""
-    found = []
-    exact, otherwise = told["now_published_exactly"], told["proved_otherwise"]
+    sentences = []
+    exact, otherwise = compared["now_published_exactly"], compared["proved_otherwise"]
     if exact:
-        found.append(
+        sentences.append(
             f"{several(exact, 'count')} that {_were(exact)} protected before {_are(exact)} now published unrounded: nothing "
             "needs to be inferred."
         )
     if otherwise:
-        found.append(
+        sentences.append(
             f"{several(otherwise, 'count is', 'counts are')} proved to be one number before and another after: at least one "
             "of the audits assumes something that does not hold, or they are not about the same people."
         )
-    return found
+    return sentences
 
 
-def details(told: Mapping[str, Any]) -> list[str]:
+def details(compared: Mapping[str, Any]) -> list[str]:
     """Return where new claims come from, and what became of old ones."""
-    found, moves = [], told["transitions"]
+    sentences, moves = [], compared["transitions"]
     raised = [f"{moves[old][new]:,} from {old} to {new}" for new in CLAIMS for old in CLAIMS if _raised(moves, old, new)]
     if raised:
-        found.append(f"Claims that became stronger: {', '.join(raised)}.")
-    known, fresh = (sum(told[name].values()) for name in ("newly_of_known_cells", "newly_of_new_cells"))
+        sentences.append(f"Claims that became stronger: {', '.join(raised)}.")
+    known, fresh = (sum(compared[name].values()) for name in ("newly_of_known_cells", "newly_of_new_cells"))
     if known and fresh:
-        found.append(
+        sentences.append(
             f"{known:,} of the new claims are about counts that were already published before, {fresh:,} about counts that "
             "only the later audit has."
         )
     elif known:
-        found.append("All new claims are about counts that were already published before.")
+        sentences.append("All new claims are about counts that were already published before.")
     elif fresh:
-        found.append("All new claims are about counts that only the later audit has.")
-    if sum(told["lost"].values()):
-        why = {name: sum(kinds.values()) for name, kinds in told["lost_because"].items()}
+        sentences.append("All new claims are about counts that only the later audit has.")
+    if sum(compared["lost"].values()):
+        why = {name: sum(kinds.values()) for name, kinds in compared["lost_because"].items()}
         words = {
             "published_exactly": "because the count is now published unrounded",
             "not_in_after": "because the later audit does not have the count",
             "no_longer_follows": "because it no longer follows, or is no longer likely enough",
         }
         reasons = ", ".join(f"{number:,} {words[name]}" for name, number in why.items() if number)
-        found.append(f"No longer claimed: {reasons}.")
-    if told["other_value"]:
-        found.append(f"{several(told['other_value'], 'claim gives', 'claims give')} a different count than before.")
-    weaker = sum(told["weaker"].values())
+        sentences.append(f"No longer claimed: {reasons}.")
+    if compared["other_value"]:
+        sentences.append(f"{several(compared['other_value'], 'claim gives', 'claims give')} a different count than before.")
+    weaker = sum(compared["weaker"].values())
     if weaker:
-        found.append(f"{several(weaker, 'claim is', 'claims are')} weaker than before.")
-    return found
+        sentences.append(f"{several(weaker, 'claim is', 'claims are')} weaker than before.")
+    return sentences
 
 
 def _raised(moves: Mapping[str, Mapping[str, int]], old: str, new: str) -> int:
     return moves[old][new] if CLAIMS.index(new) < CLAIMS.index(old) else 0
 
 
-def scope(told: Mapping[str, Any]) -> list[str]:
+def scope(compared: Mapping[str, Any]) -> list[str]:
     """Return what could be compared, and what could not."""
-    matched = told["matched"]
-    found = [
+    matched = compared["matched"]
+    sentences = [
         f"Compared: {several(matched['counts_in_both'], 'count')} per area in {several(matched['areas_in_both'], 'area')} "
         "that both audits have."
     ]
     again = matched["counts_published_again"]
     if again:
-        found.append(
+        sentences.append(
             f"{several(len(again), 'count')} per area {_are(len(again))} published again in the later audit "
             f"({_few(again)}). Each is counted once here; the audit itself lists both numbers."
         )
     for side, name in (("earlier", "before"), ("later", "after")):
         areas, counts = matched[f"areas_only_{name}"], matched[f"counts_only_{name}"]
         if counts:
-            found.append(f"Only in the {side} audit: {several(len(counts), 'count')} per area ({_few(counts)}).")
+            sentences.append(f"Only in the {side} audit: {several(len(counts), 'count')} per area ({_few(counts)}).")
         if areas:
-            found.append(f"Only in the {side} audit: {several(areas, 'area')}.")
-    return found
+            sentences.append(f"Only in the {side} audit: {several(areas, 'area')}.")
+    return sentences
 
 
 def _few(names: list[str]) -> str:
@@ -161,16 +161,16 @@ def _few(names: list[str]) -> str:
     return named(names)
 
 
-def differing(told: Mapping[str, Any]) -> list[str]:
+def differing(compared: Mapping[str, Any]) -> list[str]:
     """Return in what the audits differ besides what was published."""
-    found = []
-    for one in told["differences"]:
+    sentences = []
+    for one in compared["differences"]:
         old, new = (
             share(one[side]) if one["what"] == "threshold" else f"{one[side]:,}" if isinstance(one[side], int) else one[side]
             for side in ("before", "after")
         )
-        found.append(f"The audits differ in {one['what']} ({old} before, {new} after): {one['means']}.")
-    return found
+        sentences.append(f"The audits differ in {one['what']} ({old} before, {new} after): {one['means']}.")
+    return sentences
 
 
 def area_of(row: Mapping[str, Any]) -> str:
@@ -200,39 +200,39 @@ def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
 HEADINGS = ("newly proved", "conditional", "likely", "no longer")
 
 
-def difference(found: Diff | Mapping[str, Any], called: tuple[str, str] = ("before", "after")) -> Document:
+def difference(result: Diff | Mapping[str, Any], called: tuple[str, str] = ("before", "after")) -> Document:
     """Say what changed between two audits; `called` are their names."""
-    told = found if isinstance(found, Mapping) else found.to_json()
-    sides = [(name, one_side(told[side])) for name, side in zip(called, ("before", "after"), strict=True)]
-    said = notice(told["after"]["product"])
-    parts = [Only(TERMINAL, [Terms(sides)]), *changed(told), Only(TERMINAL, [Text(said, QUIET)])]
+    compared = result if isinstance(result, Mapping) else result.to_json()
+    sides = [(name, one_side(compared[side])) for name, side in zip(called, ("before", "after"), strict=True)]
+    said = notice(compared["after"]["product"])
+    parts = [Only(TERMINAL, [Terms(sides)]), *changed(compared), Only(TERMINAL, [Text(said, QUIET)])]
     return Document("What changed", parts, "Two audits compared", notice=said)
 
 
-def changed(told: Mapping[str, Any], *, public: bool = False) -> Iterator[Part]:
+def changed(compared: Mapping[str, Any], *, public: bool = False) -> Iterator[Part]:
     """Say what changed: as a part of other documents, too. The public one names no area."""
-    yield Text(verdict(told), "lead")
-    yield from (Text(sentence, ALARM) for sentence in alarms(told))
-    yield Only(PAGE, [_tiles(told)])
-    few = public and told["after"]["areas"] < FEWEST_AREAS
-    if any(changes(row) for row in told["by_value"].values()) and not few:
-        rows = {size_named(name): row for name, row in told["by_value"].items()}
-        foot = Row(["all", *_numbers(told)], "strong")
+    yield Text(verdict(compared), "lead")
+    yield from (Text(sentence, ALARM) for sentence in alarms(compared))
+    yield Only(PAGE, [_tiles(compared)])
+    few = public and compared["after"]["areas"] < FEWEST_AREAS
+    if any(changes(row) for row in compared["by_value"].values()) and not few:
+        rows = {size_named(name): row for name, row in compared["by_value"].items()}
+        foot = Row(["all", *_numbers(compared)], "strong")
         yield Section("By inferred count", [_changes("Inferred count", rows, foot)], level=3)
-    blocks = {block_named(name, told["by_block"]): row for name, row in told["by_block"].items() if changes(row)}
+    blocks = {block_named(name, compared["by_block"]): row for name, row in compared["by_block"].items() if changes(row)}
     if blocks:
         table = _changes("Table", dict(list(blocks.items())[:MOST_BLOCKS]))
         yield Section("By table", [table, rest(len(blocks), MOST_BLOCKS, "--json gives them all")], level=3)
-    sizes = {size_named(name): row for name, row in told["by_area_size"].items() if changes(row)}
+    sizes = {size_named(name): row for name, row in compared["by_area_size"].items() if changes(row)}
     if sizes:
         yield Section("By size of area", [_changes("Size of area", sizes)], level=3)
-    if told["strongest"] and not public:
+    if compared["strongest"] and not public:
         aside = "(proved first, then conditional, then likely; within each, counts of one or two first)"
-        yield Section("The most serious new claims", [_strongest(told)], aside=aside, level=3)
-    yield Bullets((*details(told), *scope(told)), QUIET)
-    if told["differences"]:
+        yield Section("The most serious new claims", [_strongest(compared)], aside=aside, level=3)
+    yield Bullets((*details(compared), *scope(compared)), QUIET)
+    if compared["differences"]:
         yield Text("Some changes do not come from what was published:", ALARM)
-        yield Bullets(differing(told))
+        yield Bullets(differing(compared))
 
 
 def changes(row: Mapping[str, Any]) -> int:
@@ -240,10 +240,10 @@ def changes(row: Mapping[str, Any]) -> int:
     return int(sum(row["newly"].values()) + sum(row["lost"].values()))
 
 
-def _tiles(told: Mapping[str, Any]) -> Part:
+def _tiles(compared: Mapping[str, Any]) -> Part:
     before = {"proved": "not proved before", "conditional": "open, or only likely, before", "likely": "open before"}
-    facts = [Fact(f"newly {kind}", f"{told['newly'][kind]:,}", before[kind], kind) for kind in CLAIMS]
-    lost = f"{sum(told['lost'].values()):,}"
+    facts = [Fact(f"newly {kind}", f"{compared['newly'][kind]:,}", before[kind], kind) for kind in CLAIMS]
+    lost = f"{sum(compared['lost'].values()):,}"
     return Facts([*facts, Fact("no longer claimed", lost, "claimed before; the reasons are below")], "tiles")
 
 
@@ -256,10 +256,10 @@ def _numbers(row: Mapping[str, Any]) -> list[str]:
     return [*(f"{row['newly'][kind]:,}" for kind in CLAIMS), f"{sum(row['lost'].values()):,}"]
 
 
-def _strongest(told: Mapping[str, Any]) -> Part:
+def _strongest(compared: Mapping[str, Any]) -> Part:
     rows = [
         [area_of(row), count_of(row), number(row["published"]), f"{row['value']:,}", *change_of(row)]
-        for row in told["strongest"]
+        for row in compared["strongest"]
     ]
     heads = ("area", "count", "published", "inferred", "now", "before")
     return Table(heads, rows, "The most serious new claims", left=("count", "now", "before"))
@@ -268,23 +268,23 @@ def _strongest(told: Mapping[str, Any]) -> Part:
 # -- whether a folder is in order -------------------------------------------------------------------------------------
 
 
-def verification(found: Verification) -> Document:
+def verification(verified: Verification) -> Document:
     """Say whether an audit folder is in order."""
-    return Document("Is the audit in order?", list(_verification(found)))
+    return Document("Is the audit in order?", list(_verification(verified)))
 
 
-def _verification(found: Verification) -> Iterator[Part]:
-    if found.holds:
+def _verification(verified: Verification) -> Iterator[Part]:
+    if verified.holds:
         yield Text("Everything is as the audit left it.", STRONG)
-        certificates = several(found.certificates, "certificate")
+        certificates = several(verified.certificates, "certificate")
         yield Bullets(
             [
-                f"{several(found.files, 'file')} with the right hash",
+                f"{several(verified.files, 'file')} with the right hash",
                 f"{certificates} checked against the published counts, one for each proved or conditional finding",
             ]
         )
         return
-    yield Text(f"{several(len(found.problems), 'problem')} found:", "wrong")
-    yield Bullets(found.problems[:MOST_PROBLEMS])
-    yield rest(len(found.problems), MOST_PROBLEMS, "--json gives them all")
+    yield Text(f"{several(len(verified.problems), 'problem')} found:", "wrong")
+    yield Bullets(verified.problems[:MOST_PROBLEMS])
+    yield rest(len(verified.problems), MOST_PROBLEMS, "--json gives them all")
     yield Text("Do not rely on this folder: run the audit again.")

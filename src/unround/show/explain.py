@@ -41,50 +41,50 @@ from unround.show.words import (
 MOST_CELLS = 400
 
 
-def title(one: Explanation) -> str:
+def title(cell: Explanation) -> str:
     """Say which count it is: its area, its label, its codes, each once."""
-    names = [str(part) for part in one.area.values()]
+    names = [str(part) for part in cell.area.values()]
     where = " ".join(name for i, name in enumerate(names) if not any(name in other for other in names[:i]))
-    codes = [str(code) for axis, code in one.cell.items() if axis not in ("label", "block") and code != one.cell["label"]]
+    codes = [str(code) for axis, code in cell.cell.items() if axis not in ("label", "block") and code != cell.cell["label"]]
     listed = f" ({', '.join(codes)})" if codes else ""
-    return f"{where} · {one.cell['label']}{listed}"
+    return f"{where} · {cell.cell['label']}{listed}"
 
 
-def explanation(one: Explanation) -> Document:
+def explanation(cell: Explanation) -> Document:
     """Give the argument for one cell, and its histogram."""
-    return Document(title(one), list(_explanation(one)))
+    return Document(title(cell), list(_explanation(cell)))
 
 
-def _explanation(one: Explanation) -> Iterator[Part]:
-    yield Text(title(one), "lead")
-    if one.cell["block"] and one.cell["block"] != one.cell["label"]:
-        yield Text(f"table: {one.cell['block']}", QUIET)
-    published = f"{one.published:,}" if one.published is not None else f"nothing ({one.why_absent})"
-    yield Text(f"Published: {published}{again(one)}. {one.mechanism}\n{conclusion(one)}")
-    if one.sums:
-        sums = [(f"{shown.sum}{'' if shown.used else ' (not used)'}", arithmetic(shown)) for shown in one.sums]
+def _explanation(cell: Explanation) -> Iterator[Part]:
+    yield Text(title(cell), "lead")
+    if cell.cell["block"] and cell.cell["block"] != cell.cell["label"]:
+        yield Text(f"table: {cell.cell['block']}", QUIET)
+    published = f"{cell.published:,}" if cell.published is not None else f"nothing ({cell.why_absent})"
+    yield Text(f"Published: {published}{again(cell)}. {cell.mechanism}\n{conclusion(cell)}")
+    if cell.sums:
+        sums = [(f"{shown.sum}{'' if shown.used else ' (not used)'}", arithmetic(shown)) for shown in cell.sums]
         yield Fold("Totals that include this count", [Bullets(sums)], only="")
-    if one.others:
-        yield Fold("Other areas", list(_others(one)), only="")
-    if one.argument:
-        yield Section("The argument", [Bullets([one.argument])], level=3)
-    elif one.growth and one.value is not None and one.probability is not None:
-        rows = [(percent(probability), said, 0.0) for said, probability in growth(one)]
+    if cell.others:
+        yield Fold("Other areas", list(_others(cell)), only="")
+    if cell.argument:
+        yield Section("The argument", [Bullets([cell.argument])], level=3)
+    elif cell.growth and cell.value is not None and cell.probability is not None:
+        rows = [(percent(probability), said, 0.0) for said, probability in growth(cell)]
         table = Table((Column("probability"), "with"), [row[:2] for row in rows], "How probable it becomes", left=("with",))
-        yield Section(f"How probable {one.value:,} becomes", [table], level=3)
-    if not one.argument:
-        yield Text(due(one))
-        yield Text(why_several(one.priors) if by_several(one) else "", QUIET)
-    if one.distribution and one.low != one.high:
-        yield Section("How likely each count is", list(_histogram(one)), level=3)
-    if one.contradictions:
-        yield Fold("Inconsistent published figures", [Bullets(one.contradictions)], only="")
-    yield Fold("Assumed", [Bullets(one.assumptions)], only="")
+        yield Section(f"How probable {cell.value:,} becomes", [table], level=3)
+    if not cell.argument:
+        yield Text(due(cell))
+        yield Text(why_several(cell.priors) if by_several(cell) else "", QUIET)
+    if cell.distribution and cell.low != cell.high:
+        yield Section("How likely each count is", list(_histogram(cell)), level=3)
+    if cell.contradictions:
+        yield Fold("Inconsistent published figures", [Bullets(cell.contradictions)], only="")
+    yield Fold("Assumed", [Bullets(cell.assumptions)], only="")
 
 
-def _others(one: Explanation) -> Iterator[Part]:
+def _others(cell: Explanation) -> Iterator[Part]:
     """Say which other areas bear on the count, and what they published for it."""
-    others = one.others
+    others = cell.others
     assert others is not None
     yield Bullets(others.said)
     heads = ("area", Column("", left=True), "published", "possible", "likeliest", "probability")
@@ -104,11 +104,11 @@ def _others(one: Explanation) -> Iterator[Part]:
         yield Text(f"… and {others.more:,} more areas.", QUIET)
 
 
-def _histogram(one: Explanation) -> Iterator[Part]:
-    shown = shown_part(one.distribution)
+def _histogram(cell: Explanation) -> Iterator[Part]:
+    shown = shown_part(cell.distribution)
     largest = max(p for _, p in shown)
     yield Only("terminal", [Bars([(f"{value:,}", percent(p), p / largest) for value, p in shown])])
-    yield Chart(histogram(one.distribution, name=one.key, kind=one.kind, published=one.published, height=110))
+    yield Chart(histogram(cell.distribution, name=cell.key, kind=cell.kind, published=cell.published, height=110))
 
 
 def posterior(found: Posterior) -> Document:
@@ -116,12 +116,12 @@ def posterior(found: Posterior) -> Document:
     where = " ".join(str(name) for name in found.area.values())
     heads = ("cell", "published", "possible", "likeliest", "prob.", Column("distribution", left=True), Column("", left=True))
     rows: list[Line] = []
-    for one in found.cells.values():
-        name = Cell(one.key, small="" if one.label in one.key else one.label)
-        sure = percent_with_error(one.probability, one.error)
-        bars = "" if one.kind == "given" else sparkline(one.distribution)
-        kind = Cell(one.kind, badge=one.kind)
-        rows.append([name, number(one.published), span(one.low, one.high), number(one.mode), sure, bars, kind])
+    for value in found.cells.values():
+        name = Cell(value.key, small="" if value.label in value.key else value.label)
+        sure = percent_with_error(value.probability, value.error)
+        bars = "" if value.kind == "given" else sparkline(value.distribution)
+        kind = Cell(value.kind, badge=value.kind)
+        rows.append([name, number(value.published), span(value.low, value.high), number(value.mode), sure, bars, kind])
     more = f"and {len(rows) - MOST_CELLS:,} more cells: see .to_polars(). " if len(rows) > MOST_CELLS else ""
     note = Text(f"{more}Inferred from published values; not official counts.", QUIET)
     return Document(where, [Text(where, "lead"), Table(heads, rows[:MOST_CELLS], "Counts"), note])

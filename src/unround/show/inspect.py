@@ -27,46 +27,54 @@ MOST_ENTRIES = 40
 def how_it_was_read(entries: Sequence[Entry], most: int = MOST_ENTRIES) -> Section:
     """Return the account of a reading; what was not understood or not used comes first."""
     ordered = sorted(entries, key=lambda one: (not one.settle, one.used))
-    rows = [(one.place, one.what.value, "yes" if one.used else "no", one.why) for one in ordered[:most]]
+    rows = [(entry.place, entry.what.value, "yes" if entry.used else "no", entry.why) for entry in ordered[:most]]
     table = Table(("where", "what", "used", "why"), rows, "How it was read", left=("what", "used", "why"))
-    settle = [(one.place, f"settle it with {one.settle}") for one in ordered if one.settle]
+    settle = [(entry.place, f"settle it with {entry.settle}") for entry in ordered if entry.settle]
     return Section("How it was read", [table, rest(len(ordered), most, "the JSON lists them"), Bullets(settle[:most])])
 
 
-def description(found: Described, draft: bool = True) -> Document:
+def description(described: Described, draft: bool = True) -> Document:
     """Say what a table is taken for; with `draft` also the text of its description."""
-    parts = [*_description(found)]
+    parts = [*_description(described)]
     if draft:
-        parts.append(Section("The description", [Code(found.toml())], aside="(write it into a file with -o)"))
+        parts.append(Section("The description", [Code(described.toml())], aside="(write it into a file with -o)"))
     return Document("What the table is taken for", parts)
 
 
-def _description(found: Described) -> Iterator[Part]:
+def _description(described: Described) -> Iterator[Part]:
     yield Terms(
         [
-            ("file", _where(found)),
-            ("rows", _axes(found, rows=True)),
-            ("columns", _axes(found, rows=False)),
-            ("published", _protection(found)),
+            ("file", _where(described)),
+            ("rows", _axes(described, rows=True)),
+            ("columns", _axes(described, rows=False)),
+            ("published", _protection(described)),
         ],
         "wide",
     )
-    used = [one for one in found.verdicts if one.used]
-    sums = [(f"{one.candidate.axis}: {one.candidate.shown}", f"{one.candidate.why}; {one.why}") for one in used]
+    used = [verdict for verdict in described.verdicts if verdict.used]
+    sums = [
+        (f"{figure.candidate.axis}: {figure.candidate.shown}", f"{figure.candidate.why}; {figure.why}") for figure in used
+    ]
     none = "" if used else "so that nothing can be inferred"
     yield Section(f"Sums: {len(used)}", [Bullets(sums)], aside=none)
-    refused = [(f"{one.candidate.axis}: {one.candidate.shown}", one.why) for one in found.verdicts if not one.used]
-    answers = [(one.text, answer) for one, answer in found.answers]
+    refused = [
+        (f"{verdict.candidate.axis}: {verdict.candidate.shown}", verdict.why)
+        for verdict in described.verdicts
+        if not verdict.used
+    ]
+    answers = [(one.text, answer) for one, answer in described.answers]
     for title, items in (("Not used", refused), ("Answered, or assumed", answers)):
         if items:
             yield Section(title, [Bullets(items)])
-    yield how_it_was_read(account(found.release, found.structure))
-    yield Bullets([*found.release.notes[1:], *found.structure.notes], QUIET)  # the first is about describing on the way
+    yield how_it_was_read(account(described.release, described.structure))
+    yield Bullets(
+        [*described.release.notes[1:], *described.structure.notes], QUIET
+    )  # the first is about describing on the way
 
 
-def _where(found: Described) -> str:
-    opened, layout = found.opened, found.opened.layout
-    words = [found.release.source]
+def _where(described: Described) -> str:
+    opened, layout = described.opened, described.opened.layout
+    words = [described.release.source]
     if opened.sheet is not None:
         words.append(f"sheet {opened.sheet!r}")
     if layout is not None:
@@ -75,9 +83,9 @@ def _where(found: Described) -> str:
     return ", ".join(words)
 
 
-def _axes(found: Described, rows: bool) -> str:
-    names = found.release.areas if rows else found.release.axes
-    shown = [_axis(axis) for axis in found.axes.all if axis.name in names]
+def _axes(described: Described, rows: bool) -> str:
+    names = described.release.areas if rows else described.release.axes
+    shown = [_axis(axis) for axis in described.axes.all if axis.name in names]
     return "; ".join(shown) or "one: the table is of a single area"
 
 
@@ -86,13 +94,13 @@ def _axis(axis: DraftAxis) -> str:
     return f"{axis.name} ({several(len(axis.codes), 'code')}: {few})"
 
 
-def _protection(found: Described) -> str:
-    how = found.protection
+def _protection(described: Described) -> str:
+    how = described.protection
     if how.default is None:
         return f"not known: {how.why}. Say it with --base"
-    exact = [f"{axis} {_few(codes)}" for rule in found.draft.keys.get("exact", ()) for axis, codes in rule.items()]
+    exact = [f"{axis} {_few(codes)}" for rule in described.draft.keys.get("exact", ()) for axis, codes in rule.items()]
     also = f"; exact: {', '.join(exact)}" if exact else ""
-    others = [rule["mechanism"] for rule in found.draft.keys.get("mechanisms", ())]
+    others = [rule["mechanism"] for rule in described.draft.keys.get("mechanisms", ())]
     also += f"; elsewhere {', '.join(dict.fromkeys(others))}" if others else ""
     return f"{how.default.name}{also} ({how.why})"
 
@@ -138,11 +146,13 @@ def _inspection(seen: Inspection, most: int) -> Iterator[Part]:
     yield Section("How counts were published", [_mechanisms(seen, most)])
     yield _used_sums(seen, most)
     if structure.rejected:
-        sums = [(f"{seen.sum_in_words(one)} ({_known(one)})", one.why) for one in structure.rejected[:most]]
+        sums = [
+            (f"{seen.sum_in_words(rejected)} ({_known(rejected)})", rejected.why) for rejected in structure.rejected[:most]
+        ]
         yield Section(f"Sums not used: {len(structure.rejected):,}", [Bullets(sums), rest(len(structure.rejected), most)])
     if structure.repeats:
-        anew = sum(not one.alike for one in structure.repeats)
-        repeats = [(_same(seen, one.columns), one.why) for one in structure.repeats[:most]]
+        anew = sum(not repeat.alike for repeat in structure.repeats)
+        repeats = [(_same(seen, repeat.columns), repeat.why) for repeat in structure.repeats[:most]]
         yield Section(
             f"Counts that appear more than once: {len(structure.repeats):,}",
             [Bullets(repeats), rest(len(structure.repeats), most)],
@@ -185,11 +195,11 @@ def _tables(seen: Inspection) -> str:
     )
 
 
-def _known(one: JudgedSum) -> str:
+def _known(judged: JudgedSum) -> str:
     """Return who announces a sum: the agency or the user, and by what; labels; or nobody."""
-    if one.is_documented:
-        return f"{one.ground}: {ORIGINS[one.origin]}"
-    return "found in the counts" if one.origin == FOUND else f"suggested by {ORIGINS[one.origin]}"
+    if judged.is_documented:
+        return f"{judged.ground}: {ORIGINS[judged.origin]}"
+    return "found in the counts" if judged.origin == FOUND else f"suggested by {ORIGINS[judged.origin]}"
 
 
 def _levels(seen: Inspection) -> str:
@@ -199,11 +209,11 @@ def _levels(seen: Inspection) -> str:
 
 def _figures(seen: Inspection) -> str:
     """Say which figures there are, and how many are evidence."""
-    kinds = Counter(str(one.kind) for one in seen.release.figures)
+    kinds = Counter(str(figure.kind) for figure in seen.release.figures)
     if not kinds:
         return ""
     listed = ", ".join(several(kinds[kind], kind) for kind in ("rate", "mean", "median") if kinds[kind])
-    used = sum(one.is_evidence for one in seen.structure.figures)
+    used = sum(figure.is_evidence for figure in seen.structure.figures)
     return f"; {listed}" + (f" ({used:,} computed from true counts)" if used else "")
 
 
@@ -233,7 +243,7 @@ def _mechanisms(seen: Inspection, most: int) -> Part:
             rows.append([name, f"{len(one.columns):,}", f"{one.why}{where}"])
         left = found[len(shown) :]
         if left:
-            columns = sum(len(one.columns) for one in left)
+            columns = sum(len(step.columns) for step in left)
             rows.append([name, f"{columns:,}", f"likewise, in {several(len(left), 'more table')}"])
     return Table(("mechanism", "columns", "evidence"), rows, "Mechanisms", left=("evidence",))
 
@@ -243,11 +253,11 @@ def _used_sums(seen: Inspection, most: int) -> Part:
     sums = seen.structure.sums
     if not sums:
         return Section("Sums used: 0", [])
-    judged = sum(not one.unjudged for one in sums)
+    judged = sum(not total_and_parts.unjudged for total_and_parts in sums)
     taken = f", {len(sums) - judged:,} too small to judge, taken on trust" if judged < len(sums) else ""
-    kept = Counter(one.origin for one in sums if one.is_documented)
+    kept = Counter(total_and_parts.origin for total_and_parts in sums if total_and_parts.is_documented)
     origins = ", ".join(f"{number:,} by {ORIGINS[origin]}" for origin, number in kept.most_common())
-    inferred = Counter(one.origin for one in sums if not one.is_documented)
+    inferred = Counter(total_and_parts.origin for total_and_parts in sums if not total_and_parts.is_documented)
     found, matched = inferred[FOUND], inferred[FILES]
     labels = inferred.total() - found - matched
     known = [f"{kept.total():,} documented or declared ({origins})"] if kept else []
@@ -265,7 +275,7 @@ def _used_sums(seen: Inspection, most: int) -> Part:
         numbers = (f"{one.mean:+.2f} ± {error:.2f}", f"{one.spread:.2f}", f"{one.expected:.2f}")
         rows.append([name, f"{one.areas:,}", *numbers, f"{one.impossible:,}"])
     legend = "off by: mean of total − parts, ± its standard error; expected: the spread that rounding alone causes."
-    if any(one.against for one in sums):
+    if any(total_and_parts.against for total_and_parts in sums):
         legend += " Of a total that is not in the file, the parts in one table are compared with those in the other."
     table = Table(("sum", "areas", "off by", "spread", "expected", "impossible"), rows, "Sums", legend=legend)
     aside = f"{', '.join(known)}. {judged:,} confirmed by the counts{taken}"

@@ -66,12 +66,12 @@ class Drawn:
     @property
     def caption(self) -> str:
         """What a map of worst findings shows, in a sentence."""
-        found = [(label, number) for name, label, number in self.key if name != "none"][:2]
-        if not found:
+        classes = [(label, number) for name, label, number in self.key if name != "none"][:2]
+        if not classes:
             return "No area has a finding"
         whole = sum(number for _, _, number in self.key)
-        more = f"; {found[1][1]:,} more {_have(found[1][1])} {found[1][0]}" if len(found) > 1 else ""
-        return f"{found[0][1]:,} of {several(whole, 'area')} {_have(found[0][1])} {found[0][0]}{more}"
+        more = f"; {classes[1][1]:,} more {_have(classes[1][1])} {classes[1][0]}" if len(classes) > 1 else ""
+        return f"{classes[0][1]:,} of {several(whole, 'area')} {_have(classes[0][1])} {classes[0][0]}{more}"
 
 
 def _have(number: int) -> str:
@@ -213,12 +213,12 @@ def _paths(shapes: Boundaries, classes: Ints, number: int) -> list[str]:
 
 def map_of_report(folder: AuditFolder) -> Drawn | None:
     """Return the map of an audit for its report: every area by its worst finding; None where no boundaries were given."""
-    found = kept_boundaries(folder)
-    if found is None:
+    shapes = kept_boundaries(folder)
+    if shapes is None:
         return None
     rows, kinds, sizes = _ranked(folder)
     classes = worst_classes(rows, kinds, sizes, folder.areas.height)
-    smallest = found.of(smallest_level(found, _levels(folder)))
+    smallest = shapes.of(smallest_level(shapes, _levels(folder)))
     return draw(smallest, classes, WORST, "Map of the areas by their worst finding.", SMALL)
 
 
@@ -242,13 +242,13 @@ def _levels(folder: AuditFolder) -> list[str]:
     return areas["level"].fill_null("").to_list() if "level" in areas.columns else [""] * areas.height
 
 
-def smallest_level(found: Boundaries, levels: Sequence[str], wanted: str | None = None) -> Ints:
+def smallest_level(shapes: Boundaries, levels: Sequence[str], wanted: str | None = None) -> Ints:
     """Return the areas with shapes of one level: of larger ones the smaller would be hidden, or hide them.
 
     Unless a level is wanted, it is the one with the most areas.
     """
     by_level: dict[str, list[int]] = {}
-    for row in found.there.tolist():
+    for row in shapes.there.tolist():
         by_level.setdefault(levels[row], []).append(row)
     level = max(by_level, key=lambda name: len(by_level[name])) if wanted is None else wanted
     return np.array(by_level.get(level, []), dtype=np.int64)

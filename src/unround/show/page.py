@@ -92,7 +92,7 @@ class _Printer:
     def _(self, part: doc.Bullets) -> Markup:
         if not part.items:
             return Markup()
-        items = Markup().join(_item(one) for one in part.items)
+        items = Markup().join(_item(item) for item in part.items)
         tag = "ol" if part.style in ("next", "steps") else "ul"
         return Markup("<{0}{1}>{2}</{0}>").format(tag, _class(f"{part.style} {part.tone}"), items)
 
@@ -155,7 +155,7 @@ class _Printer:
     def _(self, part: doc.Chart) -> Markup:
         note = Markup("<small>{}</small>").format(prose(part.note)) if part.note else ""
         caption = Markup("<figcaption>{}{}</figcaption>").format(prose(part.caption), note)
-        below = Markup().join(Markup('<p class="hint">{}</p>').format(prose(one)) for one in part.below)
+        below = Markup().join(Markup('<p class="hint">{}</p>').format(prose(sentence)) for sentence in part.below)
         key = _key(part.key, "map-key" if part.style == "map-figure" else "counted") if part.key else Markup()
         first, last = (key, Markup()) if part.style == "map-figure" else (Markup(), key)
         caption = caption if part.caption or part.note else Markup()
@@ -163,7 +163,7 @@ class _Printer:
 
     @html.register
     def _(self, part: doc.Charts) -> Markup:
-        items = Markup().join(Markup("<li>{}</li>").format(self.html(one)) for one in part.charts)
+        items = Markup().join(Markup("<li>{}</li>").format(self.html(chart)) for chart in part.charts)
         return Markup('<ul class="multiples">{}</ul>').format(items)
 
     @html.register
@@ -209,7 +209,7 @@ class _Printer:
         return Markup("<ul{}{}>{}</ul>").format(
             _class(part.style),
             _attribute("aria-label", part.title),
-            Markup().join(_fact(one, part.style == "tiles") for one in part.items),
+            Markup().join(_fact(item, part.style == "tiles") for item in part.items),
         )
 
     @html.register
@@ -235,10 +235,10 @@ def _attribute(name: str, value: str) -> Markup:
     return Markup(' {}="{}"').format(name, value) if value else Markup()
 
 
-def _item(one: str | tuple[str, str]) -> Markup:
-    if isinstance(one, str):
-        return Markup("<li>{}</li>").format(prose(one, 700))
-    name, text = one
+def _item(item: str | tuple[str, str]) -> Markup:
+    if isinstance(item, str):
+        return Markup("<li>{}</li>").format(prose(item, 700))
+    name, text = item
     said = Markup(': <span class="quiet">{}</span>').format(prose(text, 500)) if text else ""
     return Markup("<li><bdi>{}</bdi>{}</li>").format(prose(name, 300), said)
 
@@ -276,10 +276,10 @@ def _key(rows: Iterable[tuple[str, str, str, str]], style: str = "") -> Markup:
     return Markup('<ul{} aria-label="Colours">{}</ul>').format(_class(f"key {style}"), items)
 
 
-def _fact(one: doc.Fact, value_first: bool) -> Markup:
-    said = Markup(" <small>{}</small>").format(prose(one.said, 200)) if one.said else ""
+def _fact(fact: doc.Fact, value_first: bool) -> Markup:
+    said = Markup(" <small>{}</small>").format(prose(fact.said, 200)) if fact.said else ""
     order = Markup("<b>{1}</b> <span>{0}</span>{2}") if value_first else Markup("<span>{0}</span> <b>{1}</b>{2}")
-    body = order.format(prose(one.what, NAME), prose(one.value, NAME), said)
-    if one.anchor:
-        body = Markup('<a href="#{}">{}</a>').format(one.anchor, body)
-    return Markup("<li{}>{}</li>").format(_class(one.tone), body)
+    body = order.format(prose(fact.what, NAME), prose(fact.value, NAME), said)
+    if fact.anchor:
+        body = Markup('<a href="#{}">{}</a>').format(fact.anchor, body)
+    return Markup("<li{}>{}</li>").format(_class(fact.tone), body)

@@ -27,21 +27,21 @@ EXPLAINED = {
 # -- claims -----------------------------------------------------------------------------------------------------------
 
 
-def claims(found: Iterable[Claim]) -> Document:
+def claims(checked_claims: Iterable[Claim]) -> Document:
     """Give the verdict, then the claims that disagree, then all others, each with the paper's value and ours."""
-    listed = list(found)
+    listed = list(checked_claims)
     parts: list[Part] = [Text(summary(listed), "lead")]
     for title, agrees in (("Where ours differ", False), ("Where both agree", True), ("Not recomputed", None)):
-        rows = [_claim(one) for one in listed if one.agrees is agrees]
+        rows = [_claim(entry) for entry in listed if entry.agrees is agrees]
         if rows:
             heads = ("claim", "section", "paper", "ours", "note")
             parts.append(Section(f"{title}: {len(rows)}", [Table(heads, rows, title, left=("section", "note"))]))
     return Document("The paper's numbers, and ours", parts)
 
 
-def _claim(one: Claim) -> Line:
-    note = Cell(one.note, tone=QUIET)
-    return [one.claim, one.section, value_text(one.paper), value_text(one.computed), note]
+def _claim(claim: Claim) -> Line:
+    note = Cell(claim.note, tone=QUIET)
+    return [claim.claim, claim.section, value_text(claim.paper), value_text(claim.computed), note]
 
 
 def summary(claims: Sequence[Claim]) -> str:
@@ -100,35 +100,41 @@ def experiment(run: Experiment, together: Compound | None = None) -> Document:
     return Document("The paper's searches on simulated areas", [*parts, *_compound(together)])
 
 
-def release_searches(found: ReleaseSearches) -> Document:
+def release_searches(searched: ReleaseSearches) -> Document:
     """Say what the paper's searches find in a release, beside what its model predicts."""
     heads = ("search", "sums", "places", "found", "predicted", "chance", "impossible", "in the paper")
     rows = []
-    for one in found.finds:
-        search = one.search
-        numbers = (f"{one.groups:,}", f"{one.found:,}", prediction_text(one.predicted), _chance(one), f"{one.impossible:,}")
-        shown = numbers if one.groups else ("0", *"––––")
+    for finds in searched.finds:
+        search = finds.search
+        numbers = (
+            f"{finds.groups:,}",
+            f"{finds.found:,}",
+            prediction_text(finds.predicted),
+            _chance(finds),
+            f"{finds.impossible:,}",
+        )
+        shown = numbers if finds.groups else ("0", *"––––")
         name = f"{search.title}: {condition(search)}"
-        rows.append([name, f"{len(one.sums):,}", *shown, f"{search.found} in {search.groups:,}"])
-    parts: list[Part] = [Table(heads, rows, "Searches"), Bullets(release_notes(found), QUIET)]
-    parts.append(Text(notice(found.product), QUIET))
+        rows.append([name, f"{len(finds.sums):,}", *shown, f"{search.found} in {search.groups:,}"])
+    parts: list[Part] = [Table(heads, rows, "Searches"), Bullets(release_notes(searched), QUIET)]
+    parts.append(Text(notice(searched.product), QUIET))
     return Document("The paper's searches on a release", parts)
 
 
-def _chance(one: Finds) -> str:
+def _chance(finds: Finds) -> str:
     """Return how likely a number of finds at least so far from the prediction is."""
-    chance = surprise(one.found, one.predicted.mean)
+    chance = surprise(finds.found, finds.predicted.mean)
     return f"{chance:.2f}" if chance >= 0.005 else f"{chance:.0e}"
 
 
-def release_notes(found: ReleaseSearches) -> list[str]:
+def release_notes(searched: ReleaseSearches) -> list[str]:
     """Say how to read the table, and what it shows."""
-    nowhere = [one.search.title for one in found.finds if not one.groups]
-    outside = [one.search.title for one in found.finds if one.within is False]
-    looked = len(found.finds) - len(nowhere)
-    exact = f" Exact population: {', '.join(found.exact[:4])}." if found.exact else ""
+    nowhere = [finds.search.title for finds in searched.finds if not finds.groups]
+    outside = [finds.search.title for finds in searched.finds if finds.within is False]
+    looked = len(searched.finds) - len(nowhere)
+    exact = f" Exact population: {', '.join(searched.exact[:4])}." if searched.exact else ""
     notes = [
-        f"{several(found.areas, 'area', 'areas')} of {found.source}; sums: those that hold in it, with so many parts "
+        f"{several(searched.areas, 'area', 'areas')} of {searched.source}; sums: those that hold in it, with so many parts "
         f"rounded to base 5; places: groups of cells with every value above 10.{exact}",
         "predicted: places × the share under uniform remainders and independent rounding, as in the paper; in brackets, the "
         "range that contains the number with 99.9% probability. chance: the probability of a number at least so far off.",
@@ -140,12 +146,12 @@ def release_notes(found: ReleaseSearches) -> list[str]:
         notes.append(inside + (f" Out of range: {'; '.join(outside)}." if outside else ""))
     if nowhere:
         notes.append(f"No place to look: {'; '.join(nowhere)}. The release has no such sum with values above 10.")
-    if any(one.groups for one in found.finds if not one.search.exact_total):
+    if any(finds.groups for finds in searched.finds if not finds.search.exact_total):
         notes.append(
             "Under a rounded total, a table that is rounded by keys of records has fewer or more such residuals: for three "
             "parts, from none to 2.4 times as many, depending on its constant. Under an exact total keys change nothing."
         )
-    return [*notes, *found.notes]
+    return [*notes, *searched.notes]
 
 
 def _compound(together: Compound | None) -> Iterator[Part]:

@@ -121,7 +121,7 @@ class Table:
     @property
     def lines(self) -> list[Row]:
         """The rows, each with everything that is known of it."""
-        return [one if isinstance(one, Row) else Row(one) for one in self.rows]
+        return [row if isinstance(row, Row) else Row(row) for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,16 +78,16 @@ def solution_plot(solution: Solution) -> Plot:
     return distributions("Possible true counts", solution.cells)
 
 
-def posterior_plot(found: Posterior) -> Plot:
+def posterior_plot(posterior: Posterior) -> Plot:
     """Draw the distribution of every count of an area."""
-    return distributions(" ".join(str(name) for name in found.area.values()), found.cells.values())
+    return distributions(" ".join(str(name) for name in posterior.area.values()), posterior.cells.values())
 
 
-def explanation_plot(one: Explanation) -> Plot:
+def explanation_plot(cell: Explanation) -> Plot:
     """Draw the distribution of one count."""
     from unround.show.explain import title
 
-    return distributions(title(one), [one])
+    return distributions(title(cell), [cell])
 
 
 def claims_plot(folder: AuditFolder) -> Plot:
@@ -166,14 +166,14 @@ def plain_css() -> str:
     from unround.show.palette import PALETTE
     from unround.show.site import static
 
-    text = VARIABLE.sub(lambda found: PALETTE[found[1]][0], static("charts.css").decode())
+    text = VARIABLE.sub(lambda match: PALETTE[match[1]][0], static("charts.css").decode())
     return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", text)).strip()
 
 
 def _size(chart: str) -> tuple[float, float]:
-    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)
-    assert found is not None
-    return float(found[1]), float(found[2])
+    match = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)
+    assert match is not None
+    return float(match[1]), float(match[2])
 
 
 def _wrapped(text: str, signs: int) -> Sequence[str]:

@@ -17,7 +17,7 @@ HEADINGS = ("rates", *CLAIMS, "of 1–2", "mean error")
 
 def question(told: Mapping[str, Any]) -> str:
     """Return what is asked."""
-    names = [one["name"] for one in told["rates"]]
+    names = [rate["name"] for rate in told["rates"]]
     which = ", ".join(names[:4]) + (f" and {several(len(names) - 4, 'other')}" if len(names) > 4 else "")
     noun = "the rate" if len(names) == 1 else "the rates"
     return f"How coarse must {noun} {which} be to add nothing to the counts of {Path(told['release']).name}?"

@@ -41,31 +41,33 @@ ENOUGH = 20
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _shown(found: Mapping[str, Any] | None) -> str:
+def _shown(agreement: Mapping[str, Any] | None) -> str:
     """Return a share with twice its standard error."""
-    if found is None:
+    if agreement is None:
         return "–"
-    if found["standard_error"] is None:
-        return percent(found["share"])
-    return f"{percent(found['share'])} ± {200 * found['standard_error']:.1f}"
+    if agreement["standard_error"] is None:
+        return percent(agreement["share"])
+    return f"{percent(agreement['share'])} ± {200 * agreement['standard_error']:.1f}"
 
 
-def agreement_table(told: Mapping[str, Any], measure: str) -> Rows:
+def agreement_table(measured: Mapping[str, Any], measure: str) -> Rows:
     """Return the share of records found, by group, in four columns."""
     heads = ["", "people", *(name for name, _ in GUESSES.values())]
     rows = []
     for group, words in GROUPS.items():
-        if told["groups"][group] and group in told["guesses"]["tables"][measure]:
-            shares = [_shown(told["guesses"][guess][measure][group]) for guess in GUESSES]
-            rows.append([words, f"{told['groups'][group]:,}", *shares])
+        if measured["groups"][group] and group in measured["guesses"]["tables"][measure]:
+            shares = [_shown(measured["guesses"][guess][measure][group]) for guess in GUESSES]
+            rows.append([words, f"{measured['groups'][group]:,}", *shares])
     return heads, rows
 
 
-def confidence_table(told: Mapping[str, Any]) -> Rows:
+def confidence_table(measured: Mapping[str, Any]) -> Rows:
     """Return how many records are claimed at each confidence, and how many of them are right."""
     heads = ["confidence", "claims", "right", "of all people", "baseline: claims", "right"]
     rows = []
-    for one, base in zip(told["guesses"]["tables"]["confidence"], told["guesses"]["national"]["confidence"], strict=True):
+    for one, base in zip(
+        measured["guesses"]["tables"]["confidence"], measured["guesses"]["national"]["confidence"], strict=True
+    ):
         rows.append(
             [
                 f"{one['at_least']:.0%} or more",
@@ -79,9 +81,9 @@ def confidence_table(told: Mapping[str, Any]) -> Rows:
     return heads, rows
 
 
-def ways_table(told: Mapping[str, Any]) -> Rows | None:
+def ways_table(measured: Mapping[str, Any]) -> Rows | None:
     """Return what other ways of publishing the same tables would give away."""
-    compared = told["compared"]
+    compared = measured["compared"]
     if not compared or not compared["ways"]:
         return None
     heads = ["published", "records found", "age within one year", "alone", "unlike"]
@@ -89,45 +91,45 @@ def ways_table(told: Mapping[str, Any]) -> Rows | None:
         ["as given", _shown(compared["as_published"]), "", "", ""],
         ["no table", _shown(compared["national"]), "", "", ""],
     ]
-    return heads, [*rows, *(_row(one, one["name"]) for one in compared["ways"])]
+    return heads, [*rows, *(_row(way, way["name"]) for way in compared["ways"])]
 
 
-def without_table(told: Mapping[str, Any]) -> Rows | None:
+def without_table(measured: Mapping[str, Any]) -> Rows | None:
     """Return what leaving out each table would save, that which gives most away first."""
-    compared = told["compared"]
+    compared = measured["compared"]
     if not compared or not compared["without"]:
         return None
     heads = ["left out", "records found", "age within one year", "alone", "unlike"]
-    found = sorted(compared["without"], key=lambda one: one["agreement"]["everyone"]["share"])
-    return heads, [_row(one, one["name"]) for one in found]
+    ordered = sorted(compared["without"], key=lambda one: one["agreement"]["everyone"]["share"])
+    return heads, [_row(entry, entry["name"]) for entry in ordered]
 
 
-def _row(one: Mapping[str, Any], name: str) -> list[str]:
-    agreement, close = one["agreement"], one["within_one_year"]["everyone"]
+def _row(compared: Mapping[str, Any], name: str) -> list[str]:
+    agreement, close = compared["agreement"], compared["within_one_year"]["everyone"]
     return [name, _shown(agreement["everyone"]), _shown(close), _shown(agreement["alone"]), _shown(agreement["unlike"])]
 
 
 # -- sentences --------------------------------------------------------------------------------------------------------
 
 
-def lead(told: Mapping[str, Any]) -> str:
+def lead(measured: Mapping[str, Any]) -> str:
     """Say what was looked at."""
-    tables = told["tables"]
+    tables = measured["tables"]
     columns = sum(table["columns"] for table in tables)
     number = f"{len(tables)} tables" if len(tables) > 1 else "1 table"
     verb = "are" if len(tables) > 1 else "is"
-    which = "simulated people" if told["simulated"] else "people"
+    whom = "simulated people" if measured["simulated"] else "people"
     return (
-        f"{told['people']:,} {which} in {told['areas']:,} areas, of whom {number} with {columns:,} counts per area "
-        f"{verb} published ({', '.join(told['mechanisms'])}). A record is {_and(list(told['attributes']))}."
+        f"{measured['people']:,} {whom} in {measured['areas']:,} areas, of whom {number} with {columns:,} counts per area "
+        f"{verb} published ({', '.join(measured['mechanisms'])}). A record is {_and(list(measured['attributes']))}."
     )
 
 
-def sentences(told: Mapping[str, Any]) -> list[str]:
+def sentences(measured: Mapping[str, Any]) -> list[str]:
     """Say what was found."""
-    found = told["guesses"]
-    shares = {guess: found[guess]["agreement"]["everyone"]["share"] for guess in GUESSES}
-    gain = told["gain"]["national"]["everyone"]
+    guesses = measured["guesses"]
+    shares = {guess: guesses[guess]["agreement"]["everyone"]["share"] for guess in GUESSES}
+    gain = measured["gain"]["national"]["everyone"]
     said = [
         f"From the tables, {percent(shares['tables'])} of all records are reconstructed exactly. Someone who knows the "
         f"country but uses no table of the area finds {percent(shares['national'])}; from the area's own totals alone, "
@@ -138,8 +140,8 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         said.append("The tables add nothing to the baseline that could be told from chance.")
     elif gain["share"] < 0:
         said.append("The tables mislead: they find fewer records than the baseline.")
-    said += _confident(found["tables"]["confidence"])
-    return said + _claims(told["claims"])
+    said += _confident(guesses["tables"]["confidence"])
+    return said + _claims(measured["claims"])
 
 
 def _confident(bands: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -181,27 +183,27 @@ def _certified(claims: Mapping[str, Any]) -> str:
     """Say of how many claims the proof is written out."""
     asked, done = claims["written_out"], claims["certified"]
     every = asked == claims["at_least"] + claims["exactly"]
-    which = "of them" if every else f"of {asked:,} of them for which that was tried"
+    of_whom = "of them" if every else f"of {asked:,} of them for which that was tried"
     number = "all" if asked == done else f"{done:,}"
     others = "" if asked == done else "; the other arguments are too long to be written out"
-    return f"The proofs of {number} {which} are written out, and accepted by an independent checker{others}."
+    return f"The proofs of {number} {of_whom} are written out, and accepted by an independent checker{others}."
 
 
-def _variability(found: Mapping[str, Any] | None) -> list[str]:
-    if not found or not found["areas"]:
+def _variability(apart: Mapping[str, Any] | None) -> list[str]:
+    if not apart or not apart["areas"]:
         return []
     said = (
-        f"In {found['areas']:,} areas, two worlds that both fit can differ in {percent(found['low'])} to "
-        f"{percent(found['high'])} of the records on average; {found['determined']:,} of these areas are determined."
+        f"In {apart['areas']:,} areas, two worlds that both fit can differ in {percent(apart['low'])} to "
+        f"{percent(apart['high'])} of the records on average; {apart['determined']:,} of these areas are determined."
     )
-    if found["out_of_time"]:
-        said += f" In {found['out_of_time']:,} the solver's {found['seconds']:g} seconds were not enough to tell."
-    if found["too_large"]:
-        said += f" {found['too_large']:,} were too large for the solver: nothing follows for them."
+    if apart["out_of_time"]:
+        said += f" In {apart['out_of_time']:,} the solver's {apart['seconds']:g} seconds were not enough to tell."
+    if apart["too_large"]:
+        said += f" {apart['too_large']:,} were too large for the solver: nothing follows for them."
     return [said]
 
 
-def footnotes(told: Mapping[str, Any]) -> list[str]:
+def footnotes(measured: Mapping[str, Any]) -> list[str]:
     """Say how to read it, and what was left out of account."""
     said = [
         "National baseline: the most probable records by a law learnt from people of other areas, as from a public sample "
@@ -209,25 +211,25 @@ def footnotes(told: Mapping[str, Any]) -> list[str]:
         "published counts. Unrounded tables: given the true counts. Every guess has as many records as people live in "
         "the area, the most confident ones.",
         "For people who are alone with their age and sex, these two are known and the rest is guessed, once per person.",
-        f"±: two standard errors, over areas and over {told['seeds']} seeds."
-        + (f" Kind: {_and(told['kind'])}." if told["kind"] else ""),
+        f"±: two standard errors, over areas and over {measured['seeds']} seeds."
+        + (f" Kind: {_and(measured['kind'])}." if measured["kind"] else ""),
         "That a record is found does not say whose it is, and a record that many people share is found without any table: "
         "what counts is the gain over the baseline.",
     ]
-    if not told["law_from_other_areas"]:
+    if not measured["law_from_other_areas"]:
         said.append("There is no other area to learn from, so that all records were taken as equally likely beforehand.")
-    if not told["exact_people"]:
+    if not measured["exact_people"]:
         said.append("How many people live in an area is not published exactly, and was estimated.")
-    outside = told["guesses"]["tables"]["steps_outside"], told["guesses"]["unrounded"]["steps_outside"]
+    outside = measured["guesses"]["tables"]["steps_outside"], measured["guesses"]["unrounded"]["steps_outside"]
     said.append(
         f"Worlds do not fit perfectly: all counts of an area together are outside of their windows by {outside[0]:.1f} on "
         f"average, those of the unrounded tables by {outside[1]:.1f}."
     )
-    if not told["simulated"]:
+    if not measured["simulated"]:
         said.append(
             "`unround simulate` did not draw these records: aggregates alone are written, and no reconstructed person."
         )
-    return [*said, *(told["compared"] or {"notes": []})["notes"], *told["notes"]]
+    return [*said, *(measured["compared"] or {"notes": []})["notes"], *measured["notes"]]
 
 
 def _and(names: Sequence[str]) -> str:
@@ -237,10 +239,10 @@ def _and(names: Sequence[str]) -> str:
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
-def four_guesses(told: Mapping[str, Any], measure: str) -> Markup:
+def four_guesses(measured: Mapping[str, Any], measure: str) -> Markup:
     """Draw the shares of records found by the four guesses, as bars, group by group."""
-    groups = [group for group in GROUPS if told["groups"][group] and group in told["guesses"]["tables"][measure]]
-    shares = {group: {guess: told["guesses"][guess][measure][group] for guess in GUESSES} for group in groups}
+    groups = [group for group in GROUPS if measured["groups"][group] and group in measured["guesses"]["tables"][measure]]
+    shares = {group: {guess: measured["guesses"][guess][measure][group] for guess in GUESSES} for group in groups}
     largest = max(one["share"] + 2 * (one["standard_error"] or 0) for found in shares.values() for one in found.values())
     said = "; ".join(
         f"{GROUPS[group]}: " + ", ".join(f"{GUESSES[guess][0]} {percent(one['share'])}" for guess, one in found.items())
@@ -258,7 +260,7 @@ def four_guesses(told: Mapping[str, Any], measure: str) -> Markup:
     drawn.text(WIDE, height + 34, "share of records found →", "soft", "end")
     for number, group in enumerate(groups):
         top = number * (4 * bar + between)
-        drawn.text(0, top + 14, f"{GROUPS[group].capitalize()} ({told['groups'][group]:,} people)", "title")
+        drawn.text(0, top + 14, f"{GROUPS[group].capitalize()} ({measured['groups'][group]:,} people)", "title")
         for place, (guess, one) in enumerate(shares[group].items()):
             name, kind = GUESSES[guess]
             y = top + 22 + place * bar
@@ -271,33 +273,33 @@ def four_guesses(told: Mapping[str, Any], measure: str) -> Markup:
     return drawn.done()
 
 
-def reconstruction(found: Reconstruction | Mapping[str, Any]) -> Document:
+def reconstruction(result: Reconstruction | Mapping[str, Any]) -> Document:
     """Give the four guesses, what confidence is worth, and what other ways of publishing would give away."""
-    told = found if isinstance(found, Mapping) else found.to_json()
-    return Document("How much of each person could be reconstructed", list(_reconstruction(told)), "Reconstruction")
+    measured = result if isinstance(result, Mapping) else result.to_json()
+    return Document("How much of each person could be reconstructed", list(_reconstruction(measured)), "Reconstruction")
 
 
-def _reconstruction(told: Mapping[str, Any]) -> Iterator[Part]:
-    yield Text(lead(told), "lead")
-    yield Section("Four guesses", [Bullets(sentences(told))])
-    exact = Chart(four_guesses(told, "agreement"), "", "All attributes right. Lines: two standard errors.")
-    yield Section("Records found exactly", [exact, _table(agreement_table(told, "agreement"))])
-    if told["has_ages"]:
+def _reconstruction(measured: Mapping[str, Any]) -> Iterator[Part]:
+    yield Text(lead(measured), "lead")
+    yield Section("Four guesses", [Bullets(sentences(measured))])
+    exact = Chart(four_guesses(measured, "agreement"), "", "All attributes right. Lines: two standard errors.")
+    yield Section("Records found exactly", [exact, _table(agreement_table(measured, "agreement"))])
+    if measured["has_ages"]:
         note = "All other attributes right, and the age at most one year off."
-        near = Chart(four_guesses(told, "within_one_year"), "", note)
-        yield Section("Records found but for a year of age", [near, _table(agreement_table(told, "within_one_year"))])
-    bands = told["guesses"]["tables"]["calibration"]
+        near = Chart(four_guesses(measured, "within_one_year"), "", note)
+        yield Section("Records found but for a year of age", [near, _table(agreement_table(measured, "within_one_year"))])
+    bands = measured["guesses"]["tables"]["calibration"]
     drawn = charts.reliability({"": ("s1", bands)}, "confidence stated", "right")
     caption = "Of records stated at this confidence, this share is right"
-    yield Section("By confidence", [Text(CONFIDENCE, QUIET), Chart(drawn, caption), _table(confidence_table(told))])
-    sampled = f"In {(told['compared'] or {'areas': 0})['areas']:,} areas of a sample"
+    yield Section("By confidence", [Text(CONFIDENCE, QUIET), Chart(drawn, caption), _table(confidence_table(measured))])
+    sampled = f"In {(measured['compared'] or {'areas': 0})['areas']:,} areas of a sample"
     for title, said, found in (
-        ("What other ways of publishing give away", "the same tables", ways_table(told)),
-        ("Without one of the tables", "the table that gives most away comes first", without_table(told)),
+        ("What other ways of publishing give away", "the same tables", ways_table(measured)),
+        ("Without one of the tables", "the table that gives most away comes first", without_table(measured)),
     ):
         if found is not None:
             yield Section(title, [Text(f"{sampled}; {said}.", QUIET), _table(found)])
-    yield Section("How to read it", [Bullets(footnotes(told), QUIET)])
+    yield Section("How to read it", [Bullets(footnotes(measured), QUIET)])
 
 
 CONFIDENCE = (
@@ -306,10 +308,10 @@ CONFIDENCE = (
 )
 
 
-def _table(found: Rows) -> Part:
-    return Table(found[0], found[1], "Shares of records")
+def _table(rows: Rows) -> Part:
+    return Table(rows[0], rows[1], "Shares of records")
 
 
-def write_page(folder: Path, told: Mapping[str, Any]) -> None:
+def write_page(folder: Path, measured: Mapping[str, Any]) -> None:
     """Write the page into a folder."""
-    (folder / "reconstruct.html").write_text(page(reconstruction(told)), encoding="utf-8")
+    (folder / "reconstruct.html").write_text(page(reconstruction(measured)), encoding="utf-8")

@@ -153,46 +153,46 @@ def files_of(source: str) -> str:
     >>> files_of("census/profile.csv + table.csv")
     'profile.csv + table.csv'
     """
-    return " + ".join(Path(one).name for one in source.split(" + "))
+    return " + ".join(Path(piece).name for piece in source.split(" + "))
 
 
-def title_of(told: Mapping[str, Any]) -> str:
+def title_of(summary: Mapping[str, Any]) -> str:
     """Return what the release is called: the product, or its files."""
-    product = told["product"]
-    return f"{product[:1].upper()}{product[1:]}" if product else files_of(told["source"])
+    product = summary["product"]
+    return f"{product[:1].upper()}{product[1:]}" if product else files_of(summary["source"])
 
 
 def report(
     folder: AuditFolder, *, public: bool = False, diff: Mapping[str, Any] | None = None, decision: str | None = None
 ) -> Document:
     """Return everything that an audit has to say."""
-    told = folder.summary
+    summary = folder.summary
     strong = {} if public else {kind: found for kind in CLAIMS if (found := _strongest(folder, kind))}
-    parts: list[Part] = [_sheet(told, strong, decision, public)]
+    parts: list[Part] = [_sheet(summary, strong, decision, public)]
     if diff is not None:
         since = f"What changed since {Path(diff['before']['path']).name}"
         parts.append(Section(since, list(changed(diff, public=public)), "changed", "What changed"))
-    parts += [_claims(told), _risk(folder, public)]
+    parts += [_claims(summary), _risk(folder, public)]
     parts += [_findings(folder, strong)] if strong else []
     parts.append(_faults(folder, public))
-    parts += _truth(told, public)
-    parts += [_assumed(told, strong, public), *selfcheck.parts(told), *_areas(told), _method(told, public)]
-    hidden = f" ({told['areas_hidden']:,} without any count)" if told["areas_hidden"] else ""
+    parts += _truth(summary, public)
+    parts += [_assumed(summary, strong, public), *selfcheck.parts(summary), *_areas(summary), _method(summary, public)]
+    hidden = f" ({summary['areas_hidden']:,} without any count)" if summary["areas_hidden"] else ""
     facts = [
-        files_of(told["source"]),
-        f"{several(told['areas'], 'area')}{hidden}",
-        several(told["cells_published"], "published count"),
-        f"{several(told['structure']['sums_kept'], 'sum')} per area",
+        files_of(summary["source"]),
+        f"{several(summary['areas'], 'area')}{hidden}",
+        several(summary["cells_published"], "published count"),
+        f"{several(summary['structure']['sums_kept'], 'sum')} per area",
     ]
     return Document(
-        title_of(told),
+        title_of(summary),
         parts,
         "Audit report, public version" if public else "Audit report: not for publication",
         " · ".join(facts),
-        notice(told["product"]),
+        notice(summary["product"]),
         "report",
         contents=True,
-        window=f"{'Public audit report' if public else 'Audit report'}: {title_of(told)}",
+        window=f"{'Public audit report' if public else 'Audit report'}: {title_of(summary)}",
     )
 
 
@@ -201,46 +201,46 @@ def report(
 
 def short(folder: AuditFolder, verbose: bool = False) -> Document:
     """Say what was found, what it rests on and what to do next, in some 25 lines; with `verbose` everything, before that."""
-    told, decision = folder.summary, audit.decision_of(folder)
-    entries = [Fact(one.what.lower(), one.state, "", TONES[one.tone]) for one in audit.footing(told, decision)]
+    summary, decision = folder.summary, audit.decision_of(folder)
+    entries = [Fact(entry.what.lower(), entry.state, "", TONES[entry.tone]) for entry in audit.footing(summary, decision)]
     parts: list[Part] = [
-        Text(headline(told), LEAD),
-        Text(" ".join(verdict(told))),
+        Text(headline(summary), LEAD),
+        Text(" ".join(verdict(summary))),
         Facts(entries, "claim", "What this rests on"),
     ]
-    if any(told[kind] for kind in CLAIMS):
-        parts.append(_by_value(told, "inferred count"))
-    parts.append(Text("\n".join(conditions(told))))
-    parts.append(Text("\n".join([*settling(told), *not_used(told), *selfcheck.withheld(told)]), ALARM))
-    score = told.get("truth")
+    if any(summary[kind] for kind in CLAIMS):
+        parts.append(_by_value(summary, "inferred count"))
+    parts.append(Text("\n".join(conditions(summary))))
+    parts.append(Text("\n".join([*settling(summary), *not_used(summary), *selfcheck.withheld(summary)]), ALARM))
+    score = summary.get("truth")
     if score is not None:
         parts.append(Text(_against_truth(score), "wrong" if score["wrong"]["proved"] else ""))
     if verbose:
-        parts += [one for one in report(folder, decision=decision).parts[1:] if isinstance(one, Section)]
+        parts += [part for part in report(folder, decision=decision).parts[1:] if isinstance(part, Section)]
     else:
-        parts.append(Text("\n".join(_also(told)), QUIET))
-    parts.append(Only(TERMINAL, [_next(told, public=False)]))
+        parts.append(Text("\n".join(_also(summary)), QUIET))
+    parts.append(Only(TERMINAL, [_next(summary, public=False)]))
     if folder.run.get("started_anew"):
         parts.append(Text(f"Note: {folder.run['started_anew']}, so that everything was done again.", QUIET))
-    parts += [_first_claims(folder), Text(notice(told["product"]), QUIET), _files(folder, verbose)]
-    return Document(title_of(told), parts)
+    parts += [_first_claims(folder), Text(notice(summary["product"]), QUIET), _files(folder, verbose)]
+    return Document(title_of(summary), parts)
 
 
 TONES = {audit.FINE: "", audit.DOUBT: ALARM, audit.UNKNOWN: "strong"}
 """How the state of what claims rest on is printed."""
 
 
-def _by_value(told: Mapping[str, Any], first: str) -> Part:
-    by_value = told["sensitive_claims"]["by_value"]
+def _by_value(summary: Mapping[str, Any], first: str) -> Part:
+    by_value = summary["sensitive_claims"]["by_value"]
     rows = [Row([size_named(size), *(f"{by_value[size][kind]:,}" for kind in CLAIMS)]) for size in SMALL_FIRST]
-    return Table((first, *CLAIMS), rows, first, foot=Row(["all", *(f"{told[kind]:,}" for kind in CLAIMS)], "strong"))
+    return Table((first, *CLAIMS), rows, first, foot=Row(["all", *(f"{summary[kind]:,}" for kind in CLAIMS)], "strong"))
 
 
-def _also(told: Mapping[str, Any]) -> list[str]:
+def _also(summary: Mapping[str, Any]) -> list[str]:
     """Say in a line each what --verbose tells at length."""
-    said = [*not_listed(told), *tables_in_words(told), *audit.key_sentences(told)[:1], *figures_used(told)]
-    said += [inconsistencies(told)] if told["contradictions"] else []
-    notes = len(told["notes"])
+    said = [*not_listed(summary), *tables_in_words(summary), *audit.key_sentences(summary)[:1], *figures_used(summary)]
+    said += [inconsistencies(summary)] if summary["contradictions"] else []
+    notes = len(summary["notes"])
     more = f" There {'is' if notes == 1 else 'are'} {several(notes, 'note')} about the file." if notes else ""
     return [*said, f"--verbose tells all of it: by table, beside chance, the strongest findings, assumptions.{more}"]
 
@@ -259,33 +259,33 @@ def _against_truth(score: Mapping[str, Any]) -> str:
     return f"Compared with the truth: {'; '.join(said) or 'nothing to compare'}.{failed}"
 
 
-def not_used(told: Mapping[str, Any]) -> list[str]:
+def not_used(summary: Mapping[str, Any]) -> list[str]:
     """Say which sums told nothing, and where there were too many possibilities to use them."""
-    found = []
-    added, unweighed = told["structure"]["sums_added_up_afterwards"], told["areas_not_weighed"]
+    sentences = []
+    added, unweighed = summary["structure"]["sums_added_up_afterwards"], summary["areas_not_weighed"]
     if added:
-        found.append(
+        sentences.append(
             f"{several(added, 'sum adds', 'sums add')} up exactly in all areas: totals were added up after rounding, or all "
             "counts were rounded together. Such totals add no information to their parts, and their sums are not used."
         )
-    singly = told["cells_judged_singly"]
+    singly = summary["cells_judged_singly"]
     if singly and not unweighed:
-        found.append(
+        sentences.append(
             f"{several(singly, 'count is', 'counts are')} cut off from a sum, mostly by counts that are hidden. What sums "
             "make likely there was not computed: that is no sign of safety."
         )
-    apart = told["areas_where_chains_disagree"]
+    apart = summary["areas_where_chains_disagree"]
     if apart:
-        found.append(
+        sentences.append(
             f"In {several(apart, 'area')} the Markov chains for tables by several axes do not agree. What sums make likely "
             "there is not known: that is no sign of safety."
         )
     if unweighed:
-        found.append(
-            f"In {unweighed:,} of {told['areas']:,} areas the noise leaves too many counts possible to use all sums at "
+        sentences.append(
+            f"In {unweighed:,} of {summary['areas']:,} areas the noise leaves too many counts possible to use all sums at "
             "once. What sums make likely there was not computed: that is no sign of safety."
         )
-    return found
+    return sentences
 
 
 def _first_claims(folder: AuditFolder) -> Part:
@@ -316,9 +316,9 @@ def _first_claims(folder: AuditFolder) -> Part:
 
 def _files(folder: AuditFolder, verbose: bool) -> Part:
     """Say where to look next."""
-    told = folder.summary
-    claims = any(told[kind] for kind in CLAIMS)
-    useful = {"contradictions.csv": told["contradictions"], "suspects.csv": told["suspect"]["areas"]}
+    summary = folder.summary
+    claims = any(summary[kind] for kind in CLAIMS)
+    useful = {"contradictions.csv": summary["contradictions"], "suspects.csv": summary["suspect"]["areas"]}
     useful |= {"proofs.jsonl": claims, "findings.csv": claims}
     if not verbose:
         useful |= dict.fromkeys(("proofs.jsonl", "estimates.parquet", "summary.json"), False)
@@ -347,73 +347,80 @@ def _an_example(folder: AuditFolder) -> str | None:
 # -- the first page ---------------------------------------------------------------------------------------------------
 
 
-def _sheet(told: Mapping[str, Any], strong: Mapping[str, Sequence[Strong]], decision: str | None, public: bool) -> Section:
-    entries = [Fact(one.what, one.state, one.said, one.tone, one.anchor) for one in audit.footing(told, decision)]
+def _sheet(
+    summary: Mapping[str, Any], strong: Mapping[str, Sequence[Strong]], decision: str | None, public: bool
+) -> Section:
+    entries = [
+        Fact(entry.what, entry.state, entry.said, entry.tone, entry.anchor) for entry in audit.footing(summary, decision)
+    ]
     example = audit.example(strong)
-    left: list[Part] = [Text(" ".join(verdict(told)), LEAD)]
+    left: list[Part] = [Text(" ".join(verdict(summary)), LEAD)]
     if example is not None:
         lines = Bullets(example.lines, style="arithmetic")
         letters = Text(example.letters, "small quiet")
         left.append(Section("For example", [Text(example.sentence, "example"), lines, letters], level=3))
-    left += [_next(told, public=public), Section("To quote", [Text(audit.to_quote(told, title_of(told)), QUOTE)], level=3)]
+    left += [
+        _next(summary, public=public),
+        Section("To quote", [Text(audit.to_quote(summary, title_of(summary)), QUOTE)], level=3),
+    ]
     status = (
         "Public version. It names no area and shows no inferred value, so it can be shared while the agency decides what to "
         "do. The full report, with findings and proofs, stays with those who need it."
         if public
-        else f"Not for publication. This page {'shows inferred values for' if told['by_block'] else 'may name'} single "
+        else f"Not for publication. This page {'shows inferred values for' if summary['by_block'] else 'may name'} single "
         "areas. To share the result, use `report-public.html`, and tell the agency first."
     )
     parts: list[Part] = [
         Facts(entries, "footing", "What the claims rest on"),
-        Side([left, [audit.picture(told)]], "front"),
+        Side([left, [audit.picture(summary)]], "front"),
         Text(status, "status" if public else "status alarm"),
-        Text(notice(told["product"]), "made"),
+        Text(notice(summary["product"]), "made"),
     ]
-    tone = next((kind for kind in CLAIMS if told[kind]), "open")
-    return Section(headline(told), parts, "verdict", "In short", style="sheet", tone=tone)
+    tone = next((kind for kind in CLAIMS if summary[kind]), "open")
+    return Section(headline(summary), parts, "verdict", "In short", style="sheet", tone=tone)
 
 
-def _next(told: Mapping[str, Any], *, public: bool) -> Part:
-    return Section("What to do next", [Bullets(audit.next_steps(told, public=public), style="next")], level=3)
+def _next(summary: Mapping[str, Any], *, public: bool) -> Part:
+    return Section("What to do next", [Bullets(audit.next_steps(summary, public=public), style="next")], level=3)
 
 
 # -- claims by table, and next to chance ------------------------------------------------------------------------------
 
 
-def _kinds(told: Mapping[str, Any]) -> list[str]:
-    return [kind for kind in CLAIMS if told[kind]]
+def _kinds(summary: Mapping[str, Any]) -> list[str]:
+    return [kind for kind in CLAIMS if summary[kind]]
 
 
-def _claims(told: Mapping[str, Any]) -> Section:
+def _claims(summary: Mapping[str, Any]) -> Section:
     title = "Findings by table, beside chance"
-    chance = told.get("chance_by_block", {})
+    chance = summary.get("chance_by_block", {})
     parts: list[Part] = []
-    if told["by_block"]:
-        said = {**MEANINGS, "likely": likely_means(told)}
-        parts.append(Facts([Fact(kind, f"{told[kind]:,}", said[kind], kind) for kind in CLAIMS], "tiles"))
+    if summary["by_block"]:
+        said = {**MEANINGS, "likely": likely_means(summary)}
+        parts.append(Facts([Fact(kind, f"{summary[kind]:,}", said[kind], kind) for kind in CLAIMS], "tiles"))
         parts.append(
             Text(
                 "For each table, what is claimed; and how many of its sums have only one solution on their own, next to the "
                 "number expected by chance."
             )
         )
-        rows = [(block_named(name, chance), numbers, chance.get(name)) for name, numbers in told["by_block"].items()]
-        lines = [Row([name, *_numbers(told, numbers), *_beside(found)], claims=numbers) for name, numbers, found in rows]
-        heads = ("Table", *_kinds(told), "proofs from one sum", "by chance")
-        parts.append(_limited(heads, lines, [numbers for _, numbers, _ in rows], MOST_BLOCKS, told, "more tables"))
-        silent = sum(name not in told["by_block"] for name in chance)
+        rows = [(block_named(name, chance), numbers, chance.get(name)) for name, numbers in summary["by_block"].items()]
+        lines = [Row([name, *_numbers(summary, numbers), *_beside(found)], claims=numbers) for name, numbers, found in rows]
+        heads = ("Table", *_kinds(summary), "proofs from one sum", "by chance")
+        parts.append(_limited(heads, lines, [numbers for _, numbers, _ in rows], MOST_BLOCKS, summary, "more tables"))
+        silent = sum(name not in summary["by_block"] for name in chance)
         parts.append(Text(f"{several(silent, 'table reveals', 'tables reveal')} nothing." if silent else "", QUIET))
     else:
         parts.append(Text("No table reveals a count."))
-    return Section(title, [*parts, *_families(told)], "claims", "Findings by table")
+    return Section(title, [*parts, *_families(summary)], "claims", "Findings by table")
 
 
-def _numbers(told: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
-    return [f"{row[kind]:,}" for kind in _kinds(told)]
+def _numbers(summary: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    return [f"{row[kind]:,}" for kind in _kinds(summary)]
 
 
-def _beside(found: Mapping[str, Any] | None) -> list[str]:
-    return [f"{found['proved']:,}", rate(found["proved_expected"])] if found and found["groups"] else ["–", "–"]
+def _beside(chance: Mapping[str, Any] | None) -> list[str]:
+    return [f"{chance['proved']:,}", rate(chance["proved_expected"])] if chance and chance["groups"] else ["–", "–"]
 
 
 def _limited(
@@ -421,24 +428,24 @@ def _limited(
     lines: Sequence[Row],
     claims: Sequence[Mapping[str, Any]],
     most: int,
-    told: Mapping[str, Any],
+    summary: Mapping[str, Any],
     more: str,
 ) -> Part:
     """Keep the first rows, and sum up the others."""
     left = claims[most:]
     sums = {kind: sum(row[kind] for row in left) for kind in CLAIMS}
-    foot = Row([f"{len(left):,} {more}", *_numbers(told, sums)]) if left else None
+    foot = Row([f"{len(left):,} {more}", *_numbers(summary, sums)]) if left else None
     return Table(heads, lines[:most], f"Claims by {heads[0].lower()}", foot=foot)
 
 
-def _families(told: Mapping[str, Any]) -> Iterator[Part]:
+def _families(summary: Mapping[str, Any]) -> Iterator[Part]:
     """Say what single sums reveal, one row per kind of sum, with what chance predicts."""
-    met = sorted((one for one in told["chance"] if one["groups"]), key=lambda one: -one["groups"])
+    met = sorted((family for family in summary["chance"] if family["groups"]), key=lambda one: -one["groups"])
     if not met:
         return
-    one_base = len({one["base"] for one in met}) == 1
+    one_base = len({family["base"] for family in met}) == 1
     drawn = []
-    for one in [one for one in met if one["proved"] or one["proved_expected"] >= 0.05][:MOST_FAMILIES]:
+    for one in [family for family in met if family["proved"] or family["proved_expected"] >= 0.05][:MOST_FAMILIES]:
         low, high = interval(one["proved_expected"], CHANCE)
         base = "" if one_base else f", base {one['base']}"
         label = f"{one['parts']} parts, {'exact' if one['exact_total'] else 'rounded'} total{base}"
@@ -447,7 +454,7 @@ def _families(told: Mapping[str, Any]) -> Iterator[Part]:
     if drawn:
         note = "single sums that prove all their counts, by kind; diamond: found; grey: the range of chance, 99 times in 100"
         parts.append(Chart(charts.against_chance(drawn), "", note))
-    proved, expected = (sum(one[name] for one in met) for name in ("proved", "proved_expected"))
+    proved, expected = (sum(family[name] for family in met) for name in ("proved", "proved_expected"))
     predicted = rate(expected) if expected == 0 or expected >= 0.05 else "fewer than 0.1"
     folded: list[Part] = [
         Text(
@@ -457,22 +464,24 @@ def _families(told: Mapping[str, Any]) -> Iterator[Part]:
             "benchmark for claims that combine several sums."
         )
     ]
-    odd = [one for one in met if surprise(one["proved"], one["proved_expected"]) < 1 - CHANCE][:MOST_FAMILIES]
+    odd = [family for family in met if surprise(family["proved"], family["proved_expected"]) < 1 - CHANCE][:MOST_FAMILIES]
     if odd:
-        said = [f"{one['family']}: {one['proved']:,} found, {one['proved_expected']:,.1f} predicted" for one in odd]
+        said = [
+            f"{family['family']}: {family['proved']:,} found, {family['proved_expected']:,.1f} predicted" for family in odd
+        ]
         folded += [Text("By chance, a number this far off occurs less than once in a hundred times for:"), Bullets(said)]
     else:
         folded.append(Text("No kind of sum departs from what chance predicts."))
     rows = [
         [
-            one["family"],
-            f"{one['groups']:,}",
-            f"{one['proved']:,}",
-            rate(one["proved_expected"]),
-            f"{one['strong']:,}",
-            rate(one["strong_expected"]),
+            family["family"],
+            f"{family['groups']:,}",
+            f"{family['proved']:,}",
+            rate(family["proved_expected"]),
+            f"{family['strong']:,}",
+            rate(family["strong_expected"]),
         ]
-        for one in met[:MOST_FAMILIES]
+        for family in met[:MOST_FAMILIES]
     ]
     heads = ("Kind of sum", "sums", "proved", "by chance", "likely", "by chance")
     more = rest(len(met), MOST_FAMILIES, "`summary.json` has them all")
@@ -485,15 +494,15 @@ def _families(told: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def _risk(folder: AuditFolder, public: bool) -> Section:
-    told, parts = folder.summary, list[Part]()
+    summary, parts = folder.summary, list[Part]()
     drawn = None if public else map_of_report(folder)
     if drawn is not None:
         key = [(name, label, f"{many:,}", "") for name, label, many in drawn.key]
         parts.append(Chart(drawn.picture, drawn.caption, key=key, style="map-figure", below=drawn.sentences))
-    if told["by_block"]:
-        few = public and told["areas"] < FEWEST_AREAS
-        parts.append(Side([_sizes(told), [] if few else _values(told)]))
-        sensitive = told["sensitive_claims"]
+    if summary["by_block"]:
+        few = public and summary["areas"] < FEWEST_AREAS
+        parts.append(Side([_sizes(summary), [] if few else _values(summary)]))
+        sensitive = summary["sensitive_claims"]
         zeros, whole = sensitive["zeros_proved"], sensitive["parts_proved_to_be_their_total"]
         if few:
             parts.append(
@@ -510,9 +519,9 @@ def _risk(folder: AuditFolder, public: bool) -> Section:
                     f"{several(whole, 'part is', 'parts are')} proved to equal their total: everybody there has it."
                 )
             )
-        routes = list(told["by_route"].items())
-        lines = [Row([name, *_numbers(told, row)], claims=row) for name, row in routes]
-        table = _limited(("Argument", *_kinds(told)), lines, [row for _, row in routes], MOST_ROUTES, told, "more")
+        routes = list(summary["by_route"].items())
+        lines = [Row([name, *_numbers(summary, row)], claims=row) for name, row in routes]
+        table = _limited(("Argument", *_kinds(summary)), lines, [row for _, row in routes], MOST_ROUTES, summary, "more")
         how = Text("How many sums an argument combines. Arguments of several steps reveal counts that no single sum does.")
         parts.append(Fold("By kind of argument: how many sums it combines", [how, table]))
     else:
@@ -520,24 +529,24 @@ def _risk(folder: AuditFolder, public: bool) -> Section:
     return Section("Where the risk is", parts, "risk", "Where the risk is")
 
 
-def _sizes(told: Mapping[str, Any]) -> list[Part]:
+def _sizes(summary: Mapping[str, Any]) -> list[Part]:
     """Return claims by the size of their area, and their number per 1,000 counts, published or suppressed."""
-    rows = {size_named(name): row for name, row in told.get("by_area_size", {}).items() if row["areas"]}
+    rows = {size_named(name): row for name, row in summary.get("by_area_size", {}).items() if row["areas"]}
     if not rows:
         return []
     rates = {size: {kind: 1000 * row[kind] / max(1, row["cells"]) for kind in CLAIMS} for size, row in rows.items()}
     what, note = "Claims per 1,000 counts by size of area", "claims per 1,000 counts, by the area's largest published count"
-    lines = [[size, f"{row['areas']:,}", *_numbers(told, row)] for size, row in rows.items()]
-    table = Table(("Size of area", "areas", *_kinds(told)), lines, "Claims by size of area")
+    lines = [[size, f"{row['areas']:,}", *_numbers(summary, row)] for size, row in rows.items()]
+    table = Table(("Size of area", "areas", *_kinds(summary)), lines, "Claims by size of area")
     drawn = Chart(charts.stacked_bars(rates, what, digits=1), audit.size_caption(rates), note)
     return [drawn, Fold("The numbers by size of area", [table])]
 
 
-def _values(told: Mapping[str, Any]) -> list[Part]:
-    rows = {size_named(size): told["sensitive_claims"]["by_value"][size] for size in SMALL_FIRST}
+def _values(summary: Mapping[str, Any]) -> list[Part]:
+    rows = {size_named(size): summary["sensitive_claims"]["by_value"][size] for size in SMALL_FIRST}
     drawn = charts.stacked_bars(rows, "Claims by inferred count")
-    table = Fold("The numbers by inferred count", [_by_value(told, "Inferred count")])
-    return [Chart(drawn, audit.value_caption(told), "number of claims, by inferred count"), table]
+    table = Fold("The numbers by inferred count", [_by_value(summary, "Inferred count")])
+    return [Chart(drawn, audit.value_caption(summary), "number of claims, by inferred count"), table]
 
 
 # -- the strongest findings -------------------------------------------------------------------------------------------
@@ -549,7 +558,7 @@ def _strongest(folder: AuditFolder, kind: str) -> list[Strong]:
 
 
 def _findings(folder: AuditFolder, strong: Mapping[str, Sequence[Strong]]) -> Section:
-    told = folder.summary
+    summary = folder.summary
     parts: list[Part] = [
         Text(
             "Small counts come first, zeros last; one finding stands for all that rest on the same sums of an area. In each "
@@ -557,15 +566,16 @@ def _findings(folder: AuditFolder, strong: Mapping[str, Sequence[Strong]]) -> Se
             "explain` gives the argument for any count."
         )
     ]
-    for kind, found in strong.items():
-        why = Text(why_several(told["priors"]["variants"]) if kind == "likely" else "")
-        cards = Box([Box(_card(one), f"card {kind}", "li") for one in found], "cards", "ol")
-        parts.append(Section(f"{kind.capitalize()}: {len(found)} of {told[kind]:,}", [why, cards], level=3))
-    zeros = told["sensitive_claims"]["by_value"]["0"]["likely"]
+    for kind, cards_of in strong.items():
+        why = Text(why_several(summary["priors"]["variants"]) if kind == "likely" else "")
+        cards = Box([Box(_card(one), f"card {kind}", "li") for one in cards_of], "cards", "ol")
+        parts.append(Section(f"{kind.capitalize()}: {len(cards_of)} of {summary[kind]:,}", [why, cards], level=3))
+    zeros = summary["sensitive_claims"]["by_value"]["0"]["likely"]
     if zeros:
         shown = first_zeros(folder, MOST_ZEROS)
         lines = [
-            [one["area"] or one["code"], one["what"], number(one["row"]["published"]), at_least(one["row"])] for one in shown
+            [entry["area"] or entry["code"], entry["what"], number(entry["row"]["published"]), at_least(entry["row"])]
+            for entry in shown
         ]
         more = f" The first {len(shown)}; all of them are at the end of `findings.csv`." if zeros > len(shown) else ""
         table = Table(("Area", "Count", "published", "probability of 0"), lines, "Likely zeros", left=("Count",))
@@ -574,10 +584,10 @@ def _findings(folder: AuditFolder, strong: Mapping[str, Sequence[Strong]]) -> Se
     return Section("The strongest findings, with their arithmetic", parts, "findings", "Strongest findings")
 
 
-def _card(one: Strong) -> list[Part]:
+def _card(strong: Strong) -> list[Part]:
     """Return a finding: what is claimed, where, and the argument for it."""
-    row, kind = one.finding, one.finding["kind"]
-    where = [one.area or one.code, *([one.code] if one.area else []), *([one.table] if one.table else [])]
+    row, kind = strong.finding, strong.finding["kind"]
+    where = [strong.area or strong.code, *([strong.code] if strong.area else []), *([strong.table] if strong.table else [])]
     must = {"proved": "must be", "conditional": "must be, on this condition", "likely": "most likely"}[kind]
     facts = [Fact("published", "nothing" if row["published"] is None else number(row["published"]))]
     facts.append(Fact(must, number(row["value"])))
@@ -592,56 +602,58 @@ def _card(one: Strong) -> list[Part]:
     facts += [Fact("possible", span_of(row))] if kind == "likely" else []
     facts += [Fact("condition", row["assumptions"])] if kind == "conditional" else []
     title = "The argument" if kind != "likely" else "The argument, and how likely each count is"
-    fold = Fold(title, [Text(due(row), QUIET), Side([_argument(one), _evidence(one)], "two")])
-    return [Section(one.what, [Text(" · ".join(where), "where"), Facts(facts, "claim")], level=4), fold]
+    fold = Fold(title, [Text(due(row), QUIET), Side([_argument(strong), _evidence(strong)], "two")])
+    return [Section(strong.what, [Text(" · ".join(where), "where"), Facts(facts, "claim")], level=4), fold]
 
 
-def _argument(one: Strong) -> list[Part]:
-    likely = one.finding["kind"] == "likely"
-    more = f" and {len(one.sums) - 4} more" if len(one.sums) > 4 else ""
-    title = "Totals that include this count" if likely else f"The argument, from {', '.join(one.sums[:4])}{more}"
-    left = f"{one.more_steps} more {'sums' if likely else 'steps'} are not shown." if one.more_steps else ""
-    parts: list[Part] = [Section(title, [Bullets(one.steps, style="steps"), Text(left, QUIET)], level=5)]
-    if one.others:
-        parts.append(Section("Other areas", [Bullets(one.others)], level=5))
-    if one.growth:
-        value = number(one.finding["value"])
-        grown = Table((f"How probable {value} becomes", ""), [[step, percent(p)] for step, p in one.growth], style="small")
+def _argument(strong: Strong) -> list[Part]:
+    likely = strong.finding["kind"] == "likely"
+    more = f" and {len(strong.sums) - 4} more" if len(strong.sums) > 4 else ""
+    title = "Totals that include this count" if likely else f"The argument, from {', '.join(strong.sums[:4])}{more}"
+    left = f"{strong.more_steps} more {'sums' if likely else 'steps'} are not shown." if strong.more_steps else ""
+    parts: list[Part] = [Section(title, [Bullets(strong.steps, style="steps"), Text(left, QUIET)], level=5)]
+    if strong.others:
+        parts.append(Section("Other areas", [Bullets(strong.others)], level=5))
+    if strong.growth:
+        value = number(strong.finding["value"])
+        grown = Table(
+            (f"How probable {value} becomes", ""), [[step, percent(p)] for step, p in strong.growth], style="small"
+        )
         parts.append(grown)
     return parts
 
 
-def _evidence(one: Strong) -> list[Part]:
+def _evidence(strong: Strong) -> list[Part]:
     parts: list[Part] = []
-    if one.distribution:
-        finding = one.finding
+    if strong.distribution:
+        finding = strong.finding
         drawn = charts.histogram(
-            one.distribution, name=one.what, kind=finding["kind"], published=finding["published"], height=120
+            strong.distribution, name=strong.what, kind=finding["kind"], published=finding["published"], height=120
         )
         parts.append(Section("How likely each count is", [Chart(drawn)], level=5))
     lines = [
         [cell.letter, cell.what, f"{number(cell.published)}{' (exact)' if cell.mechanism == 'exact' else ''}"]
-        for cell in one.cells
+        for cell in strong.cells
     ]
     heads = (Column("cell", left=True), "what it counts", "published")
     table = Table(heads, lines, "Cells", left=("what it counts",), style="small letters")
-    return [*parts, table, Text(f"and {one.more_cells:,} more cells." if one.more_cells else "", QUIET)]
+    return [*parts, table, Text(f"and {strong.more_cells:,} more cells." if strong.more_cells else "", QUIET)]
 
 
 # -- faults -----------------------------------------------------------------------------------------------------------
 
 
 def _faults(folder: AuditFolder, public: bool) -> Section:
-    told = folder.summary
-    clashes, suspect = told["contradictions"], told["suspect"]
+    summary = folder.summary
+    clashes, suspect = summary["contradictions"], summary["suspect"]
     left: list[Part] = [Text(NO_INCONSISTENCIES)]
     if clashes:
-        kinds = told["contradictions_by_kind"]
-        named = ", ".join(several(many, *INCONSISTENCIES.get(kind, (kind, kind))) for kind, many in kinds.items())
-        found = several(clashes, "inconsistency was", "inconsistencies were")
+        kinds = summary["contradictions_by_kind"]
+        named = ", ".join(several(times, *INCONSISTENCIES.get(kind, (kind, kind))) for kind, times in kinds.items())
+        many = several(clashes, "inconsistency was", "inconsistencies were")
         left = [
             Text(
-                f"{found} found: {named}. No true counts could have been published in this way. The sums in question are "
+                f"{many} found: {named}. No true counts could have been published in this way. The sums in question are "
                 "left out for that area; everything else was audited."
             )
         ]
@@ -649,8 +661,8 @@ def _faults(folder: AuditFolder, public: bool) -> Section:
         if rows:
             table = Table(("Area", "What is inconsistent"), rows, "Inconsistencies", left=("What is inconsistent",))
             more = rest(clashes, len(rows), "`contradictions.csv` has them all")
-            which = f"Which figures: {several(clashes, 'inconsistency', 'inconsistencies')}"
-            left.append(Fold(which, [table, more], "clashes"))
+            title = f"Which figures: {several(clashes, 'inconsistency', 'inconsistencies')}"
+            left.append(Fold(title, [table, more], "clashes"))
     columns: list[list[Part]] = [[Section("Figures that cannot all be right", left, "contradictions", level=3)]]
     if suspect["areas"]:
         columns.append([Section("Suspect data: possible, but absurd", _suspects(folder, public), "suspects", level=3)])
@@ -678,9 +690,9 @@ def _suspects(folder: AuditFolder, public: bool) -> list[Part]:
 # -- the truth --------------------------------------------------------------------------------------------------------
 
 
-def _truth(told: Mapping[str, Any], public: bool) -> Iterator[Part]:
+def _truth(summary: Mapping[str, Any], public: bool) -> Iterator[Part]:
     """Say how claims compare with the truth, if it was given."""
-    score = told.get("truth")
+    score = summary.get("truth")
     if score is None:
         return
     bands = [
@@ -691,7 +703,7 @@ def _truth(told: Mapping[str, Any], public: bool) -> Iterator[Part]:
     failed = score["assumption_failed"]
     parts: list[Part] = [Text(f"An assumption failed: {failed}." if failed else "", ALARM)]
     lines = []
-    for kind in _kinds(told):
+    for kind in _kinds(summary):
         checked, wrong = score["checked"][kind], score["wrong"][kind]
         if checked:
             lines.append([kind, f"{checked:,}", f"{wrong:,}", percent(1 - wrong / checked)])
@@ -713,7 +725,7 @@ def _truth(told: Mapping[str, Any], public: bool) -> Iterator[Part]:
     if score.get("claims_by_value"):
         parts.append(Fold("Likely claims, by the count claimed", claims_parts(score["claims_by_value"])))
     if score["proved_wrong"] and not public:
-        wrongs = [", ".join(f"{name} {value}" for name, value in one.items()) for one in score["proved_wrong"]]
+        wrongs = [", ".join(f"{name} {value}" for name, value in claim.items()) for claim in score["proved_wrong"]]
         parts.append(Section("Proved claims that are wrong", [Bullets(wrongs)], level=3))
     yield Section("Compared with the truth", parts, "truth", "Compared with the truth")
 
@@ -723,19 +735,19 @@ def _truth(told: Mapping[str, Any], public: bool) -> Iterator[Part]:
 
 def checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
     """Say whether the release fits how it is thought to have been published."""
-    odd = [one for one in (check or {"families": ()})["families"] if one["verdict"] != "fits"]
+    odd = [family for family in (check or {"families": ()})["families"] if family["verdict"] != "fits"]
     return {
         "sentence": fit_in_words(check),
         "alarm": bool(odd),
-        "odd": [(one["family"], one["verdict"], "" if public else one["note"]) for one in odd[:MOST_ODD]],
+        "odd": [(family["family"], family["verdict"], "" if public else family["note"]) for family in odd[:MOST_ODD]],
         "more": len(odd) - len(odd[:MOST_ODD]),
     }
 
 
-def _assumed(told: Mapping[str, Any], strong: Mapping[str, Any], public: bool) -> Section:
-    structure, priors = told["structure"], told["priors"]["variants"]
-    mechanisms = [f"`{name}` {sentence}" for name, sentence in list(told["mechanisms"].items())[:8]]
-    more = len(told["mechanisms"]) - len(mechanisms)
+def _assumed(summary: Mapping[str, Any], strong: Mapping[str, Any], public: bool) -> Section:
+    structure, priors = summary["structure"], summary["priors"]["variants"]
+    mechanisms = [f"`{name}` {sentence}" for name, sentence in list(summary["mechanisms"].items())[:8]]
+    more = len(summary["mechanisms"]) - len(mechanisms)
     mechanisms += [f"{more} more are in `summary.json`."] if more else []
     loops = structure["sums_for_bounds_only"]
     serves = several(loops, "sum closes a loop, and serves", "sums close loops, and serve")
@@ -745,34 +757,34 @@ def _assumed(told: Mapping[str, Any], strong: Mapping[str, Any], public: bool) -
         + (f" {serves} bounds and proofs, not probabilities." if loops else "")
     )
     why = f" {why_several(priors)}" if len(priors) > 1 and "likely" not in strong else ""
-    found = checked(told.get("check"), public=public)
+    fit = checked(summary.get("check"), public=public)
     parts: list[Part] = [
         Terms(
             [
                 ("How counts were published", "\n".join(mechanisms)),
-                ("Which sums hold", " ".join([sums, *tables_in_words(told)])),
-                ("Exact counts", POPULATION[told["population"]]),
-                ("Prior (for likely counts only)", f"{told['prior_in_words']}.{why}"),
-                ("Do the data fit these assumptions?", Text(found["sentence"], ALARM if found["alarm"] else "")),
+                ("Which sums hold", " ".join([sums, *tables_in_words(summary)])),
+                ("Exact counts", POPULATION[summary["population"]]),
+                ("Prior (for likely counts only)", f"{summary['prior_in_words']}.{why}"),
+                ("Do the data fit these assumptions?", Text(fit["sentence"], ALARM if fit["alarm"] else "")),
             ],
             "wide",
             {"Do the data fit these assumptions?": "check"},
         )
     ]
-    if found["odd"]:
-        odd = [(f"{family} ({said})", note) for family, said, note in found["odd"]]
-        which = several(len(odd), "family of sums that does", "families of sums that do")
-        parts.append(Fold(f"{which} not fit", [Bullets(odd), rest(found["more"], 0, "`summary.json` has them all")]))
+    if fit["odd"]:
+        odd = [(f"{family} ({said})", note) for family, said, note in fit["odd"]]
+        families = several(len(odd), "family of sums that does", "families of sums that do")
+        parts.append(Fold(f"{families} not fit", [Bullets(odd), rest(fit["more"], 0, "`summary.json` has them all")]))
     return Section(
         "Assumptions, and whether the data support them",
-        [*parts, Side([_keys(told), _conditions(told), _held(told, public)])],
+        [*parts, Side([_keys(summary), _conditions(summary), _held(summary, public)])],
         "assumed",
         "Assumptions",
     )
 
 
-def _keys(told: Mapping[str, Any]) -> list[Part]:
-    said, rows = audit.key_sentences(told), audit.key_rows(told)
+def _keys(summary: Mapping[str, Any]) -> list[Part]:
+    said, rows = audit.key_sentences(summary), audit.key_rows(summary)
     if not said:
         return []
     first = said[:1] if rows else said
@@ -782,19 +794,22 @@ def _keys(told: Mapping[str, Any]) -> list[Part]:
         lines = [[row["table"], row["constant"], row["why"]] for row in rows]
         table = Table(("Table", "Constant", "By"), lines, "Keys by table", left=("By",))
         title = f"The constants of {several(len(rows), 'table')}{more}"
-        parts.append(Fold(title, [*(Text(one) for one in said[1:]), table]))
+        parts.append(Fold(title, [*(Text(sentence) for sentence in said[1:]), table]))
     return [Section("Random numbers that add up", parts, level=3)]
 
 
-def _conditions(told: Mapping[str, Any]) -> list[Part]:
-    said: list[Part] = [*(Text(one, ALARM) for one in settling(told)), *(Text(one) for one in conditions(told))]
+def _conditions(summary: Mapping[str, Any]) -> list[Part]:
+    said: list[Part] = [
+        *(Text(sentence, ALARM) for sentence in settling(summary)),
+        *(Text(sentence) for sentence in conditions(summary)),
+    ]
     return [Section("What is not settled, and what conditional claims rest on", said, "conditions", level=3)] if said else []
 
 
-def _held(told: Mapping[str, Any], public: bool) -> list[Part]:
-    parts: list[Part] = [Text(one) for one in not_listed(told) or ["Nothing is held back."]]
-    parts += [Text(one) for one in (*not_used(told), *figures_used(told))]
-    failed = sum(one["verdict"] == "failed" for one in (told.get("selfcheck") or {"tables": ()})["tables"])
+def _held(summary: Mapping[str, Any], public: bool) -> list[Part]:
+    parts: list[Part] = [Text(one) for one in not_listed(summary) or ["Nothing is held back."]]
+    parts += [Text(one) for one in (*not_used(summary), *figures_used(summary))]
+    failed = sum(table["verdict"] == "failed" for table in (summary.get("selfcheck") or {"tables": ()})["tables"])
     if failed:
         parts.append(
             Text(
@@ -803,24 +818,24 @@ def _held(told: Mapping[str, Any], public: bool) -> list[Part]:
                 ALARM,
             )
         )
-    left = ", ".join(f"{many:,} {why}" for why, many in told["left_out"].items())
+    left = ", ".join(f"{many:,} {why}" for why, many in summary["left_out"].items())
     parts.append(Text(f"Columns left out: {left}." if left else "", QUIET))
-    notes = [] if public else told["notes"][:MOST_NOTES]
+    notes = [] if public else summary["notes"][:MOST_NOTES]
     if notes:
         parts.append(Fold(f"{several(len(notes), 'note')} about the file", [Bullets(notes, QUIET)]))
     return [Section("What is not listed", parts, "held", level=3)]
 
 
-def _areas(told: Mapping[str, Any]) -> Iterator[Part]:
-    found = audit.nesting(told)
-    if found is None:
+def _areas(summary: Mapping[str, Any]) -> Iterator[Part]:
+    nested = audit.nesting(summary)
+    if nested is None:
         return
     names = ("name", "families", "linked", "columns", "rejected", "why")
-    levels = [[row[name] or "–" for name in names] for row in found["levels"]]
+    levels = [[row[name] or "–" for name in names] for row in nested["levels"]]
     heads = ("Areas in areas", "families", "linked", "columns that add up", "left out", "because")
-    which = Fold("Which areas were linked", [Table(heads, levels, "Levels of areas", left=("because",))])
+    linked = Fold("Which areas were linked", [Table(heads, levels, "Levels of areas", left=("because",))])
     names = ("name", "sentence", "areas", "likely", "mean", "worst")
-    methods = [[row[name] for name in names] for row in found["methods"]]
+    methods = [[row[name] for name in names] for row in nested["methods"]]
     heads = ("Method", "What it does", "areas", "likely counts", "mean error", "largest error")
     legend = (
         "Error: the distance between a count's distribution and the exact one (total variation), measured over many "
@@ -828,15 +843,15 @@ def _areas(told: Mapping[str, Any]) -> Iterator[Part]:
     )
     how = Table(heads, methods, "Methods", left=("What it does",), legend=legend)
     title = "How probabilities were obtained, and how exact they are"
-    parts: list[Part] = [*(Text(one) for one in found["sentences"]), which, Fold(title, [how])]
+    parts: list[Part] = [*(Text(sentence) for sentence in nested["sentences"]), linked, Fold(title, [how])]
     yield Section("Areas within areas", parts, "areas", "Areas within areas")
 
 
-def _method(told: Mapping[str, Any], public: bool) -> Section:
-    priors, nested = told["priors"]["variants"], audit.nesting(told) is not None
+def _method(summary: Mapping[str, Any], public: bool) -> Section:
+    priors, nested = summary["priors"]["variants"], audit.nesting(summary) is not None
     rounding = (
         "assume that counts were rounded independently of each other."
-        if rounded_independently(told)
+        if rounded_independently(summary)
         else "account for the dependence between roundings that the check found where they can: see Assumptions."
     )
     likely = [
@@ -845,18 +860,18 @@ def _method(told: Mapping[str, Any], public: bool) -> Section:
     ]
     if len(priors) > 1:
         likely.append(
-            f"A count is likely only if all {spelled(len(priors))} priors give it {share(told['threshold'])} or more; "
+            f"A count is likely only if all {spelled(len(priors))} priors give it {share(summary['threshold'])} or more; "
             "counts that only some of them make likely are not listed, which does not make them safe."
         )
     if nested:
         likely.append("Where areas are linked, the sums of all of them are used, by methods that are not all exact.")
     terms = Terms([("Proved", PROVED), ("Conditional", CONDITIONAL), ("Likely", " ".join(likely))])
-    version = told["unround"]
+    version = summary["unround"]
     made = (
-        f"unround {version}{f' (page by {__version__})' if version != __version__ else ''}, file format {told['format']}, "
-        f"threshold {share(told['threshold'])}, prior {told['prior']}."
+        f"unround {version}{f' (page by {__version__})' if version != __version__ else ''}, file format {summary['format']}"
+        f", threshold {share(summary['threshold'])}, prior {summary['prior']}."
     )
-    command: list[Part] = [Code(told["command"])] if told["command"] and not public else []
+    command: list[Part] = [Code(summary["command"])] if summary["command"] and not public else []
     parts: list[Part] = [
         Fold("How each kind of claim is made", [terms]),
         Section("Responsible use", [Bullets(RESPONSIBLE, style="plain halves")], level=3),

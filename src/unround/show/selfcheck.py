@@ -28,13 +28,13 @@ MOST_COLUMNS = 8
 """Rows that are shown; the others are counted."""
 
 
-def sentences(told: Mapping[str, Any]) -> list[str]:
+def sentences(summary: Mapping[str, Any]) -> list[str]:
     """Say in a few sentences how well published counts were predicted; nothing where that was not tried."""
-    found = told.get("selfcheck")
-    if not found:
+    checked = summary.get("selfcheck")
+    if not checked:
         return []
     said = []
-    best = _fullest(found["calibration"])
+    best = _fullest(checked["calibration"])
     if best is not None:
         said.append(
             f"Of {several(best['predictions'], 'published count')} predicted at {_band(best)}, "
@@ -43,84 +43,90 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         )
     else:
         said.append("No published count could be predicted with much certainty.")
-    if found["rms_z"] is not None:
+    if checked["rms_z"] is not None:
         said.append(
-            f"Over {several(found['cells'], 'prediction')}, the zeros published in a column miss the number predicted by "
-            f"{found['rms_z']:.1f} standard errors on average; 1 would be chance."
+            f"Over {several(checked['cells'], 'prediction')}, the zeros published in a column miss the number predicted by "
+            f"{checked['rms_z']:.1f} standard errors on average; 1 would be chance."
         )
     return said
 
 
-def in_a_clause(told: Mapping[str, Any]) -> str:
+def in_a_clause(summary: Mapping[str, Any]) -> str:
     """Say in one short sentence how often predictions of claims' certainty came true."""
-    found = told.get("selfcheck")
-    best = _fullest(found["calibration"]) if found else None
+    checked = summary.get("selfcheck")
+    best = _fullest(checked["calibration"]) if checked else None
     if best is None:
         return "No published count could be predicted with much certainty."
     return f"Of {several(best['predictions'], 'prediction')} at {_band(best)}, {percent(best['observed'])} came true."
 
 
-def says_anything(told: Mapping[str, Any]) -> bool:
+def says_anything(summary: Mapping[str, Any]) -> bool:
     """Whether any published count was predicted as surely as claims are made."""
-    found = told.get("selfcheck")
-    return found is not None and _fullest(found["calibration"]) is not None
+    checked = summary.get("selfcheck")
+    return checked is not None and _fullest(checked["calibration"]) is not None
 
 
-def in_short(told: Mapping[str, Any]) -> str:
+def in_short(summary: Mapping[str, Any]) -> str:
     """Say the same in one paragraph that begins with what it is about."""
-    said = " ".join(sentences(told))
+    said = " ".join(sentences(summary))
     return f"Self-check: {said[:1].lower()}{said[1:]}" if said else ""
 
 
-def withheld(told: Mapping[str, Any]) -> list[str]:
+def withheld(summary: Mapping[str, Any]) -> list[str]:
     """Say of which tables likely claims are withheld, and why."""
-    found = told.get("selfcheck")
-    if not found:
+    checked = summary.get("selfcheck")
+    if not checked:
         return []
-    failed = [one for one in found["tables"] if one["verdict"] == "failed"]
+    failed = [table for table in checked["tables"] if table["verdict"] == "failed"]
     said = [
-        f"Likely claims of this table are withheld: {one['table']}. {_sentence(one['why'])}".rstrip()
-        for one in failed[:MOST_TABLES]
+        f"Likely claims of this table are withheld: {table['table']}. {_sentence(table['why'])}".rstrip()
+        for table in failed[:MOST_TABLES]
     ]
     if len(failed) > MOST_TABLES:
         said.append(f"Likely claims of {several(len(failed) - MOST_TABLES, 'more table')} are withheld; see summary.json.")
-    if failed and found["withheld"]:
-        said.append(f"{several(found['withheld'], 'count')} would have been called likely there. That is no sign of safety.")
+    if failed and checked["withheld"]:
+        said.append(
+            f"{several(checked['withheld'], 'count')} would have been called likely there. That is no sign of safety."
+        )
     return said
 
 
-def parts(told: Mapping[str, Any]) -> list[Part]:
+def parts(summary: Mapping[str, Any]) -> list[Part]:
     """Return what is shown of the self-check, also where there was none."""
-    found = told.get("selfcheck")
-    if not found:
+    checked = summary.get("selfcheck")
+    if not checked:
         said = (
             "Probabilities were not checked: no prior was fitted to the release, or no published count could be predicted "
             "from the others."
         )
         return [Section("Self-check", [Text(said)], "selfcheck", "Self-check")]
-    bands = [_drawn(band) for band in found["calibration"] if band["predictions"]]
+    bands = [_drawn(band) for band in checked["calibration"] if band["predictions"]]
     right: list[Part] = []
     if bands:
         drawn = charts.reliability({"": ("likely", bands)}, "predicted probability", "share published as predicted")
         note = "each point is a band of predictions, larger for more of them; bars: 95% sampling error"
-        right.append(Chart(drawn, in_a_clause(told).rstrip("."), note))
-    left = [*(Text(one) for one in sentences(told)), *(Text(one, ALARM) for one in withheld(told)), *_details(found)]
+        right.append(Chart(drawn, in_a_clause(summary).rstrip("."), note))
+    left = [
+        *(Text(sentence) for sentence in sentences(summary)),
+        *(Text(sentence, ALARM) for sentence in withheld(summary)),
+        *_details(checked),
+    ]
     return [Section(TITLE, [Side([left, right])], "selfcheck", "Self-check")]
 
 
-def _details(found: Mapping[str, Any]) -> Iterator[Part]:
-    scores = ", ".join(f"{name} {score}" for name, score in _scores(found["log_score"]))
+def _details(checked: Mapping[str, Any]) -> Iterator[Part]:
+    scores = ", ".join(f"{name} {score}" for name, score in _scores(checked["log_score"]))
     better = f"Mean log score of the predictions under each prior, nearer 0 is better: {scores}." if scores else ""
     yield Fold("What this check does, and what it cannot see", [Text(f"{WHAT_IT_IS} {NO_TRUTH}"), Text(better, QUIET)])
     rows = []
-    for one in _worst(found["tables"]):
+    for one in _worst(checked["tables"]):
         why = f": {one['why']}" if one["why"] and one["verdict"] != "passed" else ""
         missed = "–" if one["rms_z"] is None else f"{one['rms_z']:.1f}"
         rows.append([one["table"], f"{one['columns']:,}", f"{one['cells']:,}", missed, f"{one['verdict']}{why}"])
     if rows:
         heads = ("Table", "columns", "predictions", "zeros miss by", "verdict")
         table = Table(heads, rows, "Self-check by table", left=("verdict",))
-        more = rest(len(found["tables"]), MOST_TABLES, "`summary.json` has them all")
+        more = rest(len(checked["tables"]), MOST_TABLES, "`summary.json` has them all")
         yield Fold(f"By table: {several(len(rows), 'table')}", [table, more])
     columns: list[Line] = [
         [
@@ -130,7 +136,7 @@ def _details(found: Mapping[str, Any]) -> Iterator[Part]:
             f"{row['zeros_published']:,}",
             f"{row['z']:+.1f}".replace("-", "−"),
         ]
-        for row in found["worst_columns"][:MOST_COLUMNS]
+        for row in checked["worst_columns"][:MOST_COLUMNS]
     ]
     if columns:
         heads = ("Column", "predictions", "zeros predicted", "zeros published", "z")

@@ -26,36 +26,36 @@ CELLS = (
 )
 
 
-def solution(found: Solution) -> Document:
+def solution(solved: Solution) -> Document:
     """Say everything that a person wants to know: the cells, the best solutions, the proofs, the assumptions."""
-    return Document("Possible true counts", list(_solution(found) if found.feasible else _clash(found)))
+    return Document("Possible true counts", list(_solution(solved) if solved.feasible else _clash(solved)))
 
 
-def _solution(found: Solution) -> Iterator[Part]:
-    yield Text(_total_or_sum(found))
-    yield Table(CELLS, [_cell(cell) for cell in found.cells[:MOST_CELLS]], "Cells")
-    if len(found.cells) > MOST_CELLS:
-        yield rest(len(found.cells), MOST_CELLS, "--json and to_polars() give them all")
-    yield Bullets([figure_in_words(one) for one in found.figures])
-    yield Text(f"{solutions_counted(found)} ({found.engine} engine: {found.why})")
-    if found.method == "none":
+def _solution(solved: Solution) -> Iterator[Part]:
+    yield Text(_total_or_sum(solved))
+    yield Table(CELLS, [_cell(cell) for cell in solved.cells[:MOST_CELLS]], "Cells")
+    if len(solved.cells) > MOST_CELLS:
+        yield rest(len(solved.cells), MOST_CELLS, "--json and to_polars() give them all")
+    yield Bullets([figure_in_words(figure) for figure in solved.figures])
+    yield Text(f"{solutions_counted(solved)} ({solved.engine} engine: {solved.why})")
+    if solved.method == "none":
         yield Text("No probabilities: possible ranges and proofs are all that can be said.", STRONG)
-    if found.solutions != 1 and found.top:
-        yield _best(found)
-    if found.proofs:
-        figures = ", and figures were computed from true counts" if found.figures else ""
-        listed = [_proof(one.text, one.depth, one.rests_on) for one in found.proofs[:MOST_PROOFS]]
-        more = len(found.proofs) - len(listed)
+    if solved.solutions != 1 and solved.top:
+        yield _best(solved)
+    if solved.proofs:
+        figures = ", and figures were computed from true counts" if solved.figures else ""
+        listed = [_proof(proof.text, proof.depth, proof.rests_on) for proof in solved.proofs[:MOST_PROOFS]]
+        more = len(solved.proofs) - len(listed)
         listed += [f"and {more} more; --json gives them all."] if more else []
         yield Fold(f"Proved, provided that the sums hold and exact cells are exact{figures}", [Bullets(listed)], only="")
-    yield Fold("Assumed", [Bullets(found.assumptions, QUIET)], only="")
+    yield Fold("Assumed", [Bullets(solved.assumptions, QUIET)], only="")
 
 
-def _total_or_sum(found: Solution) -> str:
+def _total_or_sum(solved: Solution) -> str:
     """Answer what users of a table ask first: which is right, the total or the sum, and how far off it can be."""
-    if len(found.sums) != 1:
+    if len(solved.sums) != 1:
         return ""
-    printed, cell = found.sums[0], found[found.sums[0].total]
+    printed, cell = solved.sums[0], solved[solved.sums[0].total]
     off, sum_off = printed.printed_off, printed.added_off
     if off is None or sum_off is None:
         return ""
@@ -116,49 +116,49 @@ def likeliest(cell: CellAnswer) -> str:
     return either(alike) if len(alike) <= 3 else f"{len(alike)} alike"
 
 
-def solutions_counted(found: Solution) -> str:
+def solutions_counted(solved: Solution) -> str:
     """Say how many solutions there are."""
-    if found.solutions is None:
-        unbounded = [cell.name for cell in found.cells if cell.high is None]
+    if solved.solutions is None:
+        unbounded = [cell.name for cell in solved.cells if cell.high is None]
         if unbounded:
             return f"There are infinitely many solutions: nothing limits {', '.join(unbounded)} from above."
         return "There are too many solutions to count."
-    if found.solutions == 1:
+    if solved.solutions == 1:
         return "This is the only solution."
-    return f"{large(found.solutions)} solutions."
+    return f"{large(solved.solutions)} solutions."
 
 
-def _best(found: Solution) -> Part:
+def _best(solved: Solution) -> Part:
     """Lay out the best solutions, one per row; with many cells, one per column."""
-    names = [cell.name for cell in found.cells if cell.kind != "given"]
-    title = "The best solution" if len(found.top) == 1 else f"The {len(found.top)} best solutions"
-    known = all(one.probability is not None for one in found.top)
+    names = [cell.name for cell in solved.cells if cell.kind != "given"]
+    title = "The best solution" if len(solved.top) == 1 else f"The {len(solved.top)} best solutions"
+    known = all(ranked.probability is not None for ranked in solved.top)
     title += "" if known else " found; there may be better ones"
-    times = ["" if one.times_next is None else f"{one.times_next:.3g}" for one in found.top]
-    chances = [percent(one.probability or 0.0) for one in found.top]
+    times = ["" if ranked.times_next is None else f"{ranked.times_next:.3g}" for ranked in solved.top]
+    chances = [percent(ranked.probability or 0.0) for ranked in solved.top]
     if len(names) <= 8:
         heads = [Column(name) for name in (*names, *(["prob."] if known else []), "times the next")]
         rows = [
             [*(f"{one.values[name]:,}" for name in names), *([chance] if known else []), next_]
-            for one, chance, next_ in zip(found.top, chances, times, strict=True)
+            for one, chance, next_ in zip(solved.top, chances, times, strict=True)
         ]
         return Fold(title, [Table(heads, rows, title, header=-1)], only="")
-    rows = [[name, *(f"{one.values[name]:,}" for one in found.top)] for name in names]
+    rows = [[name, *(f"{ranked.values[name]:,}" for ranked in solved.top)] for name in names]
     rows += [["prob.", *chances]] if known else []
-    heads = [Column("cell", left=True), *(Column(f"{rank}.") for rank in range(1, len(found.top) + 1))]
+    heads = [Column("cell", left=True), *(Column(f"{rank}.") for rank in range(1, len(solved.top) + 1))]
     return Fold(title, [Table(heads, [*rows, ["times the next", *times]], title)], only="")
 
 
-def _clash(found: Solution) -> Iterator[Part]:
+def _clash(solved: Solution) -> Iterator[Part]:
     yield Text("No true counts fit.", "wrong")
-    clash = found.clash
+    clash = solved.clash
     if clash is None:
-        yield Text(f"{found.why[0].upper()}{found.why[1:]}.", QUIET)
+        yield Text(f"{solved.why[0].upper()}{solved.why[1:]}.", QUIET)
         return
     lines = [f"These cannot all hold: {', '.join(clash.cells)}{' in' if clash.sums else ' and'}"]
-    lines += [f"  {one}" for one in clash.sums]
+    lines += [f"  {total_and_parts}" for total_and_parts in clash.sums]
     lines += [f"  {stated.figure.name} = {figure_value(stated.figure, stated.value)}" for stated in clash.figures]
-    lines += [found.argument] if found.argument else []
+    lines += [solved.argument] if solved.argument else []
     if not clash.minimum and not clash.figures:
         lines.append("(A smaller set of cells and sums may already clash; the search for it was stopped.)")
     if clash.figures:
@@ -173,13 +173,13 @@ def _clash(found: Solution) -> Iterator[Part]:
 # -- what to expect ---------------------------------------------------------------------------------------------------
 
 
-def expectation(found: Expectation) -> Document:
+def expectation(expected: Expectation) -> Document:
     """Say how often sums of one shape give something away."""
-    return Document("How often sums of this shape reveal their counts", list(_expectation(found)))
+    return Document("How often sums of this shape reveal their counts", list(_expectation(expected)))
 
 
 def _expectation(found: Expectation) -> Iterator[Part]:
-    shown = [one for one in found.residuals if one.kind != "open" or len(found.residuals) <= MOST_RESIDUALS]
+    shown = [residual for residual in found.residuals if residual.kind != "open" or len(found.residuals) <= MOST_RESIDUALS]
     often = sorted(shown, key=lambda one: -one.probability)[:MOST_RESIDUALS]
     kinds = {"proof": "proved", "strong": "likely", "open": "open"}
     rows: list[Line] = []
@@ -213,13 +213,13 @@ def _expectation(found: Expectation) -> Iterator[Part]:
     yield Fold("Assumed", [Bullets(found.assumptions, QUIET)], only="")
 
 
-def _legend(found: Expectation) -> list[str]:
+def _legend(expected: Expectation) -> list[str]:
     """Say what the columns mean."""
-    zero = " (zero part: one published as 0)" if found.zero_parts else ""
+    zero = " (zero part: one published as 0)" if expected.zero_parts else ""
     return [
         "residual = published total − sum of the published parts; solutions: how many sets of true counts fit.",
         f"cell: the kind of cell that can be inferred best{zero}; probability: that of its most likely value.",
-        f"result: proved if only one solution is left, likely if the probability is {share(found.threshold)} or more, "
+        f"result: proved if only one solution is left, likely if the probability is {share(expected.threshold)} or more, "
         "otherwise open.",
     ]
 

@@ -104,7 +104,7 @@ def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]
     import polars as pl
 
     areas, turn = folder.told["areas"], pl.int_range(pl.len())
-    found = (
+    findings = (
         pl.scan_parquet(folder.file(FINDINGS), glob=False)  # in the order of how much they matter
         .filter(pl.col("kind") == kind)
         .join(_in_doubt(folder).lazy(), on=areas, how="anti", maintain_order="left")
@@ -115,7 +115,7 @@ def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]
         .head(number)
         .drop("_turn")
     )
-    return found.collect().to_dicts()
+    return findings.collect().to_dicts()
 
 
 def _in_doubt(folder: AuditFolder) -> pl.DataFrame:
@@ -123,16 +123,16 @@ def _in_doubt(folder: AuditFolder) -> pl.DataFrame:
     import polars as pl
 
     types = {axis: folder.areas.schema[axis] for axis in folder.told["areas"]}
-    told, found = folder.summary, []
-    for name, number in ((CONTRADICTIONS, told["contradictions"]), (SUSPECTS, told["suspect"]["areas"])):
+    summary, claims = folder.summary, []
+    for name, number in ((CONTRADICTIONS, summary["contradictions"]), (SUSPECTS, summary["suspect"]["areas"])):
         if number:
             rows = pl.scan_csv(folder.file(name), infer_schema=False, glob=False)
             if name == CONTRADICTIONS:  # that an exact count was adjusted spoils no other
                 rows = rows.filter(pl.col("kind") != ASSUMPTION)
             first = rows.collect_schema().names()[: len(types)]  # by place: headers are made safe for spreadsheets
             pairs = zip(first, types.items(), strict=True)
-            found.append(rows.select(pl.col(own).cast(kind).alias(axis) for own, (axis, kind) in pairs))
-    return pl.concat(found).unique().collect() if found else pl.DataFrame(schema=types)
+            claims.append(rows.select(pl.col(own).cast(kind).alias(axis) for own, (axis, kind) in pairs))
+    return pl.concat(claims).unique().collect() if claims else pl.DataFrame(schema=types)
 
 
 def _cell(folder: AuditFolder, row: dict[str, Any]) -> int:
@@ -183,26 +183,26 @@ def _certificates(folder: AuditFolder, rows: Sequence[dict[str, Any]]) -> list[d
     axes, columns = folder.told["areas"], folder.model.columns
     keys = [(*(row[axis] for axis in axes), columns[_cell(folder, row)].key) for row in rows]
     marks = {f'"key": {json.dumps(key[-1], ensure_ascii=False)}' for key in keys}
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    certificates: dict[tuple[Any, ...], dict[str, Any]] = {}
     with folder.file(PROOFS).open(encoding="utf-8") as file:
         for line in file:
             if any(mark in line for mark in marks):
                 proof = json.loads(line)
-                found[(*(proof[axis] for axis in axes), proof["key"])] = proof
-    missing = [key for key in keys if key not in found]
+                certificates[(*(proof[axis] for axis in axes), proof["key"])] = proof
+    missing = [key for key in keys if key not in certificates]
     if missing:
         raise InternalError(f"there is no certificate for {missing[0]} in {PROOFS}")
-    return [found[key] for key in keys]
+    return [certificates[key] for key in keys]
 
 
 def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) -> Strong:
-    keys = sorted((one["name"] for one in proof["cells"]), key=lambda key: bool(key != proof["cell"]))
+    keys = sorted((cell["name"] for cell in proof["cells"]), key=lambda key: bool(key != proof["cell"]))
     named = dict(zip(keys, letters(len(keys)), strict=True))
     system, renamed = read_proof(_renamed(proof, named))
     (written,) = proofs_of(system, {system.index[renamed.cell]: renamed.steps})
     steps = tuple(sentences(written.text))
     shown = steps if len(steps) <= MOST_STEPS else (*steps[: MOST_STEPS - 2], *steps[-2:])
-    published = {one["name"]: one for one in proof["cells"]}
+    published = {cell["name"]: cell for cell in proof["cells"]}
     index = folder.model.index
     cells = tuple(
         CellShown(named[key], _what_of(folder, published[key]), published[key]["published"], published[key]["mechanism"])
@@ -216,7 +216,10 @@ def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) ->
         code=code,
         what=_what(folder, cell),
         table=_table(folder, cell),
-        sums=(*(_equation([one.total, *one.parts]) for one in system.sums), *(_figure(one) for one in system.figures)),
+        sums=(
+            *(_equation([total_and_parts.total, *total_and_parts.parts]) for total_and_parts in system.sums),
+            *(_figure(figure) for figure in system.figures),
+        ),
         steps=shown,
         more_steps=len(steps) - len(shown),
         cells=cells,
@@ -224,10 +227,10 @@ def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) ->
     )
 
 
-def _what_of(folder: AuditFolder, told: dict[str, Any]) -> str:
+def _what_of(folder: AuditFolder, cell: dict[str, Any]) -> str:
     """Say what a cell of a certificate counts, and where, if it is of another area."""
-    what = _what(folder, folder.model.index[told.get("key", told["name"])])
-    return f"{what} (area {told['area']})" if "area" in told else what
+    what = _what(folder, folder.model.index[cell.get("key", cell["name"])])
+    return f"{what} (area {cell['area']})" if "area" in cell else what
 
 
 def _renamed(told: Any, named: dict[str, str], key: str = "") -> Any:
@@ -237,7 +240,7 @@ def _renamed(told: Any, named: dict[str, str], key: str = "") -> Any:
             return {named.get(name, name): value for name, value in told.items()}
         return {name: _renamed(value, named, name) for name, value in told.items()}
     if isinstance(told, list):
-        return [_renamed(one, named, key) for one in told]
+        return [_renamed(finding, named, key) for finding in told]
     return named.get(told, told) if key in _NAMING else told
 
 
@@ -273,8 +276,8 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
     model, cell = folder.model, _cell(folder, row)
     here = pl.all_horizontal([pl.col(axis) == row[axis] for axis in folder.told["areas"]])
     at = int(folder.areas.select(pl.arg_where(here)).item())
-    one, counts = explain_at(folder, at, cell), folder.counts(at)
-    used = [(e, shown) for e, shown in zip(model.touching[cell], one.sums, strict=True) if shown.used]
+    explained, counts = explain_at(folder, at, cell), folder.counts(at)
+    used = [(e, shown) for e, shown in zip(model.touching[cell], explained.sums, strict=True) if shown.used]
     members = list(dict.fromkeys([cell, *(c for e, _ in used[:MOST_SUMS] for c in model.members(e))]))
     named = dict(zip(members, letters(len(members)), strict=True))
     cells = tuple(
@@ -298,9 +301,9 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
         more_steps=max(0, len(used) - MOST_SUMS),
         cells=cells,
         more_cells=len(members) - len(cells),
-        growth=tuple(growth(one)),
-        distribution=one.distribution,
-        others=one.others.said if one.others else (),
+        growth=tuple(growth(explained)),
+        distribution=explained.distribution,
+        others=explained.others.said if explained.others else (),
     )
 
 
@@ -317,9 +320,9 @@ def first_zeros(folder: AuditFolder, number: int) -> list[dict[str, Any]]:
     """Return the first likely zeros: "area", "code", "what" and the row of each."""
     import polars as pl
 
-    found = pl.scan_parquet(folder.file(FINDINGS), glob=False).filter(pl.col("kind") == "likely", pl.col("value") == 0)
+    zeros = pl.scan_parquet(folder.file(FINDINGS), glob=False).filter(pl.col("kind") == "likely", pl.col("value") == 0)
     rows = []
-    for row in found.head(number).collect().to_dicts():
+    for row in zeros.head(number).collect().to_dicts():
         area, code = _place(folder, row)
         rows.append({"area": area, "code": code, "what": _what(folder, _cell(folder, row)), "row": row})
     return rows
@@ -332,9 +335,9 @@ def first_contradictions(folder: AuditFolder, number: int) -> list[dict[str, str
     """Return the first rows of `contradictions.csv`, as text: "area", "kind", "sums" and "clash"."""
     import polars as pl
 
-    found: pl.DataFrame = pl.scan_csv(folder.file(CONTRADICTIONS), infer_schema=False, glob=False).head(number).collect()
+    clashes: pl.DataFrame = pl.scan_csv(folder.file(CONTRADICTIONS), infer_schema=False, glob=False).head(number).collect()
     rows = []
-    for row in found.to_dicts():
+    for row in clashes.to_dicts():
         names = [str(row.get(name) or "") for name in (*folder.told["areas"], "region_name")]
         area = " ".join(dict.fromkeys(name for name in names if name))
         rows.append({"area": area, **{name: str(row[name] or "") for name in ("kind", "sums", "clash")}})
@@ -345,10 +348,10 @@ def first_suspects(folder: AuditFolder, number: int) -> list[dict[str, str]]:
     """Return the first rows of `suspects.csv`: "area", "sum", what was published, what the parts add up to, the chance."""
     import polars as pl
 
-    found: pl.DataFrame = pl.scan_csv(folder.file(SUSPECTS), infer_schema=False, glob=False).head(number).collect()
+    suspects: pl.DataFrame = pl.scan_csv(folder.file(SUSPECTS), infer_schema=False, glob=False).head(number).collect()
     axes = len(folder.told["areas"])
     rows = []
-    for row in found.to_dicts():
+    for row in suspects.to_dicts():
         names = list(dict.fromkeys([*list(row.values())[:axes], str(row.get("region_name") or "")]))
         said = {name: str(row[name]) for name in ("sum", "published", "parts_add_up_to")}
         rows.append({"area": " ".join(filter(None, names)), **said, "chance": one_in(float(row["chance_at_most"]))})

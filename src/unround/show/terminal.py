@@ -153,7 +153,7 @@ class _Printer:
             grid.columns[0].max_width = WIDEST_NAME
         for row in [*part.lines, *([part.foot] if part.foot else [])]:
             cells = [row.cells[at] if at < len(row.cells) else "" for at in shown]
-            grid.add_row(*(_cell(one) for one in cells), style=TONES.get(row.tone, ""))
+            grid.add_row(*(_cell(cell) for cell in cells), style=TONES.get(row.tone, ""))
         if Measurement.get(self.console, self.console.options.update(max_width=10_000), grid).maximum > self.console.width:
             grid.padding = (0, 1, 0, 0)
         self.console.print(grid)

@@ -277,7 +277,7 @@ CERTAINTIES = ((0.99, "almost certainly"), (0.9, "very likely"), (0.0, "probably
 """What is said of a likely count, by its least probability."""
 
 
-def claim_in_words(one: Any) -> str:
+def claim_in_words(finding: Any) -> str:
     """Say what is claimed of a count, as the end of a sentence about it.
 
     Examples
@@ -286,11 +286,11 @@ def claim_in_words(one: Any) -> str:
     >>> claim_in_words(one), claim_in_words(one | {"kind": "proved"}), claim_in_words(one | {"kind": "conditional"})
     ('almost certainly 1', 'proved to be 1', 'proved to be 1 on an assumption')
     """
-    kind, value = _of(one, "kind"), number(_of(one, "value"))
+    kind, value = _of(finding, "kind"), number(_of(finding, "value"))
     if kind in ("proved", "conditional"):
         return f"proved to be {value}" + (" on an assumption" if kind == "conditional" else "")
-    least = _of(one, "probability_low")
-    least = _of(one, "probability") if least is None else least
+    least = _of(finding, "probability_low")
+    least = _of(finding, "probability") if least is None else least
     return f"{next(said for start, said in CERTAINTIES if least >= start)} {value}"
 
 
@@ -430,7 +430,7 @@ def _in_a_sentence(audit: Mapping[str, Any]) -> str:
     if proved:
         return f"This release gives counts away: {several(proved, 'count')} can be proved{small('proved')}{also}."
     if conditional:
-        inferred = any(one["condition"].startswith("if ") for one in audit["conditions"]["most_claims"])
+        inferred = any(condition["condition"].startswith("if ") for condition in audit["conditions"]["most_claims"])
         on = "on conditions that nobody documents" if inferred else "if its unrounded counts are exact"
         return (
             f"This release gives counts away, {on}: {several(conditional, 'count')} can then be proved"
@@ -461,9 +461,12 @@ MOST_CONDITIONS = 5
 
 def conditions(audit: Mapping[str, Any]) -> list[str]:
     """Return what conditional claims rest on, with how many do, and how to make proofs of them."""
-    told = audit["conditions"]
-    named = [f"{several(one['claims'], 'count')}: {one['condition']}." for one in told["most_claims"][:MOST_CONDITIONS]]
-    more = told["number"] - len(named)
+    named_conditions = audit["conditions"]
+    named = [
+        f"{several(condition['claims'], 'count')}: {condition['condition']}."
+        for condition in named_conditions["most_claims"][:MOST_CONDITIONS]
+    ]
+    more = named_conditions["number"] - len(named)
     if more > 0:
         named.append(f"{several(more, 'more condition')}: the column assumptions of findings.csv names them.")
     return named
@@ -471,22 +474,22 @@ def conditions(audit: Mapping[str, Any]) -> list[str]:
 
 def not_listed(audit: Mapping[str, Any]) -> list[str]:
     """Say which counts are not listed although they are likely in another sense: caution is not safety."""
-    found = []
+    sentences = []
     sure, priors = share(audit["threshold"]), len(audit["priors"]["variants"])
     doubtful = audit["more_likely_at_highest_found"]
     if doubtful:
-        found.append(
+        sentences.append(
             f"At least {several(doubtful, 'more count reaches', 'more counts reach')} {sure} under one of the "
             f"{spelled(priors)} priors, but not under all of them."
         )
-    found += _held_back(audit["held_back_because"])
+    sentences += _held_back(audit["held_back_because"])
     alone = audit["likely_without_sums"]
     if alone:
-        found.append(
+        sentences.append(
             f"{several(alone, 'count is', 'counts are')} likely from {'its' if alone == 1 else 'their'} published value "
             f"alone; sums add little. {'It is' if alone == 1 else 'They are'} not listed."
         )
-    return found
+    return sentences
 
 
 def _held_back(because: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
@@ -639,7 +642,7 @@ def _fitted(cell: Explanation) -> str:
 
 def again(cell: Explanation) -> str:
     """Say what other files show of the same count: ", and again as 230 and 235"; nothing where none does."""
-    numbers = [f"{one:,}" for one in cell.again]
+    numbers = [f"{value:,}" for value in cell.again]
     return f", and again as {' and '.join(numbers)}" if numbers else ""
 
 
@@ -681,7 +684,7 @@ def figures_used(summary: Mapping[str, Any]) -> list[str]:
     used = summary.get("figures_used") or []
     if not used:
         return []
-    claims, aside = summary["claims_because_of_figures"], [one for one in used if not one["in_probabilities"]]
+    claims, aside = summary["claims_because_of_figures"], [figure for figure in used if not figure["in_probabilities"]]
     one = len(used) == 1
     which = "One published figure was" if one else f"{len(used):,} published figures were"
     how = "for bounds alone" if len(aside) == len(used) else "for bounds and probabilities"
@@ -696,6 +699,6 @@ def figures_used(summary: Mapping[str, Any]) -> list[str]:
 
 def _by_kind(figures: Sequence[Mapping[str, Any]]) -> str:
     """Say how many figures of each kind there are, as in “2 rates, 1 mean and 3 medians”."""
-    times = Counter(one["kind"] for one in figures)
+    times = Counter(figure["kind"] for figure in figures)
     said = [several(times[kind], kind) for kind in ("rate", "mean", "median") if times[kind]]
     return " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)

@@ -40,8 +40,8 @@ class Pages:
 
     def get(self, key: Key) -> Response | None:
         """Return a page that is remembered, or None."""
-        found = self._pages.get(key)
-        return None if found is None else Response(found[0], headers=found[1])
+        kept = self._pages.get(key)
+        return None if kept is None else Response(kept[0], headers=kept[1])
 
     def put(self, key: Key, page: Response) -> Response:
         """Remember a page, unless something is wrong with it; return it."""
@@ -274,8 +274,8 @@ def _parameters(request: Request) -> dict[str, list[str]]:
     return {name: request.query_params.getlist(name) for name in request.query_params}
 
 
-def _json(told: Any, status: int = 200) -> Response:
-    return Response(json.dumps(told, ensure_ascii=False), status, media_type="application/json")
+def _json(answer: Any, status: int = 200) -> Response:
+    return Response(json.dumps(answer, ensure_ascii=False), status, media_type="application/json")
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

@@ -224,15 +224,15 @@ class TextIndex:
 
     def has(self, word: str) -> NDArray[np.bool_]:
         """Say which hold a word, as `words_of` returns it."""
-        found: NDArray[np.bool_] = self.all.str.contains(word, literal=True).to_numpy()
-        return found
+        holds: NDArray[np.bool_] = self.all.str.contains(word, literal=True).to_numpy()
+        return holds
 
     def mask(self, query: str) -> NDArray[np.bool_]:
         """Say which hold every word of a query."""
-        found = np.ones(len(self.all), dtype=bool)
+        holds = np.ones(len(self.all), dtype=bool)
         for word in words_of(query):
-            found &= self.has(word)
-        return found
+            holds &= self.has(word)
+        return holds
 
     def find(self, query: str, weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """Return the positions of all that fit, the best first.
@@ -324,13 +324,13 @@ class Claims:
         kind = pl.col("kind").replace_strict({name: i for i, name in enumerate(KINDS)}, return_dtype=pl.Int8)
         by_areas = pl.col("route").str.starts_with("areas ")
         route = pl.when(by_areas).then(2).when(pl.col("depth") == 1).then(0).when(pl.col("depth") > 1).then(1).otherwise(3)
-        found = (
+        findings = (
             pl.scan_parquet(folder.file(FINDINGS), glob=False)
             .join(areas, on=places, how="left", maintain_order="left")
             .join(cells, on=axes, how="left", maintain_order="left")
             .select("row", "cell", "table", *NUMBERS, kind.alias("kind"), route.cast(pl.Int8).alias("route"))
         )
-        self.frame: pl.DataFrame = found.collect()  # in the order of the file, which is that of their rank
+        self.frame: pl.DataFrame = findings.collect()  # in the order of the file, which is that of their rank
         if self.frame["row"].null_count() or self.frame["cell"].null_count():
             raise InputError(f"the findings in {folder.path} do not belong to its model/. Run the audit again.")
         self.row: NDArray[np.int64] = self.frame["row"].to_numpy().astype(np.int64)

@@ -187,17 +187,17 @@ class Explorer:
     @once
     def line_of(self) -> NDArray[np.int64]:
         """For every cell, its characteristic."""
-        found = np.zeros(len(self.folder.model.columns), dtype=np.int64)
+        lines = np.zeros(len(self.folder.model.columns), dtype=np.int64)
         for line in self.lines:
-            found[[cell for cell in line.cells if cell is not None]] = line.at
-        return found
+            lines[[cell for cell in line.cells if cell is not None]] = line.at
+        return lines
 
     @once
     def cell_index(self) -> TextIndex:
         """Finds cells: by characteristic, table and sex."""
         columns = self.folder.model.columns
         about = [self.outline.tables[table].name for table in self.outline.table_of]
-        return TextIndex([" ".join(one.codes) for one in columns], [one.label for one in columns], about)
+        return TextIndex([" ".join(column.codes) for column in columns], [column.label for column in columns], about)
 
     @once
     def _rows(self) -> dict[str, int]:
@@ -252,7 +252,14 @@ class Explorer:
         made = [
             Facet("kind", "Certainty", KINDS, KINDS, claims.kind),
             Facet("size", "Inferred count", tuple(SIZES), tuple(SIZES.values()), claims.size),
-            Facet("table", "Table", [str(one.at) for one in tables], [one.name for one in tables], of_table, by_number=True),
+            Facet(
+                "table",
+                "Table",
+                [str(table.at) for table in tables],
+                [table.name for table in tables],
+                of_table,
+                by_number=True,
+            ),
         ]
         if (places := self.grouping) is not None:
             title = places.word[:1].upper() + places.word[1:]
@@ -272,11 +279,11 @@ class Explorer:
         import polars as pl
 
         counts = pl.col("counts")
-        told = pl.scan_parquet(self.folder.file(PUBLISHED), glob=False).select(
+        counted = pl.scan_parquet(self.folder.file(PUBLISHED), glob=False).select(
             largest=counts.arr.max(), there=counts.arr.eval(pl.element() > ABSENT, as_list=True).list.sum()
         )
-        found = told.collect(engine="streaming")
-        largest, there = found["largest"].to_numpy(), found["there"].to_numpy()
+        collected = counted.collect(engine="streaming")
+        largest, there = collected["largest"].to_numpy(), collected["there"].to_numpy()
         return np.where(largest > ABSENT, largest, -1).astype(np.int64), there.astype(np.int64)
 
     @property
@@ -353,8 +360,8 @@ class Explorer:
         """Explain one cell."""
         # Not under the lock of areas: a count of a whole country can take seconds, and areas are looked at meanwhile.
         with self._explaining:
-            found = self._explained.get((row, cell))
-            return found or self._explained.put((row, cell), explain_in(self.look(row), cell), 1)
+            explained = self._explained.get((row, cell))
+            return explained or self._explained.put((row, cell), explain_in(self.look(row), cell), 1)
 
     def title(self, row: int) -> str:
         """Return what an area is called in headings: its name, or its level and code."""
@@ -362,8 +369,8 @@ class Explorer:
 
     def place(self, row: int) -> dict[str, Any]:
         """Return where an area is, as plain data."""
-        told = {axis: self.folder.areas[axis][row] for axis in self.folder.told["areas"]}
-        return told | {
+        codes = {axis: self.folder.areas[axis][row] for axis in self.folder.told["areas"]}
+        return codes | {
             "name": self.title(row),
             "level": level_named(str(self.levels[row])),
             "within": self.places.around(row),

@@ -28,18 +28,18 @@ def area_told(explorer: Explorer, row: int) -> dict[str, Any]:
     }
 
 
-def finding_told(explorer: Explorer, one: dict[str, Any]) -> dict[str, Any]:
+def finding_told(explorer: Explorer, finding: dict[str, Any]) -> dict[str, Any]:
     """Return one finding as a row of a list."""
-    row, column = one["row"], explorer.folder.model.columns[one["cell"]]
+    row, column = finding["row"], explorer.folder.model.columns[finding["cell"]]
     return {
         **explorer.place(row),
         **dict(zip(explorer.folder.told["axes"], column.codes, strict=True)),
         "key": column.key,
         "label": column.label,
-        "table": explorer.outline.tables[one["table"]].name,
-        **{name: one[name] for name in ("published", "low", "high", "value", *PROBABILITIES, "due_to_sums")},
-        "kind": CLAIMS[one["kind"]],
-        "size": size_of(one["value"]),
+        "table": explorer.outline.tables[finding["table"]].name,
+        **{name: finding[name] for name in ("published", "low", "high", "value", *PROBABILITIES, "due_to_sums")},
+        "kind": CLAIMS[finding["kind"]],
+        "size": size_of(finding["value"]),
         "area_address": area_address(explorer.codes[row]),
         "address": cell_address(explorer.codes[row], column.key),
     }
@@ -61,18 +61,18 @@ def line_told(explorer: Explorer, at: int) -> dict[str, Any]:
 
 def cell_told(explorer: Explorer, row: int, seen: InferredArea, cell: int) -> dict[str, Any]:
     """Return what is known of one cell, without its argument."""
-    column, found = explorer.folder.model.columns[cell], seen.finding(cell)
+    column, known = explorer.folder.model.columns[cell], seen.finding(cell)
     return {
         **dict(zip(explorer.folder.told["axes"], column.codes, strict=True)),
         "key": column.key,
         "label": column.label,
-        "published": found.published,
-        "why_absent": found.why_absent,
-        "low": found.low,
-        "high": found.high,
-        "value": found.value,
-        **{name: getattr(found, name) for name in (*PROBABILITIES, "due_to_sums")},
-        "kind": found.kind,
+        "published": known.published,
+        "why_absent": known.why_absent,
+        "low": known.low,
+        "high": known.high,
+        "value": known.value,
+        **{name: getattr(known, name) for name in (*PROBABILITIES, "due_to_sums")},
+        "kind": known.kind,
         "address": cell_address(explorer.codes[row], column.key),
     }
 
@@ -92,22 +92,22 @@ def findings(asked: Asked) -> Page:
     """List findings, as filtered; a row opens its argument beside the list."""
     explorer = asked.explorer
     wanted = Filter.read(asked.query, explorer.facets, len(explorer.lines))
-    found = find(explorer.claims, wanted, explorer.facets, explorer.index, explorer.cell_index)
-    if asked.whole and len(found.places) > MOST_EXPORTED:
+    matches = find(explorer.claims, wanted, explorer.facets, explorer.index, explorer.cell_index)
+    if asked.whole and len(matches.places) > MOST_EXPORTED:
         raise InputError(
-            f"{len(found.places):,} findings are more than the {MOST_EXPORTED:,} that can be exported at once: filter them, "
-            "or take findings.csv from the folder of the audit."
+            f"{len(matches.places):,} findings are more than the {MOST_EXPORTED:,} that can be exported at once: filter "
+            "them, or take findings.csv from the folder of the audit."
         )
-    part = Part.of(asked.query, len(found.places))
-    chosen = found.places if asked.whole else found.places[part.first : part.last]
-    rows = [finding_told(explorer, one) for one in explorer.claims.told(chosen)]
+    part = Part.of(asked.query, len(matches.places))
+    chosen = matches.places if asked.whole else matches.places[part.first : part.last]
+    rows = [finding_told(explorer, finding) for finding in explorer.claims.told(chosen)]
     parameters = wanted.query()
-    told = {
+    answer = {
         "filter": {name: value for name, value in parameters.items() if value not in ("", None, ())},
         **part.to_json(),
         "facets": {
-            name: [{"key": one.key, "label": one.label, "number": one.number} for one in offered]
-            for name, offered in found.choices.items()
+            name: [{"key": choice.key, "label": choice.label, "number": choice.number} for choice in offered]
+            for name, offered in matches.choices.items()
         },
         "findings": rows,
     }
@@ -115,11 +115,11 @@ def findings(asked: Asked) -> Page:
         "wanted": wanted,
         "part": part,
         "parameters": parameters,
-        "facets": shown_facets(explorer, wanted, found),
-        "steps": found.steps,
+        "facets": shown_facets(explorer, wanted, matches),
+        "steps": matches.steps,
         "chips": chips(explorer, wanted),
         "sorts": SORTS,
-        "zeros": folded_zeros(wanted, found),
+        "zeros": folded_zeros(wanted, matches),
         "open": opened(asked),
         "all_exported": part.total <= MOST_EXPORTED,
     }
@@ -127,7 +127,7 @@ def findings(asked: Asked) -> Page:
     def table() -> list[dict[str, Any]]:
         return [{name: value for name, value in row.items() if not name.endswith("address")} for row in rows]
 
-    return Page("explorer/findings.html", "Findings", told, more, table)
+    return Page("explorer/findings.html", "Findings", answer, more, table)
 
 
 def opened(asked: Asked) -> str:
@@ -147,11 +147,11 @@ def first_choice(summary: Mapping[str, Any]) -> str:
     return with_query("/findings", {"size": first})
 
 
-def shown_facets(explorer: Explorer, wanted: Filter, found: Found) -> list[dict[str, Any]]:
+def shown_facets(explorer: Explorer, wanted: Filter, matches: Found) -> list[dict[str, Any]]:
     """Return the facets that sort the findings into more than one class, or that something is chosen of."""
     shown = []
     for name, facet in explorer.facets.items():
-        offered = found.choices[name]
+        offered = matches.choices[name]
         if len(offered) < 2 and name not in wanted.chosen:
             continue
         first = max(FIRST_CHOICES, len(wanted.chosen.get(name, ()))) if facet.by_number else len(offered)
@@ -180,10 +180,10 @@ def chips(explorer: Explorer, wanted: Filter) -> list[tuple[str, str]]:
     return [(text, with_query("/findings", {**parameters, name: ""})) for text, name in said]
 
 
-def folded_zeros(wanted: Filter, found: Found) -> dict[str, Any] | None:
+def folded_zeros(wanted: Filter, matches: Found) -> dict[str, Any] | None:
     """Return how many zeros are left out because another size was chosen, and where they are listed."""
     sizes = wanted.chosen.get("size", ())
-    number = next((one.number for one in found.choices.get("size", ()) if one.key == "0"), 0)
+    number = next((one.number for one in matches.choices.get("size", ()) if one.key == "0"), 0)
     if not sizes or "0" in sizes or not number:
         return None
     return {"number": number, "address": with_query("/findings", {**wanted.query(), "size": "0"})}
@@ -198,11 +198,17 @@ def areas(asked: Asked) -> Page:
     few = bool(asked.query.get("few"))
     rows = explorer.index.find(query, explorer.area_weights if sort == "findings" else None)
     part = Part.of(asked.query, len(rows), SUGGESTED if few else PER_PAGE)
-    found = [area_told(explorer, int(row)) for row in rows[part.first : part.last]]
+    matches = [area_told(explorer, int(row)) for row in rows[part.first : part.last]]
     lines = explorer.line_index.find(query, explorer.by_line).tolist() if query else []
     most = LINES_SUGGESTED if few else LINES_FOUND
     counts = [line_told(explorer, at) for at in lines[:most]]
-    told = {"query": query, **part.to_json(), "areas": found, "characteristics": counts, "characteristics_total": len(lines)}
+    answer = {
+        "query": query,
+        **part.to_json(),
+        "areas": matches,
+        "characteristics": counts,
+        "characteristics_total": len(lines),
+    }
     title = f"Search: {query}" if query else "Areas"
     more = {"part": part, "sort": sort, "sorts": AREA_SORTS, "parameters": {"q": query, "sort": asked.query.get("sort", "")}}
-    return Page("explorer/areas.html", title, told, more, lambda: found)
+    return Page("explorer/areas.html", title, answer, more, lambda: matches)

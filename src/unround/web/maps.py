@@ -42,18 +42,18 @@ def whole_map(asked: Asked) -> Page:
     drawn = drawn_map(explorer, measure, rows, LARGEST)
     levels = list(dict.fromkeys(str(explorer.levels[row]) for row in explorer.boundaries.there.tolist()))
     level = str(explorer.levels[rows[0]])
-    told = {"measure": MEASURES[measure], "level": level, "place": place, **map_told(drawn)}
+    answer = {"measure": MEASURES[measure], "level": level, "place": place, **map_told(drawn)}
     more = {
         "drawn": drawn,
         "measures": MEASURES,
         "measure": measure,
-        "levels": [(one, level_named(one)) for one in levels],
+        "levels": [(level, level_named(level)) for level in levels],
         "level": level,
         "place": place,
         "places": _places(explorer),
         "riskiest": [area_told(explorer, row) for row in _worst(explorer, rows)],
     }
-    return Page("explorer/map.html", "Map", told, more)
+    return Page("explorer/map.html", "Map", answer, more)
 
 
 def small_map(explorer: Explorer) -> Drawn | None:

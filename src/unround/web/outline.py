@@ -80,7 +80,7 @@ class Outline:
 def outline_of(model: Model, axes: list[str]) -> Outline:
     """Put the cells of a model into lines: indentation tells which stands under which, and sums where there is none."""
     at = axes.index(SEX) if SEX in axes and len(axes) > 1 else None
-    variants = tuple(dict.fromkeys(one.codes[at] for one in model.columns)) if at is not None else ("",)
+    variants = tuple(dict.fromkeys(column.codes[at] for column in model.columns)) if at is not None else ("",)
     rows: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
     for cell, column in enumerate(model.columns):
         codes = column.codes if at is None else column.codes[:at] + column.codes[at + 1 :]
@@ -90,16 +90,16 @@ def outline_of(model: Model, axes: list[str]) -> Outline:
         blocks.setdefault(block, []).append((", ".join(codes), cells))
     tables: list[OutlineTable] = []
     table_of, number = [0] * len(model.columns), 0
-    for block, found in blocks.items():
-        placed = _placed(model, [next(iter(cells.values())) for _, cells in found])
+    for block, lines_of in blocks.items():
+        placed = _placed(model, [next(iter(cells.values())) for _, cells in lines_of])
         lines: list[OutlineLine] = []
         where: dict[int, int] = {}
         for old, parent, level in placed:
-            code, cells = found[old]
+            code, cells = lines_of[old]
             label = model.columns[next(iter(cells.values()))].label or code
             where[old] = number
             above = where[parent] if parent is not None else None
-            lines.append(OutlineLine(number, label, code, level, above, tuple(cells.get(one) for one in variants)))
+            lines.append(OutlineLine(number, label, code, level, above, tuple(cells.get(variant) for variant in variants)))
             number += 1
             for cell in cells.values():
                 table_of[cell] = len(tables)
@@ -310,9 +310,9 @@ class Places:
     def grouping(self) -> Grouping | None:
         """Sort areas into the places that findings are filtered by; None where the file names no two."""
         for kind in FACETS:
-            found = next(((word, codes, names) for k, word, codes, names in self._columns if k == kind), None)
-            if found is not None and len({one for one in found[1] if one} or {one for one in found[2] if one}) > 1:
-                word, codes, names = found
+            column = next(((word, codes, names) for k, word, codes, names in self._columns if k == kind), None)
+            if column is not None and len({one for one in column[1] if one} or {one for one in column[2] if one}) > 1:
+                word, codes, names = column
                 keys = [code or name for code, name in zip(codes, names, strict=True)]
                 called = {key: name or self._known.get(key, "") for key, name in zip(keys, names, strict=True)}
                 return _grouped(word, keys, {key: name or f"{word} {key}" for key, name in called.items()})
@@ -324,8 +324,8 @@ class Places:
 
 def _prefix(column: str) -> str:
     """Return the kind of place that a column names: "csd" for "CSD_NAME" and "CSD_2018_NAME", "" for others."""
-    found = re.fullmatch(r"([a-z0-9]+?)[ _](?:\d{4}[ _])?name", column.lower())
-    return found[1] if found and found[1] in KINDS else ""
+    match = re.fullmatch(r"([a-z0-9]+?)[ _](?:\d{4}[ _])?name", column.lower())
+    return match[1] if match and match[1] in KINDS else ""
 
 
 def _grouped(word: str, keys: list[str], names: dict[str, str]) -> Grouping:

@@ -38,7 +38,7 @@ def meant(path: str) -> str:
     """Return the text that a segment stands for. What nobody could have written so stands for itself."""
     if path == "~":
         return ""
-    turned = re.sub(rb"~([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), path.encode())
+    turned = re.sub(rb"~([0-9A-Fa-f]{2})", lambda match: bytes([int(match[1], 16)]), path.encode())
     return turned.decode(errors="replace")
 
 

@@ -73,11 +73,11 @@ def shapes(model: Model, outline: Outline, equations: tuple[int, ...]) -> list[t
         for variant, cell in zip(outline.variants, line.cells, strict=True)
         if cell is not None
     }
-    found: dict[tuple[int, ...], tuple[int, list[str]]] = {}
+    shapes_found: dict[tuple[int, ...], tuple[int, list[str]]] = {}
     for e in equations:
         members = model.members(e)
-        found.setdefault(tuple(at[cell][0] for cell in members), (e, []))[1].append(at[members[0]][1])
-    return list(found.values())
+        shapes_found.setdefault(tuple(at[cell][0] for cell in members), (e, []))[1].append(at[members[0]][1])
+    return list(shapes_found.values())
 
 
 def sum_told(model: Model, equation: int) -> dict[str, Any]:

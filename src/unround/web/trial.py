@@ -150,12 +150,14 @@ def main() -> None:
         asked = json.loads(line)
         try:
             # Nothing is asked first of all, to see that we are ready: a small system loads what any system needs.
-            told = solve_text(asked["text"], asked["mechanism"]) if asked else solve_text("48! = 20 + 20 + 20", "rounding:5")
+            answer = (
+                solve_text(asked["text"], asked["mechanism"]) if asked else solve_text("48! = 20 + 20 + 20", "rounding:5")
+            )
         except MemoryError:
-            told = {"error": "this needs more memory than is allowed here."}
+            answer = {"error": "this needs more memory than is allowed here."}
         except RecursionError:
-            told = {"error": "this is nested too deeply."}
-        print(json.dumps(told), flush=True)
+            answer = {"error": "this is nested too deeply."}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -53,42 +52,42 @@ MOST_LOOKED = 1000
 """Findings among which these are chosen."""
 
 
-def _predicted(told: Mapping[str, Any]) -> list[str]:
-    """Say how predictions of published counts did, and where likely claims are withheld because of it."""
-    return [selfcheck.in_short(told), *selfcheck.withheld(told)] if "selfcheck" in told else []
-
-
 def start(asked: Asked) -> Page:
     """Show the verdict, and where to go from it."""
-    explorer, told = asked.explorer, asked.explorer.summary
-    best = [finding_told(explorer, one) for one in explorer.claims.told(strongest(explorer))]
+    explorer, summary = asked.explorer, asked.explorer.summary
+    best = [finding_told(explorer, finding) for finding in explorer.claims.told(strongest(explorer))]
     order = np.argsort(-explorer.area_weights, kind="stable")[:STRONGEST]
     riskiest = [area_told(explorer, int(row)) for row in order if explorer.claims.by_area[row]]
     names = {table.name: table.at for table in explorer.outline.tables}
     blocks = [
         {"name": name or UNNAMED, "table": names.get(name or UNNAMED), "claims": numbers}
-        for name, numbers in told["by_block"].items()
+        for name, numbers in summary["by_block"].items()
     ]
     more = {
         "best": best,
         "riskiest": riskiest,
         "blocks": blocks,
-        "largest": max((sum(one["claims"].values()) for one in blocks), default=1),
+        "largest": max((sum(block["claims"].values()) for block in blocks), default=1),
         "tables": len(explorer.outline.tables),
         "sizes": SIZES,
-        "headline": headline(told),
-        "tone": next((kind for kind in CLAIMS if told[kind]), ""),
-        "picture": html(picture(told)),
-        "next_steps": next_steps(told, public=False),
-        "quote_text": to_quote(told, title_of(told)),
+        "headline": headline(summary),
+        "tone": next((kind for kind in CLAIMS if summary[kind]), ""),
+        "picture": html(picture(summary)),
+        "next_steps": next_steps(summary, public=False),
+        "quote_text": to_quote(summary, title_of(summary)),
         "map": small_map(explorer),
         "doubts": [
-            *not_listed(told),
-            *([selfcheck.in_short(told)] if "selfcheck" in told else []),
-            *selfcheck.withheld(told),
+            *not_listed(summary),
+            *([selfcheck.in_short(summary)] if "selfcheck" in summary else []),
+            *selfcheck.withheld(summary),
         ],
     }
-    answer = {"verdict": " ".join(verdict(told)), "notice": notice(told["product"]), "summary": told, "strongest": best}
+    answer = {
+        "verdict": " ".join(verdict(summary)),
+        "notice": notice(summary["product"]),
+        "summary": summary,
+        "strongest": best,
+    }
     return Page("explorer/start.html", "Overview", answer | {"areas": riskiest}, more)
 
 
@@ -111,19 +110,19 @@ def area(asked: Asked) -> Page:
     explorer, row = asked.explorer, _row(asked)
     outline, sort = explorer.outline, asked.query.get("sort") or "published"
     seen, claims = explorer.look(row), claims_by_table(asked.explorer, row)
-    own = [finding_told(explorer, one) for one in explorer.claims.told(explorer.claims.of_area(row))]
-    told: dict[str, Any] = {"area": explorer.place(row), "sort": sort, "findings": own}
+    findings = [finding_told(explorer, finding) for finding in explorer.claims.told(explorer.claims.of_area(row))]
+    answer: dict[str, Any] = {"area": explorer.place(row), "sort": sort, "findings": findings}
     more: dict[str, Any] = {
         "open": opened(asked),
         "whole": bool(asked.query.get("sort") or asked.query.get("table")),
-        "telling": [one for one in own if one["value"]],
-        "zeros": [one for one in own if not one["value"]],
+        "telling": [finding for finding in findings if finding["value"]],
+        "zeros": [finding for finding in findings if not finding["value"]],
         "row": row,
         "variants": outline.variants,
         "claims": claims,
         "everything": outline.size <= MOST_LINES,
         "outline": outline,
-        "contradictions": [one.text for one in seen.inferred.contradictions if one.area == 0],
+        "contradictions": [clash.text for clash in seen.inferred.contradictions if clash.area == 0],
         "linked": how_linked(explorer.folder, seen.inferred, seen.rows),
         "above": _above(explorer, row),
     }
@@ -131,32 +130,32 @@ def area(asked: Asked) -> Page:
         order = by_risk(explorer, row)
         part = Part.of(asked.query, len(order), 2 * PER_PAGE)
         cells = [cell_told(explorer, row, seen, cell) for cell in order[part.first : part.last]]
-        told |= {**part.to_json(), "cells": cells}
+        answer |= {**part.to_json(), "cells": cells}
         more |= {"part": part, "parameters": {"sort": "risk"}}
     elif sort == "published":
         wanted = range(len(outline.tables)) if more["everything"] else [_table(asked, claims)]
         tables = [table_told(explorer, row, at) for at in wanted]
         cells = [cell for table in tables for line in table["lines"] for cell in line["cells"] if cell]
-        told |= {"tables": tables}
+        answer |= {"tables": tables}
         more |= {"chosen": None if more["everything"] else wanted[0]}
     else:
         raise InputError(f"there is no order {sort!r}: choose published or risk.")
-    told["contradictions"] = more["contradictions"]
+    answer["contradictions"] = more["contradictions"]
 
     def table() -> list[dict[str, Any]]:
-        return [{**told["area"], **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
+        return [{**answer["area"], **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
 
-    return Page("explorer/area.html", explorer.title(row), told, more, table)
+    return Page("explorer/area.html", explorer.title(row), answer, more, table)
 
 
 def cell(asked: Asked) -> Page:
     """Explain one cell; its JSON twin is what `unround explain --json` prints."""
     explorer, row = asked.explorer, _row(asked)
     at = _cell(asked)
-    found, seen, model = explorer.explain(row, at), explorer.look(row), explorer.folder.model
+    explained, seen, model = explorer.explain(row, at), explorer.look(row), explorer.folder.model
     column = model.columns[at]
     sums = []
-    for e, shown in zip(model.touching[at], found.sums, strict=True):
+    for e, shown in zip(model.touching[at], explained.sums, strict=True):
         members = [cell_told(explorer, row, seen, c) for c in model.members(e)]
         said = f"{shown.sum}: {arithmetic(shown)}"
         sums.append({**sum_told(model, e), "shown": shown, "said": said, "total": members[0], "parts": members[1:]})
@@ -169,30 +168,32 @@ def cell(asked: Asked) -> Page:
         if c is not None
     ]
     name = f"{column.label}, {explorer.title(row)}"
-    drawn = bool(found.distribution) and found.kind != "given"
+    drawn = bool(explained.distribution) and explained.kind != "given"
     more = {
         "area_name": explorer.title(row),
         "level": explorer.place(row)["level"],
         "within": explorer.place(row)["within"],
         "area_link": area_address(explorer.codes[row]),
-        "one": found,
-        "conclusion": conclusion(found),
-        "quote_text": count_to_quote(found, name),
-        "again": again(found),
-        "same_as": cell_address(explorer.codes[row], found.same_as) if found.same_as else "",
+        "one": explained,
+        "conclusion": conclusion(explained),
+        "quote_text": count_to_quote(explained, name),
+        "again": again(explained),
+        "same_as": cell_address(explorer.codes[row], explained.same_as) if explained.same_as else "",
         "sums": sums,
-        "sentences": found.argument.replace(". ", ".\n").split("\n") if found.argument else [],
-        "growth": list(growth(found)),
-        "named": _named(explorer, row, found),
-        "others": _others(explorer, column.key, found),
-        "shown_part": shown_part(found.distribution),
+        "sentences": explained.argument.replace(". ", ".\n").split("\n") if explained.argument else [],
+        "growth": list(growth(explained)),
+        "named": _named(explorer, row, explained),
+        "others": _others(explorer, column.key, explained),
+        "shown_part": shown_part(explained.distribution),
         "twins": twins if len(twins) > 1 else [],
-        "drawing": histogram(found.distribution, name=name, kind=found.kind, published=found.published) if drawn else "",
+        "drawing": histogram(explained.distribution, name=name, kind=explained.kind, published=explained.published)
+        if drawn
+        else "",
         "table": explorer.outline.tables[explorer.outline.table_of[at]],
         "variant": _variant(explorer, at),
-        "certificate": cell_address(explorer.codes[row], column.key, "certificate") + ".json" if found.proof else "",
+        "certificate": cell_address(explorer.codes[row], column.key, "certificate") + ".json" if explained.proof else "",
     }
-    return Page("explorer/cell.html", f"{column.label} · {explorer.title(row)}", found.to_json(), more)
+    return Page("explorer/cell.html", f"{column.label} · {explorer.title(row)}", explained.to_json(), more)
 
 
 def certificate(asked: Asked) -> Page:
@@ -202,8 +203,8 @@ def certificate(asked: Asked) -> Page:
     written = [one for one in seen.certificates if one.cell == at]
     if not written:
         raise Missing("this count is not proved, so there is no certificate.")
-    told = next(proof_lines(explorer.folder.model, written, explorer.folder.areas[row : row + 1], axes))
-    return Page("explorer/cell.html", "Certificate", told)
+    answer = next(proof_lines(explorer.folder.model, written, explorer.folder.areas[row : row + 1], axes))
+    return Page("explorer/cell.html", "Certificate", answer)
 
 
 def structure(asked: Asked) -> Page:
@@ -217,13 +218,13 @@ def structure(asked: Asked) -> Page:
             raise Missing(f"there is no table {chosen}: this release has {len(outline.tables):,}.")
         table, sums = outline.tables[at], sorted_sums[at]
         listed = [sum_told(model, e) for e in sums.sums]
-        lines = [{"label": one.label, "code": one.code, "level": one.level} for one in table.lines]
-        told: dict[str, Any] = {"table": table.name, "lines": lines, "split_by_sex": sums.splits, "sums": listed}
+        lines = [{"label": line.label, "code": line.code, "level": line.level} for line in table.lines]
+        answer: dict[str, Any] = {"table": table.name, "lines": lines, "split_by_sex": sums.splits, "sums": listed}
         drawing = map_of(table, sums.heads, sums.parts, labels=True)
-        mechanisms = dict.fromkeys(model.mechanisms[c] for one in table.lines for c in one.cells if c is not None)
+        mechanisms = dict.fromkeys(model.mechanisms[c] for line in table.lines for c in line.cells if c is not None)
         once = [(sum_told(model, e), sexes) for e, sexes in shapes(model, outline, sums.sums)]
         more = {"table": table, "drawing": drawing, "mechanisms": [how.sentence for how in mechanisms], "shapes": once}
-        return Page("explorer/table.html", table.name, told, more)
+        return Page("explorer/table.html", table.name, answer, more)
     tables = [
         {
             "at": table.at,
@@ -238,9 +239,9 @@ def structure(asked: Asked) -> Page:
     origins: dict[str, int] = {}
     for origin in model.origins:
         origins[origin] = origins.get(origin, 0) + 1
-    told = {**explorer.summary["structure"], "origins": origins, "tables": tables}
+    answer = {**explorer.summary["structure"], "origins": origins, "tables": tables}
     drawings = [map_of(t, s.heads, s.parts, labels=False) for t, s in zip(outline.tables, sorted_sums, strict=True)]
-    return Page("explorer/structure.html", "Structure", told, {"drawings": drawings, "origin_words": ORIGINS})
+    return Page("explorer/structure.html", "Structure", answer, {"drawings": drawings, "origin_words": ORIGINS})
 
 
 def contradictions(asked: Asked) -> Page:
@@ -262,8 +263,8 @@ def contradictions(asked: Asked) -> Page:
         "more_suspects": explorer.suspects.height - len(suspects),
         "suspect": explorer.summary["suspect"],
     }
-    told = {**part.to_json(), "contradictions": rows, "suspects": suspects, "suspects_total": explorer.suspects.height}
-    return Page("explorer/contradictions.html", "Faults in the data", told, more, lambda: rows)
+    answer = {**part.to_json(), "contradictions": rows, "suspects": suspects, "suspects_total": explorer.suspects.height}
+    return Page("explorer/contradictions.html", "Faults in the data", answer, more, lambda: rows)
 
 
 def _address(row: dict[str, str], axes: list[str]) -> str:
@@ -277,18 +278,18 @@ def _titled(explorer: Explorer, row: dict[str, str], axes: list[str]) -> str:
 
 def about(asked: Asked) -> Page:
     """Say what the values are, what they are not, and how they may be used."""
-    told = asked.explorer.summary
+    summary = asked.explorer.summary
     names = ("unround", "command", "source", "product", "threshold", "prior_in_words", "priors")
-    kept = {name: told[name] for name in names} | {"selfcheck": told.get("selfcheck")}
-    answer = {"notice": notice(told["product"]), **kept, "population": told["population"], "notes": told["notes"]}
+    kept = {name: summary[name] for name in names} | {"selfcheck": summary.get("selfcheck")}
+    answer = {"notice": notice(summary["product"]), **kept, "population": summary["population"], "notes": summary["notes"]}
     more = {
         "folder": str(asked.explorer.folder.path),
-        "checked": Markup("\n").join(map(html, selfcheck.parts(told))),
-        "check": checked(told.get("check"), public=False),
-        "independent": rounded_independently(told),
-        "contradictions": inconsistencies(told) if told["contradictions"] else "",
-        "not_listed": not_listed(told),
-        "conditions": [*settling(told), *conditions(told)],
+        "checked": Markup("\n").join(map(html, selfcheck.parts(summary))),
+        "check": checked(summary.get("check"), public=False),
+        "independent": rounded_independently(summary),
+        "contradictions": inconsistencies(summary) if summary["contradictions"] else "",
+        "not_listed": not_listed(summary),
+        "conditions": [*settling(summary), *conditions(summary)],
     }
     return Page("explorer/about.html", "About these values", answer, more)
 
@@ -385,16 +386,16 @@ def _above(explorer: Explorer, row: int) -> dict[str, Any] | None:
         return None  # the file names it, but does not hold it
 
 
-def _named(explorer: Explorer, row: int, found: Explanation) -> list[dict[str, Any]]:
+def _named(explorer: Explorer, row: int, explained: Explanation) -> list[dict[str, Any]]:
     """Return the cells that an argument speaks of by their keys; where it needs other areas, they have names in it."""
     model, seen = explorer.folder.model, explorer.look(row)
-    keys = dict.fromkeys(step["cell"] for step in found.proof["steps"]) if found.proof else {}
+    keys = dict.fromkeys(step["cell"] for step in explained.proof["steps"]) if explained.proof else {}
     return [cell_told(explorer, row, seen, model.index[key]) for key in keys if key in model.index]
 
 
-def _others(explorer: Explorer, key: str, found: Explanation) -> list[dict[str, Any]]:
+def _others(explorer: Explorer, key: str, explained: Explanation) -> list[dict[str, Any]]:
     """Return the other areas that take part in what is said of a cell, with the addresses of the same count there."""
-    areas = found.others.areas if found.others else ()
+    areas = explained.others.areas if explained.others else ()
     return [{**asdict(one), "address": cell_address(explorer.codes[one.row], key)} for one in areas]
 
 
@@ -434,9 +435,9 @@ def _claims_below(table: OutlineTable, seen: InferredArea) -> dict[int, int]:
     """Return for every line how many claims stand under it: a folded table must not hide what it holds."""
     below = dict.fromkeys((line.at for line in table.lines), 0)
     for line in reversed(table.lines):  # children come after their parents
-        own = sum(bool(seen.inferred.claims.kinds[0, cell]) for cell in line.cells if cell is not None)
+        claims = sum(bool(seen.inferred.claims.kinds[0, cell]) for cell in line.cells if cell is not None)
         if line.parent is not None:
-            below[line.parent] += own + below[line.at]
+            below[line.parent] += claims + below[line.at]
     return below
 
 
@@ -450,7 +451,7 @@ def by_risk(explorer: Explorer, row: int) -> list[int]:
 
 def claims_by_table(explorer: Explorer, row: int) -> list[int]:
     """Return how many claims each table of an area has."""
-    found = [0] * len(explorer.outline.tables)
+    numbers = [0] * len(explorer.outline.tables)
     for cell in (explorer.look(row).inferred.claims.kinds[0] > 0).nonzero()[0].tolist():
-        found[explorer.outline.table_of[cell]] += 1
-    return found
+        numbers[explorer.outline.table_of[cell]] += 1
+    return numbers
