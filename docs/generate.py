@@ -37,7 +37,7 @@ RESEARCHES = tuple(f"python -m unround.research {command.name}" for commands in 
 
 CONSOLE_PAGES = (
     *("solve", "mechanisms", "tables", "describe", "audit", "checks"),
-    *("linked", "protect", "compare", "calibration", "reconstruct", "notebook"),
+    *("linked", "protect", "reconcile", "compare", "calibration", "reconstruct", "notebook"),
 )
 MEASURED_PAGES = ("speed", "scale")
 

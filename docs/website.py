@@ -37,6 +37,7 @@ CHAPTERS: Mapping[str, Sequence[str]] = {
     "Publish more safely": (
         "docs/review",
         "docs/protect",
+        "docs/reconcile",
         "docs/compare",
         "docs/calibration",
         "docs/whatif",
@@ -62,7 +63,7 @@ REFERENCE: Mapping[str, Sequence[str]] = {
     "A table": ("read", "describe", "check", "audit", "Release", "Check", "AuditFolder"),
     "An audit": ("explain", "serve", "view", "verify", "diff", "Explanation", "Posterior"),
     "Publishing": (
-        *("review", "protect", "compare", "whatif", "simulate", "reconstruct", "calibrate", "paper"),
+        *("review", "protect", "compare", "reconcile", "whatif", "simulate", "reconstruct", "calibrate", "paper"),
         *("publish_counts", "parse_protection", "mechanism", "Mechanism"),
     ),
     "Errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),

@@ -52,6 +52,7 @@ ORDER = [
     "protection",
     "comparison",
     "reviews",
+    "reconciliation",
     "replication",
     "reconstruction",
     "show",

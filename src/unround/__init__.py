@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from unround.api import paper as paper
     from unround.api import protect as protect
     from unround.api import read as read
+    from unround.api import reconcile as reconcile
     from unround.api import reconstruct as reconstruct
     from unround.api import review as review
     from unround.api import serve as serve
@@ -82,7 +83,7 @@ _NAMES = {
     "api": (
         *("solve", "expect", "read", "describe", "check", "audit", "review"),
         *("explain", "serve", "view", "verify", "diff"),
-        *("whatif", "simulate", "protect", "compare", "reconstruct", "calibrate", "paper"),
+        *("whatif", "simulate", "protect", "compare", "reconcile", "reconstruct", "calibrate", "paper"),
     ),
     "errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),
     "mechanisms": ("Mechanism", "mechanism"),

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from unround.inspection import Inspection
     from unround.job.verify import Verification
     from unround.protection.release import Protected
+    from unround.reconciliation import Reconciled
     from unround.reconstruction import Reconstruction
     from unround.release import Release
     from unround.replication import Claim, Experiment
@@ -509,6 +510,48 @@ def protect(given: options.Protect) -> Protected:
             counts = counts_by_name(read(Path(given.out) / "release.toml"))
             write_back(Origin(Path(given.table), toml, given.sheet), release, counts, Path(given.out) / "published")
     return made
+
+
+@takes(options.Reconcile)
+def reconcile(given: options.Reconcile) -> Reconciled:
+    """Make a table add up: every count moved to where all sums hold, as near to the true counts as can be told.
+
+    The result has every count with its mean, standard error and bounds (`to_polars`), and the tables as they came, as frames
+    (`tables`). Work on files that was stopped goes on where it was when the same is asked for again.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"town": ["Aa", "Bo"], "all": [20, 15], "young": [5, 10], "old": [10, 10]})
+    >>> made = reconcile(frame, describe={"area": "town", "sums": {"all": ["young", "old"]}}, base=5)
+    >>> made.summary["sums_off_before"], made.summary["sums_off_after"]
+    (2, 0)
+    """
+    from unround.reconciliation import ReconcileOptions
+    from unround.reconciliation import reconcile as reconcile_into
+    from unround.reconciliation.layout import tables_of
+
+    reading = replace(given.part(options.Reading), format="auto")
+    release, plan_file = _opened(given.table, reading)
+    refuse_hopeless(release, plan_file)
+    into = path_or_none(given.out) or temporary_folder()
+    if any(path.resolve().parent == into.resolve() for path in files_read(given.table, release)):
+        raise InputError(f"the result would replace the table in {into}: choose another folder with -o.")
+    toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
+    matches = plan_file.matches if plan_file else ()
+    written = tables_of(_listed(given.table), given.describe, given.sheet, toml, matches, given.format)
+    made = reconcile_into(
+        release,
+        into,
+        ReconcileOptions(given.real, given.round),
+        plan_file=plan_file,
+        truth=_truth(given.truth, release),
+        write=written,
+        progress=given.progress,
+        command=given.command,
+        files_used=paths_of(given.table, given.truth, given.plan, given.describe, given.nesting),
+    )
+    return made if given.out is not None else lent_to(made, into)
 
 
 @takes(options.Compare)

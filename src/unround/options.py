@@ -646,6 +646,31 @@ class Protect(Source, Progress):
 
 
 @group()
+class Reconcile(Reading):
+    """The options of `reconcile`."""
+
+    table: Table = argument(FILES)
+    out: AnyPath | None = option(
+        "Write the table, reconciled.parquet and summary.json there.", "DIR", short="-o", default=None
+    )
+    _: KW_ONLY
+    truth: Table | None = option("The true counts, if you have them: errors are measured.", "FILE", default=None)
+    format: str = option(
+        "How to write the table: as the input, or as csv, parquet or xlsx.",
+        choices=("input", "csv", "parquet", "xlsx"),
+        default="input",
+    )
+    real: bool = option("Write means with decimals, which add up too, in place of whole numbers.", default=False)
+    round: int | None = option(
+        "Write multiples of this number, which add up too: where nobody may hold finer numbers than were published.",
+        "N",
+        least=2,
+        excludes=("real",),
+        default=None,
+    )
+
+
+@group()
 class Compare(Source, Progress):
     """The options of `compare`."""
 

@@ -431,6 +431,25 @@ def protect(call: Call[Any], *, json: Json = False) -> None:
 
 
 @command(
+    api.reconcile,
+    """
+    Examples:
+      unround reconcile table.xlsx -o additive                     the same table, with counts that add up
+      unround reconcile districts.csv regions.csv -o additive      several files, which add up between them too
+      unround reconcile census.csv -o additive --format parquet --real
+      unround reconcile release.csv -o additive --truth truth.csv  errors measured, not estimated
+
+    Counts stay inside what is possible, and those that were published exactly stay as they are. Where no true counts fit,
+    the clash is named, and its counts stay as they were published. reconciled.parquet holds every count with its mean,
+    standard error and bounds. They are model estimates, not official counts.
+    """,
+)
+def reconcile(call: Call[Any], *, json: Json = False) -> None:
+    """Show how much was gained."""
+    show(call(), json)
+
+
+@command(
     api.compare,
     """
     Examples:
@@ -536,6 +555,7 @@ def reconstruct(call: Call[Reconstruction], *, json: Json = False) -> None:
 GROUPS = {
     "Audit": (solve, describe, check, audit),
     "Explore": (explain, serve, verify),
+    "Use tables that do not add up": (reconcile,),
     "Publish more safely": (review, protect, compare),
     "Research": (simulate, reconstruct),
 }

@@ -30,8 +30,12 @@ SUFFIXES = (".xlsx", ".xlsm", ".csv", ".tsv", ".txt")
 HIDDEN_SIGNS = ("c", "x", "s", "..")
 """What stands for a hidden count in a table that has no sign for it yet."""
 
-Cells = Mapping[tuple[str, str], int]
-"""Counts by area and key; a code of `release` where none is to be printed."""
+Cells = Mapping[tuple[str, str], int | float]
+"""Counts by area and key, or means of them with decimals; a code of `release` where none is to be printed."""
+
+
+Printed = int | float | str
+"""What stands in a cell."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ def write_back(origin: Origin, release: Release, cells: Cells, folder: Path) -> 
 
     Raises `InputError` where the file is of a kind that cannot be written so.
     """
-    path, table, description = _opened(origin)
+    path, table, description = opened(origin)
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} cannot be written back: that takes an XLSX or a delimited file. Save it as one of these.")
     places = _places(table, description)
@@ -71,7 +75,7 @@ def write_back(origin: Origin, release: Release, cells: Cells, folder: Path) -> 
     return target
 
 
-def _opened(origin: Origin) -> tuple[Path, HeadedTable, Description]:
+def opened(origin: Origin) -> tuple[Path, HeadedTable, Description]:
     """Return the file, its cells under their headings, and what these mean."""
     path, toml = origin.path, origin.toml
     if path.suffix.lower() == ".toml":
@@ -86,7 +90,8 @@ def _opened(origin: Origin) -> tuple[Path, HeadedTable, Description]:
     return path, described.opened.table, description
 
 
-def _values(table: HeadedTable, description: Description) -> list[int]:
+def value_places(table: HeadedTable, description: Description) -> list[int]:
+    """Return the columns that hold counts."""
     return value_columns(table, description) if description.wide else [table.names.index(description.value)]
 
 
@@ -98,7 +103,7 @@ def _places(table: HeadedTable, description: Description) -> dict[tuple[str, str
     """
     import polars as pl
 
-    columns = _values(table, description)
+    columns = value_places(table, description)
     cells = table.cells
     width = len(cells.columns) + 1
     for at in columns:
@@ -123,8 +128,10 @@ def counts_by_name(release: Release) -> dict[tuple[str, str], int]:
     return found
 
 
-def _text(count: int, sign: str) -> int | str:
+def _text(count: int | float, sign: str) -> Printed:
     """Return what to print of a count: a number, or the sign for hidden ones."""
+    if isinstance(count, float):
+        return round(count, 4)
     if count > ABSENT:
         return count
     known = told_range(count)
@@ -149,6 +156,8 @@ def _verify(target: Path, description: Description, cells: Cells) -> None:
     read = counts_by_name(read_headed(headed_table(target, description), description))
     for cell, count in cells.items():
         printed = read.get(cell, ABSENT)
+        if isinstance(count, float):
+            continue  # a mean is no count, and does not read as one
         known = told_range(count)
         wanted = known[0] if known is not None and known[0] == known[1] else count
         if (wanted > ABSENT or printed > ABSENT) and printed != wanted:
@@ -158,7 +167,7 @@ def _verify(target: Path, description: Description, cells: Cells) -> None:
 # -- delimited files --------------------------------------------------------------------------------------------------
 
 
-def _write_text(path: Path, target: Path, table: HeadedTable, texts: Mapping[tuple[int, int], int | str]) -> None:
+def _write_text(path: Path, target: Path, table: HeadedTable, texts: Mapping[tuple[int, int], Printed]) -> None:
     """Put texts into the cells of a delimited file; everything else stays as it is, byte for byte."""
     data = path.read_bytes()
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
@@ -174,12 +183,14 @@ def _write_text(path: Path, target: Path, table: HeadedTable, texts: Mapping[tup
         if line >= len(spans) or at >= len(spans[line]):
             raise InputError(f"{path}: row {line + 1} cannot be found again, so that the table cannot be written back.")
         start, end = spans[line][at]
-        printed = f"{text:,}".replace(",", mark) if isinstance(text, int) else text
+        printed = f"{text:,}".replace(",", mark) if isinstance(text, int | float) else text
         quoted = f'"{printed}"' if whole[start : start + 1] == '"' or Source(path).delimiter in printed else printed
         pieces.append((start, end, quoted))
-    for start, end, text in sorted(pieces, reverse=True):
-        whole = whole[:start] + text + whole[end:]
-    target.write_bytes(whole.encode(encoding))
+    kept, last = list[str](), 0
+    for start, end, text in sorted(pieces):
+        kept += [whole[last:start], text]
+        last = end
+    target.write_bytes("".join([*kept, whole[last:]]).encode(encoding))
 
 
 def _thousands(table: HeadedTable) -> str:
@@ -213,9 +224,7 @@ def _spans(text: str, delimiter: str) -> list[list[tuple[int, int]]]:
 # -- spreadsheets -----------------------------------------------------------------------------------------------------
 
 
-def _write_sheet(
-    path: Path, target: Path, sheet: str, table: HeadedTable, texts: Mapping[tuple[int, int], int | str]
-) -> None:
+def _write_sheet(path: Path, target: Path, sheet: str, table: HeadedTable, texts: Mapping[tuple[int, int], Printed]) -> None:
     """Put texts into the cells of a sheet; formats, headings and all other sheets stay as they are, byte for byte."""
     with zipfile.ZipFile(path) as book:
         part = _part_of(book, sheet)
@@ -227,7 +236,7 @@ def _write_sheet(
             if text is None:
                 return found[0]
             kept = re.sub(r'\s(?:t|cm|vm)="[^"]*"', "", found[1] + found[3])
-            if isinstance(text, int):
+            if isinstance(text, int | float):
                 return f'<c{kept} r="{found[2]}"><v>{text}</v></c>'
             return f'<c{kept} r="{found[2]}" t="inlineStr"><is><t>{escape(text)}</t></is></c>'
 

@@ -2,8 +2,8 @@
 
 - `parts`: what documents are made of; `terminal`, `page`: the two that show them
 - one module per command, with its sentences, tables and document: `solve`, `inspect`, `check`, `explain`,
-  `compare`, `calibrate`, `reconstruct`, `diff`, `rates`, `review`, `paper`; of an audit `report`, with `audit`, `selfcheck`
-  and `strongest`
+  `compare`, `calibrate`, `reconcile`, `reconstruct`, `diff`, `rates`, `review`, `paper`; of an audit `report`, with
+  `audit`, `selfcheck` and `strongest`
 - `words`: numbers, kinds of claims, and what is said of audits and counts
 - `palette`, `charts`, `maps`, `plots`: colours, and everything that is drawn
 - `site`: the templates and the stylesheet of the explorer
@@ -38,6 +38,7 @@ DOCUMENTS = {
     "Protected": "compare.protected",
     "Comparison": "compare.comparison",
     "Calibrations": "calibrate.calibration",
+    "Reconciled": "reconcile.reconciled",
     "Reconstruction": "reconstruct.reconstruction",
 }
 """The function that makes a document of a result, by the name of its class."""

@@ -194,6 +194,13 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
     return _load(file_format, source)
 
 
+def read_marked(path: Path, text: bytes, file_format: str) -> Release:
+    """Read a text of a known format as if it were the file: what `path` holds, with other numbers in it."""
+    from unround.tables.source import Source
+
+    return _load(file_format, Source(path, text))
+
+
 def read_frame(frame: object, name: str = "the frame") -> Release | None:
     """Return the release in a frame whose columns are those of a known format, read as its file would be; else None."""
     from unround.tables.frames import as_polars

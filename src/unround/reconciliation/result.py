@@ -1,0 +1,348 @@
+"""The result: every count of the release, published and reconciled, how it was made, and how much was gained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.model import Model
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.reconciliation.rounding import Estimates, Rounder
+from unround.reconciliation.systems import Family
+from unround.release import ABSENT, NOT_APPLICABLE, Counts, Release, exactly
+from unround.score.truth import Truth
+from unround.simulation.files import Parts
+from unround.structure import Nesting, Structure
+from unround.sums.compiled import compile_sums
+from unround.sums.forest import Equations
+from unround.tables.spool import Spool, Stage
+
+if TYPE_CHECKING:
+    import polars as pl
+
+METHODS = (
+    "in no sum: as published",
+    "published exactly",
+    "posterior mean",
+    "posterior mean, made to add up",
+    "clash: as published",
+    "no whole numbers found: as published",
+)
+"""How each count of the result was made."""
+NO_SUM, EXACT, POSTERIOR, ADJUSTED, CLASH, LEFT = range(6)
+
+NOTICE = (
+    "These are model estimates for users of statistics, not official counts. Do not publish them as the agency's, and do "
+    "not use them to learn anything about a person."
+)
+
+AT_ONCE = 2048
+MOST_NAMED = 20
+"""Clashes that are written out in the summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileOptions:
+    """What the user decides: means with decimals; multiples of what; population as in `AuditOptions`."""
+
+    real: bool = False
+    round: int | None = None
+
+
+@dataclass(eq=False)
+class Known:
+    """What all areas share, and their counts on disk.
+
+    `sums` are all sums within areas, by columns of the release; those of totals that were added up after rounding,
+    `afterwards`, are among them. The sums of the `model` say the same as its `plain` ones, with fewer loops.
+    """
+
+    release: Release
+    spool: Spool
+    structure: Structure
+    nesting: Nesting
+    sums: Equations
+    afterwards: Equations
+    plain: Equations
+    model: Model | None
+
+    def families(self) -> list[Family]:
+        """Return all areas that are sums of others, by columns of the release."""
+        if not self.nesting.linked:
+            return []
+        return [
+            Family(parent, children, self.nesting.levels[self.nesting.level[children[0]]].columns)
+            for parent, children in self.nesting.families().items()
+        ]
+
+
+@dataclass(eq=False)
+class Made:
+    """Estimates of all areas, with the sums that they are to meet, in cells of the model.
+
+    The first `in_forest` sums imply the others where all counts are there.
+    """
+
+    model: Model
+    estimates: Estimates
+    known: BoolArray
+    equations: Equations
+    in_forest: int
+    contradictions: list[dict[str, Any]]
+
+
+def printed(counts: Counts) -> Counts:
+    """Return counts as they were printed, those that are marked as unrounded too."""
+    return np.where((counts >= exactly(0)) & (counts <= ABSENT), counts - exactly(0), counts).astype(np.int32)
+
+
+def expected_error(shown: NDArray[Any], mean: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return by how much a number is off, on average, if the count has this mean and standard deviation (normal)."""
+    from scipy.special import ndtr
+
+    off, width = np.abs(shown - mean), np.maximum(spread, 1e-9)
+    density = np.exp(-0.5 * (off / width) ** 2) / np.sqrt(2 * np.pi)
+    return np.asarray(2 * width * density + off * (2 * ndtr(off / width) - 1))
+
+
+@dataclass(eq=False)
+class Result:
+    """Every count of a release, areas × columns.
+
+    - `published`: As printed; a code of `release` where nothing is.
+    - `value`: Reconciled.
+    - `method`: A place in `METHODS`.
+    """
+
+    known: Known
+    published: Counts
+    value: Counts
+    method: NDArray[np.int8]
+    made: Made | None = None
+    rounder: Rounder | None = None
+
+    @classmethod
+    def unchanged(cls, known: Known) -> Result:
+        """Return the release as it is."""
+        published = printed(known.spool.counts(0, known.spool.rows))
+        return cls(known, published, published.copy(), np.full(published.shape, NO_SUM, dtype=np.int8))
+
+    def fill(self, made: Made, options: ReconcileOptions, progress: Stage) -> None:
+        """Round the estimates, and put them into the columns of the release."""
+        model, estimates = made.model, made.estimates
+        families = self._families(made)
+        compiled = compile_sums(len(model.columns), made.equations[: made.in_forest], model.fixed)
+        rounder = Rounder(
+            compiled, made.equations, estimates, families, lambda done, areas: progress("Rounding", done, areas)
+        )
+        progress("Rounding", 0, self.known.spool.rows)
+        changed = rounder.settle_means()
+        unit = options.round or 1
+        if unit > 1:  # the same in units of more than one: everything still adds up, and no count is finer
+            least, most = estimates.low // unit, -(-estimates.high // unit)
+            rounder.estimates = replace(estimates, mean=estimates.mean / unit, low=least, high=most)
+        found = rounder.round() * unit
+        summed = self._summed(made, families)
+        clash = np.asarray(estimates.clash)
+        kind = np.where(changed[:, None], ADJUSTED, POSTERIOR)
+        kind = np.where((estimates.low == estimates.high) & model.exact, EXACT, kind)
+        for row, cells in rounder.left:
+            kind[row, cells] = LEFT
+        kind[clash] = CLASH
+        published = self.published[:, model.positions]
+        as_published = clash | (kind == LEFT)
+        use = summed & made.known & ~(as_published & (published <= ABSENT))
+        self.value[:, model.positions] = np.where(use & ~as_published, found, published)
+        self.method[:, model.positions] = np.where(use, kind, NO_SUM)
+        place = {int(column): cell for cell, column in enumerate(model.positions)}
+        for column, first in self.known.structure.alias.items():
+            if first in place:
+                there = self.published[:, column] > ABSENT
+                self.value[there, column] = self.value[there, first]
+                self.method[there, column] = self.method[there, first]
+        self.made, self.rounder = made, rounder
+        self._follow(self.value)
+
+    def _families(self, made: Made) -> list[Family]:
+        """Return sums over areas in cells of the model, of counts that all have an estimate."""
+        found = []
+        for family in self.known.families():
+            columns = family.columns[made.model.positions]
+            columns = columns & made.known[np.r_[family.parent, family.children]].all(axis=0)
+            low, high = (
+                array[family.children].sum(axis=0, dtype=np.int64) for array in (made.estimates.low, made.estimates.high)
+            )
+            columns &= (low <= made.estimates.high[family.parent]) & (high >= made.estimates.low[family.parent])
+            if columns.any():
+                found.append(Family(family.parent, family.children, columns))
+        return found
+
+    def _summed(self, made: Made, families: list[Family]) -> BoolArray:
+        """Mark the cells that some sum connects with others, within their area or over areas."""
+        found = np.zeros(made.estimates.mean.shape, dtype=np.bool_)
+        for e, (total, parts) in enumerate(made.equations):
+            found[:, [total, *parts]] |= made.estimates.active[:, e : e + 1]
+        for family in families:
+            found[np.ix_(np.r_[family.parent, family.children], np.flatnonzero(family.columns))] = True
+        return found | made.estimates.clash
+
+    def _follow(self, values: NDArray[Any]) -> None:
+        """Add up totals that were added up before, where the model does not have them, in place."""
+        place = set() if self.made is None else set(self.made.model.positions.tolist())
+        for _ in range(3):  # totals of totals come later
+            for total, parts in self.known.sums:
+                if total in place and all(part in place for part in parts):
+                    continue
+                before = self.published[:, [total, *parts]]
+                held = (before > ABSENT).all(axis=1) & (before[:, 0] == before[:, 1:].sum(axis=1))
+                values[held, total] = values[held][:, list(parts)].sum(axis=1)
+
+    def sums_off(self) -> tuple[int, int]:
+        """Return how many sums do not hold, of how many, all of whose counts are there; sums over areas are among them."""
+        off = sums = 0
+        for total, parts in self.known.sums:
+            members = self.value[:, [total, *parts]].astype(np.int64)
+            there = (members > ABSENT).all(axis=1)
+            sums += int(there.sum())
+            off += int((members[there, 0] != members[there, 1:].sum(axis=1)).sum())
+        for family in self.known.families():
+            columns = np.flatnonzero(family.columns)
+            parent, children = self.value[family.parent, columns], self.value[np.ix_(family.children, columns)]
+            there = (parent > ABSENT) & (children > ABSENT).all(axis=0)
+            sums += int(there.sum())
+            off += int((parent != children.sum(axis=0, dtype=np.int64))[there].sum())
+        return off, sums
+
+    def shown(self, real: bool) -> NDArray[Any]:
+        """Return what to print of every count; where there is none, a code of `release`."""
+        if not real or self.made is None:
+            return self.value
+        shown = self.value.astype(np.float64)
+        positions = self.made.model.positions
+        free = np.isin(self.method[:, positions], (POSTERIOR, ADJUSTED))
+        shown[:, positions] = np.where(free, self.made.estimates.mean, shown[:, positions])
+        for column, first in self.known.structure.alias.items():
+            shown[:, column] = np.where(self.published[:, column] > ABSENT, shown[:, first], shown[:, column])
+        self._follow(shown)
+        return shown
+
+    def table(self, real: bool) -> NDArray[Any]:
+        """Return what to print in the table itself: what was not printed there stays as it is."""
+        return np.where(self.published > ABSENT, self.shown(real), self.published)
+
+    def _errors(self, truth: Truth | None, real: bool) -> tuple[float | None, float | None, int]:
+        """Return the mean error of published and of reconciled counts, and of how many; without those that were exact."""
+        if self.made is None:
+            return None, None, 0
+        positions, errors, counted = self.made.model.positions, np.zeros(2), 0
+        after = self.shown(real)
+        for start in range(0, self.known.spool.rows, AT_ONCE):
+            rows = np.arange(start, min(start + AT_ONCE, self.known.spool.rows))
+            published, value = self.published[rows][:, positions], after[rows][:, positions]
+            here = np.isin(self.method[rows][:, positions], (POSTERIOR, ADJUSTED)) & (published > ABSENT)
+            here &= ~self.made.model.exact
+            if truth is not None:
+                true = truth.of_areas(rows)
+                here &= true > ABSENT
+                errors += [np.abs(shown.astype(np.float64) - true)[here].sum() for shown in (published, value)]
+            else:
+                given = self.made.estimates.mean[rows][here], self.made.estimates.spread[rows][here].astype(np.float64)
+                errors += [expected_error(shown[here], *given).sum() for shown in (published, value)]
+            counted += int(here.sum())
+        return (None, None, 0) if not counted else (*(errors / counted).tolist(), counted)
+
+    def summary(self, before: tuple[int, int], truth: Truth | None, options: ReconcileOptions) -> dict[str, Any]:
+        """Return how much was gained, and what was left as it was."""
+        known, made = self.known, self.made
+        off, _ = self.sums_off()
+        published, reconciled, counted = self._errors(truth, options.real)
+        clashes = [] if made is None else [one for one in made.contradictions if one["cells"]]
+        shown = self.published > ABSENT
+        return {
+            "reconciled": True,
+            "source": known.release.source,
+            "format": known.release.file_format,
+            "product": known.release.product,
+            "areas": known.spool.rows,
+            "counts": int(shown.sum()),
+            "changed": int((shown & (self.value != self.published)).sum()),
+            "sums": before[1],
+            "sums_off_before": before[0],
+            "sums_off_after": off,
+            "mean_error_published": published,
+            "mean_error": reconciled,
+            "mean_error_of": counted,
+            "mean_error_from": "truth" if truth is not None else "model",
+            "real": options.real,
+            "round": options.round,
+            "methods": {name: int((self.method[shown] == at).sum()) for at, name in enumerate(METHODS)},
+            "integer_programs": 0 if self.rounder is None else self.rounder.by_program,
+            "clashes": [self._named(one) for one in clashes[:MOST_NAMED]],
+            "clashes_in_all": len(clashes),
+            "areas_left": [] if self.rounder is None else sorted({self._area(row) for row, _ in self.rounder.left}),
+            "families_apart": [] if self.rounder is None else [self._area(one.parent) for one in self.rounder.apart],
+            "notes": [*known.release.notes, *known.structure.notes],
+            "notice": NOTICE,
+        }
+
+    def _area(self, row: int) -> str:
+        return "/".join(map(str, self.known.spool.areas.select(self.known.release.areas).row(row)))
+
+    def _named(self, clash: dict[str, Any]) -> dict[str, Any]:
+        assert self.made is not None  # it is from there
+        keys = [self.made.model.columns[cell].key for cell in clash["cells"]]
+        return {"area": self._area(clash["area"]), "cells": keys, "text": clash["text"]}
+
+    def write(self, path: Path, real: bool) -> None:
+        """Write every count, a row each."""
+        import polars as pl
+
+        known, release = self.known, self.known.release
+        parts, columns = Parts(path), [at for at, column in enumerate(release.columns) if column.is_in_file]
+        cell = np.full(len(release.columns), -1, dtype=np.int64)
+        if self.made is not None:
+            cell[self.made.model.positions] = np.arange(len(self.made.model.positions))
+            for column, first in known.structure.alias.items():
+                cell[column] = cell[first]
+        codes = {axis: pl.Series([release.columns[at].codes[place] for at in columns], dtype=pl.String)
+                 for place, axis in enumerate(release.axes)}  # fmt: skip
+        after = self.shown(real)
+        for start in range(0, known.spool.rows, AT_ONCE):
+            rows = slice(start, min(start + AT_ONCE, known.spool.rows))
+            published, value = self.published[rows][:, columns], after[rows][:, columns]
+            area, at = np.nonzero((value > ABSENT) | (published > ABSENT) | (published != NOT_APPLICABLE))
+            where = cell[columns][at]
+            estimated = self._estimated(slice(rows.start, rows.stop), area, where, published[area, at])
+            shown = {"published": published[area, at], "reconciled": value[area, at]}
+            parts.add(
+                pl.DataFrame(
+                    {name: known.spool.areas[name][rows].gather(area) for name in release.areas}
+                    | {name: series.gather(at) for name, series in codes.items()}
+                    | {name: pl.Series(numbers).set(pl.Series(numbers <= ABSENT), None) for name, numbers in shown.items()}
+                    | estimated
+                    | {"method": pl.Series(np.array(METHODS)[self.method[rows][:, columns][area, at]])}
+                )
+            )
+        parts.close()
+
+    def _estimated(
+        self, rows: slice, area: NDArray[np.int64], cell: NDArray[np.int64], published: Counts
+    ) -> dict[str, pl.Series]:
+        """Return mean, standard error and bounds of some counts; what was printed, where there is no estimate."""
+        import polars as pl
+
+        there = np.zeros(len(cell), dtype=np.bool_)
+        numbers = {name: published.astype(np.float64) for name in ("mean", "low", "high")}
+        numbers["standard_error"] = np.full(len(cell), np.nan)
+        if self.made is not None:
+            there = np.asarray((cell >= 0) & self.made.known[rows][area, cell])
+            for name, array in (("mean", "mean"), ("standard_error", "spread"), ("low", "low"), ("high", "high")):
+                numbers[name] = np.where(there, getattr(self.made.estimates, array)[rows][area, cell], numbers[name])
+        absent = pl.Series((~there) & (published <= ABSENT))
+        found = {name: pl.Series(numbers[name]).set(absent, None) for name in ("mean", "standard_error", "low", "high")}
+        found["standard_error"] = found["standard_error"].fill_nan(None)
+        return found | {name: found[name].cast(pl.Int64) for name in ("low", "high")}

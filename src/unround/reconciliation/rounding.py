@@ -1,0 +1,317 @@
+"""Means become whole numbers that add up: area by area, and from the outermost areas inwards where areas lie in areas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from unround.evidence.block import Ints
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.reconciliation.nearest import nearest_tables, windows_around
+from unround.reconciliation.systems import CLOSE, Family, Rows, additive_means, sums_matrix, whole_numbers
+from unround.sums.compiled import CompiledSums
+from unround.sums.forest import Equations
+from unround.system import connected
+
+AT_ONCE = 2048
+"""Areas that are rounded together."""
+
+FEW_CELLS = 200_000
+"""Up to so many cells, counts may go beyond the neighbours of their means at once: that takes longer, and gains little."""
+
+TOGETHER = 600
+"""Cells of areas within areas that one integer program takes together, before anything else is tried."""
+
+MOST_JOINT = 6_000_000
+"""Cells of areas within areas whose means are made to add up together; beyond, every area by itself, and then inwards."""
+
+NOTICED = 1e-3
+"""A mean that moved by less than this is what it was."""
+
+MARGINS = (0, 1, 3, 8)
+"""How far beyond the neighbours of its mean a count may go, tried one after the other."""
+
+
+@dataclass(eq=False)
+class Estimates:
+    """What is known of every count, areas × cells, and which sums hold where.
+
+    - `mean`, `spread`: The posterior mean, and its standard deviation.
+    - `low`, `high`: What is possible.
+    - `active`: Which sums are to hold, areas × sums.
+    - `clash`: Cells that are left as they were published, because no true counts fit.
+    """
+
+    mean: FloatArray
+    spread: FloatArray
+    low: Ints
+    high: Ints
+    active: BoolArray
+    clash: BoolArray
+
+
+@dataclass(eq=False)
+class Rounder:
+    """Rounds the counts of a release.
+
+    - `compiled`: The first of the sums within areas: those along which whole numbers are looked for.
+    - `equations`: All sums within areas.
+    - `estimates`: What is known; means are made to add up in place.
+    - `families`: Areas that are sums of others, outermost parents first.
+    - `left`: Areas, with those of their cells for which no whole numbers were found: they are left as they are, and named.
+    - `apart`: Families whose children were rounded each by itself.
+    """
+
+    compiled: CompiledSums
+    equations: Equations
+    estimates: Estimates
+    families: Sequence[Family]
+    progress: Callable[[int, int], None] = lambda *_: None
+    left: list[tuple[int, Rows]] = field(default_factory=list)
+    apart: list[Family] = field(default_factory=list)
+    by_program: int = 0
+
+    def __post_init__(self) -> None:
+        self.result = np.full(self.estimates.mean.shape, -1, dtype=np.int32)
+        self.areas, self.columns = self.estimates.mean.shape
+        piece = connected(self.columns, ((total, *parts) for total, parts in self.equations))
+        self._piece = np.array(piece, dtype=np.int64)
+        self._of_piece = np.array([piece[total] for total, _ in self.equations], dtype=np.int64)
+        self._done = 0
+
+    # Means that add up
+
+    def settle_means(self) -> BoolArray:
+        """Make means add up in all sums, where they do not yet; return the areas in which that changed any."""
+        e, changed = self.estimates, np.zeros(self.areas, dtype=np.bool_)
+        for rows in _batches(np.arange(self.areas)):
+            matrix = sums_matrix(self.columns, self.equations, e.active[rows])
+            off = np.abs(matrix @ e.mean[rows].ravel()) > CLOSE * np.maximum(1.0, abs(matrix) @ e.mean[rows].ravel() * 1e-3)
+            where = np.unique(matrix[np.flatnonzero(off)].indices // self.columns)
+            if where.size:
+                changed[rows[where]] = self._add_up(rows[where], ())
+        inside = np.unique(np.concatenate([np.r_[one.parent, one.children] for one in self.families] or [np.zeros(0, int)]))
+        if inside.size and inside.size * self.columns <= MOST_JOINT:
+            at = np.full(self.areas, -1, dtype=np.int64)
+            at[inside] = np.arange(inside.size)
+            families = [Family(int(at[f.parent]), at[f.children], f.columns) for f in self.families]
+            changed[inside] |= self._add_up(inside, families)
+        return changed
+
+    def _add_up(self, rows: Rows, families: Sequence[Family]) -> BoolArray:
+        e, before = self.estimates, self.estimates.mean[rows]
+        matrix = sums_matrix(self.columns, self.equations, e.active[rows], families)
+        e.mean[rows] = additive_means(matrix, before, e.spread[rows], e.low[rows], e.high[rows])
+        return np.asarray((np.abs(e.mean[rows] - before) > NOTICED).any(axis=1))
+
+    # Whole numbers
+
+    def round(self) -> Ints:
+        """Return whole numbers that add up."""
+        e, inside = self.estimates, np.zeros(self.areas, dtype=np.bool_)
+        waiting = self._small_groups()
+        for family in waiting:
+            inside[family.children] = True
+        tops = np.flatnonzero(~inside & (self.result < 0).any(axis=1))
+        for rows in _batches(tops):
+            self.result[rows] = self._areas(rows, e.mean[rows], e.low[rows], e.high[rows])
+            self._tell(rows.size)
+        while waiting:
+            children = {int(child) for family in waiting for child in family.children}
+            ready = [family for family in waiting if family.parent not in children]
+            self._inwards(ready or waiting[:1])
+            waiting = [family for family in waiting if all(family is not done for done in ready or waiting[:1])]
+        return self.result
+
+    def _tell(self, areas: int) -> None:
+        self._done += areas
+        self.progress(min(self._done, self.areas), self.areas)
+
+    def _small_groups(self) -> list[Family]:
+        """Round areas that lie in each other together where they are few enough; return the families that are left."""
+        e, rest = self.estimates, list[Family]()
+        for group in _groups(self.families):
+            rows = np.unique(np.concatenate([np.r_[family.parent, family.children] for family in group]))
+            found = self._together(rows, group, e.mean[rows]) if rows.size * self.columns <= TOGETHER else None
+            if found is None:
+                rest += group
+            else:
+                self.result[rows] = found
+                self._tell(rows.size)
+        return rest
+
+    def _together(self, rows: Rows, families: Sequence[Family], mean: FloatArray) -> Ints | None:
+        """Round several areas by one integer program, with the sums between them."""
+        e = self.estimates
+        at = {int(row): place for place, row in enumerate(rows)}
+        inner = [Family(at[f.parent], np.array([at[int(c)] for c in f.children]), f.columns) for f in families]
+        self.by_program += 1
+        matrix = sums_matrix(self.columns, self.equations, e.active[rows], inner)
+        return whole_numbers(matrix, mean, e.low[rows], e.high[rows])
+
+    def _areas(self, rows: Rows, mean: FloatArray, low: Ints, high: Ints) -> Ints:
+        """Round areas, each by itself."""
+        found = np.full(mean.shape, -1, dtype=np.int32)
+        open_yet = np.arange(len(rows))
+        low = np.minimum(low, high)
+        few = self.estimates.mean.size <= FEW_CELLS
+        for margin in MARGINS[1 if few else 0 :]:
+            first, last = windows_around(mean[open_yet], low[open_yet], high[open_yet], margin)
+            active = self.estimates.active[rows[open_yet], : len(self.compiled.equations)]
+            best, possible = nearest_tables(self.compiled, mean[open_yet], first, last, active)
+            here = np.flatnonzero(possible)
+            found[open_yet[here]] = best[here]
+            open_yet = open_yet[~possible]
+            if not open_yet.size:
+                break
+        for place, pieces in self._not_yet(rows, found):
+            self._by_program(rows, place, pieces, found, mean, low, high)
+        return found
+
+    def _not_yet(self, rows: Rows, found: Ints) -> Iterator[tuple[int, Rows]]:
+        """Go through the areas that have pieces in which some sum does not hold, or nothing was found."""
+        matrix = sums_matrix(self.columns, self.equations, self.estimates.active[rows])
+        where, which = np.nonzero(self.estimates.active[rows])
+        off = np.flatnonzero((matrix @ found.ravel().astype(np.float64)) != 0)
+        pieces: dict[int, set[int]] = {}
+        for at, e in zip(where[off].tolist(), which[off].tolist(), strict=True):
+            pieces.setdefault(at, set()).add(int(self._of_piece[e]))
+        for at in np.flatnonzero((found < 0).any(axis=1)).tolist():
+            pieces[at] = set(self._piece.tolist())
+        for at, those in sorted(pieces.items()):
+            yield at, np.array(sorted(those))
+
+    def _by_program(
+        self,
+        rows: Rows,
+        place: int,
+        pieces: Rows,
+        found: Ints,
+        mean: FloatArray,
+        low: Ints,
+        high: Ints,
+    ) -> None:
+        """Round pieces of one area by integer programs, in place."""
+        e, row = self.estimates, int(rows[place])
+        for piece in pieces.tolist():
+            cells = np.flatnonzero(self._piece == piece)
+            at = {int(cell): position for position, cell in enumerate(cells)}
+            sums = [s for s in np.flatnonzero(self._of_piece == piece).tolist() if e.active[row, s]]
+            local = tuple((at[self.equations[s][0]], tuple(at[p] for p in self.equations[s][1])) for s in sums)
+            given = mean[place : place + 1, cells], low[place : place + 1, cells], high[place : place + 1, cells]
+            solved = None
+            if local:
+                self.by_program += 1
+                solved = whole_numbers(sums_matrix(len(cells), local, np.ones((1, len(local)), dtype=bool)), *given)
+            else:
+                solved = np.clip(np.rint(given[0]), given[1], given[2]).astype(np.int32)
+            if solved is None:
+                touching = [s for s in sums if e.clash[row, [self.equations[s][0], *self.equations[s][1]]].any()]
+                if touching:  # what is left as it was published stands in the way of its other sums
+                    e.active[row, touching] = False
+                    self._by_program(rows, place, np.array([piece]), found, mean, low, high)
+                    continue
+                self.left.append((row, cells))
+                solved = np.clip(np.rint(given[0]), given[1], given[2]).astype(np.int32)
+            found[place, cells] = solved[0]
+
+    # Areas within areas
+
+    def _inwards(self, families: Sequence[Family]) -> None:
+        """Round the children of areas that are rounded already, one child of every family at a time.
+
+        What is left of the parent is spread over the children that are left, by their variances; the last child takes what
+        remains, which its bounds allow because those before it leave room.
+        """
+        e = self.estimates
+        order = [family.children[np.argsort(e.spread[family.children].sum(axis=1), kind="stable")] for family in families]
+        adds = np.stack([family.columns for family in families])
+        rest = np.where(adds, self.result[[family.parent for family in families]], 0).astype(np.float64)
+        mean = np.stack([e.mean[c].sum(axis=0) for c in order])
+        variance = np.stack([(e.spread[c].astype(np.float64) ** 2).sum(axis=0) for c in order])
+        low = np.stack([e.low[c].sum(axis=0, dtype=np.int64) for c in order])
+        high = np.stack([e.high[c].sum(axis=0, dtype=np.int64) for c in order])
+        broken = np.zeros(len(families), dtype=np.bool_)
+        for step in range(max(map(len, order))):
+            here = np.array([f for f in range(len(families)) if len(order[f]) > step and not broken[f]], dtype=np.int64)
+            if not here.size:
+                break
+            rows = np.array([order[f][step] for f in here])
+            own = e.spread[rows].astype(np.float64) ** 2
+            left = np.array([len(order[f]) - step for f in here])[:, None]
+            share = np.where(variance[here] > CLOSE, own / np.maximum(variance[here], CLOSE), 1.0 / left)
+            target = np.where(
+                adds[here], e.mean[rows] + (rest[here] - mean[here]) * np.where(left == 1, 1.0, share), e.mean[rows]
+            )
+            least = np.where(adds[here], np.maximum(e.low[rows], rest[here] - (high[here] - e.high[rows])), e.low[rows])
+            most = np.where(adds[here], np.minimum(e.high[rows], rest[here] - (low[here] - e.low[rows])), e.high[rows])
+            found = self._children(rows, target, least, most)
+            ok = (found >= 0).all(axis=1)
+            for f in here[~ok].tolist():
+                broken[f] = True
+                self._whole_family(families[f])
+            rows, here, found = rows[ok], here[ok], found[ok]
+            self.result[rows] = found
+            rest[here] -= np.where(adds[here], found, 0)
+            mean[here] -= e.mean[rows]
+            variance[here] -= own[ok]
+            low[here] -= e.low[rows]
+            high[here] -= e.high[rows]
+            self._tell(rows.size)
+
+    def _children(self, rows: Rows, target: FloatArray, least: FloatArray, most: FloatArray) -> Ints:
+        """Round one child of every family; −1 where nothing was found."""
+        fine = (least <= most).all(axis=1)
+        found = np.full(target.shape, -1, dtype=np.int32)
+        some = np.flatnonzero(fine)
+        for batch in _batches(some):
+            before = len(self.left)
+            got = self._areas(rows[batch], target[batch], least[batch].astype(np.int32), most[batch].astype(np.int32))
+            for row, _ in self.left[before:]:
+                got[rows[batch] == row] = -1
+            del self.left[before:]
+            found[batch] = got
+        return found
+
+    def _whole_family(self, family: Family) -> None:
+        """Round the children of one family together, given their parent; or each by itself, if that fails, and say so."""
+        e = self.estimates
+        rows = np.r_[family.parent, family.children]
+        parent = self.result[family.parent]
+        kept = e.low[family.parent].copy(), e.high[family.parent].copy(), e.active[family.parent].copy()
+        e.low[family.parent], e.high[family.parent], e.active[family.parent] = parent, parent, False
+        found = self._together(rows, [family], np.where(np.arange(len(rows))[:, None] == 0, parent, e.mean[rows]))
+        e.low[family.parent], e.high[family.parent], e.active[family.parent] = kept
+        if found is None:
+            self.apart.append(family)
+            found = np.r_[
+                parent[None],
+                self._areas(family.children, e.mean[family.children], e.low[family.children], e.high[family.children]),
+            ]
+        self.result[family.children] = found[1:]
+        self._tell(len(family.children))
+
+
+def _batches(rows: Rows) -> Iterator[Rows]:
+    for start in range(0, len(rows), AT_ONCE):
+        yield rows[start : start + AT_ONCE]
+
+
+def _groups(families: Sequence[Family]) -> list[list[Family]]:
+    """Put families that share an area together."""
+    top: dict[int, int] = {}
+
+    def find(area: int) -> int:
+        while top.setdefault(area, area) != area:
+            area = top[area]
+        return area
+
+    for family in families:
+        for child in family.children.tolist():
+            top[find(child)] = find(family.parent)
+    groups: dict[int, list[Family]] = {}
+    for family in families:
+        groups.setdefault(find(family.parent), []).append(family)
+    return list(groups.values())

@@ -1,0 +1,229 @@
+"""START HERE: from a table that does not add up to one that does, written as it came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround._version import __version__
+from unround.audits.bounds import NestedAreas, links_to_use, telling_families
+from unround.audits.model import Model, NothingToInfer, block_size
+from unround.job.work import job_key
+from unround.machine import give_memory_back
+from unround.mechanisms.base import BoolArray
+from unround.output import known_by, output_folder, text_of, write_json
+from unround.prior import Prior, PriorFit
+from unround.reconciliation.estimating import Estimator, without_overlap
+from unround.reconciliation.result import Known, Made, ReconcileOptions, Result
+from unround.reconciliation.rounding import Estimates
+from unround.release import ABSENT, Release, adjustable
+from unround.score.truth import Truth
+from unround.shown import Tabular
+from unround.structure import PlanFile, find_nesting
+from unround.sums.compiled import compile_sums
+from unround.sums.forest import Equations
+from unround.tables.spool import Stage, survey
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COUNTS, SUMMARY = "reconciled.parquet", "summary.json"
+READY = "ready"
+"""In the working folder: reading is over, and what follows can be resumed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reconciled(Tabular):
+    """A table that adds up.
+
+    - `folder`: Where it is.
+    - `summary`: What `summary.json` says.
+    - `readers`: What reads each of the tables as a frame, by the name of its file.
+    """
+
+    folder: Path
+    summary: dict[str, Any]
+    readers: dict[str, Callable[[Path], pl.DataFrame]] = field(default_factory=dict, repr=False)
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """The tables as they came, with other counts, by the names of their files."""
+        return {name: read(self.folder / name) for name, read in self.readers.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary."""
+        return self.summary
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return every count: published, reconciled, its mean, standard error and bounds."""
+        import polars as pl
+
+        return pl.read_parquet(self.folder / COUNTS, glob=False)
+
+
+Written = Callable[[Path, Release, NDArray[Any]], Mapping[str, Callable[[Path], "pl.DataFrame"]]]
+"""Writes the tables as they came into a folder, with these numbers; returns the names of the files, and what reads each."""
+
+
+def reconcile(
+    release: Release,
+    out: Path,
+    options: ReconcileOptions,
+    *,
+    plan_file: PlanFile | None = None,
+    truth: Release | None = None,
+    write: Written = lambda *_: {},
+    progress: Stage = lambda *_: None,
+    command: str = "",
+    files_used: Iterable[Path] | None = None,
+) -> Reconciled:
+    """Write a table whose counts add up into a folder.
+
+    Arguments are documented with `unround.reconcile`; `write` writes it in its own layout.
+    """
+    give_memory_back()
+    key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
+
+    def older(folder: Path) -> Sequence[str]:
+        listed = text_of(folder / SUMMARY)
+        names = json.loads(listed).get("files", []) if '"reconciled"' in listed else []
+        return known_by(SUMMARY, '"reconciled"', (COUNTS, SUMMARY, *names), "reconcile")(folder)
+
+    with output_folder(out, "reconcile", older, key=key, checkpoint=READY) as output:
+        # 1. Read, and find out which sums hold.
+        known = _read(release, output.work, plan_file, progress)
+        matched = None
+        if truth is not None and known.model is not None:
+            matched = Truth.of(truth, known.model, release.areas, known.spool.areas, output.work)
+        # 2. Means of every count; blocks that an earlier run has done stay done.
+        result = Result.unchanged(known)
+        before = result.sums_off()
+        if known.model is not None and before[0]:
+            made = _estimated(known, known.model, output.work, progress)
+            # 3. Whole numbers that add up.
+            result.fill(made, options, progress)
+        # 4. Everything in its place.
+        summary = result.summary(before, matched, options) | {"unround": __version__, "command": command}
+        progress("Writing", 0, 2)
+        result.write(output.done / COUNTS, options.real)
+        progress("Writing", 1, 2)
+        readers = write(output.done, release, result.table(options.real))
+        names = list(readers)
+        write_json(output.done / SUMMARY, summary | {"files": names})
+        progress("Writing", 2, 2)
+        output.publish((COUNTS, SUMMARY, *names))
+    return Reconciled(out, summary | {"files": names}, dict(readers))
+
+
+def _read(release: Release, work: Path, plan_file: PlanFile | None, progress: Stage) -> Known:
+    """Read a release, and find out which sums hold in it: also those of totals that were added up after rounding."""
+    spool, structure = survey(release, work, plan_file, progress)
+    nesting = find_nesting(spool.areas, spool.pick, structure, release.areas)
+    everywhere = np.ones(spool.columns, dtype=np.bool_)
+    for block in spool.blocks(4096):
+        everywhere &= (block.counts > ABSENT).all(axis=0)
+    alias = structure.alias
+    afterwards = [
+        (alias.get(one.total, one.total), tuple(alias.get(part, part) for part in one.parts))
+        for one in structure.rejected
+        if one.exactly
+    ]
+    sums = tuple(dict.fromkeys((*structure.equations, *afterwards)))
+    model: Model | None
+    plain: Equations = ()
+    try:
+        model = Model.of(structure, True, everywhere, linked=bool((nesting.parent >= 0).any()))
+        plain, fewer = model.equations, without_overlap(model.equations)
+        model = replace(model, equations=fewer, compiled=compile_sums(len(model.columns), fewer, model.fixed))
+    except NothingToInfer:
+        if not sums:
+            raise
+        model = None  # all of them add up
+    return Known(release, spool, structure, nesting, sums, tuple(afterwards), plain, model)
+
+
+_ARRAYS = {"mean": "f8", "spread": "f4", "low": "i4", "high": "i4", "clash": "?", "known": "?"}
+
+
+def _estimated(known: Known, model: Model, work: Path, progress: Stage) -> Made:
+    """Work out the means of all areas, block by block."""
+    spool, nesting = known.spool, known.nesting
+    place = {int(column): cell for cell, column in enumerate(model.positions)}
+    after = tuple(
+        (place[total], tuple(place[part] for part in parts))
+        for total, parts in known.afterwards
+        if all(cell in place for cell in (total, *parts))
+    )
+    # Sums that stand in the model in fewer words are met in full, too.
+    longer = [e for e, plain in enumerate(known.plain) if plain != model.equations[e]]
+    equations = (*model.equations, *after, *(known.plain[e] for e in longer))
+    in_forest = len(model.equations) + len(after)
+    extra = equations[len(model.equations) :]
+    shapes = {name: (spool.rows, len(model.columns)) for name in _ARRAYS} | {"active": (spool.rows, len(equations))}
+    arrays = {name: _array(work / f"{name}.npy", shape, _ARRAYS.get(name, "?")) for name, shape in shapes.items()}
+    parent, _ = links_to_use(nesting, model, lambda heads: _telling(known, model, heads))
+    nested = NestedAreas.of(nesting, model, parent)
+    size = block_size(len(model.columns))
+    order, cuts = np.arange(spool.rows), np.array([*range(0, spool.rows, size), spool.rows])
+    if nested.linked:
+        order, cuts = nested.arranged(size)
+    marks = work / "blocks"
+    marks.mkdir(exist_ok=True)
+    waiting = [number for number in range(len(cuts) - 1) if not (marks / f"{number}.json").exists()]
+    estimator = Estimator(model, _prior(known, model, progress)) if waiting else None
+    (work / READY).touch()
+    for number in range(len(cuts) - 1):
+        rows = order[cuts[number] : cuts[number + 1]]
+        progress("Estimating", int(cuts[number]), spool.rows)
+        if number in waiting and estimator is not None:
+            counts, areas = model.counts_of(spool.pick(rows)), spool.areas[rows]
+            inside = nested.reordered(rows)
+            made = estimator.estimate(counts, adjustable(areas), inside if inside.any else None)
+            for name in _ARRAYS:
+                arrays[name][rows] = getattr(made, name)
+            arrays["active"][rows] = np.hstack([made.active, np.ones((len(rows), len(extra)), dtype=bool)])
+            for array in arrays.values():
+                array.flush()  # before anything says that this block is done
+            write_json(
+                marks / f"{number}.json",
+                [{"area": int(rows[one.area]), "cells": list(one.cells), "text": one.text} for one in made.contradictions],
+            )
+    progress("Estimating", spool.rows, spool.rows)
+    said = [one for number in range(len(cuts) - 1) for one in json.loads((marks / f"{number}.json").read_text("utf-8"))]
+    active, there, clash = arrays["active"], arrays["known"], arrays["clash"]
+    for e in range(len(model.equations), len(equations)):
+        members = [equations[e][0], *equations[e][1]]
+        active[:, e] = there[:, members].all(axis=1) & ~clash[:, members].any(axis=1)
+        if e >= in_forest:  # unless it was set aside; not so where only the shorter one lacks a count
+            short = longer[e - in_forest]
+            active[:, e] &= active[:, short] | ~there[:, list(model.members(short))].all(axis=1)
+    names = ("mean", "spread", "low", "high", "active", "clash")
+    return Made(model, Estimates(*(arrays[name] for name in names)), arrays["known"], equations, in_forest, said)
+
+
+def _array(path: Path, shape: tuple[int, int], kind: str) -> np.memmap[Any, np.dtype[Any]]:
+    """Open an array on disk, or make it."""
+    if path.exists():
+        kept: np.memmap[Any, np.dtype[Any]] = np.load(path, mmap_mode="r+")
+        if kept.shape == shape:
+            return kept
+    made: np.memmap[Any, np.dtype[Any]] = np.lib.format.open_memmap(path, "w+", np.dtype(kind), shape)
+    return made
+
+
+def _telling(known: Known, model: Model, heads: NDArray[np.int64]) -> BoolArray:
+    blocks = ((model.counts_of(block.counts), adjustable(block.areas)) for block in known.spool.blocks(4096))
+    return telling_families(model, blocks, known.nesting.parent, heads)
+
+
+def _prior(known: Known, model: Model, progress: Stage) -> Prior:
+    fit = PriorFit(len(model.columns))
+    for block in known.spool.blocks(4096):
+        fit.add(model.counts_of(block.counts))
+    return fit.finish(model.compiled, model.mechanisms, lambda done, columns: progress("Fitting the prior", done, columns))
