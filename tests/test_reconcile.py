@@ -352,3 +352,17 @@ def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
         unround.reconcile(tmp_path / "towns.csv", format="pdf")
     with pytest.raises(InputError, match="would replace"):
         unround.reconcile(tmp_path / "towns.csv", tmp_path, base=5)
+
+
+def test_the_explorer_shows_published_reconciled_and_the_difference(reconciled: run.Reconciled) -> None:
+    counts = reconciled.to_polars()
+    area = counts["region"][0]
+    status, page = unround.view(reconciled, f"/area/{area}")
+    assert status == 200
+    assert all(name in page.decode() for name in ("published", "reconciled", "difference", "not official counts"))
+    told = json.loads(unround.view(reconciled, f"/area/{area}.json")[1])
+    assert told == counts.filter(pl.col("region") == area).to_dicts()
+    status, page = unround.view(reconciled, "/")
+    assert status == 200
+    assert area in page.decode()
+    assert unround.view(reconciled, "/area/nowhere")[0] == 404

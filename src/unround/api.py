@@ -23,6 +23,7 @@ from unround.arguments import (
     equations_of,
     files_read,
     finished_audit,
+    folder_to_show,
     header_rows,
     lent_to,
     material_of,
@@ -410,7 +411,7 @@ def serve(given: options.Serve) -> None:
 
             webbrowser.open(address)
 
-    serve_pages(audit_folder(given.folder).path, given.host, given.port, started, path_or_none(given.boundaries))
+    serve_pages(folder_to_show(given.folder), given.host, given.port, started, path_or_none(given.boundaries))
 
 
 @takes(options.View)
@@ -420,7 +421,7 @@ def view(given: options.View) -> tuple[int, bytes]:
 
     if not given.address.startswith("/"):
         raise InputError(f"an address starts with a slash, as in /findings.json; not {given.address!r}.")
-    return get(audit_folder(given.folder).path, given.address, path_or_none(given.boundaries))
+    return get(folder_to_show(given.folder), given.address, path_or_none(given.boundaries))
 
 
 @takes(options.Diff)

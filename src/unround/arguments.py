@@ -132,6 +132,15 @@ def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
     return AuditFolder.open(Path(folder))
 
 
+def folder_to_show(folder: Any) -> Path:
+    """Return the folder of an audit, or of a table that was made to add up."""
+    from unround.reconciliation import Reconciled
+    from unround.web.reconciled import is_reconciled
+
+    given = folder.folder if isinstance(folder, Reconciled) else folder
+    return Path(given) if isinstance(given, str | os.PathLike) and is_reconciled(Path(given)) else audit_folder(given).path
+
+
 def finished_audit(table: Table) -> AuditFolder | None:
     """Return the finished audit that stands in the place of a table; None if it is a table."""
     from unround.job import AuditFolder

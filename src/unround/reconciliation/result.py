@@ -267,6 +267,7 @@ class Result:
             "source": known.release.source,
             "format": known.release.file_format,
             "product": known.release.product,
+            "axes_of_areas": list(known.release.areas),
             "areas": known.spool.rows,
             "counts": int(shown.sum()),
             "changed": int((shown & (self.value != self.published)).sum()),

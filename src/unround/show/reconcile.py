@@ -20,7 +20,7 @@ def reconciled(made: Reconciled) -> Document:
 
 def _parts(made: Reconciled) -> Iterator[Part]:
     told = made.summary
-    yield Text(_lead(told), LEAD)
+    yield Text(lead(told), LEAD)
     if told["mean_error"] is not None:
         yield Text(sentence(told), QUOTE)
         yield Text(_share(told))
@@ -40,7 +40,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST].rsplit(' ', 1)[0]} …"
 
 
-def _lead(told: dict[str, Any]) -> str:
+def lead(told: dict[str, Any]) -> str:
     """Say what was wrong, and whether it is right now."""
     sums, before, after = told["sums"], told["sums_off_before"], told["sums_off_after"]
     if not before:

@@ -1,1 +1,4 @@
-"""The explorer: a local page for going through an audit. `app.explorer_app` makes it, `serve.serve` runs it."""
+"""The explorer: local pages for going through an audit, or a table that was made to add up (`reconciled`).
+
+`app.explorer_app` makes it, `serve.serve` runs it.
+"""

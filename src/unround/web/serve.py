@@ -33,12 +33,11 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
     """
     import uvicorn
 
-    from unround.web.app import explorer_app
     from unround.web.guard import hosts_for
 
     give_memory_back()
-    app = explorer_app(folder, hosts_for(host), boundaries=boundaries)
-    if boundaries is not None:
+    app = _app(folder, hosts_for(host), boundaries)
+    if boundaries is not None and app.state.shelf is not None:
         _ = app.state.shelf.explorer().boundaries  # what is wrong with them is said before anybody is told an address
     listening = _listen(host, port)
     config = uvicorn.Config(
@@ -53,7 +52,8 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
     )
     server = uvicorn.Server(config)
     started(_address(host, listening.getsockname()[1]))
-    threading.Thread(target=_warm, args=(app,), daemon=True).start()
+    if app.state.shelf is not None:
+        threading.Thread(target=_warm, args=(app,), daemon=True).start()
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:
@@ -61,6 +61,14 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
     finally:
         app.state.bench.close()
         listening.close()
+
+
+def _app(folder: Path, hosts: frozenset[str], boundaries: Path | None) -> Starlette:
+    """Return the explorer of an audit, or of a table that was made to add up."""
+    from unround.web.app import explorer_app
+    from unround.web.reconciled import is_reconciled, reconciled_app
+
+    return reconciled_app(folder, hosts) if is_reconciled(folder) else explorer_app(folder, hosts, boundaries=boundaries)
 
 
 def _patient_protocol() -> type[asyncio.Protocol]:
@@ -144,10 +152,9 @@ def get(folder: Path, path: str, boundaries: Path | None = None) -> tuple[int, b
     """Return the status and the content of one address, without a server."""
     from urllib.parse import unquote
 
-    from unround.web.app import explorer_app
     from unround.web.guard import LOCAL
 
-    app = explorer_app(folder, LOCAL, boundaries=boundaries)
+    app = _app(folder, LOCAL, boundaries)
     path, _, query = path.partition("?")
     status, parts = 500, list[bytes]()
 

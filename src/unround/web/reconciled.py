@@ -1,0 +1,124 @@
+"""The explorer of a table that was made to add up: published, reconciled, and the difference, area by area."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from unround.reconciliation import Reconciled
+from unround.reconciliation.run import COUNTS, SUMMARY
+from unround.show.page import page
+from unround.show.parts import QUIET, Cell, Document, Line, Part, Section, Table, Text
+from unround.show.reconcile import lead, sentence
+from unround.web.guard import Guard
+from unround.web.page import area_address, meant
+from unround.web.trial import Bench
+
+MOST_LISTED = 500
+"""Areas that the first page lists: those whose counts changed most."""
+
+
+def is_reconciled(folder: Path) -> bool:
+    """Return whether a folder holds a table that was made to add up."""
+    return (folder / COUNTS).is_file() and (folder / SUMMARY).is_file()
+
+
+def reconciled_app(folder: Path, hosts: frozenset[str]) -> Starlette:
+    """Return the explorer of a folder that `reconcile` wrote."""
+    table = Reconciled(folder, json.loads((folder / SUMMARY).read_text(encoding="utf-8")))
+    views: dict[str, Callable[[Request], tuple[Document, Any]]] = {
+        "/": lambda _: _start(table),
+        "/area/{code}": lambda request: _area(table, meant(request.path_params["code"])),
+    }
+    routes = []
+    for address, view in views.items():
+
+        def shown(request: Request, view: Callable[[Request], tuple[Document, Any]] = view) -> Response:
+            return Response(page(view(request)[0]), media_type="text/html")
+
+        def plain(request: Request, view: Callable[[Request], tuple[Document, Any]] = view) -> Response:
+            return JSONResponse(view(request)[1])
+
+        routes += [Route("/index.json" if address == "/" else f"{address}.json", plain), Route(address, shown)]
+    app = Starlette(routes=routes)
+    app.add_middleware(Guard, hosts=hosts)
+    app.state.bench, app.state.answered, app.state.shelf = Bench(), threading.Event(), None
+    return app
+
+
+def _scan(table: Reconciled) -> tuple[pl.LazyFrame, list[str], list[str]]:
+    """Return every count, the axes of areas and the other axes."""
+    counts = pl.scan_parquet(table.folder / COUNTS, glob=False)
+    names = counts.collect_schema().names()
+    axes, areas = names[: names.index("published")], table.summary["axes_of_areas"]
+    return counts, areas, [name for name in axes if name not in areas]
+
+
+def _code(areas: list[str]) -> pl.Expr:
+    return pl.concat_str([pl.col(name).cast(pl.String) for name in areas], separator="/")
+
+
+def _start(table: Reconciled) -> tuple[Document, Any]:
+    """Show how much was gained, and the areas whose counts changed most."""
+    counts, areas, _ = _scan(table)
+    moved = (pl.col("reconciled") - pl.col("published")).abs()
+    listed = (
+        counts.group_by(_code(areas).alias("area"), maintain_order=True)
+        .agg(pl.len().alias("counts"), (moved > 0).sum().alias("changed"), moved.sum().alias("moved"))
+        .sort("moved", descending=True, maintain_order=True)
+        .head(MOST_LISTED)
+        .collect(engine="streaming")
+    )
+    rows: list[Line] = [
+        [
+            Cell(one["area"], link=area_address(one["area"])),
+            f"{one['counts']:,}",
+            f"{one['changed']:,}",
+            f"{one['moved']:,.0f}",
+        ]
+        for one in listed.iter_rows(named=True)
+    ]
+    told = table.summary
+    shown = f"{len(rows):,} of {told['areas']:,} areas, those whose counts moved most first"
+    parts: list[Part] = [
+        Text(lead(told)),
+        Text(sentence(told) if told["mean_error"] is not None else ""),
+        Section("Areas", [Text(shown, QUIET), Table(("area", "counts", "changed", "moved in all"), rows, "Areas")]),
+    ]
+    return Document("One table that adds up", parts, notice=told["notice"]), told | {"listed": listed.to_dicts()}
+
+
+def _area(table: Reconciled, code: str) -> tuple[Document, Any]:
+    """Show every count of an area: published, reconciled, and the difference."""
+    counts, areas, axes = _scan(table)
+    found = counts.filter(_code(areas) == code).collect(engine="streaming")
+    if found.is_empty():
+        raise HTTPException(404, f"there is no area {code}.")
+    shown: list[Line] = []
+    for one in found.iter_rows(named=True):
+        before, after = one["published"], one["reconciled"]
+        off = None if before is None or after is None else after - before
+        name = ", ".join(str(one[axis]) for axis in axes)
+        between = "" if one["low"] is None else f"{one['low']:,}–{one['high']:,}"
+        shown.append([name, _number(before), _number(after), _number(off, "+"), between, one["method"]])
+    heads = (", ".join(axes), "published", "reconciled", "difference", "possible", "method")
+    back = Table(("",), [[Cell("All areas", link="/")]], "Back")
+    parts: list[Part] = [back, Table(heads, shown, f"Counts of {code}", left=("method",))]
+    return Document(code, parts, kicker="One table that adds up", notice=table.summary["notice"]), found.to_dicts()
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    """Return a number for people; nothing where there is none, and for a difference of 0."""
+    if value is None or (sign and not value):
+        return "" if value is None else "0"
+    return f"{value:{sign},}" if value == int(value) and isinstance(value, int) else f"{value:{sign},.2f}"
