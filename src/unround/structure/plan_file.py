@@ -282,7 +282,7 @@ def declaring(release: Release, how: Mechanism | str, plan_file: PlanFile | None
         else one
         for one in release.account
     ]
-    return replace(release, columns=tuple(columns), account=tuple(account))
+    return replace(release, columns=tuple(columns), account=tuple(account), obstacle="")  # what was missing is said
 
 
 def declaring_exact(release: Release, names: Sequence[str]) -> Release:

@@ -175,6 +175,9 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
             file_format = "tidy"
         elif (beside := _module("tidy").companion(path)) is not None:
             file_format, toml = "tidy", beside
+        elif _module("jj").is_jj(path):
+            release: Release = _module("jj").read_jj(path)
+            return release
         elif path.suffix.lower() in _PARQUET:
             file_format = "tidy"
         elif _module("spreadsheet").is_spreadsheet(path) or _module("pcaxis").is_pcaxis(path):

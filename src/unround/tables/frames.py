@@ -5,7 +5,8 @@ pandas is neither needed nor imported here: a frame is read by its columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ _WIDE = (
     "product",
 )
 _CELL, _COLUMN, _AREA = "count", "column", "area"
+_RECORDS = "set of records"
 
 
 def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, **keys: Any) -> Release:
@@ -53,6 +55,20 @@ def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, *
             given["default"] = given.pop("mechanism")
         return assemble(table, make_description(given, where="from_frame"), source=SOURCE, form="frame")
     return _wide(table, given)
+
+
+def cells_and_sums(
+    cells: Mapping[str, str],
+    sums: Iterable[tuple[str, Sequence[str]]],
+    source: str,
+    mechanisms: Sequence[Mapping[str, Any]] = (),
+) -> Release:
+    """Return a table of one row: what is printed of every cell, and the sums between cells, whatever they are."""
+    frame = pl.DataFrame({_RECORDS: [source] * len(cells), "cell": list(cells), _CELL: list(cells.values())})
+    listed = [{"total": total, "parts": list(parts)} for total, parts in sums]
+    axes = {_RECORDS: {}, "cell": {"sums": listed}}
+    given = {"value": _CELL, "mechanism": "exact", "areas": [_RECORDS], "axes": axes, "mechanisms": list(mechanisms)}
+    return replace(from_frame(frame, given), source=source)
 
 
 def is_flat(frame: object) -> bool:

@@ -28,6 +28,10 @@ STATUSES: Mapping[str, int] = {
 """What a status beside an empty cell says of it, in lower case."""
 
 
+SAFE, HIDDEN = frozenset("szpe"), frozenset("uxm")
+"""The statuses of sdcTable and τ-ARGUS: of counts that are printed, and of those that suppression hides."""
+
+
 def read_headed(table: HeadedTable, description: Description, *, form: str = "tidy", notes: Sequence[str] = ()) -> Release:
     """Return the release that a table with a header holds.
 
@@ -207,15 +211,30 @@ def _with_plain_numbers(long: pl.DataFrame, description: Description) -> pl.Data
 
 
 def _with_statuses(long: pl.DataFrame, description: Description) -> pl.DataFrame:
-    """Say, where a cell is empty, what the status beside it tells; a count beside any status stays a count."""
+    """Say, where a cell is empty, what the status beside it tells.
+
+    A count beside any status stays a count, unless the statuses are those of a protected table: then readers will not see
+    the counts that it hides.
+    """
     if description.status is None:
         return long
     if description.status not in long.columns:
         raise InputError(f"{description.where}: status names the column {description.status!r}, which is not there.")
     counts, status = long[description.value].cast(pl.String), long[description.status]
     own = {sign.lower(): _WORDS[code] for sign, code in description.symbols.items() if code in _WORDS}
-    why = _reasons(status, own)
-    return long.with_columns(why.zip_with(_are_empty(counts) & why.is_not_null(), counts).alias(description.value))
+    why, empty = _reasons(status, own), _are_empty(counts)
+    if protects(status):
+        hidden = status.str.strip_chars().str.to_lowercase().is_in(HIDDEN)
+        why, empty = why.set(hidden, _WORDS[SUPPRESSED]), empty | hidden
+    return long.with_columns(why.zip_with(empty & why.is_not_null(), counts).alias(description.value))
+
+
+def protects(status: pl.Series) -> bool:
+    """Whether a column says which cells of a protected table are hidden, as sdcTable and τ-ARGUS do."""
+    if status.dtype != pl.String:
+        return False
+    statuses = set(status.str.strip_chars().str.to_lowercase().drop_nulls().unique())
+    return "s" in statuses and bool(statuses & HIDDEN) and statuses <= SAFE | HIDDEN
 
 
 _WORDS = {SUPPRESSED: "suppressed", NOT_APPLICABLE: "not applicable", NOT_AVAILABLE: "not available", UNRELIABLE: "F"}

@@ -1,0 +1,243 @@
+"""The folder that ACRO finalises in a research environment: its tables of counts, each alone and all together.
+
+A table is written anew, with a description, and read like any other. What ACRO hides is an empty cell: fewer than its
+threshold. Its margins are added up from what is printed, and so tell nothing, unless they do not: then they are true ones.
+All tables of a folder are taken to count the same records, so that those with a variable in common have its margin in
+common: this is what gives hidden counts away between outputs, and no table by itself.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unround.errors import InputError
+from unround.release import Release
+from unround.small_files import small_text
+from unround.tables.frames import cells_and_sums, from_frame
+
+LISTS = ("results.json", "outputs.json")
+"""What ACRO calls its list of outputs, in newer and in older versions."""
+
+MOST = 64 << 20
+"""How large a list of outputs may be, in bytes: it repeats every cell of every table."""
+
+ALL, UNPRINTED = "All", ".."
+CATEGORY, COUNT = "category", "count"
+TOGETHER = "all outputs, if they count the same records"
+
+Place = tuple[str, ...]
+"""A cell of a table: one category for each of its variables."""
+
+
+@dataclass(frozen=True)
+class AcroTable:
+    """One table of counts.
+
+    - `name`, `file`: What ACRO calls the output, and its file.
+    - `rows`, `columns`: The variables down the side, and across the top.
+    - `cells`: Every count; None where it is hidden. `totals`: margins that are not merely what is printed, added up.
+    - `about`: ACRO's own status, and the exception that was asked for.
+    """
+
+    name: str
+    file: Path
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: Mapping[Place, int | None]
+    totals: Mapping[Place, int]
+    base: int | None
+    about: str
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All variables, in the order of a place."""
+        return self.rows + self.columns
+
+    @property
+    def mechanism(self) -> str:
+        """How its counts were published."""
+        return "exact" if self.base is None else f"nearest:{self.base}"
+
+    def categories(self, variables: Iterable[str]) -> set[Place]:
+        """Return the categories of some of its variables that it has."""
+        at = [self.variables.index(variable) for variable in variables]
+        return {tuple(place[i] for i in at) for place in self.cells}
+
+
+@dataclass(frozen=True)
+class AcroFolder:
+    """What is in a folder: tables of counts, the limit below which counts are hidden, and what is not such a table."""
+
+    tables: tuple[AcroTable, ...]
+    threshold: int
+    others: Mapping[str, str]
+
+    def releases(self) -> list[Release]:
+        """Return every table as it is laid out.
+
+        Each has a total that nobody prints, so that it has sums, which tell nothing by themselves.
+        """
+        return [_matrix(table, self.threshold) for table in self.tables]
+
+    def together(self) -> Release | None:
+        """Return all tables as one, with the margins that they share; None where none share any."""
+        shown = {
+            _named(table, place): _shown(count, self.threshold)
+            for table in self.tables
+            for place, count in table.cells.items()
+        }
+        sums = [*self._totals(shown), *self._links(shown)]
+        rounded = [
+            {"mechanism": table.mechanism, "where": {"cell": [_named(table, place) for place in table.cells]}}
+            for table in self.tables
+            if table.base is not None
+        ]
+        return cells_and_sums(shown, sums, TOGETHER, mechanisms=rounded) if sums else None
+
+    def _totals(self, shown: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+        """Add true margins to what is shown, and yield what they are the sums of."""
+        for table in self.tables:
+            for place, count in table.totals.items():
+                shown[_named(table, place)] = str(count)
+                yield _named(table, place), [_named(table, cell) for cell in table.cells if _within(cell, place)]
+
+    def _links(self, shown: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+        """Yield the margins that tables share: nobody prints them, but every table with their variables adds up to them."""
+        shared = {frozenset(a.variables) & frozenset(b.variables) for a, b in combinations(self.tables, 2)}
+        for variables in sorted(shared, key=lambda names: (len(names), sorted(names))):
+            names = sorted(variables)
+            having = [table for table in self.tables if variables <= set(table.variables)]
+            for place in sorted(set.intersection(*(table.categories(names) for table in having))):
+                total = f"{' / '.join(place) or ALL} (not printed)"
+                shown[total] = UNPRINTED
+                for table in having:
+                    at = [table.variables.index(name) for name in names]
+                    yield total, [_named(table, cell) for cell in table.cells if tuple(cell[i] for i in at) == place]
+
+    def unlike(self) -> Iterator[str]:
+        """Yield which tables have other categories of a variable that they share: there, they are not compared."""
+        for one, other in combinations(self.tables, 2):
+            for variable in sorted({*one.variables} & {*other.variables}):
+                apart = one.categories([variable]) ^ other.categories([variable])
+                if apart:
+                    named = ", ".join(sorted(category for (category,) in apart))
+                    yield f"{one.name} and {other.name} have other categories of {variable}: {named}"
+
+
+def is_acro(folder: Path) -> bool:
+    """Whether a folder was finalised by ACRO."""
+    return folder.is_dir() and any((folder / name).is_file() for name in LISTS)
+
+
+def read_acro(folder: Path) -> AcroFolder:
+    """Read a folder that ACRO finalised."""
+    listed = next(folder / name for name in LISTS if (folder / name).is_file())
+    try:
+        outputs = json.loads(small_text(listed, "a list of outputs", MOST))["results"]
+        config = (
+            json.loads(small_text(folder / "config.json", "a configuration")) if (folder / "config.json").is_file() else {}
+        )
+        threshold, base = int(config.get("safe_threshold", 10)), int(config.get("safe_round_base", 5))
+        tables, others = [], {}
+        for name, output in outputs.items():
+            for number, file in enumerate(output["files"]):
+                called = name if len(output["files"]) == 1 else f"{name}, {number + 1}"
+                path = folder / Path(file["name"]).name
+                why = _not_counts(output, path)
+                if not why:
+                    table = _table(called, output, path, base)
+                    why = "its counts are not whole numbers" if table is None else ""
+                if why:
+                    others[called] = f"{path.name}: {why}"
+                elif table is not None:
+                    tables.append(table)
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise InputError(f"{listed} is not a list of outputs as ACRO writes it ({problem!r}).") from problem
+    if not tables:
+        raise InputError(f"{folder} holds no table of counts, so that there is nothing to decide on.")
+    return AcroFolder(tuple(tables), threshold, others)
+
+
+def _not_counts(output: Mapping[str, Any], path: Path) -> str:
+    if output["type"] != "table" or path.suffix != ".csv":
+        return f"not a table but {output['type']}" if output["type"] != "table" else "not a CSV file"
+    dependent = output.get("fair", {}).get("dependent", "unknown")
+    return "" if dependent in ("unknown", None, "") else f"a table of {dependent}, not of counts"
+
+
+def _table(name: str, output: Mapping[str, Any], path: Path, base: int) -> AcroTable | None:
+    """Read a table as pandas writes it: rows of headings, then one row per category."""
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = [line for line in csv.reader(file) if line]
+    variables = [str(variable) for variable in output.get("fair", {}).get("independent", ())]
+    several = 1 + next((at for at, line in enumerate(lines[1:6], 1) if line[0] and not any(line[1:])), 0)
+    rows: Place
+    if several > 1:  # one row of headings per variable, then the names of those down the side
+        heads, rows, width = lines[: several - 1], (lines[several - 1][0],), 1
+        columns = tuple(line[0] for line in heads)
+    else:
+        width = max(1, sum(cell in variables for cell in lines[0]))
+        heads, rows = lines[:1], tuple(lines[0][:width])
+        columns = tuple(variable for variable in variables if variable not in rows)[:1] or (f"columns of {name}",)
+    cells: dict[Place, int | None] = {}
+    for line in lines[several:]:
+        for at in range(width, len(line)):
+            count = float(line[at]) if line[at] else None
+            if count is not None and (count < 0 or count != int(count)):
+                return None
+            place = (*line[:width], *(head[at] for head in heads))
+            cells[place] = None if count is None else int(count)
+    inner = {place: count for place, count in cells.items() if ALL not in place}
+    margins = {place: count for place, count in cells.items() if ALL in place and count is not None}
+    rounded = output.get("properties", {}).get("mitigation") == "round"
+    true = {} if rounded else {place: count for place, count in margins.items() if count != _added(inner, place)}
+    about = f"ACRO: {output['status']}" + (f"; exception: {output['exception']}" if output.get("exception") else "")
+    return AcroTable(name, path, rows, columns, inner, true, base if rounded else None, about)
+
+
+def _added(cells: Mapping[Place, int | None], margin: Place) -> int:
+    return sum(count or 0 for place, count in cells.items() if _within(place, margin))
+
+
+def _within(place: Place, margin: Place) -> bool:
+    return all(category in (ALL, own) for category, own in zip(margin, place, strict=True))
+
+
+def _named(table: AcroTable, place: Place) -> str:
+    return f"{table.name}: {' / '.join(place)}"
+
+
+def _shown(count: int | None, threshold: int) -> str:
+    return f"<{threshold}" if count is None else str(count)
+
+
+def _matrix(table: AcroTable, threshold: int) -> Release:
+    down = list(dict.fromkeys(place[: len(table.rows)] for place in table.cells))
+    across = list(dict.fromkeys(place[len(table.rows) :] for place in table.cells))
+    margins = [(*place, *[ALL] * len(table.columns)) for place in down] + [
+        (*[ALL] * len(table.rows), *place) for place in across
+    ]
+    shown = {place: _shown(count, threshold) for place, count in table.cells.items()}
+    shown |= {
+        place: str(table.totals.get(place, UNPRINTED)) for place in margins if place in table.totals or place[0] != ALL
+    }
+
+    def text(codes: Place) -> str:
+        return ALL if set(codes) == {ALL} else " / ".join(codes)
+
+    rows, corner = len(table.rows), " / ".join(table.rows)
+    cells = [(text(place[:rows]), text(place[rows:]), count) for place, count in shown.items()]
+    axes: dict[str, Any] = {corner: {}, CATEGORY: {"sums": [{"total": ALL, "parts": [text(place) for place in across]}]}}
+    if any(code == ALL for code, _, _ in cells):
+        axes[corner] = {"sums": [{"total": ALL, "parts": [text(place) for place in down]}]}
+    frame = pl.DataFrame(cells, schema=[corner, CATEGORY, COUNT], orient="row")
+    given = {"value": COUNT, "mechanism": table.mechanism, "areas": [corner], "axes": axes}
+    return replace(from_frame(frame, given), source=table.file.name)
