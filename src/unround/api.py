@@ -298,7 +298,7 @@ def review(given: options.Review) -> Review:
     entries = tuple(Entry(*said) for said in reasons_of((*given.accept, *given.ignore), given.because))
     accepted, ignored = entries[: len(given.accept)], entries[len(given.accept) :]
     repairs = None if given.repairs is None else tuple(given.repairs)
-    drafts, plan_file = _drafts(given)
+    drafts, plan_file, joint = _drafts(given)
     return decide_on(
         drafts,
         path_or_none(given.out),
@@ -307,6 +307,7 @@ def review(given: options.Review) -> Review:
         plan_file=plan_file,
         truth=_truth(given.truth, drafts[0].release),
         earlier=[read(table) for table in _listed(given.earlier)],
+        joint=joint,
         progress=given.progress,
         command=given.command,
         finish=(lambda *_: None) if given.out is None else write_review,
@@ -317,11 +318,19 @@ def _listed(tables: options.Table | None) -> list[options.Table]:
     return [] if tables is None else list(tables) if isinstance(tables, list | tuple) else [tables]
 
 
-def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None]:
-    """Read every table that is given; of a file of one's own, every table on every sheet. What is not read is named."""
-    from unround.reviews import Draft, Origin
+def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None, Draft | None]:
+    """Read every table that is given; of a file of one's own, every table on every sheet. What is not read is named.
 
-    drafts_found: list[Draft] = []
+    The last is all of them as one, where they are what a research environment finalised together.
+    """
+    from unround.reviews import Draft, Origin
+    from unround.tables.acro import is_acro
+
+    tables = _listed(given.table)
+    if len(tables) == 1 and isinstance(tables[0], str | os.PathLike) and is_acro(Path(tables[0])):
+        drafts, joint = _outputs(Path(tables[0]), given)
+        return drafts, None, joint
+    found: list[Draft] = []
     for table in _listed(given.table):
         name = Path(table).name if isinstance(table, str | os.PathLike) else "the table"
         drafts = _tables_in(Path(table), given) if name != "the table" and given.describe is None else []
@@ -331,8 +340,38 @@ def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None]:
             toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
             origin = Origin(Path(table), toml, given.sheet) if name != "the table" else None
             drafts = [Draft(release, name, files, origin)]
-        drafts_found += drafts
-    return drafts_found, plan_file_of(given.plan)
+        found += drafts
+    return found, plan_file_of(given.plan), None
+
+
+def _outputs(folder: Path, given: options.Review) -> tuple[list[Draft], Draft | None]:
+    """Read a folder that ACRO finalised: its tables of counts, and all of them as one; what is neither is not settled."""
+    from unround.reviews import Draft, Unsettled
+    from unround.tables.acro import NOT_PRINTED, read_acro
+
+    if given.apply:
+        raise ArgumentError("{apply} writes a draft back as it came; a folder of ACRO is changed in ACRO alone.")
+
+    def draft(release: Release, name: str, files: list[Path]) -> Draft:
+        own = frozenset(column.key for column in release.columns if not column.key.endswith(NOT_PRINTED))
+        return Draft(release, name, tuple(files), own=own)
+
+    def open_(what: str, why: str, name: str) -> Unsettled:
+        return Unsettled(what, why, f'settle it by hand, then --ignore "{name}|{what}" --because "…"')
+
+    found = read_acro(folder)
+    drafts = [
+        draft(release, f"{table.name} ({table.about})", [table.file])
+        for table, release in zip(found.tables, found.releases(), strict=True)
+    ]
+    unread = [open_(name, f"{why}: it was not looked at", drafts[-1].name) for name, why in found.others.items()]
+    drafts[-1] = replace(drafts[-1], unread=tuple(unread))
+    whole = found.together()
+    if whole is None:
+        return drafts, None
+    joint = draft(whole, "", [table.file for table in found.tables])
+    unlike = [open_(f"categories {at}", why, "together") for at, why in enumerate(found.unlike(), 1)]
+    return drafts, replace(joint, unread=tuple(unlike))
 
 
 def _tables_in(path: Path, given: options.Review) -> list[Draft]:

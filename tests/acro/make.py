@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
 from acro import ACRO
 
 HERE = Path(__file__).parent

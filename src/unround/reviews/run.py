@@ -188,6 +188,7 @@ class Draft:
     - `name`: What it is called in a list of tables.
     - `files`, `origin`: The files that it was read from, and where it stands in them.
     - `unread`: What stands beside it in its file, and was not read.
+    - `own`: The keys of its own counts, where others, which nobody prints, only link them; None for all.
     """
 
     release: Release
@@ -195,6 +196,7 @@ class Draft:
     files: tuple[Path, ...] = ()
     origin: Origin | None = None
     unread: tuple[Unsettled, ...] = ()
+    own: frozenset[str] | None = None
 
 
 def review(
@@ -206,6 +208,7 @@ def review(
     plan_file: PlanFile | None = None,
     truth: Release | None = None,
     earlier: Sequence[Release] = (),
+    joint: Draft | None = None,
     progress: Stage = lambda *_: None,
     command: str = "",
     finish: Finish = lambda *_: None,
@@ -213,18 +216,19 @@ def review(
 ) -> Review:
     """Decide whether one draft table, or several together, may be published.
 
-    Arguments are documented with `unround.review`. `finish` adds pages to the folder before anybody sees it. If it fails,
+    Arguments are documented with `unround.review`. `joint` is all drafts as one, where it is known better than by the names
+    of their counts what they have in common. `finish` adds pages to the folder before anybody sees it. If it fails,
     nothing is left behind.
     """
     given = [Draft(drafts)] if isinstance(drafts, Release) else list(drafts)
     case = _Case(policy, options or ReviewOptions(), plan_file, earlier, progress, command, now or datetime.now(UTC))
     with _folders(out) as (work, made):
-        if len(given) == 1:
+        if len(given) == 1 and joint is None:
             told, _ = case.judged(given, truth, work, made, out)
         else:
             if truth is not None:
                 raise InputError("true counts are those of one table: review the tables one by one with --truth.")
-            told = case.several(given, work, made, out)
+            told = case.several(given, joint, work, made, out)
             write_json(made / REPORT, told)
         finish(made, told)
     return Review(told, out)
@@ -263,7 +267,7 @@ class _Case:
             beside = together(named, self.earlier, truth)
             release, truth = beside.all, beside.truth
         auditing = _Auditing(policy, self.plan_file, self.progress, self.command)
-        draft = auditing.draft(release, work, made, truth, None if beside is None else beside.own)
+        draft = auditing.draft(release, work, made, truth, drafts[0].own if beside is None else beside.own)
         draft = _with_account(draft, drafts, beside is not None)
         known, before = auditing.known(draft, beside, alone, made)
         # 2. What has a reviewer accepted?
@@ -294,7 +298,9 @@ class _Case:
         _write(made, told, settled.lines)
         return told, draft
 
-    def several(self, drafts: Sequence[Draft], work: Path, made: Path, out: Path | None) -> dict[str, Any]:
+    def several(
+        self, drafts: Sequence[Draft], joint: Draft | None, work: Path, made: Path, out: Path | None
+    ) -> dict[str, Any]:
         """Review several drafts, each alone and all of them together: one decision, that of the worst."""
         tables: list[dict[str, Any]] = []
         alone: list[_Draft] = []
@@ -312,7 +318,9 @@ class _Case:
                 alone.append(found)
             else:
                 try:
-                    told, _ = case.judged(drafts, None, scratch, made / name, older, alone)
+                    told, _ = case.judged(
+                        [joint] if joint else drafts, None, scratch, made / name, older, () if joint else alone
+                    )
                 except InputError as problem:
                     shutil.rmtree(made / name, ignore_errors=True)
                     apart = f"What the tables tell together was not worked out: {problem}"

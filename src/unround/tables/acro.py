@@ -29,7 +29,7 @@ LISTS = ("results.json", "outputs.json")
 MOST = 64 << 20
 """How large a list of outputs may be, in bytes: it repeats every cell of every table."""
 
-ALL, UNPRINTED = "All", ".."
+ALL, UNPRINTED, NOT_PRINTED = "All", "..", "(not printed)"
 CATEGORY, COUNT = "category", "count"
 TOGETHER = "all outputs, if they count the same records"
 
@@ -116,7 +116,7 @@ class AcroFolder:
             names = sorted(variables)
             having = [table for table in self.tables if variables <= set(table.variables)]
             for place in sorted(set.intersection(*(table.categories(names) for table in having))):
-                total = f"{' / '.join(place) or ALL} (not printed)"
+                total = f"{' / '.join(place) or ALL} {NOT_PRINTED}"
                 shown[total] = UNPRINTED
                 for table in having:
                     at = [table.variables.index(name) for name in names]
@@ -220,24 +220,23 @@ def _shown(count: int | None, threshold: int) -> str:
 
 
 def _matrix(table: AcroTable, threshold: int) -> Release:
-    down = list(dict.fromkeys(place[: len(table.rows)] for place in table.cells))
-    across = list(dict.fromkeys(place[len(table.rows) :] for place in table.cells))
-    margins = [(*place, *[ALL] * len(table.columns)) for place in down] + [
-        (*[ALL] * len(table.rows), *place) for place in across
-    ]
-    shown = {place: _shown(count, threshold) for place, count in table.cells.items()}
-    shown |= {
-        place: str(table.totals.get(place, UNPRINTED)) for place in margins if place in table.totals or place[0] != ALL
-    }
-
-    def text(codes: Place) -> str:
-        return ALL if set(codes) == {ALL} else " / ".join(codes)
-
+    """Return a table as it is laid out, its totals across the top included: printed ones, or one that nobody prints."""
     rows, corner = len(table.rows), " / ".join(table.rows)
-    cells = [(text(place[:rows]), text(place[rows:]), count) for place, count in shown.items()]
-    axes: dict[str, Any] = {corner: {}, CATEGORY: {"sums": [{"total": ALL, "parts": [text(place) for place in across]}]}}
-    if any(code == ALL for code, _, _ in cells):
-        axes[corner] = {"sums": [{"total": ALL, "parts": [text(place) for place in down]}]}
+    down = list(dict.fromkeys(place[:rows] for place in table.cells))
+    across = list(dict.fromkeys(place[rows:] for place in table.cells))
+    below = any(place[:rows] == (ALL,) * rows for place in table.totals)
+    shown = {place: _shown(count, threshold) for place, count in table.cells.items()}
+    shown |= {place + (ALL,) * len(table.columns): UNPRINTED for place in down}
+    shown |= {(ALL,) * rows + place: UNPRINTED for place in across if below}
+    shown |= {place: str(count) for place, count in table.totals.items()}
+    total = ALL if table.totals else f"{ALL} {NOT_PRINTED}"
+
+    def text(codes: Place, whole: str = ALL) -> str:
+        return whole if set(codes) == {ALL} else " / ".join(codes)
+
+    cells = [(text(place[:rows]), text(place[rows:], total), count) for place, count in shown.items()]
+    axes: dict[str, Any] = {CATEGORY: {"sums": [{"total": total, "parts": [text(place) for place in across]}]}}
+    axes[corner] = {"sums": [{"total": ALL, "parts": [text(place) for place in down]}]} if below else {}
     frame = pl.DataFrame(cells, schema=[corner, CATEGORY, COUNT], orient="row")
     given = {"value": COUNT, "mechanism": table.mechanism, "areas": [corner], "axes": axes}
     return replace(from_frame(frame, given), source=table.file.name)
