@@ -11,7 +11,7 @@ UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all golden lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds r clean
+.PHONY: help install demo test test-all golden lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds r acro clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -112,6 +112,11 @@ dist: $(VENV)/.installed-dev ## build wheel and sdist into dist/, ready to be up
 r: $(VENV)/.installed ## check the R package as CRAN does, against this unround
 	@command -v R >/dev/null || { echo "R is not installed: the R package is not checked (apt-get install r-base-core; see the Makefile)."; exit 0; }; \
 	  $(BIN)/python -m tests.r_package
+
+# ACRO needs an older pandas than the tests: an environment of its own.
+acro: ## write the folders of tests/acro again, by ACRO's own code
+	$(PYTHON) -m venv .venv-acro && .venv-acro/bin/python -m pip --disable-pip-version-check --quiet install 'acro==1.0.2'
+	.venv-acro/bin/python tests/acro/make.py
 
 constraints: $(VENV)/.installed-dev ## write constraints.txt and docs/licences.md: what is installed here, and under which licences
 	$(BIN)/python -m docs.dependencies

@@ -85,3 +85,42 @@ def test_counts_that_sdctable_hides_are_hidden(tmp_path: Path, others: str, rang
     assert found.decision == ("publish" if others == "x" else "stop")
     hidden = pl.read_parquet(tmp_path / "review" / "audit" / "hidden.parquet")
     assert set(hidden.select("low", "high").rows()) == ranges
+
+
+ACRO = Path(__file__).parent / "acro"
+
+
+def true_count(cell: str) -> int:
+    """Count the records of a cell such as “output_2: North / R/G / Men” in the truth."""
+    truth, codes = pl.read_csv(ACRO / "truth.csv"), cell.split(": ", 1)[1].split(" / ")
+    for code in codes:
+        truth = truth.filter(pl.any_horizontal(pl.col("region", "grant", "sex") == code))
+    return int(truth["count"].sum())
+
+
+def test_what_outputs_of_acro_give_away_together(tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in (ACRO / "leaky").iterdir()}
+    found = unround.review(ACRO / "leaky", out=tmp_path / "review", repairs=[])
+    told = found.to_json()
+    decisions = {table["name"]: table["decision"] for table in told["tables"]}
+    assert decisions == {"output_0": "publish", "output_1": "publish", "output_2": "publish", "together": "stop"}
+    assert [entry["what"] for entry in told["unsettled"]] == ["together|output_3"]  # means: not looked at
+    proved = {cell["key"]: cell["value"] for cell in told["cells"] if cell["claim"] == "proved"}
+    assert len(proved) == 15
+    assert "output_0: East / R/G" in proved
+    assert proved == {cell: true_count(cell) for cell in proved}
+    assert {path: path.read_bytes() for path in (ACRO / "leaky").iterdir()} == before
+    assert (tmp_path / "review" / "review.html").is_file()
+
+
+@pytest.mark.parametrize("name", ["single", "rounded"])
+def test_outputs_of_acro_that_give_nothing_away(name: str) -> None:
+    assert unround.review(ACRO / name, repairs=[]).decision == "publish"
+
+
+def test_a_folder_of_acro_is_not_changed_and_has_to_be_whole(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is changed in ACRO alone"):
+        unround.review(ACRO / "single", out=tmp_path / "review", apply="hide")
+    (tmp_path / "results.json").write_text('{"results": {"output_0": {"files": 3}}}', encoding="utf-8")
+    with pytest.raises(InputError, match="is not a list of outputs as ACRO writes it"):
+        unround.review(tmp_path)

@@ -12,7 +12,7 @@ it needs when it is called, so that `import unround` and `unround --help` stay q
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -344,34 +344,30 @@ def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None, Draft 
     return found, plan_file_of(given.plan), None
 
 
-def _outputs(folder: Path, given: options.Review) -> tuple[list[Draft], Draft | None]:
+def _outputs(folder: Path, given: options.Review) -> tuple[list[Draft], Draft]:
     """Read a folder that ACRO finalised: its tables of counts, and all of them as one; what is neither is not settled."""
     from unround.reviews import Draft, Unsettled
+    from unround.reviews.run import TOGETHER
     from unround.tables.acro import NOT_PRINTED, read_acro
 
     if given.apply:
         raise ArgumentError("{apply} writes a draft back as it came; a folder of ACRO is changed in ACRO alone.")
 
-    def draft(release: Release, name: str, files: list[Path]) -> Draft:
-        own = frozenset(column.key for column in release.columns if not column.key.endswith(NOT_PRINTED))
-        return Draft(release, name, tuple(files), own=own)
+    def draft(release: Release, name: str, files: list[Path], unread: Iterable[Unsettled] = ()) -> Draft:
+        unprinted = frozenset(column.key for column in release.columns if column.key.endswith(NOT_PRINTED))
+        return Draft(release, name, tuple(files), unread=tuple(unread), unprinted=unprinted)
 
-    def open_(what: str, why: str, name: str) -> Unsettled:
-        return Unsettled(what, why, f'settle it by hand, then --ignore "{name}|{what}" --because "…"')
+    def open_(what: str, why: str) -> Unsettled:
+        return Unsettled(what, why, f'look at it by hand, then --ignore "{TOGETHER}|{what}" --because "…"')
 
     found = read_acro(folder)
     drafts = [
-        draft(release, f"{table.name} ({table.about})", [table.file])
+        draft(replace(release, notes=[*release.notes, table.about]), table.name, [table.file])
         for table, release in zip(found.tables, found.releases(), strict=True)
     ]
-    unread = [open_(name, f"{why}: it was not looked at", drafts[-1].name) for name, why in found.others.items()]
-    drafts[-1] = replace(drafts[-1], unread=tuple(unread))
-    whole = found.together()
-    if whole is None:
-        return drafts, None
-    joint = draft(whole, "", [table.file for table in found.tables])
-    unlike = [open_(f"categories {at}", why, "together") for at, why in enumerate(found.unlike(), 1)]
-    return drafts, replace(joint, unread=tuple(unlike))
+    aside = [open_(name, f"{why}: it was not looked at") for name, why in found.others.items()]
+    aside += [open_(f"categories {at}", why) for at, why in enumerate(found.unlike(), 1)]
+    return drafts, draft(found.together(), TOGETHER, [table.file for table in found.tables], aside)
 
 
 def _tables_in(path: Path, given: options.Review) -> list[Draft]:

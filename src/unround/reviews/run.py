@@ -188,7 +188,7 @@ class Draft:
     - `name`: What it is called in a list of tables.
     - `files`, `origin`: The files that it was read from, and where it stands in them.
     - `unread`: What stands beside it in its file, and was not read.
-    - `own`: The keys of its own counts, where others, which nobody prints, only link them; None for all.
+    - `unprinted`: The keys of counts that nobody prints, and that only link others: what is known of them does not count.
     """
 
     release: Release
@@ -196,7 +196,7 @@ class Draft:
     files: tuple[Path, ...] = ()
     origin: Origin | None = None
     unread: tuple[Unsettled, ...] = ()
-    own: frozenset[str] | None = None
+    unprinted: frozenset[str] = frozenset()
 
 
 def review(
@@ -267,7 +267,7 @@ class _Case:
             beside = together(named, self.earlier, truth)
             release, truth = beside.all, beside.truth
         auditing = _Auditing(policy, self.plan_file, self.progress, self.command)
-        draft = auditing.draft(release, work, made, truth, drafts[0].own if beside is None else beside.own)
+        draft = auditing.draft(release, work, made, truth, _own(drafts[0]) if beside is None else beside.own)
         draft = _with_account(draft, drafts, beside is not None)
         known, before = auditing.known(draft, beside, alone, made)
         # 2. What has a reviewer accepted?
@@ -280,7 +280,7 @@ class _Case:
         claims = claims_under(policy, draft.exposure)
         exceptions = apply_exceptions(draft.table, claims, older, (*entries, *options.accept), stamp)
         # 3. Hold it against the policy.
-        excused = Excused(frozenset(exceptions.accepted), known)
+        excused = Excused(frozenset(exceptions.accepted), known, drafts[0].unprinted)
         mask = excused.mask(draft.table, draft.exposure)
         judgement = judge(policy, draft.exposure, draft.ground, draft.table.published, mask)
         open_ = unsettled_of(draft.ground, judgement, policy)
@@ -332,6 +332,11 @@ class _Case:
         if lost:
             raise InputError(f"{lost[0]!r} does not say of which table: write TABLE|{lost[0]}, as in “{drafts[0].name}|…”.")
         return _told_together(tables, drafts, apart, self)
+
+
+def _own(draft: Draft) -> frozenset[str] | None:
+    """Return the keys of the counts that a draft prints or hides; None for all."""
+    return frozenset({column.key for column in draft.release.columns} - draft.unprinted) if draft.unprinted else None
 
 
 def _of(name: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:

@@ -220,10 +220,12 @@ class Excused:
 
     - `accepted`: Those that somebody accepted as exceptions, by area and key.
     - `before`: What readers know from an earlier release alone.
+    - `unprinted`: The keys of counts that nobody prints or hides.
     """
 
     accepted: frozenset[tuple[str, str]]
     before: KnownBefore | None = None
+    unprinted: frozenset[str] = frozenset()
 
     def mask(self, table: ReviewedTable, exposure: Exposure) -> BoolArray:
         """Return where these cells are in a table."""
@@ -234,6 +236,8 @@ class Excused:
             for area, key in self.accepted:
                 if area in row and key in place:
                     found[row[area], place[key]] = True
+        if self.unprinted:
+            found[:, [column.key in self.unprinted for column in table.columns]] = True
         return found
 
 

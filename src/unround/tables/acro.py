@@ -29,6 +29,9 @@ LISTS = ("results.json", "outputs.json")
 MOST = 64 << 20
 """How large a list of outputs may be, in bytes: it repeats every cell of every table."""
 
+OWN_SUMMARY = "DONT_RELEASE"
+"""How the name of ACRO's own summary of a session ends, which is not an output."""
+
 ALL, UNPRINTED, NOT_PRINTED = "All", "..", "(not printed)"
 CATEGORY, COUNT = "category", "count"
 TOGETHER = "all outputs, if they count the same records"
@@ -87,8 +90,8 @@ class AcroFolder:
         """
         return [_matrix(table, self.threshold) for table in self.tables]
 
-    def together(self) -> Release | None:
-        """Return all tables as one, with the margins that they share; None where none share any."""
+    def together(self) -> Release:
+        """Return all tables as one, with the margins that they share, the number of records if nothing else."""
         shown = {
             _named(table, place): _shown(count, self.threshold)
             for table in self.tables
@@ -100,7 +103,7 @@ class AcroFolder:
             for table in self.tables
             if table.base is not None
         ]
-        return cells_and_sums(shown, sums, TOGETHER, mechanisms=rounded) if sums else None
+        return cells_and_sums(shown, sums, TOGETHER, mechanisms=rounded)
 
     def _totals(self, shown: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
         """Add true margins to what is shown, and yield what they are the sums of."""
@@ -111,7 +114,8 @@ class AcroFolder:
 
     def _links(self, shown: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
         """Yield the margins that tables share: nobody prints them, but every table with their variables adds up to them."""
-        shared = {frozenset(a.variables) & frozenset(b.variables) for a, b in combinations(self.tables, 2)}
+        pairs = combinations(self.tables, 2)
+        shared = {frozenset[str](), *(frozenset(one.variables) & frozenset(other.variables) for one, other in pairs)}
         for variables in sorted(shared, key=lambda names: (len(names), sorted(names))):
             names = sorted(variables)
             having = [table for table in self.tables if variables <= set(table.variables)]
@@ -148,6 +152,8 @@ def read_acro(folder: Path) -> AcroFolder:
         threshold, base = int(config.get("safe_threshold", 10)), int(config.get("safe_round_base", 5))
         tables, others = [], {}
         for name, output in outputs.items():
+            if name.endswith(OWN_SUMMARY):
+                continue
             for number, file in enumerate(output["files"]):
                 called = name if len(output["files"]) == 1 else f"{name}, {number + 1}"
                 path = folder / Path(file["name"]).name
