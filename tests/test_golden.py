@@ -110,7 +110,7 @@ STORIES = {
         cat review/review.html
         unround review draft.csv --json --repairs none
         unround review draft.csv --more more.csv -o more
-        cat more/whatif.html
+        cat more/review.html
         unround review draft.csv --rates all
         unround review --show-policy
     """,

@@ -72,6 +72,7 @@ from unround.show.words import (
     notice,
     number,
     percent,
+    product_named,
     rate,
     settling,
     several,
@@ -156,10 +157,15 @@ def files_of(source: str) -> str:
     return " + ".join(Path(piece).name for piece in source.split(" + "))
 
 
+def name_of(summary: Mapping[str, Any]) -> str:
+    """Return what the release is called in a sentence: the product, or its files."""
+    return product_named(summary["product"]) or files_of(summary["source"])
+
+
 def title_of(summary: Mapping[str, Any]) -> str:
-    """Return what the release is called: the product, or its files."""
-    product = summary["product"]
-    return f"{product[:1].upper()}{product[1:]}" if product else files_of(summary["source"])
+    """Return what the release is called in a title; files are called as they are."""
+    name = name_of(summary)
+    return f"{name[:1].upper()}{name[1:]}" if summary["product"] else name
 
 
 def report(
@@ -214,7 +220,7 @@ def short(folder: AuditFolder, verbose: bool = False) -> Document:
     parts.append(Text("\n".join([*settling(summary), *not_used(summary), *selfcheck.withheld(summary)]), ALARM))
     score = summary.get("truth")
     if score is not None:
-        parts.append(Text(_against_truth(score), "wrong" if score["wrong"]["proved"] else ""))
+        parts.append(Text(against_truth(score), "wrong" if score["wrong"]["proved"] else ""))
     if verbose:
         parts += [part for part in report(folder, decision=decision).parts[1:] if isinstance(part, Section)]
     else:
@@ -245,7 +251,7 @@ def _also(summary: Mapping[str, Any]) -> list[str]:
     return [*said, f"--verbose tells all of it: by table, beside chance, the strongest findings, assumptions.{more}"]
 
 
-def _against_truth(score: Mapping[str, Any]) -> str:
+def against_truth(score: Mapping[str, Any]) -> str:
     """Say in a line how claims compare with the truth."""
     said = []
     for kind in CLAIMS:
@@ -361,7 +367,7 @@ def _sheet(
         left.append(Section("For example", [Text(example.sentence, "example"), lines, letters], level=3))
     left += [
         _next(summary, public=public),
-        Section("To quote", [Text(audit.to_quote(summary, title_of(summary)), QUOTE)], level=3),
+        Section("To quote", [Text(audit.to_quote(summary, name_of(summary)), QUOTE)], level=3),
     ]
     status = (
         "Public version. It names no area and shows no inferred value, so it can be shared while the agency decides what to "

@@ -332,6 +332,11 @@ NOTICE = (
 )
 
 
+def product_named(product: str | None) -> str:
+    """Return what a release is called, without the marks around a command in it."""
+    return (product or "").replace("`", "")
+
+
 def notice(product: str | None) -> str:
     """Return what must appear under every result: whose data they are, and what the values are not."""
     from unround.tables import SIMULATED
@@ -339,7 +344,7 @@ def notice(product: str | None) -> str:
     if product and "Statistics Canada" in product:
         return NOTICE.format(product=product)
     if product == SIMULATED:
-        return f"Source: {product}. No value refers to a real place."
+        return f"Source: {product_named(product)}. No value refers to a real place."
     if product:
         return f"Source: {product}. {OFFICIAL} Tell the agency before you publish what you find."
     return f"{OFFICIAL} If this is a real release, tell the agency before you publish anything about it."

@@ -18,7 +18,7 @@ from unround.show.audit import next_steps, picture, to_quote
 from unround.show.charts import histogram, shown_part
 from unround.show.check import rounded_independently
 from unround.show.page import html
-from unround.show.report import checked, title_of
+from unround.show.report import against_truth, checked, name_of
 from unround.show.words import (
     CLAIMS,
     INCONSISTENCIES,
@@ -74,7 +74,8 @@ def start(asked: Asked) -> Page:
         "tone": next((kind for kind in CLAIMS if summary[kind]), ""),
         "picture": html(picture(summary)),
         "next_steps": next_steps(summary, public=False),
-        "quote_text": to_quote(summary, title_of(summary)),
+        "against_truth": against_truth(summary["truth"]) if "truth" in summary else "",
+        "quote_text": to_quote(summary, name_of(summary)),
         "map": small_map(explorer),
         "doubts": [
             *not_listed(summary),
@@ -167,7 +168,8 @@ def cell(asked: Asked) -> Page:
         for c in line.cells
         if c is not None
     ]
-    name = f"{column.label}, {explorer.title(row)}"
+    variant = _variant(explorer, at)
+    name = ", ".join(filter(None, (column.label, variant, explorer.title(row))))
     drawn = bool(explained.distribution) and explained.kind != "given"
     more = {
         "area_name": explorer.title(row),
@@ -190,7 +192,7 @@ def cell(asked: Asked) -> Page:
         if drawn
         else "",
         "table": explorer.outline.tables[explorer.outline.table_of[at]],
-        "variant": _variant(explorer, at),
+        "variant": variant,
         "certificate": cell_address(explorer.codes[row], column.key, "certificate") + ".json" if explained.proof else "",
     }
     return Page("explorer/cell.html", f"{column.label} · {explorer.title(row)}", explained.to_json(), more)
