@@ -34,6 +34,8 @@ _ODD = 0.005
 """Rounded counts may be no multiples of the base in this share of cells: typing errors, reported as inconsistencies."""
 _SLIPS, _MANY = 2, 50
 """So many slips may stand among at least so many counts, whatever their share."""
+_OTHERS, _ALONE = 3, 6
+"""So many times as many exact counts beside fewer than so many counts, which happen to be multiples, make these exact."""
 _FEW = 20
 """Counts of twice the base, or of 20 and more, from which one can tell how usual a count of the base itself is."""
 _STRAY = 0.01
@@ -278,9 +280,13 @@ def _detect_block(
         told = {10}  # those of 5 only had too few counts to be told from it
     pooled = _base(found.over([at for at in members if bases[at] == _UNTOLD]), 0)
     usual = told.pop() if len(told) == 1 else pooled if pooled > 1 else common
+    untold = found.over([at for at in members if bases[at] == _UNTOLD])
+    exact = sum(int(found.above_zero[at]) for at in members if bases[at] == _UNROUNDED)
+    # A few counts that happen to be multiples of something, among others that are not, are no rounded ones.
+    by_chance = not usual and exact and (pooled == _UNROUNDED or exact >= _OTHERS * untold.above_zero[0] < _OTHERS * _ALONE)
     groups: dict[int, list[int]] = {}
     for at in members:
-        base = bases[at]
+        base = _UNROUNDED if bases[at] == _UNTOLD and by_chance else bases[at]
         if (base == _UNTOLD or (base == 5 and usual == 10)) and usual and _fits(found, at, usual):
             base = usual
         groups.setdefault(base, []).append(at)

@@ -156,6 +156,9 @@ def _header_axes(table: HeadedTable, values: Sequence[int], heading: str, figure
     for number, row in enumerate(table.header, start=1):
         said = [row[at] for at in values]
         codes = tuple(dict.fromkeys(code for code in said if code))
+        apart = [code for code in codes if not is_total(code, of_places=False)]
+        if len(table.header) > number and apart and not any(map(bare_label, apart)):
+            continue  # "of which", over the parts of a total
         if len(codes) > 1:
             of_counts = [code for code in codes if code not in figures]
             kind = subject("", of_counts, {})

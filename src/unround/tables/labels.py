@@ -41,7 +41,9 @@ TOTALS = _words(
 )
 """Codes and names that stand for everybody, in lower case."""
 _TOTAL = re.compile(
-    r"(?:grand )?total\b.*|.*, total|.*\btotal$|insgesamt\b.*|gesamt\b.*|ensemble (?:de|du|des) .*|"
+    r"(?:grand |sub)?(?:total(?:[et]|es)?|totaal|summe|insgesamt|gesamt|zusammen|yhteensä|i alt)\b.*|"
+    r"ensemble (?:de|du|des) .*|"
+    r".*[ ,](?:sub)?(?:total(?:[et]|es)?|totaal|insgesamt|gesamt|zusammen|yhteensä|i alt)|"
     r"(?:the )?(?:whole|entire) (?:country|nation|area|region|territory|state|city|district|county|sample)"
 )
 _ALL = re.compile(
@@ -343,6 +345,7 @@ _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         "over",
     ),
+    (re.compile(_BEFORE + r"(\d+)\s*[-–]"), "over"),
     (re.compile(r"(?:over|über|plus de|>)\s*(\d+)" + _YEARS), "above"),
     (re.compile(r"(?:≥|>=|at least|ab|from)\s*(\d+)" + _YEARS), "over"),
     (re.compile(r"(?:under|unter|<|less than|below|moins de|menos de|meno di|younger than)\s*(\d+)" + _YEARS), "under"),

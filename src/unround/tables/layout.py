@@ -174,6 +174,8 @@ class Layout:
     """Rows of percentages, each of the row above."""
     columns: tuple[int, int] | None = None
     """The first and the last column, from 0, where tables stand side by side."""
+    continued: bool = False
+    """Whether the same headings stand beside it, over other rows: one list that goes on there."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -197,7 +199,21 @@ def find_layouts(grid: Grid) -> list[Layout]:
             ):  # texts on the left are about all that stand side by side, unless they have some
                 layout = replace(layout, above=layout.above or found[0].above, below=layout.below or found[0].below)
             found.append(replace(layout, columns=columns))
+    if len({layout.columns for layout in found}) > 1:
+        names = [_names_of(grid, layout) for layout in found]
+        alike = [(head, at) for at, (head, _) in enumerate(names)]
+        for at, (head, rows) in enumerate(names):
+            beside = [names[other][1] for other_head, other in alike if other != at and other_head == head]
+            found[at] = replace(found[at], continued=any(not rows & others for others in beside))
     return found
+
+
+def _names_of(grid: Grid, layout: Layout) -> tuple[list[str], set[str]]:
+    """Return the headings of a table that stands beside others, and the names of its rows."""
+    first, last = layout.columns or (0, grid.cells.width - 1)
+    headings = [cell for row in layout.header for cell in grid.row(row - 1)[first : last + 1] if cell]
+    rows = {grid.row(row - 1)[first] for row in range(layout.rows[0], layout.rows[1] + 1)}
+    return headings, rows - {""}
 
 
 def _side_by_side(grid: Grid) -> list[tuple[int, int]] | list[None]:
@@ -402,9 +418,9 @@ def _first_row(
         if years and (alone or first == 0) and not all(_YEAR.fullmatch(cell) for cell in beyond if cell):
             return first + 1  # years are numbers, but these name the columns
         if shown == [str(number) for number in range(int(shown[0]) if shown[0].isdigit() else 1, 10**6)[: len(shown)]] and (
-            len(shown) > 3 and not alone
+            len(shown) > 3 and (not alone or first == 0)
         ):
-            return first + 1  # 1, 2, 3, …: some agencies number their columns
+            return first + 1  # 1, 2, 3, …: some agencies number their columns, and single years of age name them
     return first
 
 

@@ -176,7 +176,7 @@ def _definition(sign: str, text: str) -> str | None:
     if found is None:
         return None
     # Several definitions may follow each other on one line: "p = provisional, r = revised".
-    return re.split(r"[,;]?\s+\S{1,4}\s*=\s", found[1])[0].strip()
+    return re.split(r"[,;]?\s+\S{1,8}\s*=\s", found[1])[0].strip()
 
 
 def meaning_of(text: str) -> int | None:

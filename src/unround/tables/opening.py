@@ -211,6 +211,9 @@ def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
     for row, text in (*layout.above.items(), *layout.below.items()):
         short = text if len(text) <= 80 else f"{text[:79]}…"
         yield Entry(f"row {row}", What.NOTE, f"read as a note: {short}" if text in notes.used else f"a text: {short}")
+    if layout.continued:
+        why = "the same headings stand beside it, over other rows: it may go on there, and a total may be that of both"
+        yield Entry("rows beside", What.UNKNOWN, why, False, "put all rows below each other, in the same columns")
     if layout.percentages:
         yield Entry(_rows(layout.percentages), What.FIGURE, "percentages of the row above each, read as columns beside it")
     groups = {row for rows in opened.headings.values() for row in rows}

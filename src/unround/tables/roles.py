@@ -164,12 +164,15 @@ _FIGURE_WORDS = re.compile(
 )
 
 
+_OF_A_WHOLE = re.compile(r"(?<=\w)[, (]+(?:as )?(?:an? )?(?:%|per ?cent|percentage|share|proportion) of .*")
+
+
 def _rates(table: HeadedTable, values: Sequence[int], figures: Sequence[int]) -> dict[int, tuple[int, int]]:
     """Return the rates whose counts stand beside them: the columns called alike, but for what makes a rate of them."""
     names = table.names
 
     def bare(name: str) -> str:
-        return " ".join(re.findall(r"[\w+<>-]+", _FIGURE_WORDS.sub(" ", bare_label(name))))
+        return " ".join(re.findall(r"[\w+<>-]+", _FIGURE_WORDS.sub(" ", _OF_A_WHOLE.sub("", bare_label(name)))))
 
     counted: dict[str, list[int]] = {}
     for at in values:
@@ -264,6 +267,8 @@ def _is_code(name: str, cells: pl.Series) -> bool:
         numbers = bare_text(cells).drop_nulls().to_list()
         return numbers == [str(number) for number in range(1, len(numbers) + 1)]
     words = tokens(name)
+    if words[:1] == ["no"] and len(words) > 1:
+        return False  # "No religion" is a category
     timed = about(name, TIMES) and not {"full", "part", "voll", "teil"} & set(words)  # full-time students are counted
     named = timed or any(about(name, those) for those in (CODES, SEXES, AGES)) or _is_area(name)
     # "Persons aged 15" and "Region 01" may well hold counts: the name has to be about the code, not mention it.

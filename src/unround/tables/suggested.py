@@ -205,12 +205,14 @@ def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
     `counts` are areas × columns, in the order of the axis's codes; `base` is what they were rounded to, or 1.
     """
     many = len(axis.codes)
-    if many < 3 or many != len(counts) or axis.about not in (AREA, OTHER):
+    if many < 3 or many != len(counts) or axis.about not in (AREA, OTHER, TIME):
         return []
     named = [at for at in range(many) if _is_whole(axis, at)]
     found: list[tuple[int, list[int], str]] = []
     if axis.depths:
         found = [one for one in _indented(axis.depths) if adding(counts, one[0], one[1], base).fits]
+    if not found:
+        found = _named_groups(named, counts, base)
     if not found and many <= MOST_AREAS:
         found = _grouped(counts, base)
     inside = {part for _, parts, _ in found for part in parts}
@@ -304,6 +306,22 @@ def _stands_out(counts: Counts, total: int, parts: Sequence[int], base: int) -> 
     room = 4 * math.sqrt((len(parts) + 1) * (base * base - 1) / 6)
     large = int((counts[total] > 10 * max(1.0, room)).sum())
     return fit.fits and fit.compared > 0 and large > 0 and (fit.compared > 1 or (base == 1 and len(parts) > 2))
+
+
+def _named_groups(named: Sequence[int], counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
+    """Return the rows called totals, each with the rows between it and the next one, where all of these add up."""
+    for step in (1, -1):
+        found: list[tuple[int, list[int], str]] = []
+        for at in named:
+            beyond = [other for other in named if (other - at) * step < 0]
+            edge = max(beyond, default=-1) if step == 1 else min(beyond, default=len(counts))
+            parts = list(range(edge + 1, at)) if step == 1 else list(range(at + 1, edge))
+            if len(parts) > 1:
+                where = "above" if step == 1 else "below"
+                found.append((at, parts, f"a total, and the rows {where} it"))
+        if len(found) > 1 and all(adding(counts, total, parts, base).fits for total, parts, _ in found):
+            return found
+    return []
 
 
 def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
