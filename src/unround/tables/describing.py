@@ -64,7 +64,7 @@ DESCRIBED = "described"
 """The format of a table that was described on the way."""
 MEANINGS = ("suppressed", "not available", "not applicable", "unreliable", "0")
 _MEANT = {code: word for word, code in MISSING.items()}
-_DOUBTFUL = {"-": "not available", "–": "not available", ".": "suppressed", ":": "not available"}
+_DOUBTFUL = {"-": "not available", "–": "not available", ".": "suppressed", ":": "not available", "#": "suppressed"}
 """Signs that agencies use for different things, and what is assumed if nobody says."""
 
 

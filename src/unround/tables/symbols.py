@@ -32,6 +32,7 @@ SIGNS: Mapping[str, int] = {
     "[c]": SUPPRESSED,
     "s": SUPPRESSED,
     "*": SUPPRESSED,
+    "#": SUPPRESSED,
     "suppressed": SUPPRESSED,
     "confidential": SUPPRESSED,
     "...": NOT_APPLICABLE,
