@@ -23,14 +23,6 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_inspect_says_what_was_kept_and_why(run: Run) -> None:
-    ran = run("check", SURVEY)
-    assert (ran.code, ran.err) == (0, "")
-    for said in ("districts  40", "rounding:3", "Sums used: 18", "on trust", "No inconsistencies found"):
-        assert said in ran.out
-    assert len(run("check", SURVEY, "--all").out.splitlines()) > len(ran.out.splitlines())
-
-
 def test_a_plan_is_drafted_edited_and_used(run: Run, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     ran = run("check", SURVEY, "--write", str(plan))
@@ -42,25 +34,6 @@ def test_a_plan_is_drafted_edited_and_used(run: Run, tmp_path: Path) -> None:
     plan.write_text(text.replace("use = true", "use = false", 1), encoding="utf-8")
     after = json.loads(run("audit", SURVEY, "-o", str(tmp_path / "b"), "--plan", str(plan), "--json").out)
     assert after["structure"]["sums_kept"] < before["structure"]["sums_kept"] == 18
-
-
-def test_audit_then_explain(run: Run, tmp_path: Path) -> None:
-    out = str(tmp_path / "audit")
-    ran = run("audit", SURVEY, "-o", out)
-    assert ran.code == 0
-    for said in ("20 counts can be proved", "findings.csv", f"unround explain {out}", "not official"):
-        assert said in " ".join(ran.out.split())
-    whole = run("audit", out, "--verbose")
-    assert whole.code == 0
-    assert "compared with chance" in " ".join(whole.out.split())
-    shown = run("explain", out, "D08", "30-44/men")
-    assert shown.code == 0
-    assert "So 30-44/men = 11." in shown.out
-    told = json.loads(run("explain", out, "D08", "30-44/men", "--json").out)
-    assert (told["kind"], told["value"], told["proof"]["depth"]) == ("proved", 11, 1)
-    likely = run("explain", out, "D03", "15-64/men")
-    assert "How probable 53 becomes" in likely.out
-    assert "█" in likely.out
 
 
 def test_a_zipped_bulk_file_with_its_truth(run: Run, census: Path, tmp_path: Path) -> None:

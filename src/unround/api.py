@@ -141,7 +141,7 @@ def read(given: options.Read) -> Release:
     return _opened(given.table, given)[0]
 
 
-def _read(table: options.Table, given: options.Source, progress: options.Stage = lambda *_: None) -> Release:
+def _read(table: options.Table, given: options.Opening, progress: options.Stage = lambda *_: None) -> Release:
     """Open a table, or several as one, as the options say."""
     from unround.tables import join
     from unround.tables.hierarchy import with_areas
@@ -281,8 +281,8 @@ def audit(given: options.Audit) -> AuditFolder:
     return folder if given.out is not None else lent_to(folder, into)
 
 
-@takes(options.Review)
-def review(given: options.Review) -> Review:
+@takes(options.ReviewRequest)
+def review(given: options.ReviewRequest) -> Review:
     """Decide whether a draft table may be published: publish, revise, stop or undecided, with reasons and repairs."""
     from unround.reviews import policy_of
     from unround.reviews import review as decide_on
@@ -318,7 +318,7 @@ def _listed(tables: options.Table | None) -> list[options.Table]:
     return [] if tables is None else list(tables) if isinstance(tables, list | tuple) else [tables]
 
 
-def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None, Draft | None]:
+def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], PlanFile | None, Draft | None]:
     """Read every table that is given; of a file of one's own, every table on every sheet. What is not read is named.
 
     The last is all of them as one, where they are what a research environment finalised together.
@@ -344,7 +344,7 @@ def _drafts(given: options.Review) -> tuple[list[Draft], PlanFile | None, Draft 
     return found, plan_file_of(given.plan), None
 
 
-def _outputs(folder: Path, given: options.Review) -> tuple[list[Draft], Draft]:
+def _outputs(folder: Path, given: options.ReviewRequest) -> tuple[list[Draft], Draft]:
     """Read a folder that ACRO finalised: its tables of counts, and all of them as one; what is neither is not settled."""
     from unround.reviews import Draft, Unsettled
     from unround.reviews.run import TOGETHER
@@ -370,7 +370,7 @@ def _outputs(folder: Path, given: options.Review) -> tuple[list[Draft], Draft]:
     return drafts, draft(found.together(), TOGETHER, [table.file for table in found.tables], aside)
 
 
-def _tables_in(path: Path, given: options.Review) -> list[Draft]:
+def _tables_in(path: Path, given: options.ReviewRequest) -> list[Draft]:
     """Return the tables of a file that holds several and that nobody described; one that is not read is not settled."""
     from unround.reviews import Draft, Origin, Unsettled
     from unround.tables import describe
@@ -459,8 +459,8 @@ def view(given: options.View) -> tuple[int, bytes]:
     return get(folder_to_show(given.folder), given.address, path_or_none(given.boundaries))
 
 
-@takes(options.Diff)
-def diff(given: options.Diff) -> Diff:
+@takes(options.DiffRequest)
+def diff(given: options.DiffRequest) -> Diff:
     """Compare two audits of the same people: which counts are newly proved or likely, small counts first."""
     from unround.differences import diff as compare_audits
     from unround.show.report import write_pages
@@ -702,7 +702,7 @@ def paper(given: options.Paper) -> tuple[Claim, ...] | tuple[Experiment, Compoun
 
     if given.release is not None:
         return search_release(_read(given.release, given, given.progress), plan_file_of(given.plan), given.progress)
-    if given.part(options.Source) != options.Source():
+    if given.part(options.Opening) != options.Opening():
         raise ArgumentError("{plan} and how a file is read go with {release}: give it.")
     if not given.simulate:
         return claims()

@@ -234,7 +234,7 @@ def material_of(
 
 
 def refuse_file(out: AnyPath | None) -> None:
-    """Complain before a long run, not after it."""
+    """Raise if a file is where a folder is to be: before a long run, not after it."""
     if out is not None and Path(out).exists() and not Path(out).is_dir():
         raise InputError(f"{out} is a file: choose a folder to write into.")
 
@@ -253,13 +253,13 @@ def lent_to(result: _Result, folder: Path) -> _Result:
 
 
 def refuse_hopeless(release: Release, plan_file: PlanFile | None) -> None:
-    """Complain of a table that nothing can be inferred from, unless a plan adds what it lacks."""
+    """Raise if nothing can be inferred from a table, unless a plan adds what it lacks."""
     if release.obstacle and plan_file is None:
         raise InputError(release.obstacle)
 
 
 def refuse_overwriting(file: Path | None) -> None:
-    """Complain of a file that is there: somebody may have worked on it."""
+    """Raise if a file is there: somebody may have worked on it."""
     if file is not None and file.exists():
         raise InputError(f"{file} exists, and may hold work of yours: delete it, or choose another name.")
 

@@ -2,7 +2,7 @@
 
 A public function takes the fields of its class as parameters (`takes`), the command line is built from the same class
 (`cli.build`), and so are the reference of the command line, the docstrings, and the errors. To add an option, add a field.
-What applies to several functions is a group of its own: `Source` and `Reading` say how a table is read, `AuditOptions`
+What applies to several functions is a group of its own: `Opening` and `Reading` say how a table is read, `AuditOptions`
 how it is audited.
 
 In help texts and errors, a name in braces is shown as it is spelled there: `{base}` as --base, or as `base` in Python.
@@ -257,7 +257,7 @@ def takes(
 def in_order(group: Any) -> list[Field[Any]]:
     """Return the options of a group as they are listed: by place, its own, of other groups, of reading a table."""
     classes = [kind for kind in group.__mro__ if "__annotations__" in vars(kind)]
-    classes.sort(key=lambda kind: kind in (Reading, Source, Progress))
+    classes.sort(key=lambda kind: kind in (Reading, Opening, Progress))
     where = {name: at for at, kind in reversed(list(enumerate(classes))) for name in vars(kind)["__annotations__"]}
     return sorted(fields(group), key=lambda field: (field.kw_only, where[field.name]))
 
@@ -289,7 +289,7 @@ class Progress(Options):
 
 
 @group(kw_only=True)
-class Source(Options):
+class Opening(Options):
     """How a table is opened."""
 
     format: str = option(
@@ -315,7 +315,7 @@ class Source(Options):
 
 
 @group(kw_only=True)
-class Reading(Source, Progress):
+class Reading(Opening, Progress):
     """How a table is opened, and how its counts were protected."""
 
     base: int | None = option(
@@ -492,7 +492,7 @@ class Audit(Reading, AuditOptions):
 
 
 @group()
-class Review(Reading):
+class ReviewRequest(Reading):
     """The options of `review`."""
 
     table: Table | None = argument(
@@ -582,7 +582,7 @@ class View(Options):
 
 
 @group()
-class Diff(Progress):
+class DiffRequest(Progress):
     """The options of `diff`."""
 
     before: "AuditFolder | AnyPath" = argument("A folder that audit wrote.", "BEFORE")
@@ -616,7 +616,7 @@ class WhatIf(Reading):
 
 
 @group()
-class Protect(Source, Progress):
+class Protect(Opening, Progress):
     """The options of `protect`."""
 
     table: Table = argument("The true counts: any table that audit reads.", "TRUTH")
@@ -671,7 +671,7 @@ class Reconcile(Reading):
 
 
 @group()
-class Compare(Source, Progress):
+class Compare(Opening, Progress):
     """The options of `compare`."""
 
     out: AnyPath | None = option("Write compare.json and compare.html there.", "DIR", short="-o", default=None)
@@ -881,7 +881,7 @@ class Calibrate(Progress):
 
 
 @group(kw_only=True)
-class Paper(Source, Progress):
+class Paper(Opening, Progress):
     """The options of `paper`."""
 
     simulate: bool = option("Run the paper's searches on a simulated census.", default=False)

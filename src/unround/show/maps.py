@@ -51,7 +51,7 @@ FEW = 1500
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnMap:
     """A map.
 
     - `picture`: The drawing.
@@ -112,7 +112,7 @@ def draw(
     named: Sequence[tuple[str, str]],
     said: str,
     largest: int = LARGEST,
-) -> Drawn:
+) -> DrawnMap:
     """Draw a map."""
     box, there = found.box(), found.there
     units, shapes, tall = _fitting(found, box, classes, largest)
@@ -133,7 +133,7 @@ def draw(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart choropleth" role="img" aria-label="{escape(said)} '
         f'{escape(listed)}." viewBox="0 0 {units} {tall}" {where}>{parts}</svg>'
     )
-    return Drawn(picture, key, (matched_in_words(found.told),))
+    return DrawnMap(picture, key, (matched_in_words(found.told),))
 
 
 def _fitting(found: Boundaries, box: tuple[int, int, int, int], classes: Ints, largest: int) -> tuple[int, Boundaries, int]:
@@ -211,7 +211,7 @@ def _paths(shapes: Boundaries, classes: Ints, number: int) -> list[str]:
     return ["".join(path) for path in paths]
 
 
-def map_of_report(folder: AuditFolder) -> Drawn | None:
+def map_of_report(folder: AuditFolder) -> DrawnMap | None:
     """Return the map of an audit for its report: every area by its worst finding; None where no boundaries were given."""
     shapes = kept_boundaries(folder)
     if shapes is None:
@@ -254,6 +254,6 @@ def smallest_level(shapes: Boundaries, levels: Sequence[str], wanted: str | None
     return np.array(by_level.get(level, []), dtype=np.int64)
 
 
-def map_told(drawn: Drawn) -> Mapping[str, Any]:
+def map_told(drawn: DrawnMap) -> Mapping[str, Any]:
     """Return what a map shows as plain data."""
     return {"classes": [{"class": label, "areas": number} for _, label, number in drawn.key], "notes": list(drawn.sentences)}

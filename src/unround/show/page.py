@@ -27,7 +27,7 @@ _CODE = re.compile(r"`([^`\n]{1,200})`")
 
 def page(document: Document) -> str:
     """Return a document as a page of its own."""
-    printer = _Printer(short=False)
+    printer = _PagePrinter(short=False)
     return render(
         "document.html", document=document, content=printer.all(document.parts), contents=list(_contents(document.parts))
     )
@@ -36,7 +36,7 @@ def page(document: Document) -> str:
 def card(document: Document) -> str:
     """Return a document as a notebook card, in short and in light colours: a notebook's scheme need not follow ours."""
     return Markup('<div class="unround"><style>{}</style>\n{}\n</div>').format(
-        Markup(card_style()), _Printer(short=True).all(document.parts)
+        Markup(card_style()), _PagePrinter(short=True).all(document.parts)
     )
 
 
@@ -50,7 +50,7 @@ def card_style() -> str:
 
 def html(part: Part) -> Markup:
     """Return one part, for a page that is made otherwise."""
-    return _Printer(short=False).html(part)
+    return _PagePrinter(short=False).html(part)
 
 
 def _contents(parts: Iterable[Part]) -> Iterable[tuple[str, str]]:
@@ -67,7 +67,7 @@ def prose(text: object, longest: int = LONG) -> Markup:
     return Markup("<br/>".join(_CODE.sub(r"<code>\1</code>", line) for line in lines))
 
 
-class _Printer:
+class _PagePrinter:
     """Makes HTML of parts; `short` leaves out what only a whole page shows."""
 
     def __init__(self, short: bool) -> None:

@@ -68,10 +68,10 @@ class VisibleConsole(Console):
 
 def show(document: Document, console: Console, verbose: bool = False) -> None:
     """Print a document; with `verbose` also what only pages show otherwise at length."""
-    _Printer(console, verbose).all(document.parts)
+    _TerminalPrinter(console, verbose).all(document.parts)
 
 
-class _Printer:
+class _TerminalPrinter:
     """Prints parts one after the other, with a blank line where one is due."""
 
     def __init__(self, console: Console, verbose: bool) -> None:

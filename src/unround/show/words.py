@@ -228,7 +228,7 @@ def spelled(number: int) -> str:
 
 
 def by_several(cell: Any) -> bool:
-    """Say whether a count was weighed under several priors, whether it is an object or plain data."""
+    """Return whether a count was weighed under several priors, be it an object or plain data."""
     low, high = _of(cell, "probability_low"), _of(cell, "probability_high")
     return low is not None and high is not None and low < high
 

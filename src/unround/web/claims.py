@@ -147,7 +147,7 @@ def _whole(text: str, name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FacetChoice:
     """One class of a facet, as it is offered: how many findings it would show, given everything else that is chosen."""
 
     key: str
@@ -157,7 +157,7 @@ class Choice:
 
 
 def facet_mask(facet: Facet, keys: Iterable[str]) -> Mask:
-    """Say which findings are in one of some classes."""
+    """Return which findings are in one of some classes."""
     wanted = np.zeros(len(facet.keys), dtype=bool)
     wanted[[facet.position(key) for key in keys]] = True
     kept: Mask = wanted[facet.codes]
@@ -165,7 +165,7 @@ def facet_mask(facet: Facet, keys: Iterable[str]) -> Mask:
 
 
 def passing(masks: Sequence[Mask], number: int) -> tuple[Mask, list[Mask]]:
-    """Say which findings pass all masks; and, for each mask, which pass all the others."""
+    """Return which findings pass all masks; and, for each mask, which pass all the others."""
     failed = np.zeros(number, dtype=np.uint8)
     for mask in masks:
         failed += ~mask
@@ -173,7 +173,7 @@ def passing(masks: Sequence[Mask], number: int) -> tuple[Mask, list[Mask]]:
     return none, [none | (one & ~mask) for mask in masks]
 
 
-def choices(facet: Facet, others: Mask, keys: tuple[str, ...]) -> list[Choice]:
+def choices(facet: Facet, others: Mask, keys: tuple[str, ...]) -> list[FacetChoice]:
     """Return the classes of a facet with findings that pass all other filters, and those that are chosen."""
     numbers = np.bincount(facet.codes[others], minlength=len(facet.keys))
     chosen = {facet.position(key) for key in keys}
@@ -181,11 +181,11 @@ def choices(facet: Facet, others: Mask, keys: tuple[str, ...]) -> list[Choice]:
     places = sorted({*shown, *chosen})
     if facet.by_number:
         places.sort(key=lambda at: (at not in chosen, -int(numbers[at]), at))
-    return [Choice(facet.keys[at], facet.labels[at], int(numbers[at]), at in chosen) for at in places]
+    return [FacetChoice(facet.keys[at], facet.labels[at], int(numbers[at]), at in chosen) for at in places]
 
 
 LONGEST = 100
-"""Signs of a query that are looked at."""
+"""Characters of a query that are looked at."""
 
 
 def plain(text: str) -> str:
@@ -223,12 +223,12 @@ class TextIndex:
             self.all = self.all + " " + pl.Series("about", [plain(text) for text in about], dtype=pl.String)
 
     def has(self, word: str) -> NDArray[np.bool_]:
-        """Say which hold a word, as `words_of` returns it."""
+        """Return which hold a word, as `words_of` returns it."""
         holds: NDArray[np.bool_] = self.all.str.contains(word, literal=True).to_numpy()
         return holds
 
     def mask(self, query: str) -> NDArray[np.bool_]:
-        """Say which hold every word of a query."""
+        """Return which hold every word of a query."""
         holds = np.ones(len(self.all), dtype=bool)
         for word in words_of(query):
             holds &= self.has(word)
@@ -303,8 +303,8 @@ class Found:
     """
 
     places: NDArray[np.int64]
-    choices: Mapping[str, list[Choice]]
-    steps: tuple[Choice, ...]
+    choices: Mapping[str, list[FacetChoice]]
+    steps: tuple[FacetChoice, ...]
 
 
 class Claims:
@@ -416,12 +416,12 @@ def find(claims: Claims, wanted: Filter, facets: Mapping[str, Facet], areas: Tex
     return Found(places, offered, _steps(claims, wanted.probability, any_probability))
 
 
-def _steps(claims: Claims, chosen: float, others: Mask) -> tuple[Choice, ...]:
+def _steps(claims: Claims, chosen: float, others: Mask) -> tuple[FacetChoice, ...]:
     """Offer the least probabilities, and the one that is chosen."""
     least = claims.least[others]
     offered = []
     for step in sorted({0.0, *STEPS, chosen}):
         label = "any" if not step else f"{100 * step:g}% or more"
         number = int((least >= step).sum()) if step else len(least)
-        offered.append(Choice(f"{100 * step:g}" if step else "", label, number, step == chosen))
+        offered.append(FacetChoice(f"{100 * step:g}" if step else "", label, number, step == chosen))
     return tuple(offered)

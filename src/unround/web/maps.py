@@ -13,7 +13,7 @@ from unround.show.maps import (
     LARGEST,
     SMALL,
     WORST,
-    Drawn,
+    DrawnMap,
     draw,
     map_told,
     rate_classes,
@@ -56,7 +56,7 @@ def whole_map(asked: Asked) -> Page:
     return Page("explorer/map.html", "Map", answer, more)
 
 
-def small_map(explorer: Explorer) -> Drawn | None:
+def small_map(explorer: Explorer) -> DrawnMap | None:
     """Return the map for the first page; None where there are no boundaries."""
     if explorer.boundaries is None:
         return None
@@ -131,7 +131,7 @@ def classes_of(explorer: Explorer, measure: str) -> tuple[NDArray[np.int64], tup
     return rate_classes(1000 * claims.by_area / np.maximum(explorer.published, 1))
 
 
-def drawn_map(explorer: Explorer, measure: str, rows: NDArray[np.int64], largest: int) -> Drawn:
+def drawn_map(explorer: Explorer, measure: str, rows: NDArray[np.int64], largest: int) -> DrawnMap:
     """Draw some areas by a measure."""
     assert explorer.boundaries is not None
     classes, named = classes_of(explorer, measure)

@@ -1,4 +1,4 @@
-"""The outline: counts as lines with levels, as they were published, a column a sex; and where each area is, in words."""
+"""The outline: counts as lines with levels, as they were published, one column per sex; and where each area is, in words."""
 
 from __future__ import annotations
 

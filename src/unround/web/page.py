@@ -1,4 +1,4 @@
-"""A page, before it becomes HTML, JSON or CSV; and addresses: every area and cell has one, whatever signs its code holds."""
+"""A page, before it becomes HTML, JSON or CSV; and addresses: every area and cell has one, whatever its code holds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from unround.web.trial import Bench
 
 PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+,:")
-"""Signs that stand for themselves. Others become ~ and two hexadecimal digits a byte: percent signs would not do, because
-servers turn %2F back into a slash before anybody can tell it from one that separates."""
+"""Characters that stand for themselves. Others become ~ and two hexadecimal digits a byte: percent signs would not do,
+because servers turn %2F back into a slash before anybody can tell it from one that separates."""
 
 
 @lru_cache(maxsize=2048)  # the same codes and keys stand in hundreds of addresses of a page

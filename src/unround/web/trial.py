@@ -75,7 +75,7 @@ class Bench:
             self._turn.release()
 
     def _start(self) -> bool:
-        """Start a worker unless one runs, and wait until it is ready: that is not the question's time. Say whether it is."""
+        """Start a worker unless one runs, wait until it is ready (not in the question's time), and return whether it is."""
         if self._worker is not None and self._worker.poll() is None:
             return True
         self._end()

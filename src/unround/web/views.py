@@ -411,7 +411,7 @@ RISK = ("proved", "conditional", "likely", "open", "given")
 
 
 def table_told(explorer: Explorer, row: int, table: int) -> dict[str, Any]:
-    """Return one table of an area: a line a characteristic, a cell a sex."""
+    """Return one table of an area: one line per characteristic, one cell per sex."""
     seen, shown = explorer.look(row), explorer.outline.tables[table]
     parents, variants = shown.parents, explorer.outline.variants
     used = [k for k in range(len(variants)) if any(line.cells[k] is not None for line in shown.lines)]
