@@ -29,6 +29,7 @@ from unround.tables.grid import HeadedTable
 from unround.tables.reshape import read_headed
 from unround.tables.source import Source
 from unround.tables.tidy import companion, headed_table
+from unround.tables.wide import rows_of
 
 COUNT_COLUMNS = {
     "statcan": r"C\d+_(COUNT|CHIFFRE).*",
@@ -275,30 +276,41 @@ def _marked_text(path: Path, file_format: str, first: int) -> MarkedTable:
         return target
 
     def frame(file: Path) -> pl.DataFrame:
-        return pl.read_csv(file, infer_schema_length=None, separator=Source(path).delimiter, encoding="utf8-lossy")
+        source = Source(file)
+        line, places = _header(source, file_format)
+        text = b"".join(source.chunks()).split(b"\n", line)[line]
+        if file_format == "profile-page":  # with notes below the table
+            names, *rows = (row for _, row in rows_of(source, text))
+            fields = zip(*(row for row in rows if len(row) == len(names)), strict=True)
+            cells = pl.DataFrame(
+                {name or f"column {at}": field for at, (name, field) in enumerate(zip(names, fields, strict=True))}
+            )
+        else:
+            cells = pl.read_csv(text, infer_schema=False, separator=source.delimiter)
+        return _numbers(cells, [cells.columns[at] for at in places])  # codes keep their leading zeros
 
     return MarkedTable(numbered, first, many, put, frame)
+
+
+def _header(source: Source, file_format: str) -> tuple[int, list[int]]:
+    """Return the line of the header of a known format, and its columns of counts."""
+    wanted = re.compile(COUNT_COLUMNS[file_format], re.IGNORECASE)
+    for line, (_, names) in zip(range(_HEADER_WITHIN), rows_of(source, next(source.chunks())), strict=False):
+        places = [at for at, name in enumerate(names) if wanted.fullmatch(name.strip())]
+        if places and (file_format != "profile-page" or names[0].lower() == "topic"):
+            return line, places
+    raise InternalError(f"{source.path}: no column of counts was found again.")
 
 
 def _count_cells(path: Path, file_format: str) -> Iterator[_Cells]:
     """Go through a file in pieces of whole lines, with the cells that hold counts."""
     source = Source(path)
-    wanted = re.compile(COUNT_COLUMNS[file_format], re.IGNORECASE)
-    places: Marks | None = None
+    begin, places = _header(source, file_format)
     for text in source.chunks(decode=False):
         start, end, row, column = _spans(text, source.delimiter)
-        begin = 0
-        if places is None:
-            for line in range(min(_HEADER_WITHIN, int(row[-1]) + 1)):
-                names = [text[start[at] : end[at]].strip(b'" ').decode("latin-1") for at in np.flatnonzero(row == line)]
-                found = [at for at, name in enumerate(names) if wanted.fullmatch(name)]
-                if found and (file_format != "profile-page" or names[0].lower() == "topic"):
-                    places, begin = np.array(found), line + 1
-                    break
-            if places is None:
-                raise InternalError(f"{path}: no column of counts was found again.")
-        use = (row >= begin) & np.isin(column, places) & (end > start)
+        use = (row > begin) & np.isin(column, places) & (end > start)
         use[use] = [_NUMBER.fullmatch(text[a:b].strip(b'" ')) is not None for a, b in zip(start[use], end[use], strict=True)]
+        begin = -1  # there is one header, in the first piece
         yield _Cells(text, start[use], end[use])
 
 

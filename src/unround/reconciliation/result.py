@@ -100,13 +100,18 @@ def printed(counts: Counts) -> Counts:
     return np.where((counts >= exactly(0)) & (counts <= ABSENT), counts - exactly(0), counts).astype(np.int32)
 
 
-def expected_error(shown: NDArray[Any], mean: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return by how much a number is off, on average, if the count has this mean and standard deviation (normal)."""
+def expected_error(
+    shown: NDArray[Any], mean: FloatArray, spread: FloatArray, low: NDArray[Any], high: NDArray[Any]
+) -> FloatArray:
+    """Return by how much a number is off, on average, if the count has this mean and standard deviation (about normal).
+
+    At the end of what is possible, where all counts lie on one side, that is known exactly.
+    """
     from scipy.special import ndtr
 
     off, width = np.abs(shown - mean), np.maximum(spread, 1e-9)
     density = np.exp(-0.5 * (off / width) ** 2) / np.sqrt(2 * np.pi)
-    return np.asarray(2 * width * density + off * (2 * ndtr(off / width) - 1))
+    return np.where((shown <= low) | (shown >= high), off, 2 * width * density + off * (2 * ndtr(off / width) - 1))
 
 
 @dataclass(eq=False)
@@ -250,7 +255,8 @@ class Result:
                 here &= true > ABSENT
                 errors += [np.abs(shown.astype(np.float64) - true)[here].sum() for shown in (published, value)]
             else:
-                given = self.made.estimates.mean[rows][here], self.made.estimates.spread[rows][here].astype(np.float64)
+                estimates = self.made.estimates
+                given = [getattr(estimates, name)[rows][here] for name in ("mean", "spread", "low", "high")]
                 errors += [expected_error(shown[here], *given).sum() for shown in (published, value)]
             counted += int(here.sum())
         return (None, None, 0) if not counted else (*(errors / counted).tolist(), counted)

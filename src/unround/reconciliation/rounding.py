@@ -24,7 +24,7 @@ FEW_CELLS = 200_000
 TOGETHER = 600
 """Cells of areas within areas that one integer program takes together, before anything else is tried."""
 
-MOST_JOINT = 6_000_000
+MOST_JOINT = 1_500_000
 """Cells of areas within areas whose means are made to add up together; beyond, every area by itself, and then inwards."""
 
 NOTICED = 1e-3
