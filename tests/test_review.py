@@ -32,6 +32,7 @@ from unround.show.page import page
 from unround.show.review import review as review_document
 
 from .conftest import Run
+from .drafts.corpus import build
 from .shared import EXAMPLES, FORMULA
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -807,9 +808,35 @@ def test_what_cannot_be_written_back(sparse: Path, tmp_path: Path) -> None:
         reviewed(sparse, tmp_path / "out", repairs=["controlled"], apply="magic")
     with pytest.raises(InputError, match="controlled prints numbers that only the true counts tell: give them with --truth"):
         reviewed(sparse, tmp_path / "out", repairs=["controlled"], apply="controlled")
-    with pytest.raises(InputError, match="drop-totals cannot be written back, for it changes the layout"):
-        reviewed(sparse, tmp_path / "out", repairs=["drop-totals"], apply="drop-totals")
+    with pytest.raises(
+        InputError,
+        match=r"drop-totals changes the layout, which is for you to do: Leave out all totals.* in draft.toml, and review "
+        "the result, or apply one that keeps the layout: hide",
+    ):
+        reviewed(sparse, tmp_path / "out", repairs=["drop-totals", "hide"], apply="drop-totals")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["ages-over-sex.ods", "hidden.px", "unrounded-one.csv", "areas-across.xlsx", "long.csv"])
+def test_a_review_of_what_was_repaired_says_publish(name: str, tmp_path: Path) -> None:
+    build(tmp_path, [name])
+    told = reviewed(tmp_path / name, tmp_path / "out", repairs=["hide"], apply="hide").told
+    new = tmp_path / "out" / told["repaired"]["file"]
+    assert new.suffix == Path(name).suffix
+    assert reviewed(new, repairs=["none"]).decision == "publish"
+    with pytest.raises(InputError, match="there is nothing to apply"):
+        reviewed(new, tmp_path / "again", repairs=["hide"], apply="hide")
+
+
+def test_the_numbers_that_are_out_are_written_back(tmp_path: Path) -> None:
+    for name, seed in (("first", 1), ("second", 2)):
+        draft = write_draft(tmp_path / name, SPARSE, exact=False)
+        true = pl.read_csv(draft.parent / "truth.csv")
+        drawn = Rounding(3).publish(true["published"].to_numpy().astype(np.int64), np.random.default_rng(seed))
+        true.with_columns(pl.Series("published", drawn)).write_csv(draft.parent / "draft.csv")
+    given = {"earlier": tmp_path / "first" / "draft.toml", "repairs": ["same-numbers"], "apply": "same-numbers"}
+    told = reviewed(tmp_path / "second" / "draft.toml", tmp_path / "out", **given).told
+    assert (tmp_path / "out" / told["repaired"]["file"]).read_text() == (tmp_path / "first" / "draft.csv").read_text()
 
 
 def test_a_protected_table_is_written_in_the_layout_of_the_truth(tmp_path: Path) -> None:
@@ -820,6 +847,18 @@ def test_a_protected_table_is_written_in_the_layout_of_the_truth(tmp_path: Path)
     assert new[0] == lines[0]
     assert [line.partition(",")[0] for line in new] == [line.partition(",")[0] for line in lines]
     assert all(int(number) % 5 == 0 for line in new[1:] for number in line.split(",")[1:])
+
+
+def test_a_table_that_cannot_be_written_back_is_not_protected_at_all(tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "truth.csv").write_text("district,Total,young,old\nA,40,18,22\nB,25,12,13\nTotal,65,30,35\n")
+
+    def fails(*_: object) -> None:
+        raise InputError("no room")
+
+    monkeypatch.setattr("unround.reviews.layout.write_back", fails)
+    with pytest.raises(InputError, match="no room"):
+        unround.protect(tmp_path / "truth.csv", tmp_path / "out", "rounding:5", seed=1)
+    assert not (tmp_path / "out").exists()
 
 
 # -- bad input, and the command ---------------------------------------------------------------------------------------

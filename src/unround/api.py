@@ -513,16 +513,28 @@ def whatif(given: options.WhatIf) -> Review | RateSteps:
 @takes(options.Protect)
 def protect(given: options.Protect) -> Protected:
     """Publish a table of true counts under a mechanism, and say what that costs."""
-    from unround.protection.release import ProtectOptions
+    from unround.protection.release import PUBLISHED, ProtectOptions
     from unround.protection.release import protect as publish
     from unround.protection.table import by_keys, parse_protection
+    from unround.reviews.layout import SUFFIXES, Origin, counts_by_name, write_back
+    from unround.simulation.files import ABOUT
 
     how = mechanism_name(given.base, given.mechanism)
     if how is None:
         raise ArgumentError("say how to protect the counts: {mechanism}, such as rounding:5 or controlled:5, or {base}.")
     protection = by_keys(parse_protection(how)) if given.keys else parse_protection(how)
     release = _read(given.table, given, given.progress)
-    made = publish(
+
+    def written_back(folder: Path) -> None:
+        """Write the table in the layout of the true counts, too, where that is known."""
+        if not isinstance(given.table, str | os.PathLike) or Path(release.source).suffix.lower() not in SUFFIXES:
+            return
+        if release.file_format in ("tidy", "described"):
+            toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
+            counts = counts_by_name(read(folder / ABOUT))
+            write_back(Origin(Path(given.table), toml, given.sheet), release, counts, folder / PUBLISHED)
+
+    return publish(
         release,
         Path(given.out),
         ProtectOptions(
@@ -537,15 +549,8 @@ def protect(given: options.Protect) -> Protected:
         plan_file=plan_file_of(given.plan),
         progress=given.progress,
         command=given.command,
+        finish=written_back,
     )
-    if isinstance(given.table, str | os.PathLike) and release.file_format in ("tidy", "described"):
-        from unround.reviews.layout import SUFFIXES, Origin, counts_by_name, write_back
-
-        toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
-        if Path(release.source).suffix.lower() in SUFFIXES:
-            counts = counts_by_name(read(Path(given.out) / "release.toml"))
-            write_back(Origin(Path(given.table), toml, given.sheet), release, counts, Path(given.out) / "published")
-    return made
 
 
 @takes(options.Reconcile)

@@ -32,7 +32,10 @@ from unround.tables.spool import Spool, Stage, survey
 
 NOTE = "PROTECTED.txt"
 NOTE_TITLE = "Protected by unround: not to be published with the table"
-OURS = (TABLE, ABOUT, NOTE)
+PUBLISHED = "published"
+"""The folder of the protected table in the layout of the true counts."""
+
+OURS = (TABLE, ABOUT, PUBLISHED, NOTE)
 """In the order in which they are put in place: where there is a note, all files belong together."""
 
 _CENSUS = ("characteristic_id", "sex")
@@ -239,10 +242,12 @@ def protect(
     plan_file: PlanFile | None = None,
     progress: Stage = lambda *_: None,
     command: str = "",
+    finish: Callable[[Path], object] = lambda _: None,
 ) -> Protected:
     """Publish a table of true counts into a folder.
 
-    Arguments are documented with `unround.protect`. How the truth says that its counts were published is not listened to.
+    Arguments are documented with `unround.protect`; `finish` adds files to the folder before anybody sees it.
+    How the truth says that its counts were published is not listened to.
     If it fails, nothing is left behind.
     """
     rng = choices.generator()
@@ -291,6 +296,7 @@ def protect(
             constants=constants,
         )
         (output.done / NOTE).write_text(_note(made, truth.source, command), encoding="utf-8")
+        finish(output.done)
         output.publish(OURS)
     return made
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,15 +17,18 @@ from unround.release import ABSENT, SUPPRESSED, Release, told_range
 from unround.tables import describe
 from unround.tables.description_file import make_description, read_description
 from unround.tables.grid import HeadedTable, letters
+from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import read_headed, value_columns
 from unround.tables.source import Source
 from unround.tables.spreadsheet import is_spreadsheet, sheets_of
 from unround.tables.tidy import companion, headed_table
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from unround.tables.description import Description
 
-SUFFIXES = (".xlsx", ".xlsm", ".csv", ".tsv", ".txt")
+SUFFIXES = (".xlsx", ".xlsm", ".ods", ".px", ".csv", ".tsv", ".txt")
 """How the names of files end that can be written back."""
 
 HIDDEN_SIGNS = ("c", "x", "s", "..")
@@ -56,7 +60,7 @@ def write_back(origin: Origin, release: Release, cells: Cells, folder: Path) -> 
     """
     path, table, description = opened(origin)
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path} cannot be written back: that takes an XLSX or a delimited file. Save it as one of these.")
+        raise InputError(f"{path} cannot be written back: save it as XLSX, ODS, PX or a delimited file, and review that.")
     places = _places(table, description)
     missing = [cell for cell in cells if cell not in places]
     if missing:
@@ -67,11 +71,16 @@ def write_back(origin: Origin, release: Release, cells: Cells, folder: Path) -> 
     texts = {places[cell]: _text(count, sign) for cell, count in cells.items()}
     target = folder / path.name
     folder.mkdir(parents=True, exist_ok=True)
-    if is_spreadsheet(path):
-        _write_sheet(path, target, description.sheet or origin.sheet or sheets_of(path)[0], table, texts)
+    if is_pcaxis(path):
+        _write_px(path, target, {row: text for (row, _), text in texts.items()})
+    elif is_spreadsheet(path):
+        sheet = description.sheet or origin.sheet or sheets_of(path)[0]
+        placed = {(table.number(row), at): text for (row, at), text in texts.items()}
+        (_write_ods if path.suffix.lower() == ".ods" else _write_sheet)(path, target, sheet, placed)
     else:
         _write_text(path, target, table, texts)
-    _verify(target, description, cells)
+    others = {cell: count for cell, count in counts_by_name(release).items() if cell in places}
+    _verify(target, description, others | dict(cells))
     return target
 
 
@@ -113,8 +122,8 @@ def _places(table: HeadedTable, description: Description) -> dict[tuple[str, str
     release = read_headed(replace(table, cells=cells, texts=()), description)
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for (area, key), mark in counts_by_name(release).items():
-        if mark > ABSENT:
-            found[area, key] = divmod(mark, width)[0] - 1, mark % width
+        if isinstance(number := _text(mark, ""), int):
+            found[area, key] = number // width - 1, number % width
     return found
 
 
@@ -148,20 +157,19 @@ def _sign(release: Release, table: HeadedTable, places: Mapping[tuple[str, str],
             text = str(table.cells[str(at)][row] or "").strip()
             taken.add(text)
             signs.update([text] if count == SUPPRESSED and text else [])
-    return signs.most_common(1)[0][0] if signs else next(sign for sign in HIDDEN_SIGNS if sign not in taken)
+    free = [sign for sign in HIDDEN_SIGNS if sign not in taken and (sign == ".." or not table.source.endswith(".px"))]
+    return signs.most_common(1)[0][0] if signs else free[0] if free else HIDDEN_SIGNS[-1]
 
 
 def _verify(target: Path, description: Description, cells: Cells) -> None:
     """Read the new file, and compare: a table that says something else than was decided on must not go out."""
     read = counts_by_name(read_headed(headed_table(target, description), description))
     for cell, count in cells.items():
-        printed = read.get(cell, ABSENT)
         if isinstance(count, float):
             continue  # a mean is no count, and does not read as one
-        known = told_range(count)
-        wanted = known[0] if known is not None and known[0] == known[1] else count
-        if (wanted > ABSENT or printed > ABSENT) and printed != wanted:
-            raise InternalError(f"{target}: {':'.join(cell)} was written as {wanted}, and reads as {printed}.")
+        wanted, printed = _text(count, ""), _text(read.get(cell, ABSENT), "")
+        if printed != wanted:
+            raise InternalError(f"{target}: {':'.join(cell)} was written as {wanted!r}, and reads as {printed!r}.")
 
 
 # -- delimited files --------------------------------------------------------------------------------------------------
@@ -224,12 +232,12 @@ def _spans(text: str, delimiter: str) -> list[list[tuple[int, int]]]:
 # -- spreadsheets -----------------------------------------------------------------------------------------------------
 
 
-def _write_sheet(path: Path, target: Path, sheet: str, table: HeadedTable, texts: Mapping[tuple[int, int], Printed]) -> None:
+def _write_sheet(path: Path, target: Path, sheet: str, texts: Mapping[tuple[int, int], Printed]) -> None:
     """Put texts into the cells of a sheet; formats, headings and all other sheets stay as they are, byte for byte."""
     with zipfile.ZipFile(path) as book:
         part = _part_of(book, sheet)
         xml = book.read(part).decode("utf-8")
-        wanted = {f"{letters(at)}{table.number(row)}": text for (row, at), text in texts.items()}
+        wanted = {f"{letters(at)}{row}": text for (row, at), text in texts.items()}
 
         def put(found: re.Match[str]) -> str:
             text = wanted.pop(found[2], None)
@@ -245,14 +253,92 @@ def _write_sheet(path: Path, target: Path, sheet: str, table: HeadedTable, texts
             raise InputError(
                 f"{path}: the cell {next(iter(wanted))} cannot be found again, so that nothing is written back."
             )
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
-            for item in book.infolist():
-                data = book.read(item.filename)
-                if item.filename == "xl/calcChain.xml":
-                    continue  # a formula may be a number now
-                if item.filename in ("[Content_Types].xml", "xl/_rels/workbook.xml.rels"):
-                    data = re.sub(rb"<(?:Override|Relationship)\b[^>]*calcChain[^>]*/>", b"", data)
-                new.writestr(item, xml.encode() if item.filename == part else data)
+        _write_zip(book, target, part, xml.encode())
+
+
+def _write_zip(book: zipfile.ZipFile, target: Path, part: str, data: bytes) -> None:
+    """Write a workbook again, with another content of one of its parts."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        for item in book.infolist():
+            old = book.read(item.filename)
+            if item.filename == "xl/calcChain.xml":
+                continue  # a formula may be a number now
+            if item.filename in ("[Content_Types].xml", "xl/_rels/workbook.xml.rels"):
+                old = re.sub(rb"<(?:Override|Relationship)\b[^>]*calcChain[^>]*/>", b"", old)
+            new.writestr(item, data if item.filename == part else old)
+
+
+def _write_ods(path: Path, target: Path, sheet: str, texts: Mapping[tuple[int, int], Printed]) -> None:
+    """Put texts into the cells of a sheet of an ODS; styles, headings and all other sheets stay as they are."""
+    from xml.etree import ElementTree
+
+    with zipfile.ZipFile(path) as book:
+        content = book.read("content.xml")
+        names = dict(pair for _, pair in ElementTree.iterparse(io.BytesIO(content), ["start-ns"]))
+        for prefix, name in names.items():
+            ElementTree.register_namespace(prefix, name)
+        table, office, text = (f"{{{names[prefix]}}}" for prefix in ("table", "office", "text"))
+        tree = ElementTree.fromstring(content)
+        found = next((one for one in tree.iter(f"{table}table") if one.get(f"{table}name") == sheet), None)
+        lines = list(_unfolded(found, f"{table}table-row", f"{table}number-rows-repeated", max(row for row, _ in texts)))
+        for row in {row for row, _ in texts}:
+            kinds = f"{table}table-cell {table}covered-table-cell"
+            most = 1 + max(at for there, at in texts if there == row)
+            line = list(_unfolded(lines[row - 1], kinds, f"{table}number-columns-repeated", most))
+            for at in (at for there, at in texts if there == row):
+                cell, said = line[at], texts[row, at]
+                for name in ("value-type", "value", "string-value"):
+                    cell.attrib.pop(f"{office}{name}", None)
+                for name in [name for name in cell.attrib if name.endswith(("}formula", "}value-type"))]:
+                    del cell.attrib[name]
+                cell.set(f"{office}value-type", "string" if isinstance(said, str) else "float")
+                if not isinstance(said, str):
+                    cell.set(f"{office}value", str(said))
+                for paragraph in cell.findall(f"{text}p"):
+                    cell.remove(paragraph)
+                ElementTree.SubElement(cell, f"{text}p").text = str(said)
+        _write_zip(book, target, "content.xml", ElementTree.tostring(tree, encoding="utf-8", xml_declaration=True))
+
+
+def _unfolded(parent: Element | None, kinds: str, repeated: str, most: int) -> Iterator[Element]:
+    """Yield the rows of a sheet, or the cells of a row; those that stand for several are written out, as far as needed."""
+    from copy import deepcopy
+
+    if parent is None:
+        raise InputError("the sheet cannot be found again, so that the table cannot be written back.")
+    nested = [(above, child) for above in parent.iter() for child in above if child.tag in kinds.split()]
+    done = 0
+    for above, child in nested:
+        times = int(child.attrib.pop(repeated, "1"))
+        at = list(above).index(child)
+        while times > 1 and done < most:
+            copy = deepcopy(child)
+            above.insert(at, copy)
+            yield copy
+            at, times, done = at + 1, times - 1, done + 1
+        if times > 1:
+            child.set(repeated, str(times))
+        yield child
+        done += times
+
+
+# -- PX ---------------------------------------------------------------------------------------------------------------
+
+
+def _write_px(path: Path, target: Path, texts: Mapping[int, Printed]) -> None:
+    """Put numbers, or quoted signs, into the list of data of a PX file; everything else stays as it is, byte for byte."""
+    data = path.read_bytes()
+    start = re.search(rb"(?:^|[\r\n;])\s*DATA\s*=", data)
+    assert start is not None  # it was read
+    pieces = [start.end()]
+    done = data[: pieces[0]]
+    for at, value in enumerate(re.finditer(rb'"[^"]*"|[^\s;,]+', data[pieces[0] :])):
+        first, last = (pieces[0] + place for place in value.span())
+        new = texts.get(at)
+        said = value[0] if new is None else (f'"{new}"' if isinstance(new, str) else str(new)).encode()
+        done += data[pieces[-1] : first] + said
+        pieces.append(last)
+    target.write_bytes(done + data[pieces[-1] :])
 
 
 def _part_of(book: zipfile.ZipFile, sheet: str) -> str:

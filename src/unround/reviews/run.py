@@ -31,7 +31,7 @@ from unround.mechanisms import Mechanism
 from unround.options import THRESHOLD, AuditOptions
 from unround.output import known_by, output_folder, write_json, write_whole
 from unround.prior import Prior
-from unround.release import Column, Release
+from unround.release import NOT_AVAILABLE, Column, Release
 from unround.release import Entry as AccountEntry
 from unround.reviews.decision import DECISIONS as DECISIONS_IN_ORDER
 from unround.reviews.decision import (
@@ -66,7 +66,7 @@ from unround.reviews.record import (
     written,
 )
 from unround.reviews.table import ReviewedTable
-from unround.reviews.together import Known, KnownBefore, Together, repeats, together
+from unround.reviews.together import Known, KnownBefore, Together, original, repeats, together
 from unround.reviews.trying import EXACT, Excused, Setting, Worlds, given_truth, plausible_worlds, try_repairs
 from unround.score.summary import SIZES
 from unround.shown import Shown
@@ -230,6 +230,8 @@ def review(
                 raise InputError("true counts are those of one table: review the tables one by one with --truth.")
             told = case.several(given, joint, work, made, out)
             write_json(made / REPORT, told)
+        if case.options.apply:
+            _check_repaired(told.get("tables", [told]))
         finish(made, told)
     return Review(told, out)
 
@@ -293,8 +295,8 @@ class _Case:
         told = _told(draft, setting, exceptions, settled, (rows, refused, worlds), options, stamp, self.now, self.command)
         told["name"] = drafts[0].name if len(drafts) == 1 else TOGETHER
         told["diff"] = _news(before, draft.folder, out)
-        if options.apply:
-            told["repaired"] = _written_back(drafts, draft, rows, tables, options.apply, made)
+        if options.apply and not judgement.within:
+            told["repaired"] = _written_back(drafts, draft, rows, tables, options.apply, made, beside)
         _write(made, told, settled.lines)
         return told, draft
 
@@ -311,6 +313,8 @@ class _Case:
             (made / name).mkdir(parents=True)
             called = draft.name if draft is not None else TOGETHER
             options = replace(self.options, accept=_of(called, self.options.accept), ignore=_of(called, self.options.ignore))
+            if draft is None:
+                options = replace(options, apply="")
             older = None if out is None else out / name
             case = replace(self, options=options)
             if draft is not None:
@@ -611,6 +615,7 @@ def _written_back(
     tables: Mapping[str, ReviewedTable],
     name: str,
     made: Path,
+    beside: Together | None,
 ) -> dict[str, str]:
     """Write the draft with a repair in its own layout, ready to be published; and say where it is."""
     row = next((one for one in rows if one["name"] == name), None)
@@ -619,19 +624,48 @@ def _written_back(
         raise InputError(f"{name!r} is not a repair that brings the table within policy: {fit}.")
     if row["method"] != EXACT:
         raise InputError(f"{name} prints numbers that only the true counts tell: give them with --truth FILE.")
-    origin, after = drafts[0].origin, tables[name]
-    same = [column.key for column in after.columns] == [column.key for column in draft.table.columns]
-    if len(drafts) > 1 or origin is None or not same:
-        raise InputError(f"{name} cannot be written back, for it changes the layout: {row['action']}")
-    cells = {
-        (draft.table.area_codes[at], draft.table.columns[c].key): int(after.counts[at, c])
-        for at, c in np.argwhere(after.counts != draft.table.counts).tolist()
-    }
+    origin, after, table = drafts[0].origin, tables[name], draft.table
+    if len(drafts) > 1 or origin is None:
+        raise InputError(f"{name} cannot be written back: that takes one file. Review the tables one by one.")
+    own = {key: key for key in drafts[0].release.index} if beside is None else beside.names[0]
+    before = {column.key: at for at, column in enumerate(table.columns)}
+    now = {after.columns[at].key: at for at in after.mine}
     alias = draft.folder.told["alias"] if draft.folder is not None else {}
-    for copy, first in alias.items():
-        cells |= {(area, copy): count for (area, key), count in cells.items() if key == first}
+    cells: dict[tuple[str, str], int] = {}
+    for key, joined in own.items():
+        first = alias.get(joined, joined)
+        if first not in before:  # it took no part in the review
+            continue
+        # With the same numbers as before, the earlier column stands for both.
+        at, there = before[first], now.get(first, now.get(original(first)))
+        if there is None:
+            raise _another_layout(row, tables, table, origin)
+        there_now, here = after.counts[:, there], table.counts[:, at]
+        for place in np.flatnonzero((there_now != here) & (here != NOT_AVAILABLE)).tolist():
+            cells[table.area_codes[place], key] = int(there_now[place])
     file = write_back(origin, drafts[0].release, cells, made / REPAIRED)
     return {"name": name, "file": f"{REPAIRED}/{file.name}"}
+
+
+def _check_repaired(tables: Sequence[Mapping[str, Any]]) -> None:
+    """Complain where there was nothing to repair; and where two tables of one file were, each in a copy of its own."""
+    files = [one["repaired"]["file"] for one in tables if "repaired" in one]
+    if not files:
+        raise InputError("there is nothing to apply: no table breaks a limit of the policy.")
+    if len(set(files)) < len(files):
+        raise InputError("several tables of one file need a repair: apply it to one at a time, with --sheet NAME.")
+
+
+def _another_layout(
+    row: Mapping[str, Any], tables: Mapping[str, ReviewedTable], draft: ReviewedTable, origin: Origin
+) -> InputError:
+    """Say what to do where a repair takes columns away: that is for the people who know the layout."""
+    others = [name for name, table in tables.items() if len(table.columns) == len(draft.columns)]
+    instead = f", or apply one that keeps the layout: {', '.join(others)}" if others else ""
+    return InputError(
+        f"{row['name']} changes the layout, which is for you to do: {row['action'].rstrip('.')} in {origin.path.name}, and "
+        f"review the result{instead}."
+    )
 
 
 # -- what is told -----------------------------------------------------------------------------------------------------
