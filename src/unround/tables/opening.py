@@ -14,7 +14,7 @@ from unround.tables.grid import Grid, HeadedTable, columns_between, letters, rea
 from unround.tables.layout import Layout, find_layout, find_layouts
 from unround.tables.notes import Documented
 from unround.tables.pcaxis import is_pcaxis
-from unround.tables.spreadsheet import is_spreadsheet, sheets_of
+from unround.tables.spreadsheet import Workbook, is_spreadsheet
 from unround.tables.tidy import headed_table, is_parquet
 
 
@@ -142,12 +142,13 @@ def _places(path: Path, sheet: str | None) -> tuple[list[Place], dict[str, tuple
     found: list[Place] = []
     texts: dict[str, tuple[str, ...]] = {}
     wrong: InputError | None = None
-    names: list[str] | list[None] = sheets_of(path) if is_spreadsheet(path) else [None]
+    book = Workbook(path) if is_spreadsheet(path) else None
+    names: list[str] | list[None] = [None] if book is None else book.names
     if sheet is not None and sheet not in names:
         read_grid(path, sheet)  # which says what is wrong with that
     for name in names:
         try:
-            grid = read_grid(path, name)
+            grid = read_grid(path) if book is None else book.grid(name)
             found += [Place(name, layout) for layout in find_layouts(grid)]
         except InputError as error:
             wrong = error if wrong is None or name == sheet else wrong

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
+from xml.parsers.expat import ExpatError
 
 import polars as pl
 
@@ -16,20 +17,9 @@ from unround.errors import InputError
 from unround.small_files import is_file, require_file, shortened
 from unround.tables.grid import OFFICE, Grid, Marks, Merged, as_text
 from unround.tables.source import BROKEN
+from unround.tables.unpacked import MOST_COLUMNS, unpacked
 
-MOST_CELLS = 50_000_000
-"""Cells between the first and the last of a sheet. Far more come of a single stray cell in the last corner."""
-MOST_COLUMNS = 50_000
-"""Columns up to the last cell: no program that people use makes a sheet with more than 16,384."""
-LARGEST_PART = 1 << 31
-"""Bytes that one part of a spreadsheet may unpack to."""
-PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 28
-
-_PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,12})([0-9]{1,20})["']""")
-"""Where a row or a cell says that it is; small letters, and columns beyond the last there are, would be taken too."""
 _ZIP, _OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
-_CHUNK = 1 << 20
 
 
 def is_spreadsheet(path: Path) -> bool:
@@ -54,8 +44,7 @@ def is_spreadsheet(path: Path) -> bool:
 
 def sheets_of(path: Path) -> list[str]:
     """Return the names of the sheets that people see."""
-    with _damage_reported(path):
-        return [one.name for one in _workbook(path).sheets_metadata if str(one.visible).endswith("Visible")]
+    return Workbook(path).names
 
 
 def read_sheet(path: Path, sheet: str | None = None) -> Grid:
@@ -63,30 +52,63 @@ def read_sheet(path: Path, sheet: str | None = None) -> Grid:
 
     Raises `InputError` where there is no such sheet, it is empty, or the file is damaged, locked or far too large.
     """
-    size = require_file(path)
-    names = sheets_of(path)
-    if not names:
-        raise InputError(f"{path} has no sheet; save the table into one.")
-    name = names[0] if sheet is None else sheet
-    if name not in names:
-        raise InputError(f"{path} has no sheet {name!r}; its sheets are {shortened(names)}. Choose one with --sheet.")
-    with _damage_reported(path):
-        read: Any = _workbook(path).get_sheet_by_name(name)
-        rows = read.to_python(skip_empty_area=False)
-        merged = read.merged_cell_ranges or []
-    texts = [[as_text(value) for value in row] for row in rows]
-    if not any(cell is not None for row in texts for cell in row):
-        others = [other for other in names if other != name]
-        hint = f" Its other sheets are {shortened(others)}: choose one with --sheet." if others else ""
-        raise InputError(f"{path}: the sheet {name!r} is empty.{hint}")
-    with _damage_reported(path):
-        marks, notes = _marks(path, name)
-    for row, column in marks.unstored:
-        if row < len(texts) and column < len(texts[row]):
-            texts[row][column] = UNSTORED
-    columns = {str(at): pl.Series(list(cells), dtype=pl.String) for at, cells in enumerate(zip(*texts, strict=True))}
-    spans = tuple(Merged(*start, *end) for start, end in merged)
-    return Grid(pl.DataFrame(columns), str(path), size, name, spans, marks, notes)
+    return Workbook(path).grid(sheet)
+
+
+class Workbook:
+    """A spreadsheet, opened once for all of its sheets.
+
+    - `path`: The file.
+
+    Raises `InputError` where it is damaged, locked or far too large.
+
+    Attributes
+    ----------
+    names : list of str
+        The sheets that people see.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from python_calamine import CalamineWorkbook  # only here: few files are spreadsheets
+
+        self._path, self._size, self._parts = path, require_file(path), None
+        with _damage_reported(path):
+            if zipfile.is_zipfile(path):
+                self._parts = unpacked(path)
+                self._book: Any = CalamineWorkbook.from_filelike(self._parts)
+            else:  # an XLS, whose sheets end at 65,536 rows of 256 columns; or one that is locked
+                self._book = CalamineWorkbook.from_path(path)
+            self.names = [one.name for one in self._book.sheets_metadata if str(one.visible).endswith("Visible")]
+
+    def grid(self, sheet: str | None = None) -> Grid:
+        """Return one sheet; the first by default.
+
+        Raises `InputError` where there is no such sheet, or it is empty.
+        """
+        path, names = self._path, self.names
+        if not names:
+            raise InputError(f"{path} has no sheet; save the table into one.")
+        name = names[0] if sheet is None else sheet
+        if name not in names:
+            raise InputError(f"{path} has no sheet {name!r}; its sheets are {shortened(names)}. Choose one with --sheet.")
+        with _damage_reported(path):
+            read: Any = self._book.get_sheet_by_name(name)
+            texts = read.to_python(skip_empty_area=False)
+            merged = read.merged_cell_ranges or []
+        for row in texts:
+            row[:] = map(as_text, row)
+        if not any(cell is not None for row in texts for cell in row):
+            others = [other for other in names if other != name]
+            hint = f" Its other sheets are {shortened(others)}: choose one with --sheet." if others else ""
+            raise InputError(f"{path}: the sheet {name!r} is empty.{hint}")
+        with _damage_reported(path):
+            marks, notes = (Marks(), ()) if self._parts is None else _marks(self._parts, name)
+        for at, column in marks.unstored:
+            if at < len(texts) and column < len(texts[at]):
+                texts[at][column] = UNSTORED
+        columns = {str(at): pl.Series(list(cells), dtype=pl.String) for at, cells in enumerate(zip(*texts, strict=True))}
+        spans = tuple(Merged(*start, *end) for start, end in merged)
+        return Grid(pl.DataFrame(columns), str(path), self._size, name, spans, marks, notes)
 
 
 UNSTORED = "=?"
@@ -97,11 +119,9 @@ _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
-def _marks(path: Path, sheet: str) -> tuple[Marks, tuple[str, ...]]:
+def _marks(parts: IO[bytes], sheet: str) -> tuple[Marks, tuple[str, ...]]:
     """Return what the sheet of an XLSX says of its cells beside their content, and what could not be looked at."""
-    if not zipfile.is_zipfile(path):
-        return Marks(), ()
-    with zipfile.ZipFile(path) as packed:
+    with zipfile.ZipFile(parts) as packed:
         if "xl/workbook.xml" not in packed.namelist():
             return Marks(), ()
         book = ElementTree.fromstring(packed.read("xl/workbook.xml"))
@@ -167,13 +187,6 @@ def _column(letters: str) -> int:
     return number - 1
 
 
-def _workbook(path: Path) -> Any:
-    from python_calamine import CalamineWorkbook  # only here: few files are spreadsheets
-
-    _refuse_bombs(path)
-    return CalamineWorkbook.from_path(path)
-
-
 @contextmanager
 def _damage_reported(path: Path) -> Iterator[None]:
     """Turn what is raised at damaged or locked files into something a user can act upon."""
@@ -181,7 +194,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (ElementTree.ParseError, OSError, KeyError, NotImplementedError, *BROKEN) as error:
+    except (ElementTree.ParseError, ExpatError, OSError, KeyError, NotImplementedError, *BROKEN) as error:
         raise InputError(f"{path} cannot be read as a spreadsheet ({error}); save it again.") from None
     except BaseException as error:
         kind = type(error)
@@ -191,64 +204,3 @@ def _damage_reported(path: Path) -> Iterator[None]:
             said = (str(error).splitlines() or [kind.__name__])[0][:200]
             raise InputError(f"{path} cannot be read as a spreadsheet ({said}); save it again.") from None
         raise
-
-
-def _refuse_bombs(path: Path) -> None:
-    """Refuse a spreadsheet that would fill the memory: everything between its outermost cells is held at once."""
-    if not zipfile.is_zipfile(path):
-        return  # an XLS, whose sheets end at 65,536 rows of 256 columns
-    with zipfile.ZipFile(path) as packed:
-        for part in packed.infolist():
-            tight = part.file_size > SUSPICIOUS and part.file_size > PACKED_TIGHTEST * max(1, part.compress_size)
-            if tight or part.file_size > LARGEST_PART:
-                raise InputError(f"{path} unpacks to {part.file_size:,} bytes; is it really a table? Save it as CSV.")
-            if part.filename.startswith("xl/") and not part.filename.endswith("sharedStrings.xml"):  # sheets may be anywhere
-                with packed.open(part) as file:
-                    _require_room(path, *_corner(file))
-            elif part.filename == "content.xml":
-                with packed.open(part) as file:
-                    for rows, columns in _open_document_sheets(file):
-                        _require_room(path, rows, columns)
-
-
-def _require_room(path: Path, rows: int, columns: int) -> None:
-    if rows * columns > MOST_CELLS or columns > MOST_COLUMNS:
-        raise InputError(
-            f"{path} has a sheet that reaches to row {rows:,} and column {columns:,}, too far for a table. Delete what "
-            "stands there by mistake, or save the table as CSV."
-        )
-
-
-def _corner(file: IO[bytes]) -> tuple[int, int]:
-    """Return the last row and the last column of a sheet of an XLSX."""
-    rows = columns = 0
-    kept = b""
-    while piece := file.read(_CHUNK):
-        text = kept + piece
-        for column, row in _PLACE.findall(text):
-            rows = max(rows, int(row))
-            number = 0
-            for letter in column.upper():
-                number = number * 26 + letter - 64
-            columns = max(columns, number)
-        kept = text[-64:]
-    return rows, columns
-
-
-def _open_document_sheets(file: IO[bytes]) -> Iterator[tuple[int, int]]:
-    """Go through the sheets of an ODS: rows and columns up to the last cell with a content, repeated ones included."""
-    rows = columns = seen = 0
-    for _, node in ElementTree.iterparse(file):
-        if node.tag == f"{_TABLE}table-row":
-            width, filled = 0, 0
-            for cell in node:
-                width += int(cell.get(f"{_TABLE}number-columns-repeated", "1"))
-                filled = width if len(cell) else filled
-            seen += int(node.get(f"{_TABLE}number-rows-repeated", "1"))
-            if filled:
-                rows, columns = seen, max(columns, filled)
-            node.clear()
-        elif node.tag == f"{_TABLE}table":
-            yield rows, columns
-            rows = columns = seen = 0
-            node.clear()
