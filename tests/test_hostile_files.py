@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import re
+import shutil
 import struct
 import time
 import zipfile
@@ -484,6 +485,9 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     assert "is a pipe or a device" in refused(tmp_path / "pipe.toml")
     assert "is a pipe or a device" in refused(put(tmp_path / "a.csv", TIDY), layout="tidy", toml=tmp_path / "pipe.toml")
     assert "is a pipe or a device" in refused(Path("/dev/zero"))
+    if Path("/proc/kmsg").exists():  # it says that it is an empty file, and is waited for
+        (tmp_path / "log.csv").symlink_to("/proc/kmsg")
+        assert "is a pipe or a device" in refused(tmp_path / "log.csv")
     assert "is a folder" in refused(tmp_path)
     (tmp_path / "folder.parquet").mkdir()
     assert "is a folder" in refused(tmp_path / "folder.parquet")
@@ -515,8 +519,8 @@ def test_files_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         def locked(self: Path, *_: object, **__: object) -> None:
             raise PermissionError(13, "Permission denied", str(self))
 
-        for method in ("open", "read_text", "read_bytes"):
-            monkeypatch.setattr(Path, method, locked)
+        monkeypatch.setattr(Path, "open", locked)
+        monkeypatch.setattr(os, "open", locked)
     else:
         path.chmod(0)
         toml.chmod(0)
@@ -724,6 +728,35 @@ def test_special_files_are_refused_wherever_a_file_is_read(
         assert said in ran.err
         assert "Traceback" not in ran.err
         assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["summary.json", "model/model.json", "model/prior.npz", "findings.parquet", "proofs.jsonl"])
+def test_a_pipe_in_an_audit_is_not_waited_for(run: Run, hostile_audit: Path, tmp_path: Path, name: str) -> None:
+    folder = Path(shutil.copytree(hostile_audit, tmp_path / "audit"))
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    ran = run("verify", str(folder))
+    assert ran.code in (1, 2)
+    assert "Traceback" not in ran.err
+    if name == "summary.json":
+        assert "no summary.json written by" in run("audit", SURVEY, "-o", str(folder)).err
+
+
+@pytest.mark.parametrize("name", ["review.json", "decisions.jsonl", "cells.xlsx"])
+def test_a_pipe_in_a_review_is_not_waited_for(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "out").mkdir()
+    os.mkfifo(tmp_path / "out" / name)
+    ran = run("review", SURVEY, "-o", str(tmp_path / "out"))
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+
+
+def test_a_plan_is_not_written_over_a_file(run: Run, tmp_path: Path) -> None:
+    table = put(tmp_path / "a.csv", TIDY)
+    ran = run("check", str(table), "--write", str(table))
+    assert ran.code == 2
+    assert "exists, and may hold work of yours" in ran.err
+    assert table.read_text() == TIDY
 
 
 def test_a_system_from_standard_input_has_a_limit(run: Run) -> None:

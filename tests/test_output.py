@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,9 +12,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import unround
 from unround.errors import InputError
 from unround.job.work import safe_for_spreadsheets
-from unround.output import KEPT, LOCK, MOVING, OutputFolder, Stopped, output_folder
+from unround.output import KEPT, LOCK, MOVING, OutputFolder, Stopped, output_folder, write_whole
 
 NAMES = ("note", "part", "folder", "seal")
 """What a result consists of here; `folder` is one, and an older result may have an `extra` file."""
@@ -244,3 +246,108 @@ def test_no_field_or_header_is_a_formula_to_a_spreadsheet() -> None:
     assert safe["'=cmd()"].to_list() == ["plain", "'=1+1", "'  =1+1", "'＝1+1", "'-5", "'\tx", "'\nx"]
     assert safe["a;'=b"].to_list() == ["a;'=1", "a;' @x", "a;b", None, "", ";", "'+"]
     assert safe_for_spreadsheets(pl.LazyFrame({"n": [-1]})).collect()["n"].to_list() == [-1]
+
+
+# -- nothing outside of the folder, and nothing that is read -------------------------------------------------------------
+
+
+def outside(tmp_path: Path) -> Path:
+    """Return somebody's folder beside ours, with a file that nobody may touch."""
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        '{"new": [], "leaving": ["../beside/thesis.txt"]}',
+        '{"new": ["../beside/thesis.txt"], "leaving": []}',
+        '{"new": [".."], "leaving": []}',
+        '{"new": [], "leaving": [3]}',
+        '{"new": 1, "leaving": []}',
+        "[]",
+        "{",
+        "[" * 100_000,
+    ],
+)
+def test_a_list_of_moves_names_nothing_outside_of_the_folder(tmp_path: Path, told: str) -> None:
+    beside, work = outside(tmp_path), tmp_path / "out" / ".try"
+    work.mkdir(parents=True)
+    (work / "done").mkdir()
+    (work / "moving.json").write_text(told)
+    with pytest.raises(InputError, match=r"moving\.json, which an earlier run left, is damaged: remove the folder"):
+        write(tmp_path / "out", "new")
+    assert contents(beside) == {"thesis.txt": "years of work"}
+
+
+@pytest.mark.parametrize("place", [".try", ".try/done", ".try/older", ".try/lock", ".try/parts/000001", ".try/key"])
+def test_links_in_the_working_folder_are_not_followed(tmp_path: Path, place: str) -> None:
+    beside, link = outside(tmp_path), tmp_path / "out" / place
+    link.parent.mkdir(parents=True)
+    link.symlink_to(beside)
+    with pytest.raises(InputError, match="is a link"):
+        write(tmp_path / "out", "new")
+    link.unlink()
+    link.symlink_to(beside / "thesis.txt")
+    with pytest.raises(InputError, match="is a link"):
+        write(tmp_path / "out", "new")
+    assert contents(beside) == {"thesis.txt": "years of work"}
+
+
+@pytest.mark.parametrize("name", ["lock", "key", "moving.json", "done"])
+def test_a_pipe_in_the_working_folder_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    (tmp_path / "out" / ".try").mkdir(parents=True)
+    os.mkfifo(tmp_path / "out" / ".try" / name)
+    with pytest.raises(InputError, match="a pipe or a device, which no run leaves there"):
+        write(tmp_path / "out", "new")
+
+
+def test_files_are_written_through_no_link(tmp_path: Path) -> None:
+    beside = outside(tmp_path)
+    for name in ("a.txt", "a.txt.half"):
+        (tmp_path / name).symlink_to(beside / "thesis.txt")
+    write_whole(tmp_path / "a.txt", "new")
+    assert (tmp_path / "a.txt").read_text() == "new"
+    assert contents(beside) == {"thesis.txt": "years of work"}
+
+
+def test_what_a_command_reads_is_not_replaced_by_it(tmp_path: Path) -> None:
+    made = unround.simulate(tmp_path / "c", areas=3, format="tidy", seed=1)
+    before = made.files[0].read_bytes()
+    protected = unround.protect(made.truth, base=5, out=tmp_path / "p")
+    for table in (protected.about, protected.table):
+        with pytest.raises(InputError, match="is read by this command, and would be replaced by it"):
+            unround.protect(table, base=3, out=tmp_path / "p" / ".." / "p")
+    assert made.files[0].read_bytes() == before
+    assert (tmp_path / "p" / "release.toml").exists()
+
+
+def test_a_path_through_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """It would be made, and removed in the end; and with it the way to what was written."""
+    made = unround.simulate(tmp_path / "new" / ".." / "census", areas=3, seed=1)
+    assert made.truth.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["census"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_stops_a_run_while_it_moves_files_is_heard_when_all_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    rename, stopped = Path.replace, list[int]()
+    before = signal.signal(number, lambda sign, _: stopped.append(sign))
+
+    def replace(path: Path, target: Path) -> Path:
+        if path.parent.name == "done":
+            signal.raise_signal(number)
+            assert not stopped
+        return rename(path, target)
+
+    try:
+        monkeypatch.setattr(Path, "replace", replace)
+        write(tmp_path / "out", "new")
+    finally:
+        signal.signal(number, before)
+    assert stopped
+    assert contents(tmp_path / "out") == WHOLE["new"]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import unround
 from tests.conftest import MakeOnce, run_in
 from unround import simulate
 from unround.errors import InputError
@@ -179,6 +180,34 @@ def test_another_question_begins_anew(place: Path, tmp_path: Path) -> None:
     audit(release, out, replace(QUICK, threshold=0.9), files_used=[])
     assert AuditFolder.open(out).run["blocks_done_before"] == 0
     assert AuditFolder.open(out).summary["threshold"] == 0.9
+
+
+def test_an_edit_that_the_file_system_does_not_tell_begins_anew(place: Path, tmp_path: Path) -> None:
+    """Size and time of the file are those of before; what is in it is not."""
+    file, out = place / RELEASE, tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt), _interrupted(out, read(file), QUICK) as job:
+        assert _parts(job) >= 1
+    before, text = file.stat(), file.read_bytes()
+    at = text.rindex(b",5\n") if b",5\n" in text else text.rindex(b"5")
+    file.write_bytes(text[:at] + text[at:].replace(b"5", b"0", 1))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_size == before.st_size
+    audit(read(file), out, QUICK, files_used=[])
+    assert AuditFolder.open(out).run["blocks_done_before"] == 0
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_not_audited(place: Path, tmp_path: Path) -> None:
+    file = place / RELEASE
+
+    def replaced(what: str, _done: int, _total: int) -> None:
+        if what == "Auditing":
+            pytest.fail("it was not noticed")
+        shutil.copy(file, tmp_path / "again")
+        (tmp_path / "again").replace(file)
+
+    with pytest.raises(InputError, match="was changed while it was being read"):
+        unround.audit(file, tmp_path / "out", prior="flat", progress=replaced)
+    assert not (tmp_path / "out").exists()
 
 
 def _interrupted(out: Path, release, options: AuditOptions):  # type: ignore[no-untyped-def]

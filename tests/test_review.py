@@ -531,6 +531,26 @@ def test_the_default_policy_in_words() -> None:
     assert "The mechanism could not be tested: there are too few sums: accepted." in said
 
 
+@pytest.mark.parametrize("when", ["Reading", "Auditing", ""])
+def test_a_file_that_is_replaced_while_it_is_reviewed_is_not_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """The hash on the page is that of the file that was reviewed, at whatever moment it is replaced."""
+    table = tmp_path / "t.csv"
+    table.write_text((EXAMPLES / "survey.csv").read_text())
+
+    def replaced(what: object, *_: object) -> None:
+        if when in str(what) and table.exists():
+            table.rename(tmp_path / "older.csv")
+            table.write_text((tmp_path / "older.csv").read_text().replace("5", "0"))
+
+    if not when:  # when everything is written
+        monkeypatch.setattr("unround.show.review.write_review", replaced)
+    with pytest.raises(InputError, match="was changed while it was being read"):
+        unround.review(table, tmp_path / "out", progress=replaced if when else lambda *_: None, repairs=[])
+    assert not (tmp_path / "out").exists()
+
+
 # -- what is written --------------------------------------------------------------------------------------------------
 
 

@@ -12,10 +12,10 @@ it needs when it is called, so that `import unround` and `unround --help` stay q
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unround import options
 from unround.arguments import (
@@ -43,9 +43,11 @@ from unround.arguments import (
 )
 from unround.errors import ArgumentError, InputError, UnknownFormat
 from unround.options import AuditOptions, takes
+from unround.small_files import require_unchanged, watching
 
 if TYPE_CHECKING:
     from unround import job
+    from unround.boundaries import Shape
     from unround.comparison import Comparison
     from unround.comparison.calibration import Calibrations
     from unround.differences import Diff
@@ -243,7 +245,6 @@ def audit(given: options.Audit) -> AuditFolder:
     temporary one is used, which goes away with the result. Of a finished audit, the pages are written again.
     """
     from unround.boundaries import keep_boundaries, read_shapes
-    from unround.job import audit as audit_into
     from unround.results import AuditFolder
     from unround.show.report import write_pages
 
@@ -254,6 +255,17 @@ def audit(given: options.Audit) -> AuditFolder:
             keep_boundaries(finished, boundaries, shapes)
         write_pages(finished)
         return AuditFolder.open(finished.path)
+    with watching():  # what is read here must be what is read again, and what is kept for another run
+        return _audited(given, boundaries, shapes)
+
+
+def _audited(given: options.Audit, boundaries: Path | None, shapes: Sequence[Shape] | None) -> AuditFolder:
+    """Audit a table, and write the pages."""
+    from unround.boundaries import keep_boundaries
+    from unround.job import audit as audit_into
+    from unround.results import AuditFolder
+    from unround.show.report import write_pages
+
     release, plan_file = _opened(given.table, given)
     refuse_hopeless(release, plan_file)
 
@@ -298,19 +310,28 @@ def review(given: options.ReviewRequest) -> Review:
     entries = tuple(Entry(*said) for said in reasons_of((*given.accept, *given.ignore), given.because))
     accepted, ignored = entries[: len(given.accept)], entries[len(given.accept) :]
     repairs = None if given.repairs is None else tuple(given.repairs)
-    drafts, plan_file, joint = _drafts(given)
+    with watching() as opened:
+        drafts, plan_file, joint = _drafts(given)
+        truth = _truth(given.truth, drafts[0].release)
+        earlier = [read(table) for table in _listed(given.earlier)]
+
+    def finish(folder: Path, told: Mapping[str, Any]) -> None:
+        if given.out is not None:
+            write_review(folder, told)
+        require_unchanged(opened)  # else the page would sign a file that nobody looked at
+
     return decide_on(
         drafts,
         path_or_none(given.out),
         rules,
         ReviewOptions(repairs, accepted, ignored, given.reviewer, given.seed, given.draws, given.apply),
         plan_file=plan_file,
-        truth=_truth(given.truth, drafts[0].release),
-        earlier=[read(table) for table in _listed(given.earlier)],
+        truth=truth,
+        earlier=earlier,
         joint=joint,
         progress=given.progress,
         command=given.command,
-        finish=(lambda *_: None) if given.out is None else write_review,
+        finish=finish,
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from unround.errors import ArgumentError, InputError, UnknownFormat
 from unround.options import AnyPath, Table
+from unround.output import write_json, write_whole
 
 if TYPE_CHECKING:
     from unround.comparison import Material
@@ -266,24 +267,19 @@ def refuse_overwriting(file: Path | None) -> None:
 
 def write_text(file: Path, text: str) -> None:
     """Write a file of text: complete, or not at all."""
-    part = file.with_name(f".{file.name}.part")
     try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(file)
+        write_whole(file, text)
     except OSError as problem:
-        part.unlink(missing_ok=True)
         raise InputError(f"{file} cannot be written: {problem.strerror}.") from None
 
 
 def write_result(out: AnyPath, name: str, data: Mapping[str, Any], page: Callable[[Any], str]) -> None:
     """Write a result as JSON and as a page, both complete before either replaces an older one."""
     folder = Path(out)
-    files = {f"{name}.json": json.dumps(data, ensure_ascii=False, indent=2) + "\n", f"{name}.html": page(data)}
+    shown = page(data)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file, text in files.items():
-            (folder / f".{file}.part").write_text(text, encoding="utf-8")
-        for file in files:
-            (folder / f".{file}.part").replace(folder / file)
+        write_json(folder / f"{name}.json", data)
+        write_whole(folder / f"{name}.html", shown)
     except OSError as problem:
         raise InputError(f"cannot write to {folder}: {problem.strerror}. Choose another folder.") from None

@@ -19,8 +19,10 @@ import shlex
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields
 from dataclasses import field as declared_field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from unround.errors import ArgumentError, renamed
@@ -187,6 +189,8 @@ class Options:
             _check(field, value)
             if isinstance(value, list) and type_of(field)[0] == Sequence[str]:
                 object.__setattr__(self, field.name, tuple(value))
+            if field.name == "out" and isinstance(value, str | os.PathLike) and ".." in Path(value).parts:
+                object.__setattr__(self, "out", Path(value).resolve())  # it must not depend on folders that come and go
         chosen = {field.name: declaration(field) for field in fields(self) if self._differs(field)}
         for name, declared in chosen.items():
             if clash := next((other for other in declared.excludes if other in chosen), None):
@@ -217,6 +221,17 @@ class Options:
         return group(**{field.name: getattr(self, field.name) for field in fields(typing.cast(Any, group))})
 
 
+inputs: ContextVar[Sequence[Path]] = ContextVar("inputs", default=())
+"""The files that the function at work was given to read."""
+
+
+def _files_given(given: Any) -> list[Path]:
+    """Return the files and folders among the values of options, but for the folder to write into."""
+    values = [getattr(given, field.name) for field in fields(given) if field.name != "out"]
+    flat = [one for value in values for one in (value if isinstance(value, list | tuple) else [value])]
+    return [Path(one) for one in flat if isinstance(one, str | os.PathLike) and os.path.exists(one)]
+
+
 _Given = TypeVar("_Given")
 _Group = TypeVar("_Group")
 _Result = TypeVar("_Result")
@@ -242,7 +257,12 @@ def takes(
             except TypeError as problem:
                 known = ", ".join(signature.parameters)
                 raise ArgumentError(f"{name}: {problem}. Its arguments are {known}.") from None
-            return function(group(*arguments, **keywords))
+            given = group(*arguments, **keywords)
+            token = inputs.set(_files_given(given))
+            try:
+                return function(given)
+            finally:
+                inputs.reset(token)
 
         returned = inspect.signature(function).return_annotation
         call.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]

@@ -1,8 +1,9 @@
 """The folder that a command writes its results into: all of them, or nothing.
 
 Files are made in a hidden working folder inside the target and moved out when all are complete. Nothing that is not an
-older result of the same command is replaced; an older result comes back if the new one cannot be moved into its place; and
-a run that was killed while moving is completed by the next.
+older result of the same command is replaced, nor anything that the command reads; an older result comes back if the new one
+cannot be moved into its place; and a run that was killed while moving is completed by the next. Nothing outside of the
+folder is ever written or removed: links in the working folder are refused, and others are replaced, not followed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import errno
 import json
 import os
 import shutil
+import signal
+import stat
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +23,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from unround.errors import InputError
+from unround.options import inputs
+from unround.small_files import open_plain, plain_json
 
 DONE, KEY, LOCK, MOVING = "done", "key", "lock", "moving.json"
 """In the working folder: finished files, what they answer, who is at work, and which files are being moved out."""
@@ -63,21 +69,55 @@ class OutputFolder:
         self.finish_moving()
 
     def finish_moving(self) -> None:
-        """Move what has not been moved yet."""
+        """Move what has not been moved yet; whoever stops the program is heard when all is in its place."""
         moving, aside = self.work / MOVING, self.work / _OLDER
-        names = json.loads(moving.read_text(encoding="utf-8"))
-        new, leaving = names["new"], names["leaving"]
-        aside.mkdir(exist_ok=True)
-        try:
-            waiting = [name for name in reversed(new) if (self.done / name).exists()]
-            _move([*waiting, *leaving], self.path, aside)
-            _move(new, self.done, self.path)
-        except BaseException:
-            _move([name for name in reversed(new) if not (self.done / name).exists()], self.path, self.done)
-            _move([*leaving, *new], aside, self.path)
+        new, leaving = _names_in(moving)
+        with _not_stopped():
+            aside.mkdir(exist_ok=True)
+            try:
+                waiting = [name for name in reversed(new) if (self.done / name).exists()]
+                _move([*waiting, *leaving], self.path, aside)
+                _move(new, self.done, self.path)
+            except BaseException:
+                _move([name for name in reversed(new) if not (self.done / name).exists()], self.path, self.done)
+                _move([*leaving, *new], aside, self.path)
+                moving.unlink()
+                raise
             moving.unlink()
-            raise
-        moving.unlink()
+
+
+def _names_in(moving: Path) -> tuple[list[str], list[str]]:
+    """Return which files are on their way into a folder, and which out of it: names only, no paths to anywhere else."""
+    try:
+        told = plain_json(moving)
+        new, leaving = told["new"], told["leaving"]
+        if all(isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name for name in new + leaving):
+            return new, leaving
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise InputError(
+        f"{moving}, which an earlier run left, is damaged: remove the folder {moving.parent}, and run it again."
+    )
+
+
+@contextmanager
+def _not_stopped() -> Iterator[None]:
+    """Let Ctrl-C, and other ways of asking a program to end, wait until something is done that takes no time."""
+    if threading.current_thread() is not threading.main_thread():  # which is not interrupted anyway
+        yield
+        return
+    asked: list[int] = []
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {
+        number: signal.signal(number, lambda sign, _: asked.append(sign)) for number in (getattr(signal, n) for n in names)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in asked:
+            signal.raise_signal(number)
 
 
 def _move(names: Sequence[str], origin: Path, target: Path) -> None:
@@ -105,9 +145,28 @@ def known_by(mark: str, sign: str, names: Sequence[str], command: str) -> Callab
 def text_of(path: Path) -> str:
     """Return the text of a file, or nothing where there is none."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        with open_plain(path) as file:
+            return file.read().decode("utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def _refuse_replacing_inputs(out: Path, names: Iterable[str]) -> None:
+    """Complain before a result takes the place of what it is made from."""
+    replaced = {(out / name).resolve() for name in names}
+    for path in inputs.get():
+        there = path.resolve()
+        if there in replaced or replaced.intersection(there.parents):
+            raise InputError(f"{path} is read by this command, and would be replaced by it: choose another folder with -o.")
+
+
+def _refuse_links(work: Path) -> None:
+    """Complain of anything in a working folder that no run puts there, such as a link to somewhere else, or a pipe."""
+    for folder, folders, files in os.walk(work):
+        for name in (*folders, *files):
+            path = Path(folder, name)
+            if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
+                raise InputError(f"{path} is a link, a pipe or a device, which no run leaves there: remove {work}.")
 
 
 @contextmanager
@@ -133,7 +192,10 @@ def output_folder(
         raise InputError(f"cannot write to {out}: it is a file, not a folder. Choose another folder with -o.")
     try:
         new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
+        if work.is_symlink():
+            raise InputError(f"{work} is a link to somewhere else, where nothing may be written: remove it.")
         work.mkdir(parents=True, exist_ok=True)
+        _refuse_links(work)
         lock = _lock(work, command)
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror or error}. Choose another folder with -o.") from error
@@ -143,8 +205,8 @@ def output_folder(
             if (work / MOVING).exists():  # a run was killed at its very last step
                 output.finish_moving()
                 _clear(work)
-            older(out)
-            if not key or not (work / KEY).is_file() or (work / KEY).read_text(encoding="utf-8") != key:
+            _refuse_replacing_inputs(out, older(out))
+            if not key or text_of(work / KEY) != key:
                 _clear(work)
             write_whole(work / KEY, key)
             output.done.mkdir(exist_ok=True)
@@ -237,11 +299,16 @@ def naming_temporary_folder() -> Iterator[None]:
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that it is there with all its text, or not at all."""
     half = path.with_name(path.name + ".half")
-    with half.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    half.replace(path)
+    half.unlink(missing_ok=True)
+    try:
+        with half.open("x", encoding="utf-8", newline="\n") as file:  # through no link to another file
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
 
 
 def write_json(path: Path, content: Any, *, indent: int | None = 2) -> None:

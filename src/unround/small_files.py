@@ -1,13 +1,17 @@
-"""Files, before they are read: whether there is one at all, and small ones of text and TOML, with a limit to their size."""
+"""Files, before they are read: plain ones only, which stay as they are; and small ones, with a limit to their size."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,16 @@ SMALL = 1 << 23
 
 # tomllib keeps every beginning of a dotted key: of one with a million parts it would fill the memory.
 _CHAIN = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+
+
+State = tuple[int, ...]
+"""What tells whether a file is still the one that it was: no writing and no replacing leaves all of it alone."""
+
+_watched: ContextVar[dict[Path, State] | None] = ContextVar("watched", default=None)
+
+
+class SpecialFile(InputError, OSError):  # noqa: N818 - it says what is there in place of a plain file
+    """What is to be read is a folder, a pipe, a socket, a device, or a file that the system makes up."""
 
 
 def require_file(path: Path) -> int:
@@ -37,11 +51,82 @@ def require_file(path: Path) -> int:
         raise InputError(f"{path} cannot be read ({error.strerror}); check its name and permissions.") from None
     except ValueError:  # a NUL within the name
         raise InputError(f"there is no file {str(path)!r}; check its name and folder.") from None
-    if stat.S_ISDIR(state.st_mode):
-        raise InputError(f"{path} is a folder; give the file in it that you mean.")
-    if not stat.S_ISREG(state.st_mode):
-        raise InputError(f"{path} is a pipe or a device, not a file; save its content to a file and give that.")
+    _require_plain(path, state)
+    watched = _watched.get()
+    if watched is not None and watched.setdefault(path.absolute(), _state(state)) != _state(state):
+        raise _changed(path)
     return state.st_size
+
+
+def _require_plain(path: Path, state: os.stat_result) -> None:
+    if stat.S_ISDIR(state.st_mode):
+        raise SpecialFile(f"{path} is a folder; give the file in it that you mean.")
+    # Files of the kernel claim to be plain, and empty; some of them are waited for like a pipe.
+    made_up = not state.st_size and str(path.resolve()).startswith(("/proc/", "/sys/"))
+    if made_up or not stat.S_ISREG(state.st_mode):
+        raise SpecialFile(f"{path} is a pipe or a device, not a file; save its content to a file and give that.")
+
+
+def open_plain(path: Path) -> BufferedReader:
+    """Open a file for reading, without waiting for what is none.
+
+    Raises `SpecialFile` if it is no plain file, and what `open` raises if there is none.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _require_plain(path, os.fstat(handle))
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def plain_json(path: Path) -> Any:
+    """Return what a JSON file of our own says.
+
+    Raises `OSError` if it cannot be read, and `ValueError` if it is not JSON, or nested too deeply.
+    """
+    with open_plain(path) as file:
+        try:
+            return json.load(file)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file."""
+    with open_plain(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _state(state: os.stat_result) -> State:
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+@contextmanager
+def watching() -> Iterator[dict[Path, State]]:
+    """Take note of the files that are opened from here on; none may be another when it is opened again."""
+    outer = _watched.get()
+    token = _watched.set(seen := {} if outer is None else outer)
+    try:
+        yield seen
+    finally:
+        _watched.reset(token)
+
+
+def require_unchanged(seen: Mapping[Path, State]) -> None:
+    """Complain of files that are no longer as they were when they were opened: what was read is then neither."""
+    for path, state in seen.items():
+        try:
+            same = _state(path.stat()) == state
+        except OSError:
+            same = False
+        if not same:
+            raise _changed(path)
+
+
+def _changed(path: Path) -> InputError:
+    return InputError(f"{path} was changed while it was being read: nothing can be said of it. Run it again.")
 
 
 def is_file(path: Path) -> bool:
@@ -69,7 +154,10 @@ def small_bytes(path: Path, what: str, most: int = SMALL) -> bytes:
     if size > most:
         raise InputError(f"{path} has {size:,} bytes, more than {what} can have ({most:,}). Is it the right file?")
     try:
-        return path.read_bytes()
+        with open_plain(path) as file:
+            return file.read(most)
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
 

@@ -24,6 +24,7 @@ from unround.mechanisms.rounding import Rounding, Sample
 from unround.mechanisms.weighted import Weighted
 from unround.regions import of_sample
 from unround.shown import Plain
+from unround.small_files import plain_json
 from unround.structure import PlanFile, Structure
 from unround.sums.compiled import compile_sums
 
@@ -169,7 +170,7 @@ class Keys(Plain):
     def load(cls, folder: Path) -> Keys:
         """Read what `save` wrote; there are no keys where it wrote nothing."""
         try:
-            told = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            told = plain_json(folder / FILE)
             repeats = tuple(
                 SameCount(*(tuple(one[name]) for name in ("columns", "constants", "errors"))) for one in told["repeats"]
             )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unround import api
+from unround.arguments import refuse_overwriting, write_text
 from unround.cli.build import Call, command, listed
 from unround.cli.voice import console, print_json, say, tell
 from unround.errors import InputError
@@ -183,12 +184,10 @@ def check(
     json: Json = False,
 ) -> None:
     """Show what is in a file and whether it fits; draft a plan and draw the residuals if asked."""
+    refuse_overwriting(write)
     inspected = call()
     if write is not None:
-        try:
-            write.write_text(inspected.plan(), encoding="utf-8")
-        except OSError as problem:
-            raise InputError(f"{write} cannot be written: {problem.strerror}.") from None
+        write_text(write, inspected.plan())
     if plot is not None:
         from unround.show.check import residual_plot
         from unround.show.plots import save

@@ -26,6 +26,7 @@ from unround.errors import InputError, UnroundError
 from unround.mechanisms import mechanism
 from unround.output import write_json
 from unround.release import Column, Counts, FigureValues, Release, adjustable
+from unround.small_files import plain_json, sha256_of
 from unround.system import PublishedFigure
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _WORKING = "."
 
 def seal(folder: Path, names: tuple[str, ...]) -> None:
     """Write the hashes of an audit's files into its summary."""
-    told = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    told = plain_json(folder / SUMMARY)
     told.pop(SEAL, None)
     paths = [path for name in names if name not in (SUMMARY, RUN) for path in _files(folder / name)]
     told[FILES] = {path.relative_to(folder).as_posix(): sha256_of(path) for path in sorted(paths)}
@@ -71,8 +72,8 @@ def hashes_of(folder: Path, leave_out: tuple[str, ...] = ()) -> dict[str, str]:
 def is_whole(folder: Path) -> bool:
     """Whether a folder holds what `write_hashes` found in it."""
     try:
-        told = json.loads((folder / HASHES).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        told = plain_json(folder / HASHES)
+    except (OSError, ValueError):
         return False
     return isinstance(told, dict) and first_damaged(folder, told) is None
 
@@ -92,12 +93,6 @@ def seal_of(summary: Mapping[str, Any]) -> str:
     """Return the hash of what a summary says, however it is laid out."""
     said = {key: value for key, value in summary.items() if key != SEAL}
     return hashlib.sha256(json.dumps(said, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
-
-
-def sha256_of(path: Path) -> str:
-    """Return the hash of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _files(path: Path) -> list[Path]:
@@ -155,8 +150,8 @@ ROW_GROUP = 128
 
 def _summary(out: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
+        found = plain_json(out / SUMMARY)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return _Told(found, out / SUMMARY) if isinstance(found, dict) and "unround" in found else None
 
@@ -306,7 +301,7 @@ class AuditFolder:
                 folder.file(name)
         try:
             version = folder.told["version"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError):
             raise Damaged(path, f"{MODEL}/model.json", "cannot be read") from None
         if version != VERSION:
             raise InputError(f"the audit in {path} was written by another version of unround. Run it again.")
@@ -340,7 +335,7 @@ class AuditFolder:
     @cached_property
     def told(self) -> dict[str, Any]:
         """What `save_model` wrote."""
-        found = json.loads((self.path / MODEL / "model.json").read_text(encoding="utf-8"))
+        found = plain_json(self.path / MODEL / "model.json")
         return _Told(found, self.path / MODEL / "model.json")
 
     @cached_property
@@ -360,7 +355,7 @@ class AuditFolder:
     def run(self) -> dict[str, Any]:
         """Its `run.json`: how long everything took, and where."""
         with self._undamaged(RUN):
-            found: dict[str, Any] = json.loads((self.path / RUN).read_text(encoding="utf-8"))
+            found: dict[str, Any] = plain_json(self.path / RUN)
             return found
 
     @property

@@ -37,6 +37,7 @@ from unround.release import ABSENT, Release, adjustable
 from unround.score.chance import Chance
 from unround.score.summary import Tally, unsettled_after, unsettled_before
 from unround.score.truth import Score, Truth
+from unround.small_files import require_unchanged, watching
 from unround.structure import Nesting, PlanFile, Structure, find_nesting
 from unround.tables.spool import Spool, Stage
 from unround.tables.spool import survey as survey
@@ -69,7 +70,8 @@ def audit(
     """
     give_memory_back()
     options, out, clock = options or AuditOptions(), Path(out), _Clock()
-    key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
+    with watching() as read:
+        key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
     with job_folder(out, key) as output:
         folder = output.work
         if cluster is not None:
@@ -79,7 +81,7 @@ def audit(
             output.start_anew()
         # 1. Read the file once, find out which sums hold, compile what all areas share; unless a run before this one did.
         if not (folder / PREPARED).exists():
-            _prepare(folder, release, options, plan_file, truth, progress, clock)
+            _prepare(folder, release, options, plan_file, truth, progress, clock, lambda: require_unchanged(read))
         # 2. Audit block by block; what is done stays done.
         job = Job(folder)
         sweep(folder / PARTS)
@@ -122,6 +124,7 @@ def _prepare(
     truth: Release | None,
     progress: Stage,
     clock: _Clock,
+    is_read: Callable[[], None],
 ) -> None:
     """Read the release, and write down what the blocks need."""
     spool, structure = survey(release, folder, plan_file, progress)
@@ -136,6 +139,7 @@ def _prepare(
     model = Model.of(structure, exact, everywhere, figures=figures, linked=linked)
     if truth is not None:  # before anything that takes long: it may not fit
         Truth.of(truth, model, release.areas, spool.areas, folder)
+    is_read()
     prior, predicted = _prior(options, spool, model, progress)
     keys = Keys.of(options.rounding, checked.numbers, structure, plan_file)
 

@@ -40,6 +40,7 @@ from unround.release import FigureValues, Release, adjustable
 from unround.score.chance import Chance
 from unround.score.summary import Tally, contradiction_rows
 from unround.score.truth import Score, Truth
+from unround.small_files import plain_json, require_file, sha256_of
 from unround.tables.spool import COUNTS, Spool
 
 if TYPE_CHECKING:
@@ -50,10 +51,11 @@ PREPARED = "prepared.json"
 
 
 def job_key(release: Release, decided: Iterable[object], paths: Iterable[Path]) -> str:
-    """Return what tells one audit from another: the version, the files, and everything that was decided."""
-    # A source need not be a path, and may be too long for one: to `os.path.exists` that is no error.
-    files = [path for path in (Path(release.source), *paths) if os.path.exists(path)]
-    states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    """Return what tells one audit from another: the version, what is in the files, and everything that was decided."""
+    # A source need not be a path, and may be too long for one: to `os.path.isfile` that is no error.
+    sources = map(Path, (release.source, *release.source.split(" + ")))
+    files = [path for path in dict.fromkeys((*sources, *paths)) if os.path.isfile(path)]
+    states = [(str(path.resolve()), require_file(path), sha256_of(path)) for path in files]
     table = (release.source, release.file_format, release.axes, release.areas, release.columns, release.proposals)
     return hashlib.sha256(repr((__version__, states, table, list(decided))).encode()).hexdigest()
 
@@ -173,11 +175,11 @@ class Job:
     def __init__(self, folder: Path) -> None:
         import polars as pl
 
-        told = json.loads((folder / PREPARED).read_text(encoding="utf-8"))
+        told = plain_json(folder / PREPARED)
         self.folder = folder
         self.options = AuditOptions(**told["options"])
         self.static: dict[str, Any] = told["summary"]
-        model = json.loads((folder / files.MODEL / "model.json").read_text(encoding="utf-8"))
+        model = plain_json(folder / files.MODEL / "model.json")
         twins = tuple((cell, twin) for cell, twin in told["twins"])
         self.model = files.model_of(model, np.array(told["positions"], dtype=np.int64), twins)
         self.axes = tuple(model["areas"])
@@ -320,7 +322,7 @@ _NOT_PREPARED = (PREPARED, PARTS, DONE, KEY, LOCK)
 def damage_in(folder: Path) -> str | None:
     """Return which file of a prepared job is damaged, if any."""
     try:
-        told = json.loads((folder / PREPARED).read_text(encoding="utf-8"))
+        told = plain_json(folder / PREPARED)
         if told[SEAL] != seal_of(told):
             return PREPARED
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -386,7 +388,7 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
     parts = [part_folder(job.folder / PARTS, number) for number in range(job.blocks)]
     steps = 6
     progress(0, steps)
-    counted = reduce(add_up, (json.loads((part / COUNTED).read_text(encoding="utf-8")) for part in parts))
+    counted = reduce(add_up, (plain_json(part / COUNTED) for part in parts))
     _merge_findings(parts, done / files.FINDINGS, job.folder / "sorted")
     progress(1, steps)
     # No more digits than anybody reads; and a mark that tells spreadsheets about the encoding only where it is wanted:

@@ -34,6 +34,7 @@ from unround.reviews.policy import (
 )
 from unround.reviews.table import ReviewedTable
 from unround.reviews.together import copies
+from unround.small_files import open_plain
 from unround.tables.spreadsheet import read_sheet
 
 CELLS, DECISIONS = "cells.xlsx", "decisions.jsonl"
@@ -184,7 +185,8 @@ def read_decisions(out: Path | None) -> list[dict[str, Any]]:
         return []
     path, found = out / DECISIONS, []
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with open_plain(path) as file:
+            lines = file.read().decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
         raise InputError(f"{path} cannot be read: {problem}.") from None
     for number, line in enumerate(lines, 1):

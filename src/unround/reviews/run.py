@@ -70,6 +70,7 @@ from unround.reviews.together import Known, KnownBefore, Together, original, rep
 from unround.reviews.trying import EXACT, Excused, Setting, Worlds, given_truth, plausible_worlds, try_repairs
 from unround.score.summary import SIZES
 from unround.shown import Shown
+from unround.small_files import sha256_of
 from unround.structure import PlanFile
 from unround.tables.spool import Stage, survey
 
@@ -576,16 +577,11 @@ def _stamp(table: ReviewedTable, files: Sequence[Path], options: ReviewOptions, 
     """Return what is written down with every decision: when, by whom, about which table."""
     return {
         "table": fingerprint(table),
-        "files": [{"name": path.name, "sha256": _digest(path), "bytes": path.stat().st_size} for path in files],
+        "files": [{"name": path.name, "sha256": sha256_of(path), "bytes": path.stat().st_size} for path in files],
         "reviewer": options.reviewer,
         "time": now.isoformat(timespec="seconds"),
         "unround": __version__,
     }
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _repairs(

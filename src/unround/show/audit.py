@@ -7,7 +7,6 @@ and on the explorer's page "About".
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from unround.show.check import keys_explain, known_by
 from unround.show.parts import Chart
 from unround.show.strongest import Strong
 from unround.show.words import CLAIMS, UNGROUPED, at_least, listed, percent, rate, several, share
+from unround.small_files import plain_json
 from unround.tables import SIMULATED
 
 FINE, DOUBT, UNKNOWN = "fine", "doubt", "unknown"
@@ -64,8 +64,8 @@ def decision_of(folder: AuditFolder) -> str | None:
     if folder.path.resolve().name != REVIEWED or not path.is_file():
         return None
     try:
-        decision = json.loads(path.read_text(encoding="utf-8"))["decision"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        decision = plain_json(path)["decision"]
+    except (OSError, ValueError, LookupError, TypeError):
         return None  # damaged, or none of ours: the audit stands without it
     return decision if decision in DECISIONS else None
 

@@ -18,6 +18,7 @@ from unround.errors import InputError
 from unround.expectation import interval, surprise
 from unround.job import AuditFolder
 from unround.job.folder import PUBLIC_REPORT, REPORT
+from unround.output import write_whole
 from unround.show import audit, charts, selfcheck
 from unround.show.calibrate import claims_parts
 from unround.show.check import fit_in_words, rounded_independently
@@ -131,7 +132,7 @@ def write_pages(
         path = folder.path / name
         text = page(folder, public=public, diff=diff, decision=decision)
         try:
-            path.write_text(text, encoding="utf-8", newline="\n")
+            write_whole(path, text)
         except OSError as problem:
             raise InputError(f"{path} cannot be written: {problem.strerror}. Is the folder yours?") from None
         written.append(path)

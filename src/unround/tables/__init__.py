@@ -12,9 +12,9 @@ Formats, in the order in which a file is tried on them:
 - `datapack` (agencies.py): the Australian DataPacks, one line per area;
 - `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
 
-What stands behind the last: spreadsheet.py (behind the limits of unpacked.py) and pcaxis.py read files, grid.py is a sheet as
-rows of text, reshape.py turns wide tables into one row per count, cells.py puts these together. A file that is in none of these formats raises
-`UnknownFormat`, and a description of it is drafted and verified:
+What stands behind the last: spreadsheet.py, within the limits of unpacked.py, and pcaxis.py read files, grid.py is a sheet
+as rows of text, reshape.py turns wide tables into one row per count, cells.py puts these together. A file that is in none
+of these formats raises `UnknownFormat`, and a description of it is drafted and verified:
 
 - `describing`: START HERE. `describe` is the whole way; `Described` is what comes out
 - `opening`: a file or frame as a table with a header, what else is in the file, and what cannot be known without asking
