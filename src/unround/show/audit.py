@@ -336,34 +336,25 @@ def key_sentences(summary: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def key_rows(summary: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the constants, one row per table."""
+def key_rows(summary: Mapping[str, Any]) -> list[list[str]]:
+    """Return the constants: of every table its name, the constant, and what tells it."""
     return [
-        {
-            "table": table["table"] or UNGROUPED,
-            "constant": f"{table['constant']:.3f}" + (f" ± {table['error']:.3f}" if table["error"] else ""),
-            "why": table["why"],
-        }
+        [
+            table["table"] or UNGROUPED,
+            f"{table['constant']:.3f}" + (f" ± {table['error']:.3f}" if table["error"] else ""),
+            table["why"],
+        ]
         for table in (summary.get("keys") or {"tables": ()})["tables"]
     ]
 
 
-def by_part(score: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return how often likeliest counts were right, for totals and for parts."""
-    rows = []
-    for name, part in score.get("by_part", {}).items():
-        if part["all"]["cells"]:
-            rows.append(
-                {
-                    "part": name,
-                    "cells": f"{part['all']['cells']:,}",
-                    "stated": percent(part["all"]["stated"]),
-                    "right": percent(part["all"]["right"]),
-                    "off": points(part["all"]),
-                    "likely": points(part["likely"]),
-                }
-            )
-    return rows
+def by_part(score: Mapping[str, Any]) -> list[list[str]]:
+    """Return how often likeliest counts were right, for totals and for parts: what was stated, and by how much it is off."""
+    return [
+        [name, percent(part["all"]["stated"]), percent(part["all"]["right"]), points(part["all"])]
+        for name, part in score.get("by_part", {}).items()
+        if part["all"]["cells"]
+    ]
 
 
 def points(part: Mapping[str, Any]) -> str:
@@ -371,11 +362,9 @@ def points(part: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> points({"cells": 10, "stated": 0.81, "right": 0.8}), points({"cells": 0, "stated": None, "right": None})
-    ('−1.0', '–')
+    >>> points({"stated": 0.81, "right": 0.8})
+    '−1.0'
     """
-    if not part["cells"]:
-        return "–"
     off = round(100 * (part["right"] - part["stated"]), 1) + 0.0  # no negative zero
     return f"{off:+.1f}".replace("-", "−") if off else "0.0"
 
@@ -383,12 +372,9 @@ def points(part: Mapping[str, Any]) -> str:
 # -- areas within areas -----------------------------------------------------------------------------------------------
 
 
-def nesting(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what is shown of areas within areas; None where there are none, or it was not looked for."""
-    linked = summary.get("linked")
-    if not linked or not linked["levels"]:
-        return None
-    return {"sentences": nesting_sentences(summary), "levels": levels(linked), "methods": methods(linked)}
+def is_nested(summary: Mapping[str, Any]) -> bool:
+    """Return whether areas within areas were found."""
+    return bool(summary.get("linked")) and bool(summary["linked"]["levels"])
 
 
 def nesting_sentences(summary: Mapping[str, Any]) -> list[str]:
@@ -420,32 +406,30 @@ def nesting_sentences(summary: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def levels(linked: Mapping[str, Any]) -> list[dict[str, str]]:
+def levels(linked: Mapping[str, Any]) -> list[list[str]]:
     """Return the pairs of levels, one row each."""
     return [
-        {
-            "name": f"{level['child'] or 'areas'} in {level['parent'] or 'areas'}",
-            "families": f"{level['parents']:,}",
-            "linked": f"{level['used']:,}",
-            "columns": f"{level['columns']:,}",
-            "rejected": f"{sum(level['rejected'].values()):,}",
-            "why": "; ".join(f"{number:,}: {why}" for why, number in level["rejected"].items()),
-        }
+        [
+            f"{level['child'] or 'areas'} in {level['parent'] or 'areas'}",
+            *(f"{level[name]:,}" for name in ("parents", "used", "columns")),
+            f"{sum(level['rejected'].values()):,}",
+            "; ".join(f"{number:,}: {why}" for why, number in level["rejected"].items()) or "–",
+        ]
         for level in linked["levels"]
     ]
 
 
-def methods(linked: Mapping[str, Any]) -> list[dict[str, str]]:
+def methods(linked: Mapping[str, Any]) -> list[list[str]]:
     """Return how probabilities were obtained, one row per method that was used, with its measured error."""
     return [
-        {
-            "name": method["name"],
-            "sentence": method["sentence"],
-            "areas": f"{linked['areas_by_method'][method['name']]:,}",
-            "likely": f"{linked['likely_by_method'].get(method['name'], 0):,}",
-            "mean": _measured(method["mean"]),
-            "worst": _measured(method["worst"]),
-        }
+        [
+            method["name"],
+            method["sentence"],
+            f"{linked['areas_by_method'][method['name']]:,}",
+            f"{linked['likely_by_method'].get(method['name'], 0):,}",
+            _measured(method["mean"]),
+            _measured(method["worst"]),
+        ]
         for method in linked["methods"]
         if linked["areas_by_method"].get(method["name"])
     ]

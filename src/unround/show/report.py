@@ -721,8 +721,8 @@ def _truth(summary: Mapping[str, Any], public: bool) -> Iterator[Part]:
         ),
         Table(("Claims", "checked", "wrong", "right"), lines, "Claims compared with the truth"),
     ]
-    by_part = [[row[name] for name in ("part", "stated", "right", "off")] for row in audit.by_part(score)]
-    left.append(Table(("Likeliest counts", "stated", "right", "off"), by_part, "Totals and parts compared with the truth"))
+    heads = ("Likeliest counts", "stated", "right", "off")
+    left.append(Table(heads, audit.by_part(score), "Totals and parts compared with the truth"))
     right: list[Part] = []
     if bands:
         drawn = charts.reliability({"": ("likely", bands)}, "stated probability", "share that is right")
@@ -798,8 +798,7 @@ def _keys(summary: Mapping[str, Any]) -> list[Part]:
     parts: list[Part] = [Text(one) for one in first]
     if rows:
         more = ", and what else is known of them" if said[1:] else ""
-        lines = [[row["table"], row["constant"], row["why"]] for row in rows]
-        table = Table(("Table", "Constant", "By"), lines, "Keys by table", left=("By",))
+        table = Table(("Table", "Constant", "By"), rows, "Keys by table", left=("By",))
         title = f"The constants of {several(len(rows), 'table')}{more}"
         parts.append(Fold(title, [*(Text(sentence) for sentence in said[1:]), table]))
     return [Section("Random numbers that add up", parts, level=3)]
@@ -834,28 +833,24 @@ def _held(summary: Mapping[str, Any], public: bool) -> list[Part]:
 
 
 def _areas(summary: Mapping[str, Any]) -> Iterator[Part]:
-    nested = audit.nesting(summary)
-    if nested is None:
+    if not audit.is_nested(summary):
         return
-    names = ("name", "families", "linked", "columns", "rejected", "why")
-    levels = [[row[name] or "–" for name in names] for row in nested["levels"]]
     heads = ("Areas in areas", "families", "linked", "columns that add up", "left out", "because")
-    linked = Fold("Which areas were linked", [Table(heads, levels, "Levels of areas", left=("because",))])
-    names = ("name", "sentence", "areas", "likely", "mean", "worst")
-    methods = [[row[name] for name in names] for row in nested["methods"]]
+    levels = Table(heads, audit.levels(summary["linked"]), "Levels of areas", left=("because",))
     heads = ("Method", "What it does", "areas", "likely counts", "mean error", "largest error")
     legend = (
         "Error: the distance between a count's distribution and the exact one (total variation), measured over many "
         "families for which the exact one is known. The column `method` of `findings.csv` names the method of each claim."
     )
-    how = Table(heads, methods, "Methods", left=("What it does",), legend=legend)
+    how = Table(heads, audit.methods(summary["linked"]), "Methods", left=("What it does",), legend=legend)
     title = "How probabilities were obtained, and how exact they are"
-    parts: list[Part] = [*(Text(sentence) for sentence in nested["sentences"]), linked, Fold(title, [how])]
+    said = [Text(sentence) for sentence in audit.nesting_sentences(summary)]
+    parts: list[Part] = [*said, Fold("Which areas were linked", [levels]), Fold(title, [how])]
     yield Section("Areas within areas", parts, "areas", "Areas within areas")
 
 
 def _method(summary: Mapping[str, Any], public: bool) -> Section:
-    priors, nested = summary["priors"]["variants"], audit.nesting(summary) is not None
+    priors, nested = summary["priors"]["variants"], audit.is_nested(summary)
     rounding = (
         "assume that counts were rounded independently of each other."
         if rounded_independently(summary)
