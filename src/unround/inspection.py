@@ -148,6 +148,7 @@ class Inspection(Tabular, Drawn):
                 }
                 for one in structure.how
             ],
+            "noise": [one.to_json([column.key for column in columns]) for one in structure.noise],
             "sums": [self._sum_json(one) for one in structure.sums],
             "rejected": [self._sum_json(one) for one in structure.rejected],
             "repeats": [

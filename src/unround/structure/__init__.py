@@ -1,7 +1,7 @@
 """The structure of a release: which counts add up to which, which are the same, and how each was published.
 
 - `survey`: START HERE. `find_structure`, and `Survey`, which takes in one block of areas after another
-- `mechanism`: how counts were published, inferred from what divides them, or from sums that miss by a few
+- `mechanism`: how counts were published, inferred from what divides them; `noise`: from sums that miss by a few
 - `residuals`: total minus parts, over all areas, and how far mechanisms let them scatter
 - `verify`: whether a sum holds, by its residuals, or like its neighbours where it is too small to judge
 - `propose`: sums and repeated counts that nobody proposed, searched for in the counts
@@ -13,6 +13,7 @@
 
 from unround.structure.evidence import (
     FigureVerdict,
+    FoundNoise,
     GeographyVerdict,
     JudgedFigure,
     JudgedSum,
@@ -30,6 +31,7 @@ from unround.structure.survey import LOOK, Survey, find_structure
 __all__ = [
     "LOOK",
     "FigureVerdict",
+    "FoundNoise",
     "GeographyVerdict",
     "JudgedFigure",
     "JudgedSum",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
 from unround.figures import Figure, Grid
-from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms import CellKey, Exact, Mechanism
 from unround.release import Column, Ground, Match
 
 Equation = tuple[int, tuple[int, ...]]
@@ -99,6 +99,7 @@ class MechanismEvidence:
     format; "note": one in the file; "description"; "plan file"; "option"), or that it was "inferred"; `why` gives the
     reasons. `suggested` is a mechanism that fits, where that is no more than a guess which the user should confirm by
     declaring it: noise, mostly. `condition`, of what was inferred, is the sentence that a claim by it has to name: "if …".
+    `rival` is a narrower mechanism that fits as well: claims hold under both.
     """
 
     block: str
@@ -108,6 +109,7 @@ class MechanismEvidence:
     basis: str = INFERRED
     suggested: Mechanism | None = None
     condition: str = ""
+    rival: Mechanism | None = None
 
     @property
     def ground(self) -> Ground:
@@ -115,6 +117,81 @@ class MechanismEvidence:
         if self.basis == INFERRED:
             return Ground.INFERRED
         return Ground.DOCUMENTED if self.basis in (FORMAT, NOTE) else Ground.DECLARED
+
+
+BOUNDED, UNBOUNDED, UNTOLD, NO_LAW = (
+    "bounded noise",
+    "unbounded noise",
+    "bounded or unbounded noise",
+    "noise of no usual law",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundNoise:
+    """Noise that was found, and how well it can be told.
+
+    - `columns`: The columns of the tables in which it was found, of those that looked exact.
+    - `model`: Whether changes have an end, as far as that can be told.
+    - `max_change`: The largest change; None where it cannot be told.
+    - `variance`, `interval`: The variance of a change, and between which numbers it lies (95 %).
+    - `blocked`: Counts that are never published, though larger ones are.
+    - `also_possible`: Other largest changes that fit as well.
+    - `least_change`: No smaller largest change can explain the residuals.
+    - `sums`: How many sums of large counts this rests on.
+    - `keyed`: Whether the noise of a total follows from its parts' (keys that add up, and a table in the order of changes).
+    - `p_value`: How likely residuals as far from the best law's are, if it is right.
+    - `mechanism`: The mechanism that fits; `rival` is the narrowest other one, where the largest change cannot be told.
+    - `why`: The evidence, in words.
+    """
+
+    columns: frozenset[int]
+    model: str
+    max_change: int | None
+    variance: float
+    interval: tuple[float, float]
+    blocked: tuple[int, ...]
+    also_possible: tuple[int, ...]
+    least_change: int
+    sums: int
+    keyed: bool
+    p_value: float | None
+    mechanism: Mechanism
+    rival: Mechanism | None = None
+    why: str = ""
+
+    @property
+    def assumed(self) -> bool:
+        """Whether an audit may go by it, on the condition that it names: changes have an end."""
+        return self.model in (BOUNDED, UNTOLD) and isinstance(self.mechanism, CellKey)
+
+    @property
+    def condition(self) -> str:
+        """What has to hold for a claim by it, as the end of a sentence: "if …"."""
+        assert isinstance(self.mechanism, CellKey)
+        largest = self.mechanism.max_change
+        said = f"if no count was changed by more than {largest}, which {self.sums:,} sums of large counts support"
+        if self.max_change is None:
+            said += f"; any largest change from {self.least_change} on would fit as well"
+        return said
+
+    def to_json(self, keys: Sequence[str]) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "columns": [keys[at] for at in sorted(self.columns)],
+            "model": self.model,
+            "max_change": self.max_change,
+            "variance": round(self.variance, 3),
+            "variance_interval": [round(end, 3) for end in self.interval],
+            "blocked": list(self.blocked),
+            "also_possible": list(self.also_possible),
+            "least_change": self.least_change,
+            "sums": self.sums,
+            "keyed": self.keyed,
+            "p_value": self.p_value,
+            "mechanism": self.mechanism.name,
+            "why": self.why,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +313,7 @@ class Structure:
     - `geography`: What adds up across areas.
     - `figures`: The release's figures, in its order, and what they tell.
     - `notes`: What a user should know: declared mechanisms that do not fit, mostly.
+    - `noise`: Noise that was found in counts of which nobody says how they were published.
     - `areas_condition`: What a claim has to name that areas adding up to another leads to: "if …"; "" where the format or
       the user says which areas lie in which.
     """
@@ -255,6 +333,7 @@ class Structure:
     figures: tuple[JudgedFigure, ...] = ()
     notes: tuple[str, ...] = ()
     areas_condition: str = ""
+    noise: tuple[FoundNoise, ...] = ()
 
     @property
     def suspects(self) -> Mapping[int, int]:

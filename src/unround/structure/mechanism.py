@@ -4,10 +4,7 @@ Counts that were all rounded to multiples of 5 are multiples of 5; five times fe
 tell is *how* they were rounded (at random or to the nearest), and whether counts of every size were left as they are or had
 noise added: then the usual mechanism is assumed, and the result says so.
 
-Of counts that were perturbed, not rounded, every remainder occurs, as if they were exact, but sums miss by a few. Noise on
-every count adds up in a residual: total − n parts has the variance of n + 1 of them, whatever the counts are. So the
-residuals of all sums together tell how strong the noise is, and their shape tells which of the usual kinds fits best. A sum
-that does not hold looks otherwise: its residuals do not average zero.
+Of counts that were perturbed every remainder occurs, as if they were exact: `noise` tells them apart by their sums.
 """
 
 from __future__ import annotations
@@ -19,11 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.mechanisms import Exact, Gaussian, Laplace, Mechanism, Rounding, Sample, Within
+from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.regions import of_sample
 from unround.release import ABSENT, Column, Counts
 from unround.structure.evidence import INFERRED, NOTE, OPTION, MechanismEvidence
-from unround.structure.residuals import FARTHEST, SumTally
 
 _BASES = (10, 5, 3)
 """Bases that agencies use; a multiple of the first is looked for first."""
@@ -41,6 +37,8 @@ _FEW = 20
 _STRAY = 0.01
 """Where counts under 10 become 0 or 10, there may be so many 5s for every 10."""
 _SMALL = 20
+_LOW = 11
+"""Counts below this are counted one by one."""
 _UNTOLD, _UNROUNDED, _MIXED = 0, 1, -1
 
 
@@ -49,8 +47,8 @@ class Divisibility:
     """How many counts of each column are there, and multiples of what; every array has one entry per column.
 
     `multiples[i]` are those above zero that `_DIVISORS[i]` divides, `large` and `large_multiples` the same for counts of 20
-    and more; `fives` and `tens` are the counts of exactly 5 and 10, `divisor` is the largest number that divides all counts
-    above zero, and `below_zero` are those below.
+    and more; `small[v]` are the counts of exactly v (where no base is in sight; 5 and 10 everywhere), `divisor` is the
+    largest number that divides all counts above zero, and `below_zero` are those below.
     """
 
     published: NDArray[np.int64]
@@ -58,21 +56,15 @@ class Divisibility:
     multiples: NDArray[np.int64]
     large: NDArray[np.int64]
     large_multiples: NDArray[np.int64]
-    fives: NDArray[np.int64]
-    tens: NDArray[np.int64]
+    small: NDArray[np.int64]
     divisor: NDArray[np.int64]
     below_zero: NDArray[np.int64]
-
-    @property
-    def negative(self) -> bool:
-        """Whether any count is below zero, which only noise makes."""
-        return bool(self.below_zero.any())
 
     @classmethod
     def none(cls, columns: int) -> Divisibility:
         """Return what is known before any area was seen."""
         one, many = (columns,), (len(_DIVISORS), columns)
-        shapes = (one, one, many, one, many, one, one, one, one)
+        shapes = (one, one, many, one, many, (_LOW, columns), one, one)
         return cls(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
     def add(self, counts: Counts) -> None:
@@ -87,9 +79,14 @@ class Divisibility:
             self.multiples[at] += divided.sum(0)
             self.large_multiples[at] += (divided & large).sum(0)
         self.below_zero[:] += (shown & (counts < 0)).sum(0)
-        self.fives[:] += (counts == 5).sum(0)
-        self.tens[:] += (counts == 10).sum(0)
         self.divisor[:] = np.gcd(self.divisor, np.gcd.reduce(np.where(above, counts, 0).astype(np.int64), axis=0))
+        unrounded = np.flatnonzero(self.divisor == 1)
+        some = counts[:, unrounded]
+        for value in range(len(self.small)):
+            if value in (5, 10):
+                self.small[value] += (counts == value).sum(0)
+            elif unrounded.size:
+                self.small[value, unrounded] += (some == value).sum(0)
 
     def over(self, columns: Sequence[int]) -> Divisibility:
         """Return all columns of a list as one."""
@@ -100,8 +97,7 @@ class Divisibility:
             self.multiples[:, at].sum(1, keepdims=True),
             self.large[at].sum(keepdims=True),
             self.large_multiples[:, at].sum(1, keepdims=True),
-            self.fives[at].sum(keepdims=True),
-            self.tens[at].sum(keepdims=True),
+            self.small[:, at].sum(1, keepdims=True),
             np.gcd.reduce(self.divisor[at], keepdims=True),
             self.below_zero[at].sum(keepdims=True),
         )
@@ -138,7 +134,7 @@ def _base(found: Divisibility, at: int) -> int:
 
 def _without_fives(found: Divisibility, at: int) -> bool | None:
     """Say whether counts under 10 became 0 or 10; None where there are too few counts of 10 to tell."""
-    fives, tens = int(found.fives[at]), int(found.tens[at])
+    fives, tens = int(found.small[5, at]), int(found.small[10, at])
     if fives + tens < _FEW:
         return False if fives > 1 else None
     if fives <= _STRAY * tens:
@@ -346,7 +342,7 @@ def _fives(
             # Where nothing tells, the wider windows are safe for a proof if the agency documents them: they hold all that
             # the narrower ones do, unless there is a 5. Elsewhere claims are conditional, and a decision needs the
             # narrower reading, by which readers learn more.
-            narrow = known is None and (bool(found.fives[at]) or Sample(5) not in columns[at].documented)
+            narrow = known is None and (bool(found.small[5, at]) or Sample(5) not in columns[at].documented)
             groups.setdefault((known, narrow), []).append(at)
     evidence = []
     for (known, some), members in groups.items():
@@ -360,7 +356,7 @@ def _fives(
 
 def _why_small(pool: Divisibility, known: bool | None, some: bool, block: str) -> str:
     """Return what is known of the small counts of a table, in words."""
-    fives, tens = int(pool.fives[0]), int(pool.tens[0])
+    fives, tens = int(pool.small[5, 0]), int(pool.small[10, 0])
     if known is not None and _without_fives(pool, 0) is None and of_sample(block) is not None:
         source = "a sample, in which counts under 10 become 0 or 10" if known else "everybody, not of a sample"
         return f"; too few small counts to see what became of those under 10, but the title says that these are of {source}"
@@ -403,143 +399,3 @@ def _why(pool: Divisibility, base: int) -> str:
     if odd:
         words = f"{multiples:,} of {above:,} counts above 0 are multiples of {base}, {odd:,} are not"
     return f"{words}: treated as random rounding to base {base}"
-
-
-Floats = NDArray[np.float64]
-
-_AREAS = 30
-"""A sum is looked at from so many areas."""
-_OFTEN = 0.2
-"""Counts that are exact may have slips; noise makes residuals other than 0 in a larger share of areas than this."""
-_FAR = 0.01
-"""And hardly any as far out as the histogram of residuals goes."""
-_ERRORS = 5.0
-"""A mean residual of more standard errors than this is not noise, unless it is slight: noise that is cut at 0 has a bias."""
-_SLIGHT = 0.25
-"""In standard deviations."""
-_LARGE = 4.0
-"""Totals average at least so many standard deviations of their residuals; smaller ones fit anything."""
-_ALIKE = 2.0
-"""Sums belong to one kind of noise if its variance, a count, differs by no more than this factor from what is typical."""
-_SCALES = 41
-_LARGE_COUNT = 1 << 20
-"""A count far from 0, to look at the noise itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Perturbation:
-    """Noise that was found.
-
-    - `mechanism`: The kind that fits best, with its strength.
-    - `spread`: The standard deviation of the noise on one count, from the residuals.
-    - `columns`: The columns of the tables in which it was found, of those that looked exact.
-    - `why`: The evidence, in words.
-    """
-
-    mechanism: Mechanism
-    spread: float
-    columns: frozenset[int]
-    why: str
-
-
-def find_perturbation(
-    results: Sequence[SumTally], columns: Sequence[Column], mechanisms: Sequence[Mechanism | None], negative: bool
-) -> Perturbation | None:
-    """Look for noise in the sums of counts that were taken for exact; None where there is no sign of it."""
-    loose = {at for at, how in enumerate(mechanisms) if isinstance(how, Exact) and columns[at].mechanism is None}
-    noisy = [(one, cells) for one in results if (cells := _noisy_cells(one, loose))]
-    if not noisy:
-        return None
-    variances = np.array([one.all_spread**2 / len(cells) for one, cells in noisy])
-    typical = float(np.median(variances))
-    alike = [pair for pair, v in zip(noisy, variances, strict=True) if typical / _ALIKE <= v <= typical * _ALIKE]
-    tested = [one for one in results if len(one.proposal.parts) > 1 and loose >= {one.proposal.total, *one.proposal.parts}]
-    if 2 * len(alike) < len(tested):  # most sums do not look like that: they do not hold
-        return None
-    weights = np.array([one.areas for one, _ in alike], dtype=np.float64)
-    spread = float(np.average([one.all_spread**2 / len(cells) for one, cells in alike], weights=weights) ** 0.5)
-    how = _best(alike, spread, negative)
-    tables = {columns[cell].block for _, cells in alike for cell in cells}
-    members = frozenset(at for at in loose if columns[at].block in tables)
-    off = sum(one.areas - one.zeros for one, _ in alike) / weights.sum()
-    why = (
-        f"every remainder occurs, as in exact counts, but {len(alike):,} of {len(tested):,} sums miss by a few in {off:.0%} "
-        "of the areas, as often above as below: perturbed, not rounded. The noise on a count has a standard deviation of "
-        f"{spread:.2f}, and {how.name} fits best; if the agency does not say otherwise, give --mechanism {how.name}"
-    )
-    return Perturbation(how, spread, members, why)
-
-
-def without_noisy(
-    noise: Perturbation, mechanisms: Sequence[Mechanism | None], how: Sequence[MechanismEvidence]
-) -> tuple[list[Mechanism | None], list[MechanismEvidence]]:
-    """Return mechanisms and evidence in which perturbed columns are unknown, until somebody declares them."""
-    left = [replace(one, columns=tuple(at for at in one.columns if at not in noise.columns)) for one in how]
-    tables = {one.block: [at for at in one.columns if at in noise.columns] for one in how if noise.columns & {*one.columns}}
-    evidence = [
-        MechanismEvidence(block, tuple(members), None, noise.why, suggested=noise.mechanism)
-        for block, members in tables.items()
-    ]
-    kinds = [None if at in noise.columns else kind for at, kind in enumerate(mechanisms)]
-    return kinds, [*(one for one in left if one.columns), *evidence]
-
-
-def _noisy_cells(one: SumTally, loose: set[int]) -> list[int]:
-    """Return the cells of a sum that may have noise, if its residuals look like noise; else none."""
-    cells = [*(one.proposal.against or (one.proposal.total,)), *one.proposal.parts]
-    own = [cell for cell in cells if cell in loose]
-    spread = one.all_spread
-    if len(one.proposal.parts) < 2 or not set(one.proposal.parts) <= loose or one.areas < _AREAS or not spread:
-        return []
-    far = sum(number for residual, number in one.residuals.items() if abs(residual) >= FARTHEST)
-    error = spread / one.areas**0.5
-    fine = (
-        one.areas - one.zeros > _OFTEN * one.areas
-        and far <= _FAR * one.areas
-        and abs(one.all_mean) <= max(_ERRORS * error, _SLIGHT * spread)
-        and one.mean_total >= _LARGE * spread
-    )
-    return own if fine else []
-
-
-def _best(alike: Sequence[tuple[SumTally, list[int]]], spread: float, negative: bool) -> Mechanism:
-    """Return the kind of noise, and its scale, under which the residuals are most likely."""
-    candidates: list[Mechanism] = []
-    for factor in np.linspace(0.8, 1.2, _SCALES):
-        scale = max(0.01, round(spread * factor, 2))
-        # The discrete Laplace of scale t has a variance of nearly 2t².
-        candidates += [Laplace(max(0.01, round(scale / 2**0.5, 2)), not negative), Gaussian(scale, not negative)]
-    steps = round(((12 * spread**2 + 1) ** 0.5 - 1) / 2)
-    candidates += [Within(k) for k in range(max(1, steps - 1), steps + 2)]
-    return max(dict.fromkeys(candidates), key=lambda how: _log_likelihood(how, alike))
-
-
-def _log_likelihood(how: Mechanism, alike: Sequence[tuple[SumTally, list[int]]]) -> float:
-    one = _noise(how)
-    found, known = 0.0, dict[int, Floats]()
-    for tally, cells in alike:
-        number = len(cells)
-        if number not in known:
-            known[number] = _added_up(one, number)
-        shares = known[number]
-        for residual, areas in tally.residuals.items():
-            found += areas * float(np.log(max(shares[residual + FARTHEST], 1e-12)))
-    return found
-
-
-def _noise(how: Mechanism) -> Floats:
-    """Return the probability of every change from −`FARTHEST` to `FARTHEST`."""
-    changes = np.arange(-FARTHEST, FARTHEST + 1)
-    true = np.full(changes.shape, _LARGE_COUNT)
-    return np.asarray(how.likelihood(true + changes, true), dtype=np.float64)
-
-
-def _added_up(one: Floats, number: int) -> Floats:
-    """Return the same for several changes added up; those beyond count at the edges."""
-    total = one
-    for _ in range(number - 1):
-        whole = np.convolve(total, one)
-        total = whole[FARTHEST:-FARTHEST].copy()
-        total[0] += whole[:FARTHEST].sum()
-        total[-1] += whole[-FARTHEST:].sum()
-    return total

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms import HIDDEN, Exact, Mechanism, Sample
+from unround.mechanisms import HIDDEN, CellKey, Exact, Mechanism, Sample
 from unround.release import ABSENT, Counts, Proposal
 from unround.structure.evidence import FOUND
 
@@ -231,6 +231,8 @@ class ScatterWindows:
         return below, above
 
 
+LARGE_PART = 20
+"""Sums all of whose counts are at least this large tell what noise does to a count that nothing restricts."""
 FARTHEST = 100
 """Residuals further from zero than this are counted as this."""
 TOLERATED = 0.005
@@ -282,6 +284,11 @@ class ResidualTally:
         self.heavy, self.heavy_total, self.weight, self.weight_square = (np.zeros(k) for _ in range(4))
         self.all_sum, self.all_square, self.sum, self.square, self.totals = (np.zeros(k) for _ in range(5))
         self.histogram = np.zeros((k, 2 * FARTHEST + 1), dtype=np.int64)
+        # Of counts that were rounded, nothing is asked about noise.
+        free = {at for at, how in enumerate(mechanisms) if isinstance(how, Exact | CellKey | None)}
+        noisy = [at for at, s in enumerate(self.sums) if len(s.parts) > 1 and free >= {*s.parts}]
+        self._noisy = np.array(noisy, dtype=np.int64)
+        self.large_histogram = np.zeros((len(self._noisy), 2 * FARTHEST + 1), dtype=np.int64)
         # What the counts alone propose must fit without excuses, and two parts tell nothing.
         several = [at for at, s in enumerate(self.sums) if s.origin not in (FOUND, "sex") and len(s.parts) >= FEWEST]
         self._several = np.array(several, dtype=np.int64)
@@ -334,9 +341,11 @@ class ResidualTally:
         self.weight += complete @ weight
         self.weight_square += complete @ weight**2
         self.totals += np.where(complete, whole, 0).sum(1)
-        width = self.histogram.shape[1]
-        place = np.clip(residual, -FARTHEST, FARTHEST) + FARTHEST + width * np.arange(len(self.sums))[:, None]
-        self.histogram += np.bincount(place[complete], minlength=self.histogram.size).reshape(self.histogram.shape)
+        _count_into(self.histogram, residual, complete)
+        if self._noisy.size:
+            small = (published < LARGE_PART).astype(np.int64)
+            large = complete & (parts @ small + total @ small == 0)
+            _count_into(self.large_histogram, residual[self._noisy], large[self._noisy])
 
     def _add_columns(self, shown: Counts, seen: NDArray[np.bool_]) -> None:
         """Add up, column by column, what the variance of the residuals follows from."""
@@ -366,6 +375,7 @@ class ResidualTally:
         """Return what was added up, sum by sum."""
         least, most, bias = self._variances()
         worst, full = self._by_digits[self._kind].max(1), self._by_digits[self._kind][:, _LARGE_DIGITS].max(1)
+        large = {int(at): self.large_histogram[number] for number, at in enumerate(self._noisy)}
         split = {int(at): self._leaning.result(number) for number, at in enumerate(self._several)}
         found = []
         for at, s in enumerate(self.sums):
@@ -403,6 +413,7 @@ class ResidualTally:
                     residuals={
                         int(place) - FARTHEST: int(self.histogram[at, place]) for place in np.flatnonzero(self.histogram[at])
                     },
+                    large_residuals=large.get(at),
                 )
             )
         return found
@@ -416,6 +427,13 @@ class ResidualTally:
                 share = self.small[cell] / max(1, self.seen[cell])
                 found[kind] = found.get(kind, 0.0) + float(share * self._step[cell])
         return found
+
+
+def _count_into(histogram: Ints, residual: Ints, counted: NDArray[np.bool_]) -> None:
+    """Add residuals to the histograms of their sums."""
+    number, width = histogram.shape
+    place = np.clip(residual, -FARTHEST, FARTHEST) + FARTHEST + width * np.arange(number)[:, None]
+    histogram += np.bincount(place[counted], minlength=histogram.size).reshape(histogram.shape)
 
 
 def _mean(total: float, number: float) -> float:
@@ -456,6 +474,7 @@ class SumTally:
     estimates: bool
     zeros: int
     residuals: dict[int, int]
+    large_residuals: Ints | None = None
 
     @property
     def impossible(self) -> int:

@@ -14,6 +14,7 @@ from unround.structure.evidence import (
     FILES,
     FOUND,
     Equation,
+    FoundNoise,
     JudgedFigure,
     JudgedSum,
     MechanismEvidence,
@@ -24,7 +25,8 @@ from unround.structure.evidence import (
 from unround.structure.families import GeographyTally, columns_to_compare
 from unround.structure.figure_tests import FigureData
 from unround.structure.figure_verdicts import judge_figures
-from unround.structure.mechanism import Divisibility, detect, find_perturbation, without_noisy
+from unround.structure.mechanism import Divisibility, detect
+from unround.structure.noise import find_noise, with_noise
 from unround.structure.plan_file import AppliedPlan
 from unround.structure.propose import (
     SumSearch,
@@ -146,7 +148,12 @@ class Survey:
             counts, flags = self._all_waiting()
             spread = np.unique(np.linspace(0, len(counts) - 1, min(LOOK, len(counts))).astype(np.int64))
             self._sample, self._adjustable = counts[spread], flags[spread]
-        self._mechanisms, _ = detect(self._divisibility, self._columns, self._declared_by)
+        asked = _unique([*self._rules.proposals, *self._release.proposals])
+        self._mechanisms, _, noise = self._told([p for p in asked if len(p.parts) > 1])
+        if (
+            noise is not None and not noise.assumed
+        ):  # sums are tallied as if these counts were exact, and tell of their noise
+            self._mechanisms, _ = detect(self._divisibility, self._columns, self._declared_by)
         self._windows = ScatterWindows(self._mechanisms, self._adjusted)
         candidates = _candidates(self)
         self._tally = ResidualTally(candidates, self._mechanisms, self._windows, self._adjusted)
@@ -186,18 +193,14 @@ class Survey:
         self._tally_up()
         assert self._tally is not None
         assert self._nesting is not None
-        mechanisms, how = detect(self._divisibility, self._columns, self._declared_by)
         results = self._tally.results()
+        mechanisms, how, noise = self._told(results)
+        unknown = noise.columns if noise is not None and not noise.assumed else frozenset[int]()
         moved = {at for at, (old, new) in enumerate(zip(self._mechanisms, mechanisms, strict=True)) if old != new}
-        if moved:
-            results = self._again(results, moved, mechanisms)
-        noise = find_perturbation(results, self._columns, mechanisms, self._divisibility.negative)
-        if noise is not None:
-            mechanisms, how = without_noisy(noise, mechanisms, how)
-            self._rules.unknown = noise.columns
-            results = [
-                changed(r, known=False) if noise.columns & {r.proposal.total, *r.proposal.parts} else r for r in results
-            ]
+        if moved - unknown:
+            results = self._again(results, moved - unknown, mechanisms)
+        self._rules.unknown = unknown
+        results = [changed(r, known=False) if unknown & {r.proposal.total, *r.proposal.parts} else r for r in results]
         lean = lean_of(results)
         verdicts = overlapping([judge(result, self._names, lean) for result in results], results, self._names)
         verdicts = for_everybody(by_analogy(verdicts, self._columns), self._columns, self._names)
@@ -221,8 +224,21 @@ class Survey:
             geography=self._nesting.results(mechanisms),
             figures=self._judged_figures(mechanisms),
             notes=tuple(self._notes(how)),
+            noise=() if noise is None else (noise,),
             areas_condition=_AREAS if _DESCRIBED in self._release.file_format.split(" + ") else "",
         )
+
+    def _told(
+        self, tallied: Sequence[SumTally] | Sequence[Proposal]
+    ) -> tuple[list[Mechanism | None], list[MechanismEvidence], FoundNoise | None]:
+        """Tell how counts were published, by what divides them and by how sums miss: tallied ones, or proposed ones."""
+        mechanisms, how = detect(self._divisibility, self._columns, self._declared_by)
+        results = [one for one in tallied if isinstance(one, SumTally)]
+        results = results or self._results([one for one in tallied if isinstance(one, Proposal)], mechanisms)
+        noise = find_noise(results, self._columns, mechanisms, self._divisibility)
+        if noise is not None:
+            mechanisms, how = with_noise(noise, mechanisms, how)
+        return mechanisms, how, noise
 
     def _grounded(self, one: JudgedSum) -> JudgedSum:
         """Return a sum with what says that it holds; a claim by one that nobody says holds has to name it."""

@@ -1,0 +1,410 @@
+"""Counts that were perturbed, not rounded: how strongly, by how much at most, and by which law, told from their sums alone.
+
+Every remainder occurs, as if the counts were exact, but sums miss by a few. Noise on every count adds up in a residual:
+total − n parts has the law of n + 1 changes added up. Of large counts all changes have one law, whatever the count, so
+that the residuals of sums of large counts tell it, by likelihood: for every largest change D the law of largest entropy with
+the variance that fits best, and besides these the discrete Laplace and Gaussian laws, which have no largest change. The
+variance is told early, D late: a D is named only if no other comes near it. A sum that does not hold looks otherwise: its
+residuals do not average zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.expectation import chi_square_tail
+from unround.mechanisms import CellKey, Exact, Gaussian, Laplace, Mechanism, Within
+from unround.mechanisms.cellkey import LARGEST_CHANGE, largest_variance
+from unround.mechanisms.keyed import meeting
+from unround.release import Column
+from unround.structure.evidence import BOUNDED, NO_LAW, UNBOUNDED, UNTOLD, FoundNoise, MechanismEvidence
+from unround.structure.mechanism import Divisibility
+from unround.structure.residuals import FARTHEST, SumTally
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_AREAS = 30
+"""A sum is looked at from so many areas."""
+_OFTEN = 0.2
+"""Counts that are exact may have slips; noise makes residuals other than 0 in a larger share of areas than this."""
+_FAR = 0.01
+"""And hardly any as far out as the histogram of residuals goes."""
+_ERRORS = 5.0
+"""A mean residual of more standard errors than this is not noise, unless it is slight: noise that is cut at 0 has a bias."""
+_SLIGHT = 0.25
+"""In standard deviations."""
+_LARGE = 4.0
+"""Totals average at least so many standard deviations of their residuals; smaller ones fit anything."""
+_ALIKE = 2.0
+"""Sums belong to one kind of noise if its variance, a count, differs by no more than this factor from what is typical."""
+_NEAR, _NEAR_FEW, _MANY = 2.0, 3.5, 1_000
+"""Laws whose log likelihood is worse by no more cannot be told from the best; with fewer sums, by the second number."""
+_FEWEST = 100
+"""With fewer large sums the law is not asked for; only the variance of the noise is stated."""
+_MOST_PARTS = 6
+_CHANCE, _CLOSE = 1e-4, 0.03
+"""A law does not fit if residuals so far from it are less likely than this, and off by more than that."""
+_OFTEN_SMALL = 30
+"""Counts just above those that never occur, from which their absence can be told."""
+
+
+def find_noise(
+    results: Sequence[SumTally], columns: Sequence[Column], mechanisms: Sequence[Mechanism | None], found: Divisibility
+) -> FoundNoise | None:
+    """Look for noise in the sums of counts that were taken for exact; None where there is no sign of it."""
+    loose = {at for at, how in enumerate(mechanisms) if isinstance(how, Exact) and columns[at].mechanism is None}
+    noisy = [(tally, cells) for tally in results if (cells := _noisy_cells(tally, loose))]
+    if not noisy:
+        return None
+    variances = np.array([tally.all_spread**2 / len(cells) for tally, cells in noisy])
+    typical = float(np.median(variances))
+    alike = [pair for pair, v in zip(noisy, variances, strict=True) if typical / _ALIKE <= v <= typical * _ALIKE]
+    tested = [one for one in results if len(one.proposal.parts) > 1 and loose >= {one.proposal.total, *one.proposal.parts}]
+    if 2 * len(alike) < len(tested):  # most sums do not look like that: they do not hold
+        return None
+    weights = np.array([tally.areas for tally, _ in alike], dtype=np.float64)
+    spread = float(np.average([tally.all_spread**2 / len(cells) for tally, cells in alike], weights=weights) ** 0.5)
+    tables = {columns[cell].block for _, cells in alike for cell in cells}
+    members = frozenset(at for at in loose if columns[at].block in tables)
+    off = sum(tally.areas - tally.zeros for tally, _ in alike) / weights.sum()
+    start = (
+        f"every remainder occurs, as in exact counts, but {len(alike):,} of {len(tested):,} sums miss by a few in {off:.0%} "
+        "of the areas, as often above as below: perturbed, not rounded"
+    )
+    negative = bool(found.below_zero[sorted(members)].any())
+    noise = _told(members, _large_residuals(alike), spread, _never(found.over(sorted(members))), negative)
+    return replace(noise, why=f"{start}. {_in_words(noise)}")
+
+
+def _noisy_cells(tally: SumTally, loose: set[int]) -> list[int]:
+    """Return the cells of a sum that may have noise, if its residuals look like noise; else none."""
+    cells = [*(tally.proposal.against or (tally.proposal.total,)), *tally.proposal.parts]
+    spread = tally.all_spread
+    if len(tally.proposal.parts) < 2 or not set(tally.proposal.parts) <= loose or tally.areas < _AREAS or not spread:
+        return []
+    far = sum(number for residual, number in tally.residuals.items() if abs(residual) >= FARTHEST)
+    error = spread / tally.areas**0.5
+    fine = (
+        tally.areas - tally.zeros > _OFTEN * tally.areas
+        and far <= _FAR * tally.areas
+        and abs(tally.all_mean) <= max(_ERRORS * error, _SLIGHT * spread)
+        and tally.mean_total >= _LARGE * spread
+    )
+    return [cell for cell in cells if cell in loose] if fine else []
+
+
+def _large_residuals(alike: Iterable[tuple[SumTally, list[int]]]) -> dict[int, Ints]:
+    """Return the histograms of residuals of large counts, by how many counts with noise a sum has; no count is in two."""
+    taken, found = set[int](), dict[int, Ints]()
+    for tally, cells in sorted(alike, key=lambda pair: (len(pair[1]), pair[1])):
+        if tally.large_residuals is None or len(cells) > _MOST_PARTS + 1 or taken & {*cells}:
+            continue
+        taken |= {*cells}
+        found[len(cells)] = found.get(len(cells), 0) + tally.large_residuals
+    return {number: histogram for number, histogram in found.items() if histogram.any()}
+
+
+def _never(pool: Divisibility) -> tuple[int, ...]:
+    """Return the counts from 1 on that are never published, where the next ones often are."""
+    seen = pool.small[:, 0]
+    first = next((value for value in range(1, len(seen)) if seen[value]), 0)
+    return tuple(range(1, first)) if first > 1 and seen[first] >= _OFTEN_SMALL else ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Law:
+    """A law of changes, fitted: its largest change (None without one), log likelihood, variance, and what makes it."""
+
+    largest: int | None
+    likelihood: float
+    variance: float
+    stay: float
+    kind: str
+
+
+def _told(
+    members: frozenset[int], residuals: dict[int, Ints], spread: float, blocked: tuple[int, ...], negative: bool
+) -> FoundNoise:
+    """Fit all laws to the residuals of large counts, and see which of them can be told apart."""
+    sums = int(sum(histogram.sum() for histogram in residuals.values()))
+    if sums < _FEWEST:
+        how = Gaussian(max(0.01, round(spread, 2)), not negative)
+        rough = (spread**2 * 0.8, spread**2 * 1.25)
+        return FoundNoise(members, UNTOLD, None, spread**2, rough, blocked, (), 1, sums, False, None, how)
+    least = max(1, *(-(-_farthest(histogram) // number) for number, histogram in residuals.items()))
+    near = _NEAR if sums >= _MANY else _NEAR_FEW
+    laws = _fitted(residuals, least, spread, _added_up)
+    best = max(laws, key=lambda law: law.likelihood)
+    p_value, distance = _goodness(best, residuals, _added_up)
+    keyed = False
+    if p_value < _CHANCE and distance > _CLOSE and 3 in residuals:
+        together = {3: residuals[3]}
+        other = _fitted(together, least, spread, _keyed_law, unbounded=False)
+        likeliest = max(other, key=lambda law: law.likelihood)
+        fit = _goodness(likeliest, together, _keyed_law)
+        if fit[0] >= _CHANCE or fit[1] <= _CLOSE:
+            keyed, laws, best, (p_value, distance) = True, other, likeliest, fit
+    interval = _interval(best, residuals, keyed)
+    close = [law for law in laws if law.likelihood >= best.likelihood - near]
+    ends = sorted(law.largest for law in close if law.largest is not None)
+    if p_value < _CHANCE and distance > _CLOSE:
+        model = NO_LAW
+    elif not ends:
+        model = UNBOUNDED
+    else:
+        model = (
+            BOUNDED if all(law.largest is not None for law in close) and ends[-1] < max(_changes(least, spread)) else UNTOLD
+        )
+    named = model == BOUNDED and len(ends) == 1
+    mechanism, rival = _mechanism(close, best, blocked, negative, model)
+    others = tuple(end for end in ends if not named or end != best.largest)
+    return FoundNoise(
+        columns=members,
+        model=model,
+        max_change=best.largest if named else None,
+        variance=best.variance,
+        interval=interval,
+        blocked=blocked,
+        also_possible=others,
+        least_change=ends[0] if ends else least,
+        sums=sums,
+        keyed=keyed,
+        p_value=p_value,
+        mechanism=mechanism,
+        rival=rival,
+    )
+
+
+def _farthest(histogram: Ints) -> int:
+    return int(np.abs(np.flatnonzero(histogram) - FARTHEST).max())
+
+
+def _changes(least: int, spread: float) -> range:
+    """Return the largest changes to try: beyond six standard deviations more, they are as good as unbounded."""
+    return range(least, max(least, min(LARGEST_CHANGE, int(6 * spread) + 3)) + 1)
+
+
+Adding = Callable[[Floats, int], Floats]
+"""The law of residuals with so many noisy counts, from the law of one change."""
+
+
+def _fitted(residuals: dict[int, Ints], least: int, spread: float, added: Adding, unbounded: bool = True) -> list[_Law]:
+    """Fit the law of every largest change, and the usual ones without any."""
+    from scipy.optimize import minimize_scalar  # only here: it takes a while to import
+
+    def best(kind: str, largest: int | None, make: Callable[[float], Floats], ends: tuple[float, float]) -> _Law:
+        def badness(scale: float) -> float:
+            return -_likelihood(make(scale), residuals, added)
+
+        found = minimize_scalar(badness, bounds=ends, method="bounded", options={"xatol": 1e-4 * ends[1]})
+        value, scale = min((float(badness(ends[0])), ends[0]), (float(found.fun), float(found.x)))
+        return _Law(largest, -value, _variance(make(scale)), 0.0, kind)
+
+    narrow = (0.0, 4.0 / max(spread, 0.1))
+    laws = [best("bounded", end, partial(_bounded, end), narrow) for end in _changes(least, spread)]
+    if unbounded:
+        wide = (0.3 * max(spread, 0.1), 2.0 * max(spread, 0.1))
+        laws.append(best("gaussian", None, _gaussian, wide))
+        laws.append(best("laplace", None, _laplace, (wide[0] / 2, wide[1])))
+    return laws
+
+
+def _bounded(largest: int, scale: float) -> Floats:
+    """Return e^(−(scale·v)²/2) on the changes up to the largest one: of largest entropy for its variance."""
+    changes = np.arange(-largest, largest + 1)
+    weights = np.exp(-0.5 * (scale * changes) ** 2)
+    return np.asarray(weights / weights.sum())
+
+
+_FAR_OUT = np.arange(-FARTHEST, FARTHEST + 1)
+
+
+def _gaussian(scale: float) -> Floats:
+    weights = np.exp(-0.5 * (_FAR_OUT / scale) ** 2)
+    return np.asarray(weights / weights.sum())
+
+
+def _laplace(scale: float) -> Floats:
+    weights = np.exp(-np.abs(_FAR_OUT) / scale)
+    return np.asarray(weights / weights.sum())
+
+
+def _variance(law: Floats) -> float:
+    changes = np.arange(len(law)) - len(law) // 2
+    return float(law @ changes**2)
+
+
+def _added_up(law: Floats, number: int) -> Floats:
+    """Return the law of several independent changes added up; those beyond `FARTHEST` count at the edges."""
+    total = law
+    for _ in range(number - 1):
+        total = np.convolve(total, law)
+    return _cropped(total)
+
+
+def _cropped(law: Floats) -> Floats:
+    """Return a law on −`FARTHEST` to `FARTHEST`."""
+    half, cropped = len(law) // 2, np.zeros(2 * FARTHEST + 1)
+    if half <= FARTHEST:
+        cropped[FARTHEST - half : FARTHEST + half + 1] = law
+        return cropped
+    beyond = half - FARTHEST
+    cropped[:] = law[beyond:-beyond]
+    cropped[0] += law[:beyond].sum()
+    cropped[-1] += law[-beyond:].sum()
+    return cropped
+
+
+def _keyed_law(law: Floats, number: int) -> Floats:
+    """Return the law of a residual of two parts whose random numbers add up to their total's, changes in ascending order."""
+    assert number == 3  # a total and two parts
+    ends = np.concatenate([[0.0], np.cumsum(law)])
+    low, high = ends[:-1], ends[1:]
+    first, second = (low[:, None, None], high[:, None, None]), (low[None, :, None], high[None, :, None])
+    shares = meeting((first, second), (low, high), 0.0)
+    half = len(law) // 2
+    changes = np.arange(-half, half + 1)
+    residual = changes[None, None, :] - changes[:, None, None] - changes[None, :, None]
+    added = np.bincount((residual + 3 * half).ravel(), shares.ravel(), minlength=6 * half + 1)
+    return _cropped(added.astype(np.float64))
+
+
+def _likelihood(law: Floats, residuals: dict[int, Ints], added: Adding) -> float:
+    found = 0.0
+    for number, histogram in residuals.items():
+        seen = histogram > 0
+        found += float(histogram[seen] @ np.log(np.maximum(added(law, number)[seen], 1e-300)))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _law_of(kind: str, largest: int | None, variance: float) -> tuple[float, ...]:
+    """Return the law of a kind that has a variance."""
+    from scipy.optimize import brentq  # only here: it takes a while to import
+
+    make = {"bounded": lambda scale: _bounded(largest or 1, scale), "gaussian": _gaussian, "laplace": _laplace}[kind]
+    ends = (0.0, 20.0) if kind == "bounded" else (0.05, 60.0)
+    excess = [_variance(make(end)) - variance for end in ends]
+    if excess[0] * excess[1] >= 0:
+        return tuple(make(ends[0] if abs(excess[0]) < abs(excess[1]) else ends[1]))
+    return tuple(make(brentq(lambda scale: _variance(make(scale)) - variance, *ends, xtol=1e-12)))
+
+
+def _goodness(law: _Law, residuals: dict[int, Ints], added: Adding) -> tuple[float, float]:
+    """Return how likely residuals so far from a law are, and how far off their shares are in total."""
+    one = np.array(_law_of(law.kind, law.largest, law.variance))
+    statistic, freedom, distance, sums = 0.0, -1, 0.0, 0
+    for number, histogram in residuals.items():
+        expected = histogram.sum() * added(one, number)
+        common = expected >= 5
+        seen = np.append(histogram[common], histogram[~common].sum())
+        wanted = np.append(expected[common], max(expected[~common].sum(), 0.5))
+        statistic += float(((seen - wanted) ** 2 / wanted).sum())
+        freedom += len(seen) - 1
+        distance += float(np.abs(histogram - expected).sum()) / 2
+        sums += int(histogram.sum())
+    return chi_square_tail(max(freedom, 1), statistic), distance / sums
+
+
+def _interval(law: _Law, residuals: dict[int, Ints], keyed: bool) -> tuple[float, float]:
+    """Return between which numbers the variance lies: those whose log likelihood is worse by at most 1.92."""
+    added: Adding = _keyed_law if keyed else _added_up
+    used = {3: residuals[3]} if keyed else residuals
+    top = float(largest_variance(law.largest)) if law.largest is not None else 4 * law.variance
+    tried = np.unique(np.minimum(law.variance * np.linspace(0.7, 1.4, 71), top))
+    fine = [
+        float(variance)
+        for variance in tried
+        if _likelihood(np.array(_law_of(law.kind, law.largest, float(variance))), used, added) >= law.likelihood - 1.92
+    ]
+    return min([*fine, law.variance]), max([*fine, law.variance])
+
+
+def _mechanism(
+    close: Sequence[_Law], best: _Law, blocked: tuple[int, ...], negative: bool, model: str
+) -> tuple[Mechanism, Mechanism | None]:
+    """Return the mechanism to go by, and where several fit the narrowest of them besides."""
+    bounded = [law for law in close if law.largest is not None]
+    if model in (UNBOUNDED, NO_LAW) or negative or not bounded:
+        steps = best.largest
+        if negative and steps is not None and abs(best.variance - float(largest_variance(steps))) < 0.02 * best.variance:
+            return Within(steps), None
+        law = best if best.largest is None else max((one for one in close), key=lambda one: one.largest is None)
+        if law.kind == "laplace":
+            # The discrete Laplace of scale t has the variance 1 / (2 sinh²(1 / 2t)).
+            scale = 0.5 / float(np.arcsinh((2 * law.variance) ** -0.5))
+            return Laplace(max(0.01, round(scale, 2)), not negative), None
+        return Gaussian(max(0.01, round(best.variance**0.5, 2)), not negative), None
+    narrowest, widest = (_cell_key(law, blocked) for law in (bounded[0], bounded[-1]))
+    return widest, narrowest if narrowest != widest else None
+
+
+def _cell_key(law: _Law, blocked: tuple[int, ...]) -> CellKey:
+    """Return the table of largest entropy for a law; one without blocked counts, where none can have them."""
+    assert law.largest is not None
+    largest = largest_variance(law.largest)
+    variance = largest if law.variance > 0.98 * float(largest) else f"{law.variance:.2f}"
+    try:
+        return CellKey(law.largest, variance, len(blocked))
+    except InputError:
+        return CellKey(law.largest, variance)
+
+
+def _in_words(noise: FoundNoise) -> str:
+    """Say what can be told of noise, and what cannot."""
+    low, high = noise.interval
+    said = [f"The noise on a count has a variance of {noise.variance:.2f} ({low:.2f} to {high:.2f})"]
+    if noise.max_change is not None:
+        said.append(f"and no change is larger than {noise.max_change}")
+    elif noise.model == BOUNDED:
+        said.append(f"and the largest change is one of {', '.join(map(str, noise.also_possible))}")
+    elif noise.assumed:
+        said.append(
+            f"and the largest change is {noise.least_change} or more: {noise.sums:,} sums of large counts do not tell"
+        )
+    elif noise.model == NO_LAW:
+        said.append("and no usual law fits it")
+    else:
+        said.append("and changes have no end")
+    if noise.blocked:
+        listed = " and ".join(str(value) for value in noise.blocked)
+        said.append(f"{listed} {'is' if len(noise.blocked) == 1 else 'are'} never published")
+    if noise.keyed:
+        said.append("the noise of a total follows from its parts' (record keys), so that probabilities are not accurate")
+    ending = (
+        f"{noise.mechanism.name} is assumed"
+        if noise.assumed
+        else f"{noise.mechanism.name} fits best; if the agency does not say otherwise, "
+        f"give --mechanism {noise.mechanism.name}"
+    )
+    return f"{'; '.join([' '.join(said[:2]), *said[2:]])}. {ending}"
+
+
+def with_noise(
+    noise: FoundNoise, mechanisms: Sequence[Mechanism | None], how: Sequence[MechanismEvidence]
+) -> tuple[list[Mechanism | None], list[MechanismEvidence]]:
+    """Return mechanisms and evidence for perturbed columns: on a condition, or unknown until somebody declares them."""
+    left = [replace(one, columns=tuple(at for at in one.columns if at not in noise.columns)) for one in how]
+    tables = {one.block: [at for at in one.columns if at in noise.columns] for one in how if noise.columns & {*one.columns}}
+    assumed = noise.mechanism if noise.assumed else None
+    evidence = [
+        MechanismEvidence(
+            block,
+            tuple(members),
+            assumed,
+            noise.why,
+            suggested=None if noise.assumed else noise.mechanism,
+            condition=noise.condition if noise.assumed else "",
+            rival=noise.rival if noise.assumed else None,
+        )
+        for block, members in tables.items()
+    ]
+    kinds = [assumed if at in noise.columns else kind for at, kind in enumerate(mechanisms)]
+    return kinds, [*(one for one in left if one.columns), *evidence]
