@@ -61,13 +61,15 @@ class SizedHistogram(Plain):
 
 
 INDEPENDENT, ALIKE, KEYED, UNKNOWN = "independent", "alike", "keyed", "unknown"
+PARTLY = "partly controlled"
 
 
 @dataclass(frozen=True, slots=True)
 class TableRounding(Plain):
     """What the random numbers of a table do.
 
-    - `model`: "independent", "alike" (the same count is the same number wherever it appears), "keyed" or "unknown".
+    - `model`: "independent", "alike" (the same count is the same number wherever it appears), "keyed", "partly controlled"
+      (rounded so that most sums add up) or "unknown".
     - `constant`, `error`: Of two parts: what the total's random number has beyond the sum of theirs, and its standard
       error; around the circle and in either direction, unless other tables with the same counts tell.
     - `whole`: Whether whole numbers were rounded, or weighted estimates; None where that cannot be told.

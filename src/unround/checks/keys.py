@@ -33,6 +33,7 @@ from unround.checks.families import (
     LEAST_DISTANCE,
     LEAST_STEPS,
     NO_TABLE,
+    PARTLY,
     UNKNOWN,
     FamilyHistogram,
     TableRounding,
@@ -61,6 +62,8 @@ must be likelier than the constants 0 and 0.5 to be found itself."""
 TELLING = 10.0
 """Twice the difference in log likelihood that tells whole numbers from weighted ones."""
 
+CONTROLLED = 0.1
+"""Where so much larger a share of sums adds up than should, counts were rounded with a view to their sums."""
 ACCURATE = LEAST_DISTANCE / 2
 """How far shares may be from a law (total variation), whatever the number of sums: small counts are only roughly known."""
 
@@ -183,6 +186,11 @@ def _judged(
         why = f"{number:,} large sums fit both independent rounding and keys with some constant"
         return replace(found, model=UNKNOWN, why=why), curve
     if comparison.p_value < CHANCE and comparison.distance > ACCURATE:
+        add_up, should = (float(of[0] / of.sum()) for of in (comparison.observed, comparison.expected))
+        # Rounded to the nearest multiple, counts add up as often, but then no sum of a few misses by two steps.
+        if add_up > should + CONTROLLED and comparison.observed[2:].sum():
+            why = f"{add_up:.0%} of {number:,} large sums add up, and {should:.0%} would if counts were rounded on their own"
+            return replace(found, model=PARTLY, constant=None, error=None, why=f"partly controlled rounding: {why}"), None
         why = f"neither independent rounding nor keys with one constant fit (off by {comparison.distance:.1%})"
         return replace(found, model=UNKNOWN, constant=None, error=None, why=why), None
     numbers = {s: int(sums.gathered.stepped[s].sum()) for s in those}

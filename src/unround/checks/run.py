@@ -19,6 +19,7 @@ from unround.checks.families import (
     FITS,
     KEYED,
     LEAST_SUMS,
+    PARTLY,
     UNDER_EXACT,
     UNKNOWN,
     UNTESTED,
@@ -109,6 +110,8 @@ def _meaning(
     if rounding is not None and rounding.model == KEYED:
         return f"{keys_in_words(rounding)} Proofs are not affected, and the probabilities of an audit account for it."
     doubt = "Proofs are not affected; probabilities assume independent rounding and may be inaccurate."
+    if rounding is not None and rounding.model == PARTLY:
+        return f"{rounding.why[0].upper()}{rounding.why[1:]}. {doubt}"
     if rounding is not None and rounding.model == UNKNOWN:
         return f"What the random numbers do is not known: {rounding.why}. {doubt}"
     return doubt

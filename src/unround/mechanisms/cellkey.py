@@ -202,6 +202,8 @@ class CellKey(Transition):
             object.__setattr__(self, name, value)
         super().__init__(cell_key_rows(max_change, variance, js, stay))
 
+    __hash__ = Transition.__hash__
+
     def __repr__(self) -> str:
         return f"CellKey({self.max_change}, {float(self.variance):g}, js={self.js}, stay={float(self.stay):g})"
 

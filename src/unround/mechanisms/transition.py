@@ -55,6 +55,10 @@ class Transition:
     period: int = 1
     _first: int = field(init=False, repr=False, compare=False)
     _table: FloatArray = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        return self._hash  # of some hundred fractions it takes a while, and tables are looked up by it all the time
 
     def __post_init__(self) -> None:
         if not self.rows:
@@ -74,6 +78,7 @@ class Transition:
                 table[i, v - first] = float(p)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "_first", first)
+        object.__setattr__(self, "_hash", hash((rows, self.period)))
         object.__setattr__(self, "_table", table)
 
     @classmethod

@@ -15,6 +15,7 @@ from unround.checks.families import (
     KEYED,
     LEAST_STEPS,
     LEAST_SUMS,
+    PARTLY,
     UNKNOWN,
     UNTESTED,
 )
@@ -203,9 +204,11 @@ def _random_numbers(result: Check, everything: bool) -> Iterator[Part]:
         rows.append([name, one.in_words.removesuffix(", weighted"), counts, p])
     unknown = len(result.numbers.tables) - len(known)
     more = f" Of {several(unknown, 'more table')} it cannot be told; --all lists them." if unknown else ""
+    some = any(one.model == PARTLY for one in known.values())
+    partly = "; partly controlled: rounded so that more sums add up than would by chance" if some else ""
     legend = (
         "independent: each count has a random number of its own; alike: the same count rounds alike everywhere; keyed: "
-        f"random numbers add up as counts do, with a constant of the table (shown with its standard error).{more}"
+        f"random numbers add up as counts do, with a constant of the table (shown with its standard error){partly}.{more}"
     )
     title = "What the random numbers of each table do"
     table = Table(("table", "random numbers", "counts", "p"), rows, title, left=("random numbers", "counts"), legend=legend)

@@ -1,0 +1,93 @@
+"""Noise that nobody declared: what the sums tell of it, and what they do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unround
+from unround.mechanisms import CellKey, mechanism
+from unround.structure.evidence import BOUNDED, UNTOLD
+from unround.structure.noise import _added_up, _bounded, _keyed_law
+
+AGES = [f"{5 * at} to {5 * at + 4}" for at in range(10)]
+
+
+def perturbed(spec: str, sums: int, seed: int = 1, low: int = 30) -> pl.DataFrame:
+    """Ten ages by sex in as many areas as make so many sums, every count published on its own."""
+    rng, how = np.random.default_rng(seed), mechanism(spec)
+    men, women = rng.integers(low, low + (300 if low else 60), (2, sums // 10, 10))
+    shown = {sex: how.publish(true, rng) for sex, true in (("Total", men + women), ("Men", men), ("Women", women))}
+    columns = {f"{sex} {age}": shown[sex][:, at] for at, age in enumerate(AGES) for sex in shown}
+    return pl.DataFrame({"area": [f"A{at:05}" for at in range(sums // 10)], **columns})
+
+
+def noise_of(frame: pl.DataFrame) -> dict:
+    (noise,) = unround.check(frame).to_json()["noise"]
+    return noise
+
+
+@pytest.mark.parametrize(("spec", "largest"), [("uniform:3", 3), ("cellkey:2,1.26", 2)])
+def test_the_largest_change_is_told_from_many_sums(spec, largest):
+    noise = noise_of(perturbed(spec, 4_000))
+    assert (noise["model"], noise["max_change"], noise["sums"]) == (BOUNDED, largest, 4_000)
+    assert noise["also_possible"] == []
+    low, high = noise["variance_interval"]
+    assert low <= float(mechanism(spec).variance) <= high + 1e-9
+    assert len(noise["columns"]) == 30
+    assert f"no change is larger than {largest}" in noise["why"]
+
+
+@pytest.mark.parametrize("spec", ["uniform:3", "cellkey:2,1.26", "cellkey:5,4.5"])
+def test_no_largest_change_is_named_that_others_match(spec):
+    noise = noise_of(perturbed(spec, 300))
+    assert noise["max_change"] is None
+    assert mechanism(spec).max_change in noise["also_possible"]
+    assert noise["variance"] == pytest.approx(float(mechanism(spec).variance), rel=0.25)
+
+
+def test_counts_that_are_never_published():
+    noise = noise_of(perturbed("uniform:3,js=2", 4_000, low=0))
+    assert (noise["blocked"], noise["max_change"]) == ([1, 2], 3)
+    assert noise["mechanism"] == "uniform:3,js=2"
+    assert "1 and 2 are never published" in noise["why"]
+
+
+@pytest.mark.parametrize("spec", ["exact", "rounding:3", "rounding:5"])
+def test_rounding_stays_rounding(spec):
+    assert unround.check(perturbed(spec, 1_000)).to_json()["noise"] == []
+
+
+def test_what_was_inferred_is_a_condition_and_the_widest_law_counts():
+    structure = unround.check(perturbed("uniform:3", 4_000)).structure
+    (how,) = structure.how
+    assert how.mechanism == CellKey(3, 4)
+    assert how.condition == "if no count was changed by more than 3, which 4,000 sums of large counts support"
+    (how,) = unround.check(perturbed("uniform:3", 300)).structure.how
+    (noise,) = unround.check(perturbed("uniform:3", 300)).structure.noise
+    assert noise.model == UNTOLD
+    assert how.mechanism.max_change == max(noise.also_possible)
+    assert how.rival == CellKey(3, how.rival.variance)
+    assert "any largest change from 3 on would fit as well" in how.condition
+
+
+def test_the_law_of_keys_that_add_up_by_drawing_them():
+    law, rng = _bounded(3, 0.4), np.random.default_rng(3)
+    keys = rng.random((2, 400_000))
+    total, men, women = (np.searchsorted(np.cumsum(law)[:-1], u, side="right") - 3 for u in (keys.sum(0) % 1, *keys))
+    seen = np.bincount(total - men - women + 100, minlength=201) / 400_000
+    assert np.abs(seen - _keyed_law(law, 3)).max() < 4e-3
+    assert np.abs(seen - _added_up(law, 3)).max() > 0.03  # as if they were independent
+
+
+@pytest.mark.parametrize("name", ["australia-2016-sa3-g01.csv.gz", "nz-2018-individual-ta.csv.gz"])
+def test_real_releases(census_data: Path, name):
+    noise = unround.check(census_data / name).to_json()["noise"]
+    if name.startswith("nz"):
+        assert noise == []
+    else:
+        assert [(one["model"], one["blocked"]) for one in noise] == [(BOUNDED, [1, 2])]
+        assert noise[0]["max_change"] is not None
