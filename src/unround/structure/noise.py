@@ -266,9 +266,9 @@ def _keyed_law(law: Floats, number: int) -> Floats:
     """Return the law of a residual of two parts whose random numbers add up to their total's, changes in ascending order."""
     assert number == 3  # a total and two parts
     ends = np.concatenate([[0.0], np.cumsum(law)])
-    low, high = ends[:-1], ends[1:]
-    first, second = (low[:, None, None], high[:, None, None]), (low[None, :, None], high[None, :, None])
-    shares = meeting((first, second), (low, high), 0.0)
+    arcs = [tuple(np.meshgrid(end, end, end, indexing="ij")) for end in (ends[:-1], ends[1:])]
+    first, second, total = ((low, high) for low, high in zip(*arcs, strict=True))
+    shares = meeting((first, second), total, 0.0)
     half = len(law) // 2
     changes = np.arange(-half, half + 1)
     residual = changes[None, None, :] - changes[:, None, None] - changes[None, :, None]
