@@ -6,6 +6,7 @@
 - `systems`: sums of several areas as one sparse system: means that add up, integer programs
 - `rounding`: whole numbers, area by area and from the outermost areas inwards
 - `result`: every count, how it was made, and how much was gained
+- `layout`: tables written as they came, with other counts
 """
 
 from unround.reconciliation.result import ReconcileOptions as ReconcileOptions
