@@ -163,7 +163,8 @@ def detect(
             if declared is not None:
                 said.setdefault((declared, declared_by[at]), []).append(at)
         for (declared, by), those in said.items():
-            evidence.append(MechanismEvidence(block, tuple(those), declared, f"declared: {declared.sentence}", by))
+            word = "documented" if by == "format" else "declared"
+            evidence.append(MechanismEvidence(block, tuple(those), declared, f"{word}: {declared.sentence}", by))
         open_ = [at for at in members if columns[at].mechanism is None]
         said_of = _as_said(found, columns, open_, bases)
         for (how, by), those in said_of.items():

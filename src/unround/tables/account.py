@@ -6,10 +6,9 @@ silence: what was not understood, or not used, says so, and how a person settles
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import polars as pl
 
 from unround.mechanisms import Exact
@@ -24,6 +23,8 @@ from unround.tables.symbols import SIGNS, flagged_number, hidden_range, plain_nu
 
 FEW = 6
 """Cells that are listed one by one."""
+_OF_ROWS = ("about the region", "the same ", "a number of the row", "an attribute", "another name")
+"""How reasons begin for which a column of numbers is left out that holds codes, not figures."""
 MOST_ROWS = 200_000
 """Rows up to which cells are looked at one by one."""
 
@@ -98,7 +99,8 @@ def _columns(table: HeadedTable, description: Description, release: Release, val
             yield Entry(place, What.LABEL, "empty")
         elif description.ignore.get(name) or (name not in description.ignore and not _numeric(cells)):
             because = description.ignore.get(name) or "text that tells no rows apart"
-            yield Entry(place, What.SILENT if _numeric(cells) else What.LABEL, f"left out: {because}{also}", False)
+            what = What.LABEL if not _numeric(cells) else What.CODE if because.startswith(_OF_ROWS) else What.SILENT
+            yield Entry(place, what, f"left out: {because}{also}", False)
         else:
             settle = f'[[ignore]] column = "{name}", because = "…"; or name it as an axis, or as one of the [[figures]]'
             why = "it holds numbers, and nothing says of what" if _numeric(cells) else "it should hold numbers, and does not"
@@ -180,12 +182,16 @@ def _generic(release: Release) -> Iterable[Entry]:
             tables.setdefault(column.block, []).append(column.key)
     for name, keys in tables.items():
         yield Entry(
-            f"table {name}" if name else "the table", What.COUNT, f"{len(keys):,} columns of counts", True, "", tuple(keys)
+            f"table {name}" if name else "the table", What.COUNT, f"{_columns_of(keys)} of counts", True, "", tuple(keys)
         )
     for figure in release.figures:
         yield Entry(f"column {figure.name}", What.FIGURE, "a figure of counts beside it", True, "", (figure.name,))
     for why, labels in release.left_out.items():
-        yield Entry(f"{len(labels):,} columns", What.SILENT, f"left out: {why}", False)
+        yield Entry(_columns_of(labels), What.SILENT, f"left out: {why}", False)
+
+
+def _columns_of(those: Sequence[str]) -> str:
+    return "1 column" if len(those) == 1 else f"{len(those):,} columns"
 
 
 def _judged(entry: Entry, release: Release, structure: Structure) -> Entry:
@@ -216,7 +222,3 @@ def _judged(entry: Entry, release: Release, structure: Structure) -> Entry:
     why = f"{named}; {how.basis}" if how is not None else named
     return replace(entry, what=What.EXACT if all(isinstance(one, Exact) for one in ways) else What.COUNT, why=why)
 
-
-def counts_read(blocks: Iterable[np.ndarray[tuple[int, ...], np.dtype[np.int32]]]) -> int:
-    """Return how many counts were read."""
-    return sum(int(np.count_nonzero(counts > ABSENT)) for counts in blocks)
