@@ -79,6 +79,7 @@ PASSED = [
     ),
     *("flags.csv", "nearest-five.xlsx", "percent-whole.csv", "together-they-tell.xlsx", "ages-en-francais.csv", "hidden.px"),
     *("rounded-sdmx.csv", "number-and-percent.xlsx", "footnoted-headings.xlsx", "years.csv", "years-healthy.xlsx"),
+    *("side-by-side.xlsx", "percent-below.xlsx", "pupils-unicode.csv", "ine.xlsx", "province.xlsx", "change-rank.xlsx"),
 ]
 
 
@@ -198,3 +199,17 @@ def test_small_tables_are_drawn_alike_every_time() -> None:
         one, other = (family(np.random.default_rng(7)) for _ in range(2))
         assert one.frame().equals(other.frame())
         assert one.printed.shape == one.truth.shape == (len(one.rows), len(one.headings))
+
+
+def test_a_list_that_goes_on_beside_itself_is_asked_about(tmp_path: Path) -> None:
+    DRAFTS["newspaper.xlsx"].write(tmp_path / "wards.xlsx")
+    review = unround.review(tmp_path / "wards.xlsx", repairs=())
+    assert review.decision == "undecided"
+    assert any("rows beside" in entry["what"] for entry in review.to_json()["unsettled"])
+
+
+def test_a_row_that_is_called_a_total_and_is_none_is_asked_about(tmp_path: Path) -> None:
+    rows = [f"Ward {name},{40 + 7 * at},{20 + 3 * at},{20 + 4 * at}" for at, name in enumerate("ABCDEFGH")]
+    (tmp_path / "table.csv").write_text("\n".join(["Ward,Total,Men,Women", *rows, "Total,900,450,450"]))
+    found = [entry for entry in unround.read(tmp_path / "table.csv").account if entry.place == "row Total"]
+    assert [(entry.used, "of which rows is not known" in entry.why) for entry in found] == [(False, True)]

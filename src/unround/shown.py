@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -23,6 +23,8 @@ def plain(value: Any) -> Any:
     """Return a value as plain data, as JSON has it: results as they say themselves, fractions as numbers, paths as text."""
     if hasattr(value, "to_json"):
         return value.to_json()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {name if isinstance(name, str) else str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -221,4 +221,3 @@ def _judged(entry: Entry, release: Release, structure: Structure) -> Entry:
     named = ", ".join(one.name for one in ways if one is not None)
     why = f"{named}; {how.basis}" if how is not None else named
     return replace(entry, what=What.EXACT if all(isinstance(one, Exact) for one in ways) else What.COUNT, why=why)
-

@@ -551,10 +551,10 @@ def _without_sum(made: Described, known: _Known) -> list[Entry]:
 def _idle_totals(made: Described) -> list[Entry]:
     """Return an entry for every row that is called a total, and of which it is not known what adds up to it."""
     down = [axis for axis in made.axes.all if axis.name in made.release.areas]
-    heads = {one.candidate.total for one in made.verdicts if one.used}
+    heads = {(one.candidate.axis, one.candidate.total) for one in made.verdicts if one.used}
     found = []
     for axis in down:
-        whole = [code for code in axis.codes if is_total(*axis.names_of(code)) and code not in heads]
+        whole = [code for code in axis.codes if is_total(*axis.names_of(code)) and (axis.name, code) not in heads]
         if whole and len(axis.codes) > 2:
             settle = f'under [axes.{axis.name}]: sums = [{{ total = "{whole[0]}", parts = ["…", "…"] }}]'
             why = "called a total, and of which rows is not known"

@@ -199,11 +199,6 @@ class LeftOut:
         """Note one."""
         self._labels.setdefault(reason, []).append(label)
 
-    @property
-    def by_reason(self) -> Mapping[str, tuple[str, ...]]:
-        """What `Release.left_out` wants."""
-        return self.without(())
-
     def without(self, kept: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """Return what was left out, but for labels that were kept after all."""
         found = {reason: tuple(label for label in labels if label not in kept) for reason, labels in self._labels.items()}
