@@ -53,7 +53,7 @@ def multiply_adds(forest: Forest, buffers: Buffers, low: Ints, high: Ints, holds
     """
     number = 0.0
     for a in range(len(low)):
-        if arrange(forest, buffers, low[a], high[a], holds, 1)[0] < 0:
+        if arrange(forest, buffers, low[a], high[a], holds)[0] < 0:
             continue
         for i in range(len(forest.links) - 1):
             if not buffers.links[i, USED]:

@@ -14,7 +14,7 @@ from unround import simulation as sim
 from unround.bounds.tighten import tighten
 from unround.engines import forest, infer, messages
 from unround.engines.answer import Marginal
-from unround.engines.forest import flood, posteriors
+from unround.engines.forest import posteriors
 from unround.equations import parse
 from unround.evidence.block import NO_UPPER_BOUND, Posterior, PriorWeights, Tight, Windows, windows_of
 from unround.mechanisms import Exact, Rounding, mechanism
@@ -438,61 +438,3 @@ def test_all_rows_of_a_profile_by_sex_are_worked_out() -> None:
     assert (found.probability > 0).mean() > 0.99
     wide = tight.low < tight.high
     assert np.abs((found.mean - true)[wide & (found.probability > 0)]).mean() < 2
-
-
-# --- depth -----------------------------------------------------------------------------------------------------
-
-
-def near(system: System, name: str, steps: int, splits: bool) -> System:
-    """Return the system with the sums only that are at most so many steps from a cell.
-
-    Where splits are nodes, a split comes with its node: the first step is the cell's own, every further one a link.
-    """
-    groups: dict[frozenset[str], list[Sum]] = {}
-    node = {cell.name: cell.name.split(" ")[0] if splits else cell.name for cell in system.cells}
-    own = [one for one in system.sums if len({node[n] for n in (one.total, *one.parts)}) == 1]
-    for one in system.sums:
-        if one not in own:
-            groups.setdefault(frozenset(node[n] for n in (one.total, *one.parts)), []).append(one)
-    reached, kept = {node[name]}, list[Sum]()
-    for _ in range(steps - splits):
-        hit = [key for key in groups if key & reached]
-        kept = [one for key in hit for one in groups[key]]
-        reached = reached.union(*hit)
-    if steps and splits:
-        kept += [one for one in own if node[one.total] in reached]
-    return System(system.cells, kept)
-
-
-@pytest.mark.parametrize("sexes", [False, True])
-@pytest.mark.parametrize("seed", range(4))
-def test_depth_is_the_number_of_links_that_make_a_claim(seed: int, sexes: bool) -> None:
-    rng = np.random.default_rng(40 + seed)
-    sums = {"t": ("a", "b"), "a": ("c", "d"), "c": ("e", "f"), "f": ("g",)}
-    systems = drawn(rng, sums, 3, 8, (BASE3,), sexes, exact=("t",))
-    layout, windows, tight = block(systems)
-    value = posteriors(layout, windows, tight).mode
-    threshold = float(rng.uniform(0.35, 0.6))
-    wanted = posteriors(layout, windows, tight).probability >= threshold
-    wanted &= windows.low < windows.high
-    found = flood(layout, windows, tight, None, None, wanted, value, threshold)
-    assert wanted.any()
-    assert (found[~wanted] == -1).all()
-    for a, c in zip(*np.nonzero(wanted), strict=True):
-        name = systems[a].cells[c].name
-        for steps in range(7):
-            answer = infer(near(systems[a], name, steps, sexes), engine="tree", top=0).answer
-            assert answer is not None
-            assert answer.marginals is not None
-            low, chances = answer.marginals[c] or (0, np.zeros(1))
-            if chances[value[a, c] - low] >= threshold - 1e-12:
-                break
-        assert found[a, c] == steps
-
-
-def test_what_the_published_count_says_alone_has_depth_zero() -> None:
-    layout, windows, tight = block([parse("t: 60!; a: 20; b: 20; c: 20; d: 0; t = a + b + c + d; a = e: 20")])
-    everything = np.ones((1, 6), dtype=np.bool_)
-    depth = flood(layout, windows, tight, None, None, everything, tight.low, 1.0)
-    assert depth[0, 0] == 0
-    assert forest.DEEPEST in depth[0]

@@ -327,7 +327,14 @@ def test_findings_come_the_most_sensitive_first_or_as_asked(census: TestClient, 
 
 @pytest.mark.parametrize(
     "query",
-    ["", "size=1-2", "size=1-2&size=3-9&kind=likely", "table=1&size=0", "q=years+men&size=0", "probability=90&route=prior"],
+    [
+        "",
+        "size=1-2",
+        "size=1-2&size=3-9&kind=likely",
+        "table=1&size=0",
+        "q=years+men&size=0",
+        "probability=90&route=weighed",
+    ],
 )
 def test_facets_say_how_many_findings_each_choice_would_show(census: TestClient, query: str) -> None:
     """The number beside a choice is what the list shows when it is the only one chosen of its facet."""

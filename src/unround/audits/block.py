@@ -6,7 +6,6 @@ A block goes through the engines this often:
   off, where noise has tails; then between linked areas, and by figures, where there are any;
 - probabilities: under the best prior for all counts, under the others of the set for counts near the threshold; without
   sums, for what published values alone give away; with linked areas and with rates, where there are any;
-- the flat prior, once for all likely counts, and once ring by ring: how many sums an argument takes;
 - certificates: once for every area with something proved.
 """
 
@@ -49,10 +48,9 @@ from unround.audits.model import AuditOptions, Model
 from unround.audits.suspects import Holding, Suspect, find_suspects
 from unround.audits.weigh import BlockProbabilities, Distribution, Weighing, weigh, with_rates
 from unround.bounds.tighten import tighten
-from unround.engines.forest import flood, posteriors
 from unround.evidence.block import NO_UPPER_BOUND, Ints, Tight, Windows, WindowTable
 from unround.evidence.keys import Drawn, drawn_by_keys
-from unround.mechanisms.base import BoolArray, reaches
+from unround.mechanisms.base import BoolArray
 from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior
 from unround.release import ABSENT, Counts, FigureValues, adjustable, why_absent
@@ -156,7 +154,7 @@ class Auditor:
         found += _unresolved(probabilities)
         # 5. What can be claimed; nothing likely where the data themselves are in doubt.
         suspects = find_suspects(self.model, counts, documented.slack, active, self.holding.suspect_below)
-        claims = self._held(self._claim(possible, probabilities, drawn), _areas(len(counts), suspects))
+        claims = self._held(self._claim(possible, probabilities), _areas(len(counts), suspects))
         return InferredBlock(
             counts,
             active,
@@ -188,8 +186,8 @@ class Auditor:
             wanted = np.tile(~self._estimates, (len(here.counts), 1))
         return weigh(given, self.options.threshold, here.nested, nothing=nothing, inexact=inexact, wanted=wanted, keep=keep)
 
-    def _claim(self, here: _Possible, probabilities: BlockProbabilities, drawn: Drawn | None) -> BlockClaims:
-        """Decide what can be claimed, how deep each argument is, and drop what hardly needs a sum."""
+    def _claim(self, here: _Possible, probabilities: BlockProbabilities) -> BlockClaims:
+        """Decide what can be claimed, how deep each proof is, and drop what hardly needs a sum."""
         threshold = self.options.threshold
         claims = decide(
             here.documented,
@@ -211,7 +209,7 @@ class Auditor:
         needs[likely & probabilities.need_family(threshold)] = Needs.FAMILY
         if rates is not None:
             needs[likely & rates] = Needs.FIGURE
-        depth = self._depths(here, claims, likely, needs, drawn)
+        depth = _depths(here, claims)
         for bounds, kind in ((here.assumed, ClaimKind.CONDITIONAL), (here.documented, ClaimKind.PROVED)):
             if bounds.linked is not None:
                 pinned = bounds.tight.low == bounds.tight.high
@@ -226,39 +224,6 @@ class Auditor:
             claims = claims.holding_back(ClaimKind.LIKELY, cells[None, :], why)
         return claims
 
-    def _depths(
-        self,
-        here: _Possible,
-        claims: BlockClaims,
-        likely: BoolArray,
-        needs: NDArray[np.int8],
-        drawn: Drawn | None,
-    ) -> Ints:
-        """Return for every claim how many sums its argument takes, one after the other; fill in which need the prior.
-
-        If under a flat prior the sums would not make a count likely, no number of them explains the claim.
-        """
-        model, windows, threshold = self.model, here.assumed.windows, self.options.threshold
-        values, depth = claims.values.copy(), np.zeros(here.counts.shape, dtype=np.int32)  # kernels take no read-only arrays
-        readings = [(here.assumed.tight, ClaimKind.CONDITIONAL), (here.documented.tight, ClaimKind.PROVED)]
-        if here.figured is not None:
-            readings.insert(0, (here.figured.bounds.tight, ClaimKind.CONDITIONAL))
-        for tight, kind in readings:
-            pinned = claims.of_kind(kind) & (tight.low == tight.high)
-            depth[pinned] = np.maximum(tight.depth_low, tight.depth_high)[pinned]
-        wanted = likely & (needs == Needs.NOTHING)
-        if not self.prior.is_flat:
-            needs[wanted] = Needs.PRIOR
-            some = replace(here.reach, feasible=here.reach.feasible & wanted.any(axis=1))
-            flat = posteriors(model.compiled, windows, some, None, here.active, drawn=drawn, wanted=wanted, quick=True)
-            wanted &= (flat.mode == values) & reaches(flat.probability, threshold)
-            needs[wanted] = Needs.NOTHING
-        if wanted.any():
-            found = flood(model.compiled, windows, here.reach, None, here.active, wanted, values, threshold, drawn)
-            # A claim that is likely by its published value alone is listed because of what one sum at least adds to it.
-            depth[wanted] = np.maximum(found[wanted], 1)
-        return depth
-
 
 class _Possible(NamedTuple):
     """What is possible in a block, and what contradicts: the result of the first three steps."""
@@ -272,6 +237,18 @@ class _Possible(NamedTuple):
     no_news: BoolArray
     nested: NestedAreas | None
     figured: FigureBounds | None
+
+
+def _depths(here: _Possible, claims: BlockClaims) -> Ints:
+    """Return for every count that is proved, on a condition or without, how many sums the argument takes."""
+    depth = np.zeros(here.counts.shape, dtype=np.int32)
+    readings = [(here.assumed.tight, ClaimKind.CONDITIONAL), (here.documented.tight, ClaimKind.PROVED)]
+    if here.figured is not None:
+        readings.insert(0, (here.figured.bounds.tight, ClaimKind.CONDITIONAL))
+    for tight, kind in readings:
+        pinned = claims.of_kind(kind) & (tight.low == tight.high)
+        depth[pinned] = np.maximum(tight.depth_low, tight.depth_high)[pinned]
+    return depth
 
 
 def _areas(number: int, suspects: Iterable[Suspect]) -> BoolArray:

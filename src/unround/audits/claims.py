@@ -41,14 +41,12 @@ KINDS = tuple(kind.label for kind in ClaimKind)
 
 
 class Needs(IntEnum):
-    """What a claim needs besides the sums of its area, so that no number of these explains it."""
+    """What a claim needs besides the sums of its area and the prior."""
 
     NOTHING = 0
-    PRIOR = 1
-    """Under a flat prior it would not be likely."""
-    FAMILY = 2
+    FAMILY = 1
     """Other areas of the family."""
-    FIGURE = 3
+    FIGURE = 2
     """A published rate, mean or median."""
 
 
@@ -106,7 +104,7 @@ class BlockClaims:
 
     - `kinds`: The `ClaimKind` of every cell.
     - `values`: The count that is claimed, or would be: the only possible or the likeliest one.
-    - `depth`: How many sums the argument takes, one after the other; 0 where that is not known.
+    - `depth`: How many sums a proof takes, one after the other; 0 for likely claims.
     - `needs`: What it needs besides, a `Needs` each.
     - `without_sums`: Where a count is known or likely from its published value alone, to which the area's other counts
       add little: that is no claim.

@@ -38,6 +38,9 @@ INDEPENDENCE = REASONS[RestsOn.INDEPENDENT_ROUNDING]
 ADD_UP = "areas that add up"
 """The route of a claim that other areas make likely."""
 
+WEIGHED = "all sums around the count, weighed together"
+"""The route of any other likely claim: `explain` shows what nearer and farther sums contribute to one of them."""
+
 MOST_ROUTE = 4
 """Sums that a route names; of longer ones it gives the number."""
 
@@ -59,8 +62,7 @@ class Finding:
     - `due_to_sums`: The share of the doubt, given the published value alone, that everything else known of the area
       removes; None for counts far from the threshold.
     - `mean`: The expected count.
-    - `depth`: How many sums the argument takes, one after the other; None where no number of them explains it without the
-      prior.
+    - `depth`: How many sums a proof takes, one after the other; None for likely claims, which rest on all of them.
     """
 
     kind: str

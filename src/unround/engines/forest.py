@@ -8,12 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.engines.marginals import (
-    ALIKE,
-    DEEPEST,
     NONE,
-    OPEN_YET,
     RandomState,
-    find_depths,
     is_linked,
     list_own,
     marginal,
@@ -61,7 +57,7 @@ class _BlockInput(NamedTuple):
 
 
 class _BlockOutput(NamedTuple):
-    """The kernel's output: the arrays of `Posterior`, depths, those of `Distributions`, and states.
+    """The kernel's output: the arrays of `Posterior`, those of `Distributions`, and states.
 
     `asked`, `start` and `states` have no rows where they are not wanted.
     """
@@ -72,7 +68,6 @@ class _BlockOutput(NamedTuple):
     deviation: FloatArray
     cut: Ints
     possible: BoolArray
-    depth: Ints
     asked: FloatArray
     start: NDArray[np.int64]
     chances: FloatArray
@@ -180,38 +175,6 @@ def empty_distributions(low: Ints, high: Ints) -> Distributions:
     return Distributions(low, high, np.where(width > 0, start, -1), np.zeros(int(width.sum())))
 
 
-def flood(
-    compiled: CompiledSums,
-    windows: Windows,
-    tight: Tight,
-    prior: PriorWeights | None,
-    active: NDArray[np.bool_] | None,
-    wanted: NDArray[np.bool_],
-    value: Ints,
-    threshold: float,
-    drawn: Drawn | None = None,
-) -> Ints:
-    """Compute the depth of likely claims: how many links from the cell one must look for the claim to be likely.
-
-    For every cell in question the least k such that sums up to k links away give the claimed count that probability,
-    `depth.DEEPEST` for this many or more; -1 for all other cells. At 0 the published count of the cell itself is
-    enough. Where a total and its two parts are one node, their sum is the first link.
-
-    Notes
-    -----
-    Bounds tightened by sums would anticipate the answer, so the windows' own are used, except where those have more
-    than `buffers.MOST_VALUES` values.
-    """
-    depth = np.where(wanted & tight.feasible[:, np.newaxis], OPEN_YET, -1).astype(np.int32)
-    narrow = windows.high - windows.low < MOST_VALUES
-    low, high = np.where(narrow, windows.low, tight.low), np.where(narrow, windows.high, tight.high)
-    chosen = (depth == OPEN_YET).any(axis=1)
-    _run(compiled, windows, prior, active, low, high, chosen, None, value, threshold - ALIKE, depth, drawn=drawn)
-    # In an area where no counts add up, depth has no meaning.
-    depth[depth == OPEN_YET] = DEEPEST
-    return depth
-
-
 def _run(
     compiled: CompiledSums,
     windows: Windows,
@@ -222,8 +185,6 @@ def _run(
     chosen: BoolArray,
     result: Posterior | None,
     value: Ints | None = None,
-    threshold: float = 0.0,
-    depth: Ints | None = None,
     found: Distributions | None = None,
     states: NDArray[np.int32] | None = None,
     seed: int = 0,
@@ -231,7 +192,7 @@ def _run(
     wanted: BoolArray | None = None,
     rates: RateInput | None = None,
 ) -> None:
-    """Compute posteriors or depths, or draw states, of the chosen areas: one kernel, compiled once."""
+    """Compute posteriors, or draw states, of the chosen areas: one kernel, compiled once."""
     areas, columns = low.shape
     forest = forest_of(compiled)
     evidence = evidence_of(windows, prior, columns, len(forest.nodes), drawn)
@@ -254,7 +215,6 @@ def _run(
         result.deviation,
         result.cut,
         result.possible,
-        ints if depth is None else depth,
         floats[:0] if result.asked is None else result.asked,
         np.zeros((0, columns), dtype=np.int64) if found is None else found.start,
         np.zeros(0) if found is None else found.chances,
@@ -264,10 +224,7 @@ def _run(
     ruled_out = no_rates(len(forest.nodes)) if rates is None else rates
 
     def job(first: int, last: int) -> None:
-        _areas(
-            first, last, depth is not None, forest, buffers_for(forest), evidence, ruled_out, given, threshold, random_state,
-            filled,
-        )  # fmt: skip
+        _areas(first, last, forest, buffers_for(forest), evidence, ruled_out, given, random_state, filled)
 
     in_threads(job, areas)
 
@@ -276,43 +233,36 @@ def _run(
 def _areas(
     first: int,
     last: int,
-    deep: bool,
     forest: Forest,
     buffers: Buffers,
     evidence: Evidence,
     rates: RateInput,
     given: _BlockInput,
-    threshold: float,
     seed: RandomState,
     results: _BlockOutput,
 ) -> None:
-    """Fill in the posteriors of a range of areas; or depths, or states, alone."""
+    """Fill in the posteriors of a range of areas; or states alone."""
     lows, highs, chosen, holds, value, wanted = given
-    mode, probability, mean, deviation, cut, possible, depth, asked, places, chances, states = results
+    mode, probability, mean, deviation, cut, possible, asked, places, chances, states = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     random_state, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
     for a in range(first, last):
         if not chosen[a]:
             continue
         low, high = lows[a], highs[a]
-        size, needed, cut[a] = arrange(
-            forest, buffers, low, high, holds[a if len(holds) > 1 else 0], DEEPEST - 1 if deep else 1
-        )
+        size, needed, cut[a] = arrange(forest, buffers, low, high, holds[a if len(holds) > 1 else 0])
         if size < 0:
             continue
         if size > len(arena):
             arena = np.empty(size + size // 4)
         if needed > scratch.shape[1]:
             scratch = np.empty((3, 2 * needed))
+        if len(wanted):
+            prune_to(forest, buffers, wanted[a])
         if not set_local_evidence(forest, buffers, arena, evidence, a, low, high):
             continue
         if not weigh_rates(forest, buffers, arena, rates, a):
             continue
-        if deep:
-            find_depths(forest, buffers, arena, scratch, evidence, a, low, high, value[a], threshold, depth[a])
-            continue
-        if len(wanted):
-            prune_to(forest, buffers, wanted[a])
         if not upward_pass(forest, buffers, arena, scratch):
             continue
         seed_for(seed[0], a, random_state)

@@ -442,7 +442,7 @@ def gibbs(
                     cut[4:6] = -1
                     cut[6:8] = 0
                     tighten_areas(0, 1, lists, BoundsInput(cut[0], cut[1], own_start, own_weights, no_holes, use), found)
-                    size, needed, _ = arrange(forest, buffers, low, high, use[0], 1)
+                    size, needed, _ = arrange(forest, buffers, low, high, use[0])
                     if size > len(arena):
                         arena = np.empty(size + size // 4)
                     if needed > scratch.shape[1]:

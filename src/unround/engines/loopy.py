@@ -469,7 +469,7 @@ def _propagate(
                     )
                     _multiply_messages(cells, messages.incoming, a, start[0], weights)
                     use = cells.holds[a if len(cells.holds) > 1 else 0]
-                    size, needed, cut = arrange(forest, buffers, low, high, use, 1)
+                    size, needed, cut = arrange(forest, buffers, low, high, use)
                     if size > len(arena):
                         arena = np.empty(size + size // 4)
                     if needed > scratch.shape[1]:

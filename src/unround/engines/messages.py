@@ -18,7 +18,7 @@ from unround.evidence.block import Ints
 from unround.evidence.cells import Evidence, weight
 from unround.evidence.convolution import GUARD, Box, convolve, copy, correlate, crop, fill, scale
 from unround.evidence.keys import weigh_keys
-from unround.jit import MINUS_ONE, ZERO, inner
+from unround.jit import MINUS_ONE, inner
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import (
     BELOW,
@@ -60,19 +60,17 @@ IMPOSSIBLE = -1
 BOX = 0
 """The first of the four columns that hold a box, in all tables."""
 
-MODE, LOCAL, BELIEF, ABOVE, NODE_DISTANCE = 4, 5, 6, 7, 8
+MODE, LOCAL, BELIEF, ABOVE, HEARD = 4, 5, 6, 7, 8
 """Further columns of `Buffers.nodes`: what the node is; where its local evidence and its belief are; the slot of the message
-from above (-1: none); and how far it is from a cell in question (see `depth`)."""
+from above (-1: none); and whether a cell that is wanted hears of it."""
 
-USED, FREE, MESSAGE, DISTANCE, DONE, SILENT = 4, 5, 6, 7, 8, 9
+USED, FREE, MESSAGE, SILENT = 4, 5, 6, 7
 """Further columns of `Buffers.links`, where the box is that of the message to the parent: whether the link is used; how many
-of its ends have more than one value; where the message is; how far the link is from a cell in question; how many rounds of
-messages it has sent; and whether its messages to its children can be skipped."""
+of its ends have more than one value; where the message is; and whether its messages to its children can be skipped."""
 
 ORDER, ARRAY, DOWN, PARTIAL, PARTIAL_BOX = 4, 5, 6, 7, 8
 """Further columns of `Buffers.slots`. The slots of a link are its ends, those with more than one value first, from narrow to
-wide: which end it is; where its array lies, the message back to it, and the partial sum up to it. Where messages travel in
-rounds, those of later rounds follow."""
+wide: which end it is; where its array lies, the message back to it, and the partial sum up to it."""
 
 
 class Buffers(NamedTuple):
@@ -93,7 +91,7 @@ def buffers_for(forest: Forest) -> Buffers:
     def table(rows: int, columns: int) -> Table:
         return np.zeros((rows, columns), dtype=np.int64)
 
-    return Buffers(table(len(forest.nodes), 9), table(len(forest.links), 10), table(len(forest.ends), 12), table(1, 4))
+    return Buffers(table(len(forest.nodes), 9), table(len(forest.links), 8), table(len(forest.ends), 12), table(1, 4))
 
 
 @inner
@@ -240,7 +238,7 @@ def _set_partials(slots: Table, start: int, free: int, goal: Box) -> float:
 
 
 @inner
-def arrange(forest: Forest, buffers: Buffers, low: Ints, high: Ints, active: BoolArray, rounds: int) -> tuple[int, int, int]:
+def arrange(forest: Forest, buffers: Buffers, low: Ints, high: Ints, active: BoolArray) -> tuple[int, int, int]:
     """Place the arrays of one area; return the sizes of arena and scratch, and how many links are cut.
 
     The first number is `IMPOSSIBLE` where no values add up.
@@ -268,16 +266,15 @@ def arrange(forest: Forest, buffers: Buffers, low: Ints, high: Ints, active: Boo
             continue
         message = box_at(slots, start + free - 1, PARTIAL_BOX) if free else (0, 0, 1, 1)
         _put_box(buffers.links, i, BOX, (message[0] + rows, message[1] + columns, message[2], message[3]))
-        entries = message[2] * message[3]
         buffers.links[i, FREE], buffers.links[i, MESSAGE] = free, size
-        size += rounds * entries
+        size += message[2] * message[3]
         for s in range(start, start + free):
             buffers.nodes[forest.ends[slots[s, ORDER], CHILD], ABOVE] = s
             height, width = slots[s, BOX + 2], slots[s, BOX + 3]
             tall, wide = slots[s, PARTIAL_BOX + 2], slots[s, PARTIAL_BOX + 3]
             entries = height * width
-            slots[s, ARRAY], slots[s, DOWN], slots[s, PARTIAL] = size, size + entries, size + (1 + rounds) * entries
-            size += (1 + rounds) * entries + tall * wide
+            slots[s, ARRAY], slots[s, DOWN], slots[s, PARTIAL] = size, size + entries, size + 2 * entries
+            size += 2 * entries + tall * wide
             widest = max(widest, tall * wide)
             if s > start:
                 tall, wide = tall + slots[s - 1, PARTIAL_BOX + 2], wide + slots[s - 1, PARTIAL_BOX + 3]
@@ -366,40 +363,34 @@ def _multiply(arena: FloatArray, at: int, own: Box, layer: int, message: int, bo
 
 
 @inner
-def absorb_from_above(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int, sent: int) -> float:
-    """Multiply a node's belief by the message from the link above it; return 0 if nothing is left.
-
-    `sent` is the round in which the message was sent, counted from 0; at -1 there is none yet.
-    """
+def absorb_from_above(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int) -> float:
+    """Multiply a node's belief by the message from the link above it; return 0 if nothing is left."""
     s = buffers.nodes[n, ABOVE]
-    if s < 0 or sent < 0:
+    if s < 0:
         return 1.0
     e, box = buffers.slots[s, ORDER], box_at(buffers.slots, s, BOX)
     layer = SECOND if buffers.nodes[n, MODE] == SINGLE else forest.ends[e, LAYER]
-    message = buffers.slots[s, DOWN] + sent * box[2] * box[3]
-    return _multiply(
-        arena, at, box_at(buffers.nodes, n, BOX), layer, message, turned(box) if forest.ends[e, SIGN] < 0 else box
-    )
+    box = turned(box) if forest.ends[e, SIGN] < 0 else box
+    return _multiply(arena, at, box_at(buffers.nodes, n, BOX), layer, buffers.slots[s, DOWN], box)
 
 
 @inner
-def absorb_from_below(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, at: int, sent: int) -> float:
+def absorb_from_below(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, at: int) -> float:
     """Multiply the belief of a link's parent by the link's message; return 0 if nothing is left."""
     n, box = forest.links[i, PARENT], box_at(buffers.links, i, BOX)
     layer = SECOND if buffers.nodes[n, MODE] == SINGLE else forest.links[i, PARENT_LAYER]
-    message = buffers.links[i, MESSAGE] + sent * box[2] * box[3]
-    return _multiply(arena, at, box_at(buffers.nodes, n, BOX), layer, message, box)
+    return _multiply(arena, at, box_at(buffers.nodes, n, BOX), layer, buffers.links[i, MESSAGE], box)
 
 
 @inner
-def collect_belief(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int, sent: int, but: int) -> float:
+def collect_belief(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int, but: int) -> float:
     """Multiply a node's local evidence by the messages from all links below it but one; return 0 if nothing is left."""
     own = box_at(buffers.nodes, n, BOX)
     copy(arena, buffers.nodes[n, LOCAL], at, own[2] * own[3])
     left = 1.0
     for i in range(forest.nodes[n, BELOW], forest.nodes[n, BELOW_END]):
-        if i != but and buffers.links[i, USED] and sent >= 0:
-            left = min(left, absorb_from_below(forest, buffers, arena, i, at, sent))
+        if i != but and buffers.links[i, USED]:
+            left = min(left, absorb_from_below(forest, buffers, arena, i, at))
     return left
 
 
@@ -411,11 +402,11 @@ def _turn(arena: FloatArray, at: int, size: int) -> None:
 
 
 @inner
-def send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, i: int, sent: int) -> bool:
+def send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, i: int) -> bool:
     """Send the message of a link to its parent, from its children's beliefs; return False if nothing is possible."""
     slots = buffers.slots
     start, free = forest.links[i, END], buffers.links[i, FREE]
-    to = buffers.links[i, MESSAGE] + sent * buffers.links[i, BOX + 2] * buffers.links[i, BOX + 3]
+    to = buffers.links[i, MESSAGE]
     if free == 0:
         arena[to] = 1.0
         return True
@@ -447,15 +438,7 @@ def send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatA
 
 @inner
 def send_down(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    scratch: FloatArray,
-    i: int,
-    low: Ints,
-    high: Ints,
-    received: int,
-    sent: int,
+    forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, i: int, low: Ints, high: Ints
 ) -> None:
     """Send messages from a link to its children, from its parent's belief without the link's own message.
 
@@ -467,8 +450,8 @@ def send_down(
     if free == 0:
         return
     known, spare, node = buffers.spare[0, 0], buffers.spare[0, 1], buffers.spare[0, 2]
-    collect_belief(forest, buffers, arena, n, node, received, i)
-    absorb_from_above(forest, buffers, arena, n, node, received)
+    collect_belief(forest, buffers, arena, n, node, i)
+    absorb_from_above(forest, buffers, arena, n, node)
     box, message = layer_box(forest, buffers, n, layer, low, high), box_at(buffers.links, i, BOX)
     if layer != PAIR and buffers.nodes[n, MODE] != SINGLE:
         reduce_to(arena, node, box_at(buffers.nodes, n, BOX), layer, arena, buffers.spare[0, 3], box[1], box[3])
@@ -476,7 +459,7 @@ def send_down(
     crop(arena, node, box, message[0] - box[0], message[1] - box[1], arena, known, message[3], message)
     for s in range(start + free - 1, start - 1, -1):
         box, after = box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
-        to = slots[s, DOWN] + sent * box[2] * box[3]
+        to = slots[s, DOWN]
         if s > start:
             before = box_at(slots, s - 1, PARTIAL_BOX)
             scale(arena, known, after[2] * after[3])
@@ -491,31 +474,35 @@ def send_down(
 
 @inner
 def prune_to(forest: Forest, buffers: Buffers, wanted: BoolArray) -> None:
-    """Skip messages that do not reach a wanted cell, after `arrange`; `wanted` is by cell.
+    """Leave out what does not reach a wanted cell, after `arrange`; `wanted` is by cell.
 
-    All messages to the root are needed, but only those back to such cells: most of the work is on the way back.
+    Nothing is worked out in pieces without such a cell. Elsewhere all messages to the root are needed, but only those back
+    to such cells: most of the work is on the way back.
     """
     nodes, links = buffers.nodes, buffers.links
     for n in range(len(nodes)):
-        nodes[n, NODE_DISTANCE] = 0
+        nodes[n, HEARD] = 0
     for c in range(len(forest.homes)):
         if wanted[c]:
-            nodes[forest.homes[c, HOME], NODE_DISTANCE] = 1
+            nodes[forest.homes[c, HOME], HEARD] = 1
     for i in range(len(forest.links) - 2, -1, -1):
         heard = 0
         for e in range(forest.links[i, END], forest.links[i + 1, END]):
-            heard |= nodes[forest.ends[e, CHILD], NODE_DISTANCE]
+            heard |= nodes[forest.ends[e, CHILD], HEARD]
         links[i, SILENT] = heard == 0
-        nodes[forest.links[i, PARENT], NODE_DISTANCE] |= heard
+        nodes[forest.links[i, PARENT], HEARD] |= heard
     for i in range(len(forest.links) - 1):
         # By now every root knows whether anything is wanted in its piece; where nothing is, no message is sent.
-        wanted_here = nodes[forest.links[i, PARENT], NODE_DISTANCE]
+        wanted_here = nodes[forest.links[i, PARENT], HEARD]
         links[i, USED] &= wanted_here
         for e in range(forest.links[i, END], forest.links[i + 1, END]):
             n = forest.ends[e, CHILD]
-            nodes[n, NODE_DISTANCE] = wanted_here
+            nodes[n, HEARD] = wanted_here
             if links[i, SILENT] or not wanted_here:
                 nodes[n, ABOVE] = -1
+    for n in range(len(nodes)):
+        if not nodes[n, HEARD]:
+            nodes[n, MODE] = ABSENT
 
 
 @inner
@@ -523,11 +510,11 @@ def upward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: Fl
     """Send messages from the leaves to the roots; return False where no values add up."""
     for i in range(len(forest.links) - 2, -1, -1):
         n = forest.links[i, PARENT]
-        if buffers.links[i, USED] and not send_up(forest, buffers, arena, scratch, i, ZERO):
+        if buffers.links[i, USED] and not send_up(forest, buffers, arena, scratch, i):
             return False
         # All links below a node are contiguous, and this is the last of them to be visited.
         complete = i == forest.nodes[n, BELOW] and buffers.nodes[n, MODE] != ABSENT
-        if complete and collect_belief(forest, buffers, arena, n, buffers.nodes[n, BELIEF], ZERO, MINUS_ONE) == 0.0:
+        if complete and collect_belief(forest, buffers, arena, n, buffers.nodes[n, BELIEF], MINUS_ONE) == 0.0:
             return False
     return True
 
@@ -537,11 +524,9 @@ def downward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: 
     """Send messages back, after the upward pass: every belief is then exact. False where no values add up."""
     for i in range(len(forest.links) - 1):
         if buffers.links[i, USED] and not buffers.links[i, SILENT]:
-            send_down(forest, buffers, arena, scratch, i, low, high, ZERO, ZERO)
+            send_down(forest, buffers, arena, scratch, i, low, high)
     for n in range(len(forest.nodes)):
-        if (
-            buffers.nodes[n, MODE] != ABSENT
-            and absorb_from_above(forest, buffers, arena, n, buffers.nodes[n, BELIEF], ZERO) == 0.0
-        ):
+        there = buffers.nodes[n, MODE] != ABSENT
+        if there and absorb_from_above(forest, buffers, arena, n, buffers.nodes[n, BELIEF]) == 0.0:
             return False
     return True

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from unround.audits.bounds import ASSUMPTION, CELL, Contradiction, hidden_counts
 from unround.audits.certificates import Certificate, InferredBlock
 from unround.audits.claims import KINDS, ClaimKind, HeldBecause, Needs
-from unround.audits.findings import ADD_UP
+from unround.audits.findings import ADD_UP, WEIGHED
 from unround.audits.findings import SIZES as SIZES
 from unround.audits.model import Model
 from unround.checks import Check
@@ -140,9 +140,8 @@ class Tally:
             for size, number in zip(*np.unique(sizes[here], return_counts=True), strict=True):
                 self.by_value[SIZES[size][1]][name] += int(number)
             if kind == LIKELY:
-                found = np.stack((claims.needs[rows, cells], claims.depth[rows, cells]))[:, here]
-                for (need, depth), number in Counter(map(tuple, found.T.tolist())).items():
-                    self.by_route[_ROUTES.get(Needs(need)) or _depth_in_words(depth)][name] += number
+                for need, number in Counter(claims.needs[rows, cells][here].tolist()).items():
+                    self.by_route[_ROUTES[Needs(need)]][name] += number
         for certificate in claims.certified:
             self.by_route[route_of(model, certificate)][certificate.kind.label] += 1
             self.conditions.update(certificate.because)
@@ -304,17 +303,13 @@ def route_of(model: Model, certificate: Certificate) -> str:
     if certificate.figures:
         return FIGURES_ROUTE
     if certificate.proof.depth > 1 or len(certificate.sums) > 1:
-        return _depth_in_words(max(certificate.proof.depth, 2))
+        return f"{STEPS.get(max(certificate.proof.depth, 2), 'six-or-more')}-step argument"
     total, parts = model.equations[certificate.sums[0]]
     number = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
     return f"one sum of {number}, {'exact' if model.exact[total] else 'rounded'} total"
 
 
-_ROUTES = {Needs.FAMILY: ADD_UP, Needs.FIGURE: FIGURES_ROUTE, Needs.PRIOR: "sums and the fitted prior"}
-
-
-def _depth_in_words(depth: int) -> str:
-    return "one sum" if depth == 1 else f"{STEPS[depth]}-step argument" if depth < 6 else "six or more steps"
+_ROUTES = {Needs.NOTHING: WEIGHED, Needs.FAMILY: ADD_UP, Needs.FIGURE: FIGURES_ROUTE}
 
 
 def _whole_totals(model: Model, inferred: InferredBlock) -> int:

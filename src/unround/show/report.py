@@ -529,8 +529,8 @@ def _risk(folder: AuditFolder, public: bool) -> Section:
         routes = list(summary["by_route"].items())
         lines = [Row([name, *_numbers(summary, row)], claims=row) for name, row in routes]
         table = _limited(("Argument", *_kinds(summary)), lines, [row for _, row in routes], MOST_ROUTES, summary, "more")
-        how = Text("How many sums an argument combines. Arguments of several steps reveal counts that no single sum does.")
-        parts.append(Fold("By kind of argument: how many sums it combines", [how, table]))
+        how = Text("How many sums a proof combines. Arguments of several steps reveal counts that no single sum does.")
+        parts.append(Fold("By kind of argument", [how, table]))
     else:
         parts.append(Text("Nothing is claimed, so there is nothing to break down. That rests on the assumptions below."))
     return Section("Where the risk is", parts, "risk", "Where the risk is")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from starlette.datastructures import QueryParams
 
-from unround.audits.findings import ADD_UP, SMALL_FIRST, size_class
+from unround.audits.findings import ADD_UP, SMALL_FIRST, WEIGHED, size_class
 from unround.errors import InputError
 from unround.job.folder import FINDINGS
 
@@ -280,7 +280,7 @@ ROUTES = {
     "one": "one sum",
     "several": "several sums combined",
     "areas": ADD_UP,
-    "prior": "sums and the fitted prior",
+    "weighed": WEIGHED,
 }
 """How claims were made, by what stands in an address."""
 AREA_SIZES = {"0-99": "under 100", "100-499": "100–499", "500-1999": "500–1,999", "2000+": "2,000 or more"}
