@@ -175,6 +175,12 @@ def test_heavy_imports_wait_until_they_are_used() -> None:
     assert not solving & heavy
 
 
+def test_kernels_do_without_scipy() -> None:
+    found = loaded_by("import numba, unround.jit; numba.njit(lambda x: x + 1)(1)")
+    assert "numba" in found
+    assert "scipy.linalg" not in found
+
+
 def test_never_two_copies_of_the_same_solver_library() -> None:
     """highspy beside ortools kills the process; nothing here may import it."""
     assert not any("highspy" in module for path in MODULES for module in imports(path))

@@ -10,8 +10,13 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
+from numba.np import linalg
 
 from unround.machine import processors
+
+# To see whether there is a BLAS, numba would import scipy.linalg, which takes longer than the audit of a small table. No
+# kernel here needs one; code that does, elsewhere, finds scipy when it runs.
+linalg.ensure_blas = getattr(linalg, "_check_lapack_int_width", lambda: None)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
