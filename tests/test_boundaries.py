@@ -442,5 +442,5 @@ def test_a_map_has_a_sentence_for_a_title(classes: list[int], caption: str) -> N
 
 
 def test_the_worst_finding_is_the_first_by_rank() -> None:
-    classes = worst_classes([3, 1, 1, 3, 0], [0, 1, 2, 2, 2], [3, 0, 0, 0, 3], 5)
+    classes = worst_classes([3, 1, 1, 3, 0], [0, 1, 2, 2, 2], [3, 0, 0, 0, 3], [1, 2, 0, 2, 0])
     assert [WORST[at][0] for at in classes] == ["zeros", "conditional", "none", "proved", "none"]

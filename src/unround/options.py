@@ -388,6 +388,9 @@ class AuditOptions(Options):
         bare=MEANS,
         default=None,
     )
+    zeros: bool = option(
+        "List likely zeros that were published as 0, too: there are many, and otherwise they are only counted.", default=False
+    )
     doubtful: bool = option("List conditional claims even if the data contradict the mechanism.", default=False)
     bom: bool = option("Begin CSV files with a byte-order mark, so that Excel shows accents.", default=False)
     block: int | None = option(

@@ -28,6 +28,7 @@ from unround.audits.model import Model
 from unround.checks.run import NOT_INDEPENDENT
 from unround.engines.linked_weights import ALONE, METHODS
 from unround.evidence.block import NO_UPPER_BOUND, Ints
+from unround.mechanisms.base import BoolArray
 from unround.release import ABSENT, why_absent
 
 if TYPE_CHECKING:
@@ -121,14 +122,27 @@ def finding(inferred: InferredBlock, area: int, cell: int) -> Finding:
 # -- all of a block ---------------------------------------------------------------------------------------------------
 
 
+def plain_zeros(inferred: InferredBlock) -> BoolArray:
+    """Mark likely zeros that were published as 0: nine claims in ten, about nobody. They are listed on request only."""
+    claims = inferred.claims
+    return np.asarray(claims.of_kind(ClaimKind.LIKELY) & (claims.values == 0) & (inferred.counts == 0))
+
+
 def findings_frame(
-    model: Model, inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, ...], names: Labels, *, fitted: bool
+    model: Model,
+    inferred: InferredBlock,
+    areas: pl.DataFrame,
+    axes: tuple[str, ...],
+    names: Labels,
+    *,
+    fitted: bool,
+    unlisted: BoolArray,
 ) -> pl.DataFrame:
     """Return the claims of a block, one row each; `fitted` says that probabilities rest on a fitted prior."""
     import polars as pl
 
     claims, weighed = inferred.claims, inferred.probabilities
-    rows, cells = np.nonzero(claims.kinds != ClaimKind.OPEN)
+    rows, cells = np.nonzero((claims.kinds != ClaimKind.OPEN) & ~unlisted)
     kinds, value, depth = claims.kinds[rows, cells], claims.values[rows, cells], claims.depth[rows, cells]
     published = inferred.counts[rows, cells]
     certain = kinds != ClaimKind.LIKELY

@@ -18,7 +18,7 @@ from unround._version import __version__
 from unround.audits.findings import SIZES, SMALL_FIRST
 from unround.errors import InputError
 from unround.job import AuditFolder
-from unround.job.folder import FINDINGS, PUBLISHED
+from unround.job.folder import FINDINGS, PUBLISHED, ZEROS_NOT_LISTED
 from unround.output import scratch_folder
 from unround.score.summary import AREA_SIZES, CLAIMS
 from unround.shown import Shown
@@ -103,6 +103,11 @@ class MatchedAudits:
     def axes(self) -> list[str]:
         """The axes of the areas."""
         return list(self.before.told["areas"])
+
+    @property
+    def without_zeros(self) -> bool:
+        """Whether likely zeros that were published as 0 are left out on both sides, because one does not list them."""
+        return any(folder.summary[ZEROS_NOT_LISTED] for folder in (self.before, self.after))
 
     def codes(self, folder: AuditFolder) -> pl.DataFrame:
         """Return which cell the codes of a folder's columns mean."""
@@ -281,6 +286,10 @@ def differences(before: AuditFolder, after: AuditFolder, cells: Iterable[Matched
         one, other = before.summary[what], after.summary[what]
         if one != other:
             found.append({"what": what, "before": one, "after": other, "means": means})
+    one, other = (folder.summary[ZEROS_NOT_LISTED] for folder in (before, after))
+    if one or other:
+        means = "likely zeros that were published as 0 are not compared (audit both with --zeros to compare them)"
+        found.append({"what": "likely zeros that are not listed", "before": one, "after": other, "means": means})
     found += _assumed(before.summary, after.summary)
     found += _mechanisms(before.told, after.told, cells)
     return found
@@ -430,6 +439,8 @@ def _scan(match: MatchedAudits, folder: AuditFolder) -> pl.LazyFrame:
 
     axes, codes = match.axes, folder.told["axes"]
     claims = pl.scan_parquet(folder.file(FINDINGS), glob=False).with_columns(pl.col(*axes, *codes).cast(pl.String))
+    if match.without_zeros:
+        claims = claims.filter(~((pl.col("kind") == "likely") & (pl.col("value") == 0) & pl.col("published").eq_missing(0)))
     numbered = claims.join(match.areas.lazy().select("area", *axes), on=axes).join(match.codes(folder).lazy(), on=codes)
     kind = pl.col("kind").replace_strict(STRENGTH, return_dtype=pl.Int8)
     return numbered.select("area", "cell", kind, pl.col("value").cast(pl.Int32), pl.col("probability").cast(pl.Float64))
@@ -660,7 +671,8 @@ def _place(name: str) -> int:
 def _side(folder: AuditFolder) -> dict[str, Any]:
     told = folder.summary
     fields = ("source", "product", "areas", "cells_published", *CLAIMS, "threshold", "prior", "population", "unround")
-    return {"path": str(folder.path)} | {name: told[name] for name in fields} | {"sums": told["structure"]["sums_kept"]}
+    more = {ZEROS_NOT_LISTED: told[ZEROS_NOT_LISTED], "sums": told["structure"]["sums_kept"]}
+    return {"path": str(folder.path)} | {name: told[name] for name in fields} | more
 
 
 def _listed(match: MatchedAudits, best: pl.DataFrame) -> list[dict[str, Any]]:

@@ -103,6 +103,8 @@ def _files(path: Path) -> list[Path]:
 
 FINDINGS = "findings.parquet"
 FINDINGS_CSV = "findings.csv"
+ZEROS_NOT_LISTED = "zeros_not_listed"
+"""In the summary, and for every area beside what was published of it: how many likely zeros are counted, but not listed."""
 CONTRADICTIONS = "contradictions.csv"
 SUSPECTS = "suspects.csv"
 ESTIMATES = "estimates.parquet"

@@ -28,7 +28,7 @@ from unround.engines.linked_weights import METHODS
 from unround.errors import InternalError
 from unround.job import folder as files
 from unround.job.cluster import try_cluster, work_here, work_on_cluster
-from unround.job.work import PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, merge, prepare, sweep
+from unround.job.work import MOST_LINES, PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, merge, prepare, sweep
 from unround.machine import give_memory_back, processors
 from unround.mechanisms import Mechanism
 from unround.options import VERIFIED
@@ -307,6 +307,8 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
     withheld = int(keys.untied(keys.paired(job.model)).sum())
     told["keys"] = keys.to_json() | {"rounding": job.options.rounding, "columns_withheld": withheld}
     told["unsettled"] = unsettled_after(told)
+    told[files.ZEROS_NOT_LISTED] = counted[files.ZEROS_NOT_LISTED]
+    told["listed"] = {"claims": counted["listed"], "in_csv": min(counted["listed"], MOST_LINES)}
     if job.truth is not None:
         told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()
     return told

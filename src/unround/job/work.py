@@ -27,7 +27,7 @@ from unround.audits.block import Auditor, distributions_of, estimates_frame, hid
 from unround.audits.bounds import NestedAreas
 from unround.audits.certificates import InferredBlock, proof_lines
 from unround.audits.figures import figures_of
-from unround.audits.findings import RANK, Labels, findings_frame, ranked
+from unround.audits.findings import RANK, Labels, findings_frame, plain_zeros, ranked
 from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.suspects import Holding
@@ -229,18 +229,20 @@ class Job:
         # 2. Count.
         tally = Tally()
         tally.add(self.model, inferred, self.options.threshold)
-        counted = {"tally": tally.plain(), "chance": chance.count(counts, inferred.active)}
+        unlisted = plain_zeros(inferred) & (not self.options.zeros)
+        counted: dict[str, Any] = {"tally": tally.plain(), "chance": chance.count(counts, inferred.active)}
+        counted[files.ZEROS_NOT_LISTED] = int(unlisted.sum())
         if self.truth is not None:
             score = Score()
             score.add(self.model, inferred, self.truth.of_areas(read), areas, self.axes)
             counted["score"] = score.plain()
         # 3. Write the part.
         fitted = not self.fitted.prior.is_flat
-        found = findings_frame(self.model, inferred, areas, self.axes, self.labels, fitted=fitted)
+        found = findings_frame(self.model, inferred, areas, self.axes, self.labels, fitted=fitted, unlisted=unlisted)
         with new_part(self.folder / PARTS, number) as part:
             write_json(part / COUNTED, counted, indent=None)
             ranked(found).write_parquet(part / files.FINDINGS, row_group_size=RANKED_TOGETHER)
-            _published(areas, self.axes, counts, figures).write_parquet(part / PUBLISHED)
+            _published(areas, self.axes, counts, figures, unlisted).write_parquet(part / PUBLISHED)
             _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
             _suspects(self.model, inferred, areas, self.axes).write_parquet(part / ABSURD)
             hidden_frame(inferred, areas, self.axes, self.labels).write_parquet(part / files.HIDDEN)
@@ -330,10 +332,14 @@ def damage_in(folder: Path) -> str | None:
     return first_damaged(folder, told[FILES])
 
 
-def _published(areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray, figures: FigureValues | None) -> pl.DataFrame:
+def _published(
+    areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray, figures: FigureValues | None, unlisted: NDArray[np.bool_]
+) -> pl.DataFrame:
+    """Return what was published of every area, and how many likely zeros of it are not listed."""
     import polars as pl
 
     shown = [pl.Series("counts", counts, dtype=pl.Array(pl.Int32, counts.shape[1]))]
+    shown.append(pl.Series(files.ZEROS_NOT_LISTED, unlisted.sum(axis=1, dtype=np.int32)))
     if figures is not None:
         shown.append(pl.Series("figures", figures, dtype=pl.Array(pl.Int64, figures.shape[1])))
     return areas.select(axes).with_columns(shown)
@@ -377,6 +383,9 @@ ROWS_AT_A_TIME = 500_000
 LINES_AT_A_TIME = 200_000
 """Findings that are written as text together."""
 
+MOST_LINES = 1_000_000
+"""Findings that are written as text at all, those that matter most: no spreadsheet opens more."""
+
 
 def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> dict[str, Any]:
     """Put the parts together in the job's `done` folder, and return their numbers, added up."""
@@ -394,7 +403,7 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
     # No more digits than anybody reads; and a mark that tells spreadsheets about the encoding only where it is wanted:
     # elsewhere, it would become part of the first column's name.
     bom = job.options.bom
-    _write_csv(pl.scan_parquet(done / files.FINDINGS, glob=False), done / files.FINDINGS_CSV, bom)
+    counted["listed"] = _write_csv(pl.scan_parquet(done / files.FINDINGS, glob=False), done / files.FINDINGS_CSV, bom)
     progress(2, steps)
     shutil.copytree(job.folder / files.MODEL, done / files.MODEL)
     published = _scan(parts, PUBLISHED)
@@ -446,16 +455,17 @@ def _merge_findings(parts: list[Path], to: Path, scratch: Path) -> None:
     shutil.rmtree(scratch)
 
 
-def _write_csv(found: pl.LazyFrame, to: Path, bom: bool) -> None:
-    """Write findings as text, some at a time: a sink of polars would hold more and more of them."""
+def _write_csv(found: pl.LazyFrame, to: Path, bom: bool) -> int:
+    """Write findings as text, some at a time: a sink of polars would hold more and more of them. Return their number."""
     import polars as pl
 
     rows = int(found.select(pl.len()).collect().item())
     with to.open("wb") as file:
-        for start in range(0, max(rows, 1), LINES_AT_A_TIME):
+        for start in range(0, max(min(rows, MOST_LINES), 1), LINES_AT_A_TIME):
             some = safe_for_spreadsheets(found.slice(start, LINES_AT_A_TIME)).collect()
-            first = start == 0
+            some, first = some.head(MOST_LINES - start), start == 0
             some.write_csv(file, include_header=first, include_bom=bom and first, float_precision=6)
+    return rows
 
 
 def _ranges(found: pl.LazyFrame) -> Iterator[tuple[int, int]]:

@@ -78,11 +78,11 @@ def _have(number: int) -> str:
     return "has" if number == 1 else "have"
 
 
-def worst_classes(rows: ArrayLike, kinds: ArrayLike, sizes: ArrayLike, areas: int) -> Ints:
-    """Return for every area the place of its worst finding in `WORST`."""
+def worst_classes(rows: ArrayLike, kinds: ArrayLike, sizes: ArrayLike, by_area: ArrayLike) -> Ints:
+    """Return for every area the place of its worst finding in `WORST`; `by_area` counts zeros that are not listed, too."""
     found, first = np.unique(np.asarray(rows), return_index=True)
     kind, size = np.asarray(kinds)[first], np.asarray(sizes)[first]
-    classes = np.full(areas, len(WORST) - 1, dtype=np.int64)
+    classes = np.where(np.asarray(by_area) > 0, len(WORST) - 2, len(WORST) - 1)
     classes[found] = np.where(kind < 2, kind, np.array([2, 3, 3, 4])[size])
     return classes
 
@@ -216,8 +216,13 @@ def map_of_report(folder: AuditFolder) -> DrawnMap | None:
     shapes = kept_boundaries(folder)
     if shapes is None:
         return None
+    import polars as pl
+
+    from unround.job.folder import PUBLISHED, ZEROS_NOT_LISTED
+
     rows, kinds, sizes = _ranked(folder)
-    classes = worst_classes(rows, kinds, sizes, folder.areas.height)
+    zeros = pl.read_parquet(folder.file(PUBLISHED), columns=[ZEROS_NOT_LISTED], glob=False)[ZEROS_NOT_LISTED].to_numpy()
+    classes = worst_classes(rows, kinds, sizes, zeros)
     smallest = shapes.of(smallest_level(shapes, _levels(folder)))
     return draw(smallest, classes, WORST, "Map of the areas by their worst finding.", SMALL)
 

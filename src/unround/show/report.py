@@ -309,7 +309,7 @@ def _first_claims(folder: AuditFolder) -> Part:
         ]
         for row in findings.to_dicts()
     ]
-    more = sum(folder.summary[kind] for kind in CLAIMS) - len(rows)
+    more = folder.summary["listed"]["claims"] - len(rows)
     heads: tuple[str | Column, ...] = (
         *(Column(axis, left=True) for axis in axes),
         "published",
@@ -329,7 +329,11 @@ def _files(folder: AuditFolder, verbose: bool) -> Part:
     useful |= {"proofs.jsonl": claims, "findings.csv": claims}
     if not verbose:
         useful |= dict.fromkeys(("proofs.jsonl", "estimates.parquet", "summary.json"), False)
-    there = [(name, what) for name, what in FILES.items() if (folder.path / name).exists() and useful.get(name, True)]
+    listed, in_csv = told["listed"]["claims"], told["listed"]["in_csv"]
+    said = FILES | (
+        {"findings.csv": f"the first {in_csv:,} of {listed:,} claims; findings.parquet has all"} if listed > in_csv else {}
+    )
+    there = [(name, what) for name, what in said.items() if (folder.path / name).exists() and useful.get(name, True)]
     example = _an_example(folder)
     commands = [f"unround explain {example}"] if example is not None else []
     return Files(f"{folder.path}/", there, [*commands, shlex.join(["unround", "serve", str(folder.path), "--open"])])
@@ -569,7 +573,7 @@ def _findings(folder: AuditFolder, strong: Mapping[str, Sequence[Strong]]) -> Se
     parts: list[Part] = [
         Text(
             "Small counts come first, zeros last; one finding stands for all that rest on the same sums of an area. In each "
-            "argument, A is the count in question. All claims are in `findings.csv`, all proofs in `proofs.jsonl`; `unround "
+            "argument, A is the count in question. Claims are in `findings.csv`, all proofs in `proofs.jsonl`; `unround "
             "explain` gives the argument for any count."
         )
     ]
@@ -577,7 +581,7 @@ def _findings(folder: AuditFolder, strong: Mapping[str, Sequence[Strong]]) -> Se
         why = Text(why_several(summary["priors"]["variants"]) if kind == "likely" else "")
         cards = Box([Box(_card(one), f"card {kind}", "li") for one in cards_of], "cards", "ol")
         parts.append(Section(f"{kind.capitalize()}: {len(cards_of)} of {summary[kind]:,}", [why, cards], level=3))
-    zeros = summary["sensitive_claims"]["by_value"]["0"]["likely"]
+    zeros = summary["sensitive_claims"]["by_value"]["0"]["likely"] - summary["zeros_not_listed"]
     if zeros:
         shown = first_zeros(folder, MOST_ZEROS)
         lines = [

@@ -488,6 +488,11 @@ def not_listed(audit: Mapping[str, Any]) -> list[str]:
             f"{spelled(priors)} priors, but not under all of them."
         )
     sentences += _held_back(audit["held_back_because"])
+    if zeros := audit.get("zeros_not_listed", 0):
+        sentences.append(
+            f"{several(zeros, 'count that was published as 0 is', 'counts that were published as 0 are')} likely to be 0; "
+            f"{'it is' if zeros == 1 else 'they are'} counted here, but listed only with --zeros."
+        )
     alone = audit["likely_without_sums"]
     if alone:
         sentences.append(

@@ -17,7 +17,7 @@ from unround.boundaries import Boundaries, boundaries_of, kept_boundaries
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
 from unround.job import AuditFolder
-from unround.job.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, find_area, find_cell
+from unround.job.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, ZEROS_NOT_LISTED, find_area, find_cell
 from unround.release import ABSENT
 from unround.show.audit import Footing, decision_of, footing
 from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, Facet, TextIndex, area_size_of, area_texts
@@ -225,7 +225,14 @@ class Explorer:
     def by_area_and_size(self) -> NDArray[np.int64]:
         """How many findings every area has, by the size of the count: a column each for `SIZES`."""
         places = self.claims.row * len(SIZES) + self.claims.size
-        return np.bincount(places, minlength=len(self.codes) * len(SIZES)).reshape(-1, len(SIZES))
+        found = np.bincount(places, minlength=len(self.codes) * len(SIZES)).reshape(-1, len(SIZES))
+        found[:, -1] += self._published[2]  # likely zeros that are counted, and not listed
+        return found
+
+    @property
+    def by_area(self) -> NDArray[np.int64]:
+        """How many findings every area has."""
+        return np.asarray(self.by_area_and_size.sum(axis=1))
 
     @once
     def area_weights(self) -> NDArray[np.int64]:
@@ -275,16 +282,19 @@ class Explorer:
         return {facet.name: facet for facet in made}
 
     @once
-    def _published(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _published(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         import polars as pl
 
         counts = pl.col("counts")
         counted = pl.scan_parquet(self.folder.file(PUBLISHED), glob=False).select(
-            largest=counts.arr.max(), there=counts.arr.eval(pl.element() > ABSENT, as_list=True).list.sum()
+            ZEROS_NOT_LISTED,
+            largest=counts.arr.max(),
+            there=counts.arr.eval(pl.element() > ABSENT, as_list=True).list.sum(),
         )
         collected = counted.collect(engine="streaming")
         largest, there = collected["largest"].to_numpy(), collected["there"].to_numpy()
-        return np.where(largest > ABSENT, largest, -1).astype(np.int64), there.astype(np.int64)
+        zeros = collected[ZEROS_NOT_LISTED].to_numpy().astype(np.int64)
+        return np.where(largest > ABSENT, largest, -1).astype(np.int64), there.astype(np.int64), zeros
 
     @property
     def sizes(self) -> NDArray[np.int64]:

@@ -120,15 +120,15 @@ def _places(explorer: Explorer) -> list[tuple[str, str]]:
 def _worst(explorer: Explorer, rows: NDArray[np.int64]) -> list[int]:
     """Return the areas with the most findings among some."""
     order = rows[np.argsort(-explorer.area_weights[rows], kind="stable")][:8]
-    return [row for row in order.tolist() if explorer.claims.by_area[row]]
+    return [row for row in order.tolist() if explorer.by_area[row]]
 
 
 def classes_of(explorer: Explorer, measure: str) -> tuple[NDArray[np.int64], tuple[tuple[str, str], ...]]:
     """Return the class of every area by a measure, and the classes."""
     claims = explorer.claims
     if measure == "worst":
-        return worst_classes(claims.row, claims.kind, claims.size, len(explorer.codes)), WORST
-    return rate_classes(1000 * claims.by_area / np.maximum(explorer.published, 1))
+        return worst_classes(claims.row, claims.kind, claims.size, explorer.by_area), WORST
+    return rate_classes(1000 * explorer.by_area / np.maximum(explorer.published, 1))
 
 
 def drawn_map(explorer: Explorer, measure: str, rows: NDArray[np.int64], largest: int) -> DrawnMap:

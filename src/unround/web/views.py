@@ -57,7 +57,7 @@ def start(asked: Asked) -> Page:
     explorer, summary = asked.explorer, asked.explorer.summary
     best = [finding_told(explorer, finding) for finding in explorer.claims.told(strongest(explorer))]
     order = np.argsort(-explorer.area_weights, kind="stable")[:STRONGEST]
-    riskiest = [area_told(explorer, int(row)) for row in order if explorer.claims.by_area[row]]
+    riskiest = [area_told(explorer, int(row)) for row in order if explorer.by_area[row]]
     names = {table.name: table.at for table in explorer.outline.tables}
     blocks = [
         {"name": name or UNNAMED, "table": names.get(name or UNNAMED), "claims": numbers}
@@ -118,6 +118,7 @@ def area(asked: Asked) -> Page:
         "whole": bool(asked.query.get("sort") or asked.query.get("table")),
         "telling": [finding for finding in findings if finding["value"]],
         "zeros": [finding for finding in findings if not finding["value"]],
+        "unlisted": int(explorer.by_area[row]) - len(findings),
         "row": row,
         "variants": outline.variants,
         "claims": claims,
