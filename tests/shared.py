@@ -7,6 +7,7 @@ from pathlib import Path
 import unround
 from unround import simulate
 from unround.job import audit
+from unround.options import AuditOptions
 from unround.tables import read
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
@@ -47,9 +48,9 @@ def audit_hostile_survey(folder: Path) -> None:
 
 
 def audit_small_census(folder: Path) -> None:
-    """Audit a census that has few pages."""
+    """Audit a census that has few pages, and list its zeros."""
     file = simulate(folder / "census", areas=120, seed=3).files[0]
-    audit(read(file), folder / "audit")
+    audit(read(file), folder / "audit", AuditOptions(zeros=True))
 
 
 def audit_mapped_census(folder: Path) -> None:

@@ -20,7 +20,7 @@ from unround.audits.claims import ClaimKind, decide
 from unround.errors import InputError
 from unround.evidence.block import Posterior, Tight, Windows
 from unround.explanation.cell import explain
-from unround.job import AuditFolder, audit
+from unround.job import AuditFolder, audit, work
 from unround.options import AuditOptions
 from unround.proofs import check_proof
 from unround.show.words import growth
@@ -237,13 +237,32 @@ def test_the_summary_adds_up(audited: AuditFolder) -> None:
     told = audited.summary
     found = findings(audited)
     for kind in ("proved", "conditional", "likely"):
-        number = found.filter(kind=kind).height
+        number = found.filter(kind=kind).height + (told["zeros_not_listed"] if kind == "likely" else 0)
         assert told[kind] == number
         assert sum(block[kind] for block in told["by_block"].values()) == number
         assert sum(route[kind] for route in told["by_route"].values()) == number
         assert sum(size[kind] for size in told["sensitive_claims"]["by_value"].values()) == number
     small = found.filter(pl.col("value").is_between(1, 2)).height
     assert sum(told["sensitive_claims"]["by_value"]["1-2"].values()) == small
+    published = pl.read_parquet(audited.path / "model" / "published.parquet")
+    assert 0 < told["zeros_not_listed"] == published["zeros_not_listed"].sum()
+    assert told["listed"] == {"claims": found.height, "in_csv": found.height}
+
+
+def test_zeros_are_listed_on_request(census_audit: Path, mapped_audit: Path) -> None:
+    every, most = AuditFolder.open(census_audit), AuditFolder.open(mapped_audit)  # of the same census
+    plain = (pl.col("kind") == "likely") & (pl.col("value") == 0) & pl.col("published").eq_missing(0)
+    assert findings(every).filter(plain).height == most.summary["zeros_not_listed"] > 0
+    assert findings(every).filter(~plain).equals(findings(most))
+    assert every.summary["likely"] == most.summary["likely"]
+    assert every.summary["zeros_not_listed"] == 0
+
+
+def test_text_has_the_first_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "MOST_LINES", 7)
+    monkeypatch.setattr(work, "LINES_AT_A_TIME", 5)
+    assert work._write_csv(pl.LazyFrame({"claim": range(12)}), tmp_path / "findings.csv", bom=False) == 12
+    assert pl.read_csv(tmp_path / "findings.csv")["claim"].to_list() == list(range(7))
     assert told["areas"] == 600
     assert told["contradictions"] == 0
     assert told["prior"] == "fitted"

@@ -296,8 +296,9 @@ def test_colours_are_the_worst_finding(mapped: Path, asked: TestClient) -> None:
     found = pl.read_parquet(mapped / "audit" / "findings.parquet")
     areas = pl.read_parquet(mapped / "audit" / "model" / "areas.parquet")
     lowest = set(areas.filter(pl.col("level") == "Dissemination area")["region"])
-    classes: dict[str, str] = {}
     names = dict(WORST)
+    zeros = pl.read_parquet(mapped / "audit" / "model" / "published.parquet").filter(pl.col("zeros_not_listed") > 0)
+    classes = dict.fromkeys(lowest & set(zeros["region"]), "zeros")
     for one in found.filter(pl.col("region").is_in(lowest)).iter_rows(named=True):
         size = "small" if 1 <= one["value"] <= 2 else "zeros" if one["value"] == 0 else "likely"
         own = one["kind"] if one["kind"] != "likely" else size

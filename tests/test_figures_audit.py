@@ -182,7 +182,7 @@ def test_distributions_of_one_area_are_those_of_brute_force() -> None:
     true, values = world(3, 7)
     counts = published(true, 8)
     auditor = Auditor(model, Prior.flat())
-    found = auditor.infer(counts, np.zeros(3, dtype=bool), keep=1, figures=values[:, :3]).probabilities.distributions()
+    found = auditor.infer(counts, np.zeros(3, dtype=bool), keep=1, figures=values[:, :3]).probabilities.distributions([1])[0]
     system = system_of(model, counts[1], values[1, :3])
     reference = brute(system)
     for i, cell in enumerate(system.cells):

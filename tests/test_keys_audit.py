@@ -96,7 +96,7 @@ def test_probabilities_are_those_of_the_keys(constants):
         weights = brute(published, constants)
         total = sum(weights.values())
         block = published.reshape(1, -1).astype(np.int32)
-        kept = auditor.infer(block, np.zeros(1, dtype=bool), keep=0).probabilities.distributions()
+        kept = auditor.infer(block, np.zeros(1, dtype=bool), keep=0).probabilities.distributions([0])[0]
         for cell in range(3):
             wanted: dict[int, float] = {}
             for (m, f), weight in weights.items():

@@ -171,7 +171,8 @@ def test_other_areas_give_more_away_and_claims_stay_right(linked: AuditFolder, a
     assert need["likely"] > 0
     routes = linked.findings.filter(pl.col("route").str.starts_with("areas "))
     assert routes.filter(pl.col("kind") == "proved").height == need["proved"]
-    assert routes.filter(pl.col("kind") == "likely").height == need["likely"]
+    listed = routes.filter(pl.col("kind") == "likely").height
+    assert need["likely"] - linked.summary["zeros_not_listed"] <= listed <= need["likely"]
     assert set(linked.findings["method"]) <= {method["name"] for method in told["methods"]}
 
 

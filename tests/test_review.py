@@ -199,7 +199,7 @@ def test_what_a_failed_check_means_is_for_the_policy(sparse: Path) -> None:
 def _audit(draft: Path) -> Path:
     out = draft.parent / "audited"
     if not out.exists():
-        unround.audit(draft, out)
+        unround.audit(draft, out, zeros=True)
     return out
 
 

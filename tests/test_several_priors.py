@@ -304,18 +304,22 @@ def held(conditional: int) -> dict[str, dict[str, int]]:
 
 def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Path) -> None:
     changes = {"more_likely_at_highest_found": 1234, "more_likely_on_average": 56, "likely_without_sums": 7}
+    changes["zeros_not_listed"] = 5
     folder = told_otherwise(census, tmp_path / "audit", **changes, held_back_because=held(3))
-    doubtful, conditional, alone = not_listed(folder.summary)
+    doubtful, conditional, zeros, alone = not_listed(folder.summary)
     assert doubtful == ("At least 1,234 more counts reach 66% under one of the four priors, but not under all of them.")
     assert conditional.startswith("3 conditional claims are held back, because the published figures contradict")
     assert alone == "7 counts are likely from their published value alone; sums add little. They are not listed."
     start = browser(folder).get("/").text
     for text in (printed(folder), Outline(page(folder)).text, Outline(page(folder, public=True)).text, start):
-        for sentence in (doubtful, conditional, alone):
+        for sentence in (doubtful, conditional, zeros, alone):
             assert sentence in text
     one = folder.summary | {"more_likely_at_highest_found": 1, "more_likely_on_average": 0, "likely_without_sums": 1}
     assert not_listed(one)[0].startswith("At least 1 more count reaches 66%")
     assert not_listed(one)[-1] == "1 count is likely from its published value alone; sums add little. It is not listed."
+    assert (
+        zeros == "5 counts that were published as 0 are likely to be 0; they are counted here, but listed only with --zeros."
+    )
     none = dict.fromkeys(changes, 0) | {"held_back_because": held(0)}
     assert not_listed(folder.summary | none) == []
 

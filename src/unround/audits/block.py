@@ -11,7 +11,7 @@ A block goes through the engines this often:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,6 +57,10 @@ from unround.release import ABSENT, Counts, FigureValues, adjustable, why_absent
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+TOGETHER = 32
+"""Areas whose distributions are worked out together: those of a national census take a megabyte an area."""
 
 
 class Auditor:
@@ -150,7 +154,7 @@ class Auditor:
         probabilities = self._weigh(given, possible, keep)
         if figured is not None:
             nothing = possible.clashing | possible.no_news
-            probabilities = with_rates(given, figured, probabilities, self.options.threshold, nothing, keep)
+            probabilities = with_rates(given, figured, probabilities, self.options.threshold, nothing)
         found += _unresolved(probabilities)
         # 5. What can be claimed; nothing likely where the data themselves are in doubt.
         suspects = find_suspects(self.model, counts, documented.slack, active, self.holding.suspect_below)
@@ -297,7 +301,7 @@ def estimates_frame(
     areas: pl.DataFrame,
     axes: tuple[str, ...],
     labels: Labels,
-    distributions: list[Mapping[int, Distribution]] | None = None,
+    distributions: list[dict[int, Distribution]] | None = None,
 ) -> pl.DataFrame:
     """Return an estimate of every cell that has one, a row each.
 
@@ -359,23 +363,27 @@ def hidden_frame(inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, 
 
 def distributions_of(
     auditor: Auditor, inferred: InferredBlock, areas: pl.DataFrame, nested: NestedAreas | None
-) -> list[Mapping[int, Distribution]]:
+) -> list[dict[int, Distribution]]:
     """Return the distributions of all areas of a block, each by cell, as `explain` would show them.
 
-    An area is inferred again for this, together with those that it is linked with: some milliseconds each.
+    Of linked areas those of one are kept at a time, so that each is inferred again with its family.
     """
+    number = len(inferred.counts)
+    if inferred.probabilities.linked is None:
+        parts = [range(first, min(first + TOGETHER, number)) for first in range(0, number, TOGETHER)]
+        return [own for part in parts for own in inferred.probabilities.distributions(part)]
     may_differ, found = adjustable(areas), []
-    for area in range(len(inferred.counts)):
+    for area in range(number):
         rows = np.array([area]) if nested is None else nested.family(area)
         family = None if nested is None else nested.reordered(rows)
         family = family if family is not None and family.any else None
         values = None if inferred.figured is None else inferred.figured.values[rows]
         again = auditor.infer(inferred.counts[rows], may_differ[rows], family, 0, values)
-        found.append(again.probabilities.distributions())
+        found += again.probabilities.distributions([0])
     return found
 
 
-def _lists(distributions: list[Mapping[int, Distribution]], rows: Any, cells: Any) -> dict[str, pl.Series]:
+def _lists(distributions: list[dict[int, Distribution]], rows: Any, cells: Any) -> dict[str, pl.Series]:
     """Return the possible counts of every cell and their probabilities, without those that are impossible."""
     import polars as pl
 

@@ -42,6 +42,10 @@ Distribution = tuple[int, FloatArray]
 """The least count of a cell, and how likely it and those above it are."""
 
 
+Distribute = Callable[[Sequence[int]], list[dict[int, Distribution]]]
+"""Takes areas, and returns their distributions by cell."""
+
+
 NEAR = 0.9
 """Counts whose probability under the best prior is at least so much of the threshold are weighed under all priors."""
 
@@ -61,9 +65,9 @@ class BlockProbabilities:
       likely.
     - `too_noisy`: The areas in which sums contribute nothing to probabilities, because noise leaves too much possible.
     - `linked`: How nested areas were linked.
-    - `distributions`: Returns the distributions behind the posterior, by cell, of the one area for which they may be
-      wanted. Of linked areas they are there already; of others they are worked out every time, for they take more room
-      than all the rest.
+    - `distributions`: Returns the distributions behind the posterior of some areas, by cell; where areas are linked, of the
+      one area for which they may be wanted. Those are there already; others are worked out every time, for they take more
+      room than all the rest.
     - `by_rates`: The cells whose probabilities use published rates; None where no area has any.
     - `before`: The cells whose likeliest count would be likely without rates, too.
     """
@@ -77,7 +81,7 @@ class BlockProbabilities:
     cut_off: BoolArray
     too_noisy: BoolArray
     linked: Linked | None
-    distributions: Callable[[], Mapping[int, Distribution]]
+    distributions: Distribute
     by_rates: BoolArray | None = None
     before: BoolArray | None = None
 
@@ -146,8 +150,8 @@ class Weighing(NamedTuple):
         given = self.model.compiled, self.bounds.windows, self.reach, self.weights(variant, wanted), self.active
         return posteriors(*given, value, self.drawn, wanted)
 
-    def distributions(self, variant: str) -> dict[int, Distribution]:
-        """Return the distributions of the first area, of cells that have one."""
+    def distributions(self, variant: str) -> list[dict[int, Distribution]]:
+        """Return the distributions of all areas, of cells that have one."""
         given = self.model.compiled, self.bounds.windows, self.reach, self.weights(variant), self.active, self.drawn
         return _kept(marginals(*given)[1])
 
@@ -191,7 +195,7 @@ def weigh(
         cut_off = _cut_off(here, posterior) | too_noisy[:, None]
         if inexact is not None:
             cut_off[inexact] = True
-    distributions = _later(here, keep, stated, each, cut_off, linked) if keep is not None else dict
+    distributions = _later(here, stated, each, cut_off, linked)
     stated = _without_sums(here, cut_off, stated)
     bounds_used = here.reach if linked is None else linked.tight
     return BlockProbabilities(
@@ -199,23 +203,26 @@ def weigh(
     )
 
 
-def _later(
-    here: Weighing, keep: int, stated: Posterior, each: OverPriors, cut_off: BoolArray, linked: Linked | None
-) -> Callable[[], Mapping[int, Distribution]]:
-    """Return what works out one area's distributions when somebody asks: pages of whole areas do without."""
-    one, off, lowest = here.of(np.array([keep])), cut_off[keep].copy(), each.lowest[keep].copy()
-    mode, probability = stated.mode[keep].copy(), stated.probability[keep].copy()
+def _later(here: Weighing, stated: Posterior, each: OverPriors, cut_off: BoolArray, linked: Linked | None) -> Distribute:
+    """Return what works out distributions when somebody asks: pages of whole areas do without."""
+    best, *others = here.prior.variants
     kept = linked.kept if linked is not None else None
 
-    def distributions() -> Mapping[int, Distribution]:
-        found = one.distributions(one.prior.variants[0]) if kept is None else kept
-        if len(one.prior.variants) > 1:
-            found = _averaged(one, found, mode, probability, lowest, linked=kept is not None)
-        if not off.any():
-            return found
-        single = _kept(marginals(one.model.no_sums, one.bounds.windows, one.reach, _alone(one))[1])
-        with_sums = {cell: one for cell, one in found.items() if not off[cell]}
-        return with_sums | {cell: one for cell, one in single.items() if off[cell]}
+    def distributions(rows: Sequence[int]) -> list[dict[int, Distribution]]:
+        some, off = here.of(np.array(rows)), cut_off[list(rows)]
+        found = some.distributions(best) if kept is None else [dict(kept)]
+        if others:
+            several = [some.distributions(variant) for variant in others] if kept is None else []
+            for area, row in enumerate(rows):
+                _average(found[area], [one[area] for one in several], row, stated, each.lowest)
+        if off.any():
+            alone = _kept(marginals(here.model.no_sums, some.bounds.windows, some.reach, _alone(some))[1])
+            for own, single, without in zip(found, alone, off, strict=True):
+                for cell in np.flatnonzero(without).tolist():
+                    own.pop(cell, None)
+                    if cell in single:
+                        own[cell] = single[cell]
+        return found
 
     return distributions
 
@@ -323,31 +330,26 @@ def _shifted(known: FloatArray, before: FloatArray, after: FloatArray) -> FloatA
     return np.asarray(np.where(known >= 1.0, 1.0, odds / (1 + odds)))
 
 
-def _averaged(
-    here: Weighing,
-    kept: Mapping[int, Distribution],
-    mode: Ints,
-    probability: FloatArray,
+def _average(
+    found: dict[int, Distribution],
+    several: Sequence[Mapping[int, Distribution]],
+    row: int,
+    stated: Posterior,
     lowest: FloatArray,
-    *,
-    linked: bool,
-) -> dict[int, Distribution]:
-    """Return one area's distributions, averaged over the set of priors where its probabilities are."""
-    several = [here.distributions(variant) for variant in here.prior.variants[1:]] if not linked else []
-    found = dict(kept)
-    for cell, (low, chances) in kept.items():
-        if np.isnan(lowest[cell]):
-            continue
-        # Beyond the likeliest count, the others keep their proportions in the average of all priors (in a family: in the
-        # best one), so that the probability is the one that is stated: it may have been averaged over fewer priors.
-        if not linked:
-            chances = np.mean([chances, *(one[cell][1] for one in several)], axis=0)
-        at, new = int(mode[cell]) - low, float(probability[cell])
+) -> None:
+    """Average one area's distributions over the set of priors where its probabilities are; in a family, keep the best's.
+
+    Beyond the likeliest count, the others keep their proportions in the average of all priors, so that the probability is
+    the one that is stated: it may have been averaged over fewer priors.
+    """
+    for cell in [cell for cell in found if not np.isnan(lowest[row, cell])]:
+        low, chances = found[cell]
+        chances = np.mean([chances, *(one[cell][1] for one in several)], axis=0)
+        at, new = int(stated.mode[row, cell]) - low, float(stated.probability[row, cell])
         rest = 1 - chances[at]
         scaled = chances * ((1 - new) / rest if rest > 0 else 0.0)
         scaled[at] = new
         found[cell] = low, scaled
-    return found
 
 
 def connected(model: Model, wanted: BoolArray) -> BoolArray:
@@ -362,14 +364,16 @@ def _alone(here: Weighing) -> PriorWeights | None:
     return here.prior.weights_alone(here.reach.low, here.reach.high)
 
 
-def _kept(found: Distributions) -> dict[int, Distribution]:
-    """Return the distributions of the first area, of cells that have one."""
-    lows, highs, starts = found.low[0].tolist(), found.high[0].tolist(), found.start[0].tolist()
-    return {
-        cell: (low, found.chances[start : start + high - low + 1])
-        for cell, (low, high, start) in enumerate(zip(lows, highs, starts, strict=True))
-        if start >= 0
-    }
+def _kept(found: Distributions) -> list[dict[int, Distribution]]:
+    """Return the distributions of all areas, of cells that have one."""
+    return [
+        {
+            cell: (low, found.chances[start : start + high - low + 1])
+            for cell, (low, high, start) in enumerate(zip(lows, highs, starts, strict=True))
+            if start >= 0
+        }
+        for lows, highs, starts in zip(found.low.tolist(), found.high.tolist(), found.start.tolist(), strict=True)
+    ]
 
 
 def _cut_off(here: Weighing, posterior: Posterior) -> BoolArray:
@@ -489,7 +493,6 @@ def with_rates(
     found: BlockProbabilities,
     threshold: float,
     nothing: BoolArray,
-    keep: int | None = None,
 ) -> BlockProbabilities:
     """Return probabilities that use rates, where areas have any."""
     forests = here.model.rate_pairs
@@ -501,13 +504,11 @@ def with_rates(
     reach = tighten(here.model.compiled, here.bounds.windows, here.active, rows=rows)
     for pairs in forests:
         chosen = np.asarray((figured.values[:, list(pairs.figures)] != FIGURE_ABSENT).any(axis=1)) & reach.feasible
-        found = _with_forest(_Rates(here, pairs, rows, reach, chosen), found, threshold, nothing, keep)
+        found = _with_forest(_Rates(here, pairs, rows, reach, chosen), found, threshold, nothing)
     return found
 
 
-def _with_forest(
-    rates: _Rates, found: BlockProbabilities, threshold: float, nothing: BoolArray, keep: int | None
-) -> BlockProbabilities:
+def _with_forest(rates: _Rates, found: BlockProbabilities, threshold: float, nothing: BoolArray) -> BlockProbabilities:
     """Put in the probabilities of the parts of one forest."""
     here, pairs, reach = rates.here, rates.pairs, rates.reach
     parts = pairs.cells[pairs.parts]
@@ -534,12 +535,13 @@ def _with_forest(
     if found.posterior.error is not None:
         merged["error"] = np.where(weighed, 0.0, found.posterior.error)
     before = weighed & reaches(found.lowest, threshold) & (found.posterior.mode == posterior.mode) & ~found.cut_off
-    distributions = found.distributions
-    if keep is not None and weighed[keep].any():
-        area = np.array([keep])
 
-        def distributions() -> Mapping[int, Distribution]:
-            return {**found.distributions(), **_kept_with_rates(rates.of(area), weighed[keep], each.lowest[keep])}
+    def distributions(rows: Sequence[int]) -> list[dict[int, Distribution]]:
+        by_sums = found.distributions(rows)
+        for own, row in zip(by_sums, rows, strict=True):
+            if weighed[row].any():
+                own |= _kept_with_rates(rates.of(np.array([row])), weighed[row], each.lowest[row])
+        return by_sums
 
     return replace(
         found,

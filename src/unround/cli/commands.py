@@ -217,7 +217,8 @@ def check(
 
     In the folder:
       report.html                      the result as a page; report-public.html: the same without any inferred value
-      findings.parquet, findings.csv   one row per claim: proved, conditional or likely; its range and route
+      findings.parquet, findings.csv   one row per claim: proved, conditional or likely; its range and route;
+                                       likely zeros that were published as 0 are counted, and have rows with --zeros
       summary.json                     how much was inferred, where, against chance; sensitive claims
       contradictions.csv               inconsistent published figures, each with the smallest set that clashes
       proofs.jsonl                     a certificate for every proved count

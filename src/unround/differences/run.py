@@ -286,10 +286,6 @@ def differences(before: AuditFolder, after: AuditFolder, cells: Iterable[Matched
         one, other = before.summary[what], after.summary[what]
         if one != other:
             found.append({"what": what, "before": one, "after": other, "means": means})
-    one, other = (folder.summary[ZEROS_NOT_LISTED] for folder in (before, after))
-    if one or other:
-        means = "likely zeros that were published as 0 are not compared (audit both with --zeros to compare them)"
-        found.append({"what": "likely zeros that are not listed", "before": one, "after": other, "means": means})
     found += _assumed(before.summary, after.summary)
     found += _mechanisms(before.told, after.told, cells)
     return found

@@ -172,11 +172,11 @@ class InferredArea:
 
         They are worked out anew every time, which takes longer than all the rest: ask once.
         """
-        return {cell: _listed(*found) for cell, found in self.inferred.probabilities.distributions().items()}
+        return {cell: _listed(*found) for cell, found in self.inferred.probabilities.distributions([0])[0].items()}
 
     def distribution(self, cell: int) -> Distribution:
         """Return that of one cell; empty where nothing says."""
-        kept = self.inferred.probabilities.distributions().get(cell)
+        kept = self.inferred.probabilities.distributions([0])[0].get(cell)
         return () if kept is None else _listed(*kept)
 
     def probability_of(self, cell: int, value: int) -> float | None:

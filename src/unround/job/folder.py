@@ -362,7 +362,7 @@ class AuditFolder:
 
     @property
     def findings(self) -> pl.DataFrame:
-        """Every claim, as `findings.parquet` holds them."""
+        """Every claim that is listed, as `findings.parquet` holds them."""
         import polars as pl
 
         with self._undamaged(FINDINGS):

@@ -152,6 +152,8 @@ def scope(compared: Mapping[str, Any]) -> list[str]:
             sentences.append(f"Only in the {side} audit: {several(len(counts), 'count')} per area ({_few(counts)}).")
         if areas:
             sentences.append(f"Only in the {side} audit: {several(areas, 'area')}.")
+    if any(compared[side].get("zeros_not_listed") for side in ("before", "after")):
+        sentences.append("Likely zeros that were published as 0 are not compared: not both audits list them (--zeros).")
     return sentences
 
 

@@ -112,7 +112,7 @@ POPULATION = {
 FILES = {
     REPORT: "the result as a page; open it in a browser",
     PUBLIC_REPORT: "the same without any area or inferred value, to share",
-    "findings.csv": "every claim, those that matter most first (also as findings.parquet)",
+    "findings.csv": "every listed claim, those that matter most first (also as findings.parquet)",
     "contradictions.csv": "inconsistent published figures, with the smallest clash",
     "suspects.csv": "areas whose counts are possible, but add up absurdly badly",
     "proofs.jsonl": "a certificate for every proved count",
