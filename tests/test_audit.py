@@ -244,6 +244,9 @@ def test_the_summary_adds_up(audited: AuditFolder) -> None:
         assert sum(size[kind] for size in told["sensitive_claims"]["by_value"].values()) == number
     small = found.filter(pl.col("value").is_between(1, 2)).height
     assert sum(told["sensitive_claims"]["by_value"]["1-2"].values()) == small
+    assert told["areas"] == 600
+    assert told["contradictions"] == 0
+    assert told["prior"] == "fitted"
     published = pl.read_parquet(audited.path / "model" / "published.parquet")
     assert 0 < told["zeros_not_listed"] == published["zeros_not_listed"].sum()
     assert told["listed"] == {"claims": found.height, "in_csv": found.height}
@@ -263,9 +266,6 @@ def test_text_has_the_first_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(work, "LINES_AT_A_TIME", 5)
     assert work._write_csv(pl.LazyFrame({"claim": range(12)}), tmp_path / "findings.csv", bom=False) == 12
     assert pl.read_csv(tmp_path / "findings.csv")["claim"].to_list() == list(range(7))
-    assert told["areas"] == 600
-    assert told["contradictions"] == 0
-    assert told["prior"] == "fitted"
 
 
 def test_all_layouts_give_the_same_findings(audited: AuditFolder, tmp_path: Path) -> None:

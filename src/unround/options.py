@@ -389,7 +389,8 @@ class AuditOptions(Options):
         default=None,
     )
     zeros: bool = option(
-        "List likely zeros that were published as 0, too: there are many, and otherwise they are only counted.", default=False
+        "List likely zeros that were published as 0, too: there are many, and otherwise they are only counted.",
+        default=False,
     )
     doubtful: bool = option("List conditional claims even if the data contradict the mechanism.", default=False)
     bom: bool = option("Begin CSV files with a byte-order mark, so that Excel shows accents.", default=False)
