@@ -699,7 +699,7 @@ def test_zeros_are_folded(census: AuditFolder, census_audit: Path) -> None:
     census = AuditFolder.open(census_audit)
     number = census.summary["sensitive_claims"]["by_value"]["0"]["likely"]
     assert number > MOST_ZEROS
-    text, public = texts(census)
+    text, public = page(census), page(census, public=True)
     folded = text[text.index('<details class="folded" id="zeros">') :]
     folded = folded[: folded.index("</details>")]
     assert f"<summary>{number:,} likely zeros</summary>" in folded
