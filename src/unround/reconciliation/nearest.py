@@ -110,7 +110,7 @@ def _areas(
     arena, state = np.empty(1 << 16), np.zeros((len(forest.nodes), 2), dtype=np.int64)
     for a in range(first, last):
         low, high = lows[a], highs[a]
-        size, _, cut = arrange(forest, buffers, low, high, holds[a], 1)
+        size, _, cut = arrange(forest, buffers, low, high, holds[a])
         if size < 0 or cut > 0:
             continue
         if size > len(arena):
@@ -197,7 +197,7 @@ def _upward(forest: Forest, buffers: Buffers, arena: FloatArray) -> bool:
         if buffers.links[i, USED] and not _send_up(forest, buffers, arena, i):
             return False
         complete = i == forest.nodes[n, BELOW] and buffers.nodes[n, MODE] != ABSENT
-        if complete and collect_belief(forest, buffers, arena, n, buffers.nodes[n, BELIEF], ZERO, MINUS_ONE) == 0.0:
+        if complete and collect_belief(forest, buffers, arena, n, buffers.nodes[n, BELIEF], MINUS_ONE) == 0.0:
             return False
     return True
 

@@ -329,7 +329,7 @@ def _files(folder: AuditFolder, verbose: bool) -> Part:
     useful |= {"proofs.jsonl": claims, "findings.csv": claims}
     if not verbose:
         useful |= dict.fromkeys(("proofs.jsonl", "estimates.parquet", "summary.json"), False)
-    listed, in_csv = told["listed"]["claims"], told["listed"]["in_csv"]
+    listed, in_csv = summary["listed"]["claims"], summary["listed"]["in_csv"]
     said = FILES | (
         {"findings.csv": f"the first {in_csv:,} of {listed:,} claims; findings.parquet has all"} if listed > in_csv else {}
     )
