@@ -1,9 +1,12 @@
 """The one door: every command as a function, given a path, a frame or a Release; and what it says to wrong arguments."""
 
+import asyncio
 import dataclasses
 import inspect
 import json
+import pickle
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +257,47 @@ def test_an_option_is_one_edit() -> None:
     said = " ".join(CliRunner().invoke(app, ["greet", "--help"]).output.split())
     for words in ("Greet somebody.", "greet Ada", "How often, at most --limit. [default: 1]", "With --times: The most."):
         assert words in said
+
+
+# -- what people do in notebooks, and on clusters -------------------------------------------------------------------------
+
+
+def test_a_page_can_be_viewed_within_a_running_loop(audited: unround.AuditFolder) -> None:
+    async def cell() -> tuple[int, bytes]:
+        return unround.view(audited, "/about.json")
+
+    status, content = asyncio.run(cell())
+    assert status == 200
+    assert content.startswith(b"{")
+
+
+def test_what_was_read_can_be_sent_to_another_process() -> None:
+    release = unround.read(SURVEY)
+    again = pickle.loads(pickle.dumps(release))
+    assert again.columns == release.columns
+    for block, other in zip(release.blocks(), again.blocks(), strict=True):
+        assert block.areas.equals(other.areas)
+        assert (block.counts == other.counts).all()
+    described = unround.describe(SURVEY.with_suffix(".csv"))
+    assert pickle.loads(pickle.dumps(described)).draft.keys == described.draft.keys
+    inspection = unround.check(SURVEY)
+    assert pickle.loads(pickle.dumps(inspection)).to_json() == inspection.to_json()
+
+
+def test_columns_that_have_no_text_in_polars_are_described() -> None:
+    odd = {
+        "lasts": pl.lit(timedelta(days=2)),
+        "large": pl.lit(2**63 + 5, dtype=pl.UInt64),
+        "several": pl.lit([1, 2]),
+        "bytes": pl.lit(b"\xff"),
+        "fields": pl.struct(pl.lit(1).alias("a")),
+    }
+    described = unround.describe(pl.read_csv(SURVEY.with_suffix(".csv")).with_columns(**odd))
+    assert "lasts" in " ".join(entry.place for entry in described.release.account)
+
+
+@pytest.mark.parametrize("path", [".", "/", ".."])
+def test_a_folder_is_no_table(path: str) -> None:
+    for function in (unround.check, unround.review, unround.describe):
+        with pytest.raises(InputError, match="is a folder"):
+            function(path)

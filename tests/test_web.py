@@ -571,6 +571,8 @@ def test_every_answer_is_guarded(hostile: TestClient, path: str) -> None:
         ("evil.example@127.0.0.1", 421),
         ("192.168.0.7", 421),
         ("[::1", 421),
+        *((f"127.0.0.1{more}", 421) for more in ("#evil", "/evil", "?x", ":80:80", ":", " ", "\\")),
+        ("localhost:abc", 421),
         ("", 421),
     ],
 )
@@ -578,6 +580,22 @@ def test_only_its_own_names_are_answered(hostile: TestClient, host: str, status:
     answer = hostile.get("/about.json", headers={"host": host})
     assert answer.status_code == status
     assert answer.headers["content-security-policy"] == POLICY
+
+
+@pytest.mark.parametrize("header", ["origin", "referer"])
+def test_old_browsers_that_name_another_page_are_told_apart_too(hostile: TestClient, header: str) -> None:
+    """They send no Sec-Fetch-Site."""
+    theirs = (
+        "https://evil.example",
+        "null",
+        f"{HERE}.evil.example/",
+        f"{HERE}:1/",
+        "http://evil.example/?http://localhost/",
+    )
+    for page in theirs:
+        assert hostile.get("/try", headers={header: page}).status_code == 403, page
+    assert hostile.get("/try", headers={header: HERE}).status_code == 200
+    assert hostile.get("/try", headers={header: f"{HERE}/area/1"}).status_code == 200
 
 
 def test_listening_everywhere_answers_numbers_but_no_strange_names(hostile_audit: Path) -> None:

@@ -8,10 +8,10 @@ and can be read more than once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,10 +317,30 @@ class Release:
         """Go through the areas, block by block."""
         return iter(self.read(progress))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled with all counts: another process may not have the file."""
+        held = {one.name: getattr(self, one.name) for one in fields(self)} | {"read": HeldBlocks(tuple(self.blocks()))}
+        return _unpickled, (held,)
+
     @property
     def index(self) -> dict[str, int]:
         """Where each column is, by its key."""
         return {column.key: at for at, column in enumerate(self.columns)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldBlocks:
+    """The blocks of a release that was pickled."""
+
+    blocks: tuple[Block, ...]
+
+    def __call__(self, _progress: Progress) -> Iterator[Block]:
+        """Go through them."""
+        return iter(self.blocks)
+
+
+def _unpickled(held: dict[str, Any]) -> Release:
+    return Release(**held)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,10 +98,15 @@ def _headed(table: pl.DataFrame, names: list[tuple[str, ...]]) -> HeadedTable:
 
 def as_polars(frame: object) -> pl.DataFrame:
     """Return any frame as one of polars, column by column."""
-    if isinstance(frame, pl.DataFrame):
-        return frame
     if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
+        frame = frame.collect()
+    if isinstance(frame, pl.DataFrame):
+        # What has no text of its own in polars is no count, and shown as Python shows it.
+        odd = [
+            name for name, kind in frame.schema.items() if kind.is_nested() or kind in (pl.Duration, pl.Object, pl.Binary)
+        ]
+        texts = {name: [None if value is None else str(value) for value in frame[name].to_list()] for name in odd}
+        return frame.with_columns(pl.Series(name, values, dtype=pl.String) for name, values in texts.items())
     other: Any = frame
     if not hasattr(other, "columns") or not hasattr(other, "to_dict"):
         raise InputError(f"{type(frame).__name__} is not a table; give a DataFrame of pandas or polars.")

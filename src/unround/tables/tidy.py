@@ -56,6 +56,8 @@ def companion(path: Path) -> Path | None:
     A TOML that describes no table, having neither `value` nor `axes`, is about something else. One that cannot be read is
     returned, for its faults are to be told.
     """
+    if not path.name:  # a folder, which can have no file beside it
+        return None
     stem = path.name.removesuffix(".gz").removesuffix(".zip")
     called, release = path.with_name(f"{Path(stem).stem}.toml"), path.with_name("release.toml")
     for beside in dict.fromkeys((called, release)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from urllib.parse import urlsplit
+import re
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -43,6 +43,9 @@ def hosts_for(host: str) -> frozenset[str]:
     return LOCAL | {host.strip("[]").lower()}
 
 
+_HOST = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9._-]{1,253}))(?::[0-9]{1,5})?")
+"""A name or an address, and a port: nothing else is a host."""
+
 OURSELVES = frozenset({"", "same-origin", "none"})
 """Where browsers say that a request comes from (`Sec-Fetch-Site`), if it is from us or from the person who types."""
 
@@ -75,7 +78,7 @@ class Guard:
         if not self._is_ours(headers.getlist("host")):
             refusal = PlainTextResponse("This explorer answers only to its own host name.\n", 421)
             await refusal(scope, receive, send_guarded)
-        elif not {site.strip().lower() for site in headers.getlist("sec-fetch-site")} <= OURSELVES:
+        elif not self._by_ourselves(headers):
             text = "This explorer answers no other site. Type its address, or open it from a bookmark.\n"
             await PlainTextResponse(text, 403)(scope, receive, send_guarded)
         elif scope["method"] not in ("GET", "HEAD"):
@@ -84,15 +87,18 @@ class Guard:
         else:
             await self.app(scope, receive, send_guarded)
 
+    def _by_ourselves(self, headers: Headers) -> bool:
+        """Whether no other site sent a request, by all that browsers say of it; old ones say less."""
+        sites = {site.strip().lower() for site in headers.getlist("sec-fetch-site")}
+        pages = [*headers.getlist("origin"), *headers.getlist("referer")]
+        here = tuple(f"{scheme}://{headers['host'].lower()}/" for scheme in ("http", "https"))
+        return sites <= OURSELVES and all(f"{page.strip().lower()}/".startswith(here) for page in pages)
+
     def _is_ours(self, named: list[str]) -> bool:
-        if len(named) != 1:
+        host = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
+        if host is None:
             return False
-        try:
-            name = urlsplit(f"//{named[0]}").hostname or ""
-        except ValueError:
-            return False
-        if "@" in named[0]:
-            return False
+        name = host[1] or host[2]
         if name in self.hosts:
             return True
         try:

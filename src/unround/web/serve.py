@@ -8,6 +8,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -192,7 +193,8 @@ def get(folder: Path, path: str, boundaries: Path | None = None) -> tuple[int, b
         "server": ("127.0.0.1", PORT),
     }
     try:
-        asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
+        with ThreadPoolExecutor(1) as other:  # in a notebook, this thread has a loop of its own that is running
+            other.submit(lambda: asyncio.run(app(scope, receive, send))).result()  # type: ignore[arg-type]
     finally:
         app.state.bench.close()
     return status, b"".join(parts)
