@@ -559,3 +559,17 @@ def test_spoilt_files_are_refused_or_described_as_the_draft_says(make: str, tmp_
         described += 1
     assert described > 5
     assert all("spoilt.csv" in one for one in refused)
+
+
+def test_a_table_too_small_to_test_is_audited_with_what_its_labels_say(tmp_path: Path) -> None:
+    """Two rows, and what was published is declared: the sum is taken on trust, and what follows from it is conditional."""
+    file = tmp_path / "two.csv"
+    file.write_text("District,Total,Men,Women\nNorth,88,35,45\nSouth,60,30,30\n", encoding="utf-8")
+    (total,) = unround.check(file, base=5, exact=["Total"]).to_json()["sums"]
+    assert total["kept"]
+    assert "taken on trust" in total["why"]
+    findings = unround.audit(file, base=5, exact=["Total"], out=tmp_path / "audit").findings
+    assert set(findings.filter(pl.col("district") == "North").select("sex", "value", "kind").rows()) == {
+        ("Men", 39, "conditional"),
+        ("Women", 49, "conditional"),
+    }

@@ -41,7 +41,7 @@ from unround.structure.propose import (
     stars,
 )
 from unround.structure.residuals import ResidualTally, ScatterWindows, SumTally, scatter
-from unround.structure.verify import areas_, by_analogy, for_everybody, judge, lean_of, overlapping
+from unround.structure.verify import areas_, by_analogy, for_everybody, judge, lean_of, on_trust, overlapping
 
 LOOK = 2_000
 """The areas that are looked at before sums are searched for and mechanisms assumed. All areas verify them."""
@@ -203,7 +203,7 @@ class Survey:
         results = [changed(r, known=False) if unknown & {r.proposal.total, *r.proposal.parts} else r for r in results]
         lean = lean_of(results)
         verdicts = overlapping([judge(result, self._names, lean) for result in results], results, self._names)
-        verdicts = for_everybody(by_analogy(verdicts, self._columns), self._columns, self._names)
+        verdicts = for_everybody(on_trust(by_analogy(verdicts, self._columns)), self._columns, self._names)
         ruled = self._rules.judge(list(zip(results, verdicts, strict=True)))
         kept, rejected, repeats, alias = _sort(ruled, self._rules, self._names, mechanisms)
         rejected += [one for one in self._doubted if one.total not in {sum_.total for sum_ in kept}]

@@ -20,7 +20,7 @@ import numpy as np
 
 from unround.mechanisms import Mechanism
 from unround.release import Column
-from unround.structure.evidence import FILES, FOUND, JudgedSum
+from unround.structure.evidence import FILES, FOUND, LABELS, JudgedSum
 from unround.structure.residuals import TELLING, SumTally
 
 MANY_ERRORS, FOUND_ERRORS = 5.0, 3.5
@@ -239,6 +239,19 @@ def by_analogy(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[
                 continue
         found.append(one)
     return found
+
+
+def on_trust(checked: Sequence[JudgedSum]) -> list[JudgedSum]:
+    """Keep the sums that labels suggest where the table is too small to test any: they are all that is known of it."""
+    if any(judged.kept or not judged.unjudged for judged in checked):
+        return list(checked)
+    words = "taken on trust: no sum of this table can be tested"
+    return [
+        replace(judged, kept=True, why=f"{judged.why}; {words}")
+        if judged.origin == LABELS and judged.areas and not judged.impossible
+        else judged
+        for judged in checked
+    ]
 
 
 def for_everybody(checked: Sequence[JudgedSum], columns: Sequence[Column], names: Sequence[str]) -> list[JudgedSum]:
