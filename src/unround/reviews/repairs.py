@@ -19,7 +19,7 @@ from unround.protection.table import parse_protection, publish_counts
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Column, Counts
 from unround.reviews.table import ReviewedTable, selected
 
-MOST_MERGES = 4
+MOST_MERGES = 3
 """Pairs of neighbours that are merged, one after the other, until one is enough."""
 
 FEWEST = 3

@@ -92,6 +92,9 @@ ACCEPT = (
 MARKS = {"proved": "ᵖ", "conditional": "ᶜ", "range": "ʳ", "likely": "ˡ"}
 """How coloured cells of the draft are told apart without colours."""
 
+LEGEND = {kind: f"{'size known' if kind == RANGE else kind} {mark}" for kind, mark in MARKS.items()}
+LEGEND |= {kind: kind for kind in (UNROUNDED, "accepted", "hidden")}
+
 FEW_REPAIRS, FEW_CELLS, FEW_REASONS, FEW_QUESTIONS = 4, 6, 5, 6
 """Rows on the first page; the others follow after it."""
 
@@ -121,6 +124,8 @@ def meaning(told: Mapping[str, Any]) -> str:
     accepted = len(told["exceptions"]) + len(told["ignored"])
     if told["decision"] == PUBLISH and accepted:
         said = f"The table is within policy only because of {several(accepted, 'exception')} on record. {BEYOND}"
+    elif accepted:
+        said += f" {several(accepted, 'exception')} on record {'is' if accepted == 1 else 'are'} left out of this."
     if told["decision"] in (REVISE, STOP) and told["unsettled"]:
         said += f" Besides, {several(len(told['unsettled']), 'thing is', 'things are')} not settled."
     return said
@@ -453,9 +458,13 @@ def _several(told: Mapping[str, Any]) -> Iterator[Part]:
     """Give the one decision on several tables, and list them by status."""
     decision, tables = told["decision"], told["tables"]
     number_of = several(sum(one["name"] != TOGETHER for one in tables), "table")
-    said = MEANINGS[decision].replace("The table is", "At least one table is")
-    if decision == PUBLISH:
-        said = f"All tables are within policy, each alone and all together. {BEYOND}"
+    said = {
+        REVISE: "At least one table is not within policy, but repairs would bring it within: see its own page.",
+        STOP: "At least one table is not within policy, and no repair that was tried is: see its own page.",
+        PUBLISH: f"All tables are within policy, each alone and all together. {BEYOND}",
+    }.get(decision, MEANINGS[decision])
+    if told["exceptions"] or told["ignored"]:
+        said += f" {several(len(told['exceptions']) + len(told['ignored']), 'exception')} on record."
     order = [STOP, REVISE, UNDECIDED, PUBLISH]
     rows: list[Line] = []
     for one in sorted(tables, key=lambda one: order.index(one["decision"])):
@@ -488,6 +497,8 @@ def _why(told: Mapping[str, Any]) -> str:
     """Say in a sentence what the decision on a table rests on."""
     reasons = [one["sentence"] for one in told["reasons"] if one["action"] != UNDECIDED]
     open_ = [one["why"].rstrip(".") + "." for one in told["unsettled"]]
+    if not reasons and not open_ and told["name"] == TOGETHER:
+        return "Nothing out of policy follows from the tables together that does not follow from one of them alone."
     return " ".join([*reasons, *open_][:2]) or meaning(told)
 
 
@@ -547,7 +558,8 @@ def _checks(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         ("Fit of the data", check_status(told)),
         ("Self-check of probabilities", self_check_status(told)),
     ):
-        yield name, f"{state}. {said}"
+        said = said.removeprefix("Not tested: ")
+        yield name, f"{state}. {said[:1].upper()}{said[1:]}"
     if not_worked_out(told):
         yield "Probabilities", f"NOT COMPLETE. {not_worked_out(told)}"
     if exceptions(told):
@@ -632,6 +644,9 @@ def _draft(picture: Mapping[str, Any], name: str = "The table") -> Part:
         rows.append(line)
     left = picture["left_out"]
     more = f" {several(left, 'row')} without cells to act on {'is' if left == 1 else 'are'} not shown." if left else ""
-    legend = f"Coloured and marked: proved ᵖ, conditional ᶜ, size known ʳ, likely ˡ; or unrounded, accepted, hidden.{more}"
+    kinds = {kind for row in picture["rows"] for _, kind, _ in row["cells"] if kind}
+    shown = [said for kind, said in LEGEND.items() if kind in kinds]
+    legend = f"{f'Coloured and marked: {listed(shown)}.' if shown else ''}{more}"
+    title = "with the cells to act on" if kinds - {"accepted", "hidden"} else "in which no cell is to be acted on"
     table = Table(("", *picture["columns"]), rows, "The table", legend=legend, style="small draft")
-    return Section(f"{name}, with the cells to act on", [table], "table" if name == "The table" else "")
+    return Section(f"{name}, {title}", [table], "table" if name == "The table" else "")
