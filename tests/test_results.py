@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ import unround
 from tests.conftest import Run
 from tests.shared import EXAMPLES, FORMULA, IMAGE
 from unround import InputError
+from unround.shown import Plain
 
 SURVEY = EXAMPLES / "survey.toml"
 
@@ -255,3 +259,25 @@ def test_an_audit_without_a_folder_lasts_as_long_as_its_result() -> None:
     del folder
     gc.collect()
     assert not path.exists()
+
+
+def test_plain_data_is_what_json_can_hold() -> None:
+    @dataclass(frozen=True)
+    class Inner:
+        where: Path
+
+    @dataclass(frozen=True)
+    class Outer(Plain):
+        ALSO = ("half",)
+        ASIDE = ("left_out",)
+
+        inner: tuple[Inner, ...]
+        by_count: dict[int, Fraction]
+        left_out: int = 1
+
+        @property
+        def half(self) -> Fraction:
+            return Fraction(1, 2)
+
+    said = Outer((Inner(Path("a/b")),), {3: Fraction(1, 4)}).to_json()
+    assert json.loads(json.dumps(said)) == {"inner": [{"where": "a/b"}], "by_count": {"3": 0.25}, "half": 0.5}

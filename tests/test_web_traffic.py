@@ -113,7 +113,7 @@ class Slow:
 
     def __call__(self, _asked: Asked) -> Page:
         self.times += 1
-        assert self.go_on.wait(30)
+        assert self.go_on.wait(120)
         return Page("explorer/problem.html", "Slow", {"error": "slow"})
 
 
@@ -178,7 +178,7 @@ def test_nothing_waits_for_an_area_that_takes_long(monkeypatch: pytest.MonkeyPat
 
     def slowly(folder: AuditFolder, row: int) -> InferredArea:
         slow.times += 1
-        assert slow.go_on.wait(30)
+        assert slow.go_on.wait(120)
         return infer_area(folder, row)
 
     async def story(app: Any) -> None:
@@ -223,14 +223,14 @@ def test_headers_that_never_end_are_not_waited_for(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(serve, "PATIENCE", 0.5)
     with listening(hostile_audit) as port:
         for sent in (b"", b"GET /about.json HTTP/1.1\r\nHost: 127.0.0.1\r\n"):
-            with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
+            with socket.create_connection(("127.0.0.1", port), timeout=120) as slow:
                 slow.sendall(sent)
                 if sent:
                     for _ in range(4):  # a header now and then does not keep it open
                         time.sleep(0.1)
                         slow.sendall(b"X-More: 1\r\n")
                 assert slow.recv(1) == b"", "the connection was closed"
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as prompt:
+        with socket.create_connection(("127.0.0.1", port), timeout=120) as prompt:
             prompt.sendall(b"GET /about.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             assert prompt.recv(15) == b"HTTP/1.1 200 OK"
 
@@ -243,10 +243,10 @@ def test_visitors_who_leave_do_not_end_it(hostile_audit: Path) -> None:
             assert server.stdout is not None
             port = int(server.stdout.readline().split(":")[2].split("/")[0])
             for pause in range(30):
-                with socket.create_connection(("127.0.0.1", port), timeout=30) as visitor:
+                with socket.create_connection(("127.0.0.1", port), timeout=120) as visitor:
                     visitor.sendall(b"GET /static/unround.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20)
                     time.sleep(0.002 * (pause % 10))  # and leaves while it is being answered
-            with socket.create_connection(("127.0.0.1", port), timeout=30) as patient:
+            with socket.create_connection(("127.0.0.1", port), timeout=120) as patient:
                 patient.sendall(b"GET /about.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
                 assert patient.recv(15) == b"HTTP/1.1 200 OK"
             assert server.poll() is None
