@@ -77,12 +77,16 @@ def one_of(words: Sequence[str]) -> Callable[[str], list[str]]:
     return complete
 
 
+_GO_ON = ("clamped", "js=", "pstay=", "repeat=")
+"""Words that are no mechanism of their own, but belong to the one before."""
+
+
 def listed(text: str) -> list[str]:
     """Split a list at its commas, except those within the parameters of a mechanism; "none" is an empty list."""
     names: list[str] = []
     for piece in (part.strip() for part in text.split(",")):
         # A piece that starts with a number, or is not a name of its own, continues the parameters of the one before.
-        if names and ":" in names[-1] and (piece[:1].isdigit() or piece[:1] in "+-." or piece == "clamped"):
+        if names and ":" in names[-1] and (piece[:1].isdigit() or piece[:1] in "+-." or piece.startswith(_GO_ON)):
             names[-1] += f",{piece}"
         elif piece:
             names.append(piece)

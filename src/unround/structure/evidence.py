@@ -99,7 +99,7 @@ class MechanismEvidence:
     format; "note": one in the file; "description"; "plan file"; "option"), or that it was "inferred"; `why` gives the
     reasons. `suggested` is a mechanism that fits, where that is no more than a guess which the user should confirm by
     declaring it: noise, mostly. `condition`, of what was inferred, is the sentence that a claim by it has to name: "if …".
-    `rival` is a narrower mechanism that fits as well: claims hold under both.
+    `rival` is a narrower mechanism that fits as well, where `mechanism` is the widest one that does.
     """
 
     block: str
