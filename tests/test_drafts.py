@@ -213,3 +213,18 @@ def test_a_row_that_is_called_a_total_and_is_none_is_asked_about(tmp_path: Path)
     (tmp_path / "table.csv").write_text("\n".join(["Ward,Total,Men,Women", *rows, "Total,900,450,450"]))
     found = [entry for entry in unround.read(tmp_path / "table.csv").account if entry.place == "row Total"]
     assert [(entry.used, "of which rows is not known" in entry.why) for entry in found] == [(False, True)]
+
+
+@pytest.mark.parametrize("gone", ["", "H"])
+def test_areas_by_years_are_added_up_year_by_year_though_one_is_missing(gone: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    lines = ["Council area,Year,Total,Men,Women"]
+    for year in (2020, 2021):
+        counts = {name: rng.integers(30, 90, 2) for name in "ABCDEFGH"}
+        for name, (men, women) in counts.items():
+            shown = ("c", "c") if (name, year) == ("C", 2021) else (men, women)
+            lines += [f"Area {name},{year},{men + women},{shown[0]},{shown[1]}"] if (name, year) != (gone, 2020) else []
+        men, women = sum(counts.values())
+        lines.append(f"Scotland,{year},{men + women},{men},{women}")
+    (tmp_path / "years.csv").write_text("\n".join(lines))
+    assert unround.review(tmp_path / "years.csv", repairs=()).decision == "stop"

@@ -11,8 +11,9 @@ import xlsxwriter
 import unround
 from unround.mechanisms import Nearest, Rounding
 from unround.release import What
-from unround.tables import Described, describe_all
+from unround.tables import Described
 from unround.tables.notes import read_notes
+from unround.tables.opening import tables_of
 
 NAMES = [
     "Ashford",
@@ -167,7 +168,8 @@ def test_those_who_answered_no_are_counted(tmp_path: Path) -> None:
 def test_every_table_of_a_file_is_read_or_named(tmp_path: Path) -> None:
     other = [f"{name},{30 + at},{10 + at},20" for at, name in enumerate(NAMES)]
     file = put(tmp_path, ["Table 1", *by_sex(), "", "Table 2", "District,All homes,Owned,Rented", *other])
-    assert [sums(one, one.axes.across[0].name) for one in describe_all(file)] == [{"Total": 2}, {"All homes": 2}]
+    found = [unround.describe(file, header=place.layout.header) for place in tables_of(file)]
+    assert [sums(one, one.axes.across[0].name) for one in found] == [{"Total": 2}, {"All homes": 2}]
     assert entries(unround.describe(file), What.UNKNOWN) == ["rows 18–29"]
 
 

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from unround.release import Release
     from unround.tables.describing import Described as Described
     from unround.tables.describing import describe as describe
-    from unround.tables.describing import describe_all as describe_all
     from unround.tables.joining import join as join
     from unround.tables.joining import with_truth as with_truth
     from unround.tables.opening import Question as Question
@@ -62,7 +61,6 @@ if TYPE_CHECKING:
 _HOME = {
     "Described": "describing",
     "describe": "describing",
-    "describe_all": "describing",
     "Question": "opening",
     "join": "joining",
     "with_truth": "joining",

@@ -34,8 +34,7 @@ from unround.tables.grid import HeadedTable
 from unround.tables.labels import is_total, tokens
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
-from unround.tables.opening import Ask, Opened, Question, entries_around, open_table, tables_of, take_default
-from unround.tables.pcaxis import is_pcaxis
+from unround.tables.opening import Ask, Opened, Question, entries_around, open_table, take_default
 from unround.tables.reshape import explained, read_headed
 from unround.tables.roles import RANKS, Roles, find_roles
 from unround.tables.suggested import (
@@ -45,6 +44,7 @@ from unround.tables.suggested import (
     Verdict,
     base_of,
     find_candidates,
+    is_whole,
     may_add_up,
     possible,
     protection,
@@ -58,7 +58,6 @@ from unround.tables.suggested import (
     whole_column,
 )
 from unround.tables.symbols import SIGNS, as_counts, flagged_number, hidden_range, plain_numbers
-from unround.tables.tidy import is_parquet
 
 DESCRIBED = "described"
 """The format of a table that was described on the way."""
@@ -318,12 +317,14 @@ def _described(
     return _finished(opened, draft, made, known, mechanism)
 
 
+MOST_THERE = 0.8
+"""The share of all combinations of areas and years, say, that has to be there for that."""
 MOST_ACROSS = 2_000
 """Columns that a table may get by putting years and other axes across, so that sums over its areas are looked for."""
 
 
 def _one_axis_down(rows: list[str], axes: Axes, table: HeadedTable) -> list[str]:
-    """Leave one axis of rows, where every combination is there: only then are its rows added up, year by year."""
+    """Leave one axis of rows, where most combinations are there: only then are its rows added up, year by year."""
     by_name = {axis.name: axis for axis in axes.all}
     down = [by_name[name].column for name in rows if by_name[name].column is not None]
     places = [str(table.names.index(name)) for name in down if name in table.names]
@@ -331,7 +332,7 @@ def _one_axis_down(rows: list[str], axes: Axes, table: HeadedTable) -> list[str]
     if (
         len(rows) < 2
         or len(places) < len(down)
-        or (places and table.cells.select(pl.col(places).forward_fill()).n_unique() != full)
+        or (places and table.cells.select(pl.col(places).forward_fill()).n_unique() < MOST_THERE * full)
     ):
         return rows
     kept = max((by_name[name] for name in rows), key=lambda axis: (axis.about == AREA, axis.about != TIME, len(axis.codes)))
@@ -554,7 +555,7 @@ def _idle_totals(made: Described) -> list[Entry]:
     heads = {(one.candidate.axis, one.candidate.total) for one in made.verdicts if one.used}
     found = []
     for axis in down:
-        whole = [code for code in axis.codes if is_total(*axis.names_of(code)) and (axis.name, code) not in heads]
+        whole = [code for at, code in enumerate(axis.codes) if is_whole(axis, at) and (axis.name, code) not in heads]
         if whole and len(axis.codes) > 2:
             settle = f'under [axes.{axis.name}]: sums = [{{ total = "{whole[0]}", parts = ["…", "…"] }}]'
             why = "called a total, and of which rows is not known"
@@ -703,13 +704,3 @@ def _release(opened: Opened, keys: Mapping[str, Any], form: str = DESCRIBED) -> 
             "table of rates; give the table of counts that they come from."
         )
     return release
-
-
-def describe_all(source: object, **options: Any) -> list[Described]:
-    """Describe every table of a file: those of all sheets, and those below each other on a sheet."""
-    if not isinstance(source, str | Path) or is_parquet(Path(source)) or is_pcaxis(Path(source)):
-        return [describe(source, **options)]
-    return [
-        describe(source, sheet=one.sheet, header=one.layout.header, columns=one.columns, **options)
-        for one in tables_of(Path(source))
-    ]

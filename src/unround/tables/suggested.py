@@ -207,7 +207,7 @@ def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
     many = len(axis.codes)
     if many < 3 or many != len(counts) or axis.about not in (AREA, OTHER, TIME):
         return []
-    named = [at for at in range(many) if _is_whole(axis, at)]
+    named = [at for at in range(many) if is_whole(axis, at)]
     found: list[tuple[int, list[int], str]] = []
     if axis.depths:
         found = [one for one in _indented(axis.depths) if adding(counts, one[0], one[1], base).fits]
@@ -281,10 +281,13 @@ def may_add_up(axis: DraftAxis, counts: Counts, base: int) -> bool:
     return False
 
 
-def _is_whole(axis: DraftAxis, at: int) -> bool:
-    """Return whether a row is called like a total; names of countries count at either end of a table."""
+def is_whole(axis: DraftAxis, at: int) -> bool:
+    """Return whether a row is called like a total; names of countries count at either end, or if there is only one."""
     names = axis.names_of(axis.codes[at])
-    return is_total(*names, of_places=True) or (at in (0, len(axis.codes) - 1) and any(is_country(name) for name in names))
+    if is_total(*names, of_places=True) or not any(map(is_country, names)):
+        return is_total(*names, of_places=True)
+    countries = [place for place, code in enumerate(axis.codes) if any(map(is_country, axis.names_of(code)))]
+    return at in (0, len(axis.codes) - 1) or len(countries) == 1
 
 
 def _indented(depths: Sequence[int]) -> list[tuple[int, list[int], str]]:
