@@ -49,21 +49,23 @@ def read_shapes(path: str | Path) -> list[Shape]:
     Raises `InputError` if it is not GeoJSON or TopoJSON, too large, or has no areas in it.
     """
     path = Path(path)
-    told = _parsed(path)
+    content = _parsed(path)
     try:
-        if told.get("type") == "Topology":
-            found = list(_of_topology(told))
-        elif told.get("type") == "FeatureCollection":
-            found = list(_of_features(told["features"]))
+        if content.get("type") == "Topology":
+            arcs = [_arc(points, content.get("transform")) for points in content["arcs"]]
+            shapes = [shape for geometry in content["objects"].values() for shape in _of_geometry(geometry, arcs)]
+        elif content.get("type") == "FeatureCollection":
+            features = ((feature, tuple(_rings(feature.get("geometry")))) for feature in content["features"])
+            shapes = [Shape(_properties(feature), rings) for feature, rings in features if rings]
         else:
             raise InputError(
-                f"{path} is neither GeoJSON (a FeatureCollection) nor TopoJSON (a Topology), but {told.get('type')!r}."
+                f"{path} is neither GeoJSON (a FeatureCollection) nor TopoJSON (a Topology), but {content.get('type')!r}."
             )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError):
         raise InputError(f"{path} has shapes that are not written as GeoJSON or TopoJSON writes them. {HELP}") from None
-    if not found:
+    if not shapes:
         raise InputError(f"{path} has no areas in it: boundaries are polygons, and it has none.")
-    return found
+    return shapes
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -78,12 +80,12 @@ def _parsed(path: Path) -> dict[str, Any]:
     if len(content) > MOST:
         raise InputError(f"{path} has more than {MOST:,} bytes, which is too detailed for a map on a page. {HELP}")
     try:
-        told = json.loads(content)
+        parsed = json.loads(content)
     except (ValueError, RecursionError):
         raise InputError(f"{path} is not JSON, as GeoJSON and TopoJSON are. {HELP}") from None
-    if not isinstance(told, dict):
+    if not isinstance(parsed, dict):
         raise InputError(f"{path} is JSON, but neither GeoJSON nor TopoJSON.")
-    return told
+    return parsed
 
 
 def _text(value: object) -> str:
@@ -93,11 +95,11 @@ def _text(value: object) -> str:
     return "" if value is None or isinstance(value, dict | list) else str(value).strip()
 
 
-def _properties(told: Mapping[str, Any]) -> dict[str, str]:
-    found = {str(name): _text(value) for name, value in (told.get("properties") or {}).items()}
-    if "id" in told:
-        found.setdefault("id", _text(told["id"]))
-    return found
+def _properties(element: Mapping[str, Any]) -> dict[str, str]:
+    properties = {str(name): _text(value) for name, value in (element.get("properties") or {}).items()}
+    if "id" in element:
+        properties.setdefault("id", _text(element["id"]))
+    return properties
 
 
 def _ring(points: Any) -> Ring:
@@ -110,20 +112,13 @@ def _ring(points: Any) -> Ring:
 # -- GeoJSON ----------------------------------------------------------------------------------------------------------
 
 
-def _of_features(features: list[dict[str, Any]]) -> Iterator[Shape]:
-    for feature in features:
-        rings = tuple(_rings(feature.get("geometry")))
-        if rings:
-            yield Shape(_properties(feature), rings)
-
-
 def _rings(geometry: Mapping[str, Any] | None) -> Iterator[Ring]:
     if geometry is None:
         return
     kind = geometry["type"]
     if kind == "GeometryCollection":
-        for one in geometry["geometries"]:
-            yield from _rings(one)
+        for part in geometry["geometries"]:
+            yield from _rings(part)
     elif kind in ("Polygon", "MultiPolygon"):
         polygons = [geometry["coordinates"]] if kind == "Polygon" else geometry["coordinates"]
         for polygon in polygons:
@@ -131,12 +126,6 @@ def _rings(geometry: Mapping[str, Any] | None) -> Iterator[Ring]:
 
 
 # -- TopoJSON ---------------------------------------------------------------------------------------------------------
-
-
-def _of_topology(told: Mapping[str, Any]) -> Iterator[Shape]:
-    arcs = [_arc(points, told.get("transform")) for points in told["arcs"]]
-    for geometry in told["objects"].values():
-        yield from _of_geometry(geometry, arcs)
 
 
 def _arc(points: Any, transform: Mapping[str, Any] | None) -> Ring:
@@ -150,8 +139,8 @@ def _arc(points: Any, transform: Mapping[str, Any] | None) -> Ring:
 def _of_geometry(geometry: Mapping[str, Any], arcs: list[Ring]) -> Iterator[Shape]:
     kind = geometry.get("type")
     if kind == "GeometryCollection":
-        for one in geometry["geometries"]:
-            yield from _of_geometry(one, arcs)
+        for part in geometry["geometries"]:
+            yield from _of_geometry(part, arcs)
     elif kind in ("Polygon", "MultiPolygon"):
         polygons = [geometry["arcs"]] if kind == "Polygon" else geometry["arcs"]
         rings = tuple(_joined(ring, arcs) for polygon in polygons for ring in polygon)
@@ -165,13 +154,11 @@ def _joined(ring: list[int], arcs: list[Ring]) -> Ring:
     return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
 
 
-Points = NDArray[np.float64]
-
 STANDARD = 1 / 6
 """The standard parallels lie so far from both ends of the map, as a share of its height: a common choice."""
 
 
-def projected(points: Points) -> Points:
+def projected(points: Ring) -> Ring:
     """Return points on a plane, north up and y growing downwards, as drawings have it.
 
     What is not in degrees has been projected before, and is only turned over.
@@ -240,14 +227,14 @@ def matched_in_words(told: Mapping[str, Any]) -> str:
     """
     number = told["matched"]
     said = [f"{number:,} {'area has' if number == 1 else 'areas have'} a shape, matched by {told['by']}."]
-    for key, one, more in (
+    for key, single, more in (
         ("shapes_without_area", "shape has a code that no area has", "shapes have codes that no area has"),
         ("areas_without_shape", "area has no shape", "areas have no shape"),
     ):
         if told[key]:
             first = told[f"first_{key}"]
             named = ", ".join(first) + (" …" if told[key] > len(first) else "")
-            said.append(f"{told[key]:,} {one if told[key] == 1 else more} ({named}).")
+            said.append(f"{told[key]:,} {single if told[key] == 1 else more} ({named}).")
     return " ".join(said)
 
 
@@ -261,8 +248,8 @@ def match(shapes: Sequence[Shape], names: Sequence[Sequence[str]], source: str) 
         rows |= {code: row for code in codes if code}
     bare = {code.lstrip("0"): row for code, row in rows.items()}
     properties = list(dict.fromkeys(name for shape in shapes for name in shape.properties))
-    found = {name: [_row(shape.properties.get(name, ""), rows, bare) for shape in shapes] for name in properties}
-    number = {name: len({row for row in at if row >= 0}) for name, at in found.items()}
+    areas_by = {name: [_row(shape.properties.get(name, ""), rows, bare) for shape in shapes] for name in properties}
+    number = {name: len({row for row in at if row >= 0}) for name, at in areas_by.items()}
     by = max(properties, key=lambda name: number[name], default="")
     if not by or not number[by]:
         some = {name: next((s.properties[name] for s in shapes if s.properties.get(name)), "") for name in properties}
@@ -271,7 +258,7 @@ def match(shapes: Sequence[Shape], names: Sequence[Sequence[str]], source: str) 
             f"no property of the shapes in {source} holds codes of this audit's areas, which look like {names[0][0]}. "
             f"Its properties: {listed}."
         )
-    at = found[by]
+    at = areas_by[by]
     taken = set(at)
     strange = [shape.properties.get(by, "") or "no code" for shape, row in zip(shapes, at, strict=True) if row < 0]
     without = [codes[0] for row, codes in enumerate(names) if row not in taken]
@@ -282,8 +269,8 @@ def _row(code: str, rows: Mapping[str, int], bare: Mapping[str, int]) -> int:
     """Return the area of a code; one that was read as a number has lost the zeros before it."""
     if not code:
         return -1
-    found = rows.get(code)
-    return found if found is not None else bare.get(code.lstrip("0") or "-", -1) if code.isdecimal() else -1
+    row = rows.get(code)
+    return row if row is not None else bare.get(code.lstrip("0") or "-", -1) if code.isdecimal() else -1
 
 
 GRID = 1 << 15
@@ -331,7 +318,11 @@ class Boundaries:
 
     def of(self, rows: Rows) -> Boundaries:
         """Return those of some areas only."""
-        kept = np.flatnonzero(np.isin(self.rows, rows))
+        return self.some(np.isin(self.rows, rows))
+
+    def some(self, rings: NDArray[np.bool_]) -> Boundaries:
+        """Return some of the rings."""
+        kept = np.flatnonzero(rings)
         sizes = np.diff(self.starts)[kept]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         at = np.repeat(self.starts[kept] - starts[:-1], sizes) + np.arange(starts[-1])
@@ -370,22 +361,17 @@ def boundaries_of(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape]
     shapes, areas = shapes or read_shapes(path), folder.areas
     axis = folder.told["areas"][0]
     columns = [areas[name].cast(pl.String).fill_null("").to_list() for name in (axis, "code") if name in areas.columns]
-    found = match(shapes, list(zip(*columns, strict=True)), str(path))
-    mine = [(shape, row) for shape, row in zip(shapes, found.rows, strict=True) if row >= 0]
+    matched = match(shapes, list(zip(*columns, strict=True)), str(path))
+    mine = [(shape, row) for shape, row in zip(shapes, matched.rows, strict=True) if row >= 0]
     rings = [(ring, row) for shape, row in mine for ring in shape.rings]
-    points, starts = _on_grid(np.concatenate([ring for ring, _ in rings]), np.array([len(ring) for ring, _ in rings]))
-    rows = np.array([row for _, row in rings], dtype=np.int64)
-    told = {**found.to_json(), "source": Path(path).name}
-    return _without_empty(Boundaries(points, starts, rows, told))
-
-
-def _on_grid(points: NDArray[np.float64], sizes: NDArray[np.int64]) -> tuple[Grid, Rows]:
-    """Put points on the grid, and leave out those that fall together with the one before."""
-    flat = projected(points)
+    flat = projected(np.concatenate([ring for ring, _ in rings]))
     least = flat.min(axis=0)
     span = float((flat.max(axis=0) - least).max()) or 1.0
     grid = np.rint((flat - least) * (GRID / span)).astype(np.int32)
-    return _thinned(grid, np.concatenate([[0], np.cumsum(sizes)]))
+    points, starts = _thinned(grid, np.cumsum([0, *(len(ring) for ring, _ in rings)]))
+    rows = np.array([row for _, row in rings], dtype=np.int64)
+    about = {**matched.to_json(), "source": Path(path).name}
+    return _without_empty(Boundaries(points, starts, rows, about))
 
 
 def _thinned(grid: Grid, starts: Rows) -> tuple[Grid, Rows]:
@@ -400,36 +386,31 @@ def _thinned(grid: Grid, starts: Rows) -> tuple[Grid, Rows]:
     return grid[keep], kept[starts]
 
 
-def _without_empty(found: Boundaries) -> Boundaries:
+def _without_empty(shapes: Boundaries) -> Boundaries:
     """Leave out rings of less than three points, unless an area has no other: then it is a dot, but it is there."""
-    large = np.diff(found.starts) >= 3
-    with_large = np.isin(found.rows, found.rows[large])
-    keep = np.flatnonzero(large | ~with_large)
-    sizes = np.diff(found.starts)[keep]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    at = np.repeat(found.starts[keep] - starts[:-1], sizes) + np.arange(starts[-1])
-    return Boundaries(found.points[at], starts, found.rows[keep], found.told)
+    large = np.diff(shapes.starts) >= 3
+    return shapes.some(large | ~np.isin(shapes.rows, shapes.rows[large]))
 
 
-def scaled(found: Boundaries, box: tuple[int, int, int, int], wide: int) -> tuple[Boundaries, int]:
+def scaled(shapes: Boundaries, box: tuple[int, int, int, int], wide: int) -> tuple[Boundaries, int]:
     """Return shapes at the size of a drawing: its units are whole, its width is given, and its height follows.
 
     Neighbours stay neighbours: both sides of a border move to the same points.
     """
     left, top, right, bottom = box
     scale = wide / max(right - left, 1)
-    grid = np.rint((found.points - np.array([left, top])) * scale).astype(np.int32)
-    points, starts = _thinned(grid, found.starts)
+    grid = np.rint((shapes.points - np.array([left, top])) * scale).astype(np.int32)
+    points, starts = _thinned(grid, shapes.starts)
     tall = max(1, round((bottom - top) * scale))
-    return _without_empty(Boundaries(points, starts, found.rows, found.told)), tall
+    return _without_empty(Boundaries(points, starts, shapes.rows, shapes.told)), tall
 
 
 def keep_boundaries(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape] | None = None) -> Boundaries:
     """Read boundaries, and keep them in the folder of the audit."""
-    found = boundaries_of(folder, path, shapes)
-    found.save(folder.path / KEPT)
+    kept = boundaries_of(folder, path, shapes)
+    kept.save(folder.path / KEPT)
     folder.reseal(KEPT)
-    return found
+    return kept
 
 
 def kept_boundaries(folder: AuditFolder) -> Boundaries | None:

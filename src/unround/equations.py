@@ -33,7 +33,8 @@ from itertools import islice
 
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid, Group
-from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished, Within, mechanism
+from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished, Within
+from unround.mechanisms import mechanism as mechanism_named
 from unround.system import Cell, PublishedFigure, Sum, System, check_sum
 
 TOKEN = re.compile(
@@ -169,12 +170,12 @@ class EquationReader:
                 pass
             if self.peek() is None:
                 return
-            found = self._statement()
+            statement = self._statement()
             token = self.peek()
             if token is not None and token.kind != "end":
-                has_equals = isinstance(found, tuple) and found[1] is not None
+                has_equals = isinstance(statement, tuple) and statement[1] is not None
                 raise self.error(self._misplaced(token, has_equals), token.position)
-            yield found
+            yield statement
 
     def _statement(self) -> Statement:
         begin = self.peek()
@@ -185,9 +186,9 @@ class EquationReader:
         if len(left) == 1 and self.take("/"):
             assert begin is not None
             operands = (left[0], self._operand())
-            for one in operands:
-                if one.name is None:
-                    raise self.error("a rate is of named cells, as in `x: 60; T: 500; x / T = 12.4%`.", one.token.position)
+            unnamed = next((operand.token for operand in operands if operand.name is None), None)
+            if unnamed is not None:
+                raise self.error("a rate is of named cells, as in `x: 60; T: 500; x / T = 12.4%`.", unnamed.position)
             return FigureText(FigureKind.RATE, "", operands, (), *self._figure_value(rate=True), begin)
         return left, self._operands() if self.take("=") else None
 
@@ -270,9 +271,9 @@ class EquationReader:
 
     def _word(self, text: str) -> bool:
         token = self.peek()
-        found = token is not None and token.kind == "word" and token.text == text
-        self.at += found
-        return found
+        taken = token is not None and token.kind == "word" and token.text == text
+        self.at += taken
+        return taken
 
     def _positive(self, what: str) -> Fraction:
         token = self.peek()
@@ -282,10 +283,13 @@ class EquationReader:
         return self._decimal(token)
 
     def _decimal(self, token: Token) -> Fraction:
+        return Fraction(self._digits(token, "this number has too many digits."))
+
+    def _digits(self, token: Token, too_long: str) -> str:
         digits = re.sub(r"[,\u00a0\u202f\u2009]", "", token.text).replace("−", "-")
         if len(digits) > 16:
-            raise self.error("this number has too many digits.", token.position)
-        return Fraction(digits)
+            raise self.error(too_long, token.position)
+        return digits
 
     @staticmethod
     def _misplaced(token: Token, has_equals: bool) -> str:
@@ -318,7 +322,7 @@ class EquationReader:
                 pass  # a line that ends in = or + continues
         token = self.peek()
         if token is None or token.kind == "end":
-            raise self.error("a value or a name is missing here.", token.position if token else len(self.text))
+            raise self.error("a value or a name is missing here.", self._spot(token))
         if token.kind in ("name", "word", "number"):
             self.at += 1
             if self.take(":"):
@@ -337,8 +341,8 @@ class EquationReader:
     def _value(self) -> Value:
         token = self.peek()
         if token is None or not (token.kind == "number" or token.text == "?"):
-            spot = token.position if token else len(self.text)
-            raise self.error("a value is missing here: a whole number, or ? for one that was not published.", spot)
+            message = "a value is missing here: a whole number, or ? for one that was not published."
+            raise self.error(message, self._spot(token))
         self.at += 1
         if token.text == "?":
             following = self.peek()
@@ -359,23 +363,20 @@ class EquationReader:
             self.at += 1
             spec = following.text[1:].strip()
             spec = f"rounding:{spec}" if re.fullmatch(r"-?\d+", spec) else spec
-            return Value(published, self._built(lambda: mechanism(spec), following), token)
+            return Value(published, self._built(lambda: mechanism_named(spec), following), token)
         return Value(published, None, token)
 
     def _whole(self) -> int:
         token = self.peek()
         if token is None or token.kind != "number":
-            raise self.error("a whole number is missing here.", token.position if token else len(self.text))
+            raise self.error("a whole number is missing here.", self._spot(token))
         self.at += 1
         return self._integer(token)
 
     def _integer(self, token: Token) -> int:
         if "." in token.text:
             raise self.error("counts must be whole numbers.", token.position)
-        digits = re.sub(r"[,\u00a0\u202f\u2009]", "", token.text).replace("−", "-")
-        if len(digits) > 16:
-            raise self.error("this number is too large for a count.", token.position)
-        return int(digits)
+        return int(self._digits(token, "this number is too large for a count."))
 
     def _built(self, build, token: Token) -> Mechanism:  # type: ignore[no-untyped-def] # a lambda, typed by its use
         try:
@@ -411,7 +412,7 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
     """
     reader = EquationReader(text, where)
     statements = list(reader.statements())
-    default = _default(mechanism)
+    default = mechanism_named(mechanism) if isinstance(mechanism, str) else mechanism or Rounding(5)
     cells: dict[str, Cell] = {}
 
     # 1. Every named value is a cell, wherever it is: names may be used before the line that declares them.
@@ -439,12 +440,12 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
         (head,), parts = (left, right) if len(left) == 1 else (right, left)
         names = [unnamed.resolve(head, True), *(unnamed.resolve(part, False) for part in parts)]
         unnamed.end_sum()
-        one = Sum(names[0], tuple(names[1:]))
+        stated = Sum(names[0], tuple(names[1:]))
         try:
-            check_sum(one, cells)
+            check_sum(stated, cells)
         except InputError as problem:
             raise reader.error(problem.message, head.token.position) from None
-        sums.append(one)
+        sums.append(stated)
     if not cells:
         raise reader.error('there is nothing to solve. Try "48! = 20 + 20 + 20".', 0)
     # 3. Figures, which name cells.
@@ -462,12 +463,6 @@ def _operands_of(statement: Statement) -> Iterator[Operand]:
     left, right = statement
     yield from left
     yield from right or []
-
-
-def _default(given: Mechanism | str | None) -> Mechanism:
-    if given is None:
-        return Rounding(5)
-    return mechanism(given) if isinstance(given, str) else given
 
 
 def _cell(reader: EquationReader, name: str, value: Value, default: Mechanism) -> Cell:
@@ -488,14 +483,14 @@ def _as_written(cells: dict[str, Cell], sums: list[Sum], statements: list[Statem
     order: dict[str, None] = {}
     for statement in statements:
         if isinstance(statement, FigureText):
-            order.update(dict.fromkeys(str(one.name) for one in statement.operands))
+            order.update(dict.fromkeys(str(written.name) for written in statement.operands))
             continue
         left, right = statement
         if right is None:
             order.setdefault(str(left[0].name))
         else:
-            one = next(pending)
-            order.update(dict.fromkeys((one.total, *one.parts)))
+            written = next(pending)
+            order.update(dict.fromkeys((written.total, *written.parts)))
     return (cells[name] for name in order)
 
 
@@ -510,8 +505,8 @@ class _Figures:
 
     def add(self, text: FigureText) -> None:
         """Look its cells up, and keep it under its name."""
-        names = [self.unnamed.resolve(one, False) for one in text.operands]
-        groups = tuple(Group(self.unnamed.resolve(one.cell, False), one.low, one.high) for one in text.groups)
+        names = [self.unnamed.resolve(typed, False) for typed in text.operands]
+        groups = tuple(Group(self.unnamed.resolve(typed.cell, False), typed.low, typed.high) for typed in text.groups)
         grid = Grid.of(text.step)
         if text.kind is FigureKind.RATE:
             name = f"{names[0]} / {names[1]}"
@@ -526,7 +521,7 @@ class _Figures:
     def _total(self, text: FigureText, groups: tuple[Group, ...]) -> str:
         """Return the total that the groups add up to."""
         parts = {group.count for group in groups}
-        totals = [one.total for one in self.sums if set(one.parts) == parts]
+        totals = [stated.total for stated in self.sums if set(stated.parts) == parts]
         if not totals:
             raise self.reader.error(
                 f"no sum has these groups as its parts. Say what they add up to, as in `{text.kind} age of N (…)`.",

@@ -13,9 +13,8 @@ The model is that of the paper (section 4), for any base b and any number of par
 The same weights are the posterior given r, because the prior is flat in both. So one pass says for each residual how
 often it comes, how many solutions it leaves, and how sure its likeliest cell is.
 
-How far out a number is: the tails of the chi-square and of the Poisson distribution.
-
-They are a few lines each; to import scipy's would take longer than most tables do.
+The tails of the chi-square and of the Poisson distribution are here too, a few lines each: to import scipy's would take
+longer than most tables do.
 """
 
 from __future__ import annotations
@@ -53,14 +52,14 @@ def chi_square_tail(freedom: int, statistic: float) -> float:
     # Even: e^-h Σ h^j / j! for j < k/2. Odd: erfc √h, and e^-h Σ h^(j - 1/2) / Γ(j + 1/2).
     odd = freedom % 2
     log = (math.log(half) / 2 - math.lgamma(1.5) if odd else 0.0) - half
-    found = math.erfc(math.sqrt(half)) if odd else 0.0
+    tail = math.erfc(math.sqrt(half)) if odd else 0.0
     for j in range(freedom // 2):
-        found += math.exp(log)
+        tail += math.exp(log)
         log += math.log(half / (j + 1 + odd / 2))
-    return min(found, 1.0)
+    return min(tail, 1.0)
 
 
-def poisson_at_most(found: int, mean: float) -> float:
+def poisson_at_most(count: int, mean: float) -> float:
     """Return how likely a Poisson count is no larger than the one found.
 
     Examples
@@ -68,10 +67,10 @@ def poisson_at_most(found: int, mean: float) -> float:
     >>> round(poisson_at_most(2, 1.0), 4)
     0.9197
     """
-    return chi_square_tail(2 * (found + 1), 2 * mean)
+    return chi_square_tail(2 * (count + 1), 2 * mean)
 
 
-def poisson_at_least(found: int, mean: float) -> float:
+def poisson_at_least(count: int, mean: float) -> float:
     """Return how likely a Poisson count is no smaller than the one found; exact far out, too.
 
     Examples
@@ -79,16 +78,16 @@ def poisson_at_least(found: int, mean: float) -> float:
     >>> f"{poisson_at_least(30, 1.0):.1e}"
     '1.4e-33'
     """
-    if found <= 0:
+    if count <= 0:
         return 1.0
-    if found <= mean:
-        return 1.0 - poisson_at_most(found - 1, mean)
-    term = math.exp(found * math.log(mean) - mean - math.lgamma(found + 1)) if mean > 0 else 0.0
-    total, count = 0.0, found
+    if count <= mean:
+        return 1.0 - poisson_at_most(count - 1, mean)
+    term = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1)) if mean > 0 else 0.0
+    total, next_count = 0.0, count
     while term > 1e-17 * total:  # each term is less than the one before
         total += term
-        count += 1
-        term *= mean / count
+        next_count += 1
+        term *= mean / next_count
     return min(total, 1.0)
 
 
@@ -162,20 +161,17 @@ class Expectation(Plain, Shown):
 
     def share(self, *residuals: int) -> Number:
         """Return the share of sums with any of these residuals; impossible ones add nothing."""
-        return sum((one.probability for one in self.residuals if one.residual in residuals), Fraction(0))
-
-    def _share_of(self, kind: Kind) -> Number:
-        return sum((one.probability for one in self.residuals if one.kind == kind), Fraction(0))
+        return sum((residual.probability for residual in self.residuals if residual.residual in residuals), Fraction(0))
 
     @cached_property
     def proof_share(self) -> Number:
         """The share of sums with a single solution: every cell is proved."""
-        return self._share_of("proof")
+        return sum((residual.probability for residual in self.residuals if residual.kind == "proof"), Fraction(0))
 
     @cached_property
     def strong_share(self) -> Number:
         """The share of sums without proof in which some cell's likeliest value reaches the threshold."""
-        return self._share_of("strong")
+        return sum((residual.probability for residual in self.residuals if residual.kind == "strong"), Fraction(0))
 
     @property
     def proof_one_in(self) -> float | None:
@@ -325,7 +321,7 @@ def _residuals(shape: _Shape, threshold: float) -> list[Residual]:
     step = 1 if shape.exact_total else base
     whole: Any = sum(weights[(-low) % step :: step])
     limit = fraction(threshold) if shape.exact else threshold - ALIKE
-    found = []
+    listed = []
     for at in range((-low) % step, len(weights), step):
         weight, many = weights[at], counts[at]
         if not shape.exact and weight < whole * 10.0**-RAREST:
@@ -337,8 +333,8 @@ def _residuals(shape: _Shape, threshold: float) -> list[Residual]:
         kind: Kind = "proof" if many == 1 else "strong" if sure >= limit else "open"
         share: Number = Fraction(weight, whole) if shape.exact else float(weight / whole)
         solutions = int(many) if shape.exact or many < SURE_COUNT else None
-        found.append(Residual(low + at, share, solutions, sure, cell, kind))
-    return found
+        listed.append(Residual(low + at, share, solutions, sure, cell, kind))
+    return listed
 
 
 def _best_cells(shape: _Shape, size: int) -> list[tuple[str, Weights]]:
@@ -395,7 +391,7 @@ def interval(mean: float, level: float = 0.999) -> tuple[int, int]:
     return int(np.searchsorted(below, tail)), int(np.searchsorted(below, 1 - tail))
 
 
-def surprise(found: int, mean: float) -> float:
+def surprise(count: int, mean: float) -> float:
     """Return how likely a Poisson count is at least as far from its mean, on either side.
 
     Twice the smaller tail, at most 1.
@@ -406,8 +402,8 @@ def surprise(found: int, mean: float) -> float:
     ('2e-09', 1.0)
     """
     if mean <= 0:
-        return 1.0 if found == 0 else 0.0
-    return min(1.0, 2 * min(poisson_at_least(found, mean), poisson_at_most(found, mean)))
+        return 1.0 if count == 0 else 0.0
+    return min(1.0, 2 * min(poisson_at_least(count, mean), poisson_at_most(count, mean)))
 
 
 def shifted(model: Expectation, shift: Sequence[tuple[int, Number]]) -> dict[int, Number]:
@@ -421,8 +417,8 @@ def shifted(model: Expectation, shift: Sequence[tuple[int, Number]]) -> dict[int
     Fraction(3, 2)
     """
     shares: dict[int, Number] = {}
-    for one in model.residuals:
+    for residual in model.residuals:
         for by, how_often in shift:
-            at = one.residual + by
-            shares[at] = shares.get(at, Fraction(0)) + one.probability * how_often
+            at = residual.residual + by
+            shares[at] = shares.get(at, Fraction(0)) + residual.probability * how_often
     return shares

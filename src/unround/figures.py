@@ -61,14 +61,14 @@ class Grid:
     def step(self, value: Fraction, units: int | None = None) -> Fraction:
         """Return the step around a value of so many units; where two meet, the larger."""
         steps = self.steps_for(None if self.nested and value == 0 else units)
-        at = bisect_right(steps, abs(value), key=lambda one: one[0]) - 1
+        at = bisect_right(steps, abs(value), key=lambda entry: entry[0]) - 1
         edge = at > 0 and steps[at][0] == abs(value)
         most = max(steps[at - 1][1], steps[at][1]) if edge else steps[at][1]
         return _largest_that_divides(value, most) if self.nested else most
 
     def steps_for(self, units: int | None) -> Steps:
         """Return the steps by value of figures of so many units."""
-        at = 0 if units is None else bisect_right(self.by_units, units, key=lambda one: one[0])
+        at = 0 if units is None else bisect_right(self.by_units, units, key=lambda entry: entry[0])
         return self.by_units[at - 1][1] if at else self.steps
 
     def around(self, value: Fraction, units: int | None = None) -> tuple[Fraction, Fraction]:
@@ -83,19 +83,19 @@ FINEST = Fraction(1, 10_000)
 
 def _largest_that_divides(value: Fraction, most: Fraction) -> Fraction:
     """Return the largest nice step, up to a limit, of which a value is a multiple; the finest, if of none."""
-    own = value / FINEST
-    if own.denominator > 1:
+    exact = value / FINEST
+    if exact.denominator > 1:
         return FINEST
     # All in whole numbers of the finest step: an audit asks for every figure that it uses of every area.
-    number, limit = own.numerator, floor(most / FINEST)
-    found = power = 1
+    number, limit = exact.numerator, floor(most / FINEST)
+    largest = power = 1
     while power <= limit:
         for digit in (1, 2, 4, 5):
             step = digit * power
             if step <= limit and number % step == 0:
-                found = step
+                largest = step
         power *= 10
-    return found * FINEST
+    return largest * FINEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +188,12 @@ class Figure:
 
     def _mean(self, low: Fraction, high: Fraction) -> tuple[Inequality, ...]:
         """All units at the lower ends of their groups average no more than `high`; at the upper ends, no less than `low`."""
-        found = []
+        said = []
         if all(group.low is not None for group in self.groups):
-            found.append(_inequality((g.count, g.low - high) for g in self.groups if g.low is not None))
+            said.append(_inequality((g.count, g.low - high) for g in self.groups if g.low is not None))
         if all(group.high is not None for group in self.groups):
-            found.append(_inequality((g.count, low - g.high) for g in self.groups if g.high is not None))
-        return tuple(found)
+            said.append(_inequality((g.count, low - g.high) for g in self.groups if g.high is not None))
+        return tuple(said)
 
     def _median(self, low: Fraction, high: Fraction) -> tuple[Inequality, ...]:
         """No more than half of the units, give or take one, lie below the median, and above it."""
@@ -246,14 +246,14 @@ def figure_from(table: Mapping[str, Any], wrong: Complaint) -> Figure:
     if size is not None and (size <= 0 or size % FINEST != 0):
         raise wrong(f"step must be above 0, with at most four decimals, not {step!r}.", "step")
     groups = table.get("groups", [])
-    if not isinstance(groups, list | tuple) or not all(isinstance(one, Mapping) for one in groups):
+    if not isinstance(groups, list | tuple) or not all(isinstance(group, Mapping) for group in groups):
         raise wrong('groups must be a list such as [{ count = "10", low = 0, high = 5 }].', "groups")
     return Figure(
         name=name,
         kind=FigureKind(kind),
         universe=_word(table, "universe", wrong),
         numerator=_word(table, "numerator", wrong),
-        groups=tuple(_group(one, wrong) for one in groups),
+        groups=tuple(_group(group, wrong) for group in groups),
         grid=Grid.of(size) if size is not None else Grid.of(Fraction(1, 10)),
         per=per,
         label=name,

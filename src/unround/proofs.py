@@ -129,30 +129,30 @@ def _renamed_system(system: System, names: Mapping[str, str]) -> System:
         return names.get(name, name)
 
     cells = [Cell(called(cell.name), cell.published, cell.mechanism) for cell in system.cells]
-    sums = [Sum(called(one.total), tuple(called(part) for part in one.parts)) for one in system.sums]
-    return System(cells, sums, [renamed_figure(one, names) for one in system.figures])
+    sums = [Sum(called(known.total), tuple(called(part) for part in known.parts)) for known in system.sums]
+    return System(cells, sums, [renamed_figure(known, names) for known in system.figures])
 
 
 def renamed_figure(stated: PublishedFigure, names: Mapping[str, str]) -> PublishedFigure:
     """Return a figure with other names for the counts that it is of."""
-    one = stated.figure
-    groups = tuple(replace(group, count=names.get(group.count, group.count)) for group in one.groups)
-    universe, numerator = names.get(one.universe, one.universe), names.get(one.numerator, one.numerator)
-    return replace(stated, figure=replace(one, universe=universe, numerator=numerator, groups=groups))
+    figure = stated.figure
+    groups = tuple(replace(group, count=names.get(group.count, group.count)) for group in figure.groups)
+    universe, numerator = names.get(figure.universe, figure.universe), names.get(figure.numerator, figure.numerator)
+    return replace(stated, figure=replace(figure, universe=universe, numerator=numerator, groups=groups))
 
 
 def _renamed_step(step: Step, names: Mapping[str, str]) -> dict[str, Any]:
     """Return a step with the names that its words use replaced."""
 
-    def renamed(one: Mapping[str, Any]) -> dict[str, Any]:
-        parts = [names.get(part, part) for part in one["parts"]]
-        return {**one, "total": names.get(one["total"], one["total"]), "parts": parts}
+    def renamed(added: Mapping[str, Any]) -> dict[str, Any]:
+        parts = [names.get(part, part) for part in added["parts"]]
+        return {**added, "total": names.get(added["total"], added["total"]), "parts": parts}
 
     new = {**step, "cell": names.get(step["cell"], step["cell"])}
     if "sum" in step:
         new["sum"] = renamed(step["sum"])
     if "sums" in step:
-        new["sums"] = [renamed(one) for one in step["sums"]]
+        new["sums"] = [renamed(added) for added in step["sums"]]
     if "terms" in step:
         new["terms"] = {names.get(name, name): factor for name, factor in step["terms"].items()}
     return new
@@ -163,8 +163,8 @@ def contradiction_in_words(system: System, steps: Sequence[Step]) -> str:
     name = steps[-1]["cell"]
     words = {"sum": _sum_in_words, "figure": _figure_in_words}
     sums = [words[step["by"]](system, step, steps) for step in steps if step["by"] in words]
-    own = [step for step in steps if step["cell"] == name and step["by"] == "published"]
-    return " ".join([*sums, *([f"But {_published(system, own)}."] if own else ["That is impossible."])])
+    stated = [step for step in steps if step["cell"] == name and step["by"] == "published"]
+    return " ".join([*sums, *([f"But {_published(system, stated)}."] if stated else ["That is impossible."])])
 
 
 def _depth(steps: Sequence[Step]) -> int:
@@ -198,9 +198,9 @@ def _in_words(system: System, cell: Cell, steps: Sequence[Step], values: Mapping
         elif step["by"] == "contradiction":
             other = "smaller" if step["bound"] == "low" else "larger"
             sentences.append(f"{_claim(step)}: any {other} value leaves some cell without a possible value ({_size(step)}).")
-    own = [step for step in steps if step["cell"] == cell.name and step["by"] == "published"]
-    if own:
-        sentences.append(f"{_published(system, own)}.")
+    stated = [step for step in steps if step["cell"] == cell.name and step["by"] == "published"]
+    if stated:
+        sentences.append(f"{_published(system, stated)}.")
     sentences.append(f"So {cell.name} {sign} {values[cell.name]}.")
     return " ".join(sentences)
 
@@ -243,10 +243,10 @@ def _sum_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
     """Write for example: total = 48 (exact) and part2, part3 ≥ 16 (…), so part1 ≤ 48 − 16 − 16 = 16."""
     used = [steps[use - 1] for use in step["uses"]]
     sign = " + " if step["cell"] == step["sum"]["total"] else " − "
-    shown = sign.join(_terms([one["value"] for one in used]))
+    shown = sign.join(_terms([before["value"] for before in used]))
     if len(used) > 1:
         shown += f" = {step['value']}"
-    published = [one for one in used if one["by"] == "published"]
+    published = [before for before in used if before["by"] == "published"]
     because = f"{_published(system, published)}, so " if published else ""
     return f"{because}{step['cell']} {'≥' if step['bound'] == 'low' else '≤'} {shown}."
 
@@ -262,9 +262,9 @@ def _terms(values: Sequence[int]) -> list[str]:
 def _sums_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
     """Write for example: adding up ½ times a = x + y; ½ times b = x + z; minus ½ times c = y + z leaves x ≥ 9."""
     used = [steps[use - 1] for use in step["uses"]]
-    published = [one for one in used if one["by"] == "published"]
+    published = [before for before in used if before["by"] == "published"]
     because = f"{_published(system, published)}, and " if published else ""
-    sums = [f"{_times(one['times'])}{one['total']} = {' + '.join(one['parts'])}" for one in step["sums"]]
+    sums = [f"{_times(before['times'])}{before['total']} = {' + '.join(before['parts'])}" for before in step["sums"]]
     return f"{because}adding up {'; '.join(sums)} leaves {_claim(step)}."
 
 
@@ -272,20 +272,20 @@ def _figure_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
     """Write for example: T ≥ 496 (…) and x / T ≥ 12.15% (12.2% published): 12.15% × 496 = 60.264, so x ≥ 61."""
     stated = system.figure_named[step["figure"]]
     used = [steps[use - 1] for use in step["uses"]]
-    published = [one for one in used if one["by"] == "published"]
+    published = [before for before in used if before["by"] == "published"]
     because = f"{_published(system, published)}, and " if published else ""
     arithmetic = _rate_in_words if stated.figure.kind is FigureKind.RATE else _groups_in_words
     return f"{because}{arithmetic(stated, step, used)}so {_claim(step)}."
 
 
 def _rate_in_words(stated: PublishedFigure, step: Step, used: Sequence[Step]) -> str:
-    one = stated.figure
-    least = step["terms"].get(one.numerator, "1").startswith("-")  # −numerator + rate × universe ≤ 0
+    figure = stated.figure
+    least = step["terms"].get(figure.numerator, "1").startswith("-")  # −numerator + rate × universe ≤ 0
     limit, shown, rate = _end_of_rate(stated, least)
     if not used or not rate:
         return f"{limit}, "
     known = used[0]["value"]
-    if step["cell"] == one.numerator:
+    if step["cell"] == figure.numerator:
         return f"{limit}: {shown} × {known} = {decimal(rate * known)}, "
     return f"{limit}: {known} ÷ {shown} = {decimal(known / rate)}, "
 
@@ -293,28 +293,28 @@ def _rate_in_words(stated: PublishedFigure, step: Step, used: Sequence[Step]) ->
 @lru_cache(maxsize=1 << 12)
 def _end_of_rate(stated: PublishedFigure, least: bool) -> tuple[str, str, Fraction]:
     """Return what a rate is at least, or at most: as a claim, as a number, and as a fraction."""
-    one = stated.figure
-    end = one.grid.around(stated.value)[0 if least else 1]
-    shown = figure_value(one, end)
-    claim = f"{one.numerator} / {one.universe} {'≥' if least else '≤'} {shown}"
-    return f"{claim} ({figure_value(one, stated.value)} published)", shown, end / one.per
+    figure = stated.figure
+    end = figure.grid.around(stated.value)[0 if least else 1]
+    shown = figure_value(figure, end)
+    claim = f"{figure.numerator} / {figure.universe} {'≥' if least else '≤'} {shown}"
+    return f"{claim} ({figure_value(figure, stated.value)} published)", shown, end / figure.per
 
 
 def _groups_in_words(stated: PublishedFigure, step: Step, _: Sequence[Step]) -> str:
-    one = stated.figure
-    low, high = one.grid.around(stated.value)
-    ends = f"{figure_value(one, low)} to {figure_value(one, high)}, published as {figure_value(one, stated.value)}"
-    if one.kind is FigureKind.MEDIAN:
+    figure = stated.figure
+    low, high = figure.grid.around(stated.value)
+    ends = f"{figure_value(figure, low)} to {figure_value(figure, high)}, published as {figure_value(figure, stated.value)}"
+    if figure.kind is FigureKind.MEDIAN:
         side = [name for name, factor in step["terms"].items() if not factor.startswith("-")]
         added = _several(side) if len(side) == 1 else f"({' + '.join(side) if len(side) <= 6 else _several(side)})"
-        return f"with {one.name} from {ends}, 2 × {added} ≤ {one.universe} + 1, "
+        return f"with {figure.name} from {ends}, 2 × {added} ≤ {figure.universe} + 1, "
     lower = step["terms"] == {
-        group.count: str(group.low - high) for group in one.groups if group.low is not None and group.low != high
+        group.count: str(group.low - high) for group in figure.groups if group.low is not None and group.low != high
     }
     edge, bound = (
-        ("lower", f"at most {figure_value(one, high)}") if lower else ("upper", f"at least {figure_value(one, low)}")
+        ("lower", f"at most {figure_value(figure, high)}") if lower else ("upper", f"at least {figure_value(figure, low)}")
     )
-    return f"with {one.name} from {ends}, the {edge} ends of the groups average {bound}, "
+    return f"with {figure.name} from {ends}, the {edge} ends of the groups average {bound}, "
 
 
 def figure_value(figure: Figure, value: Fraction) -> str:
@@ -443,14 +443,14 @@ def _limit(
 ) -> Fraction | None:
     """Return the bound of a cell that follows when multiples of sums (total − parts = 0) are added to it, if one does."""
     factors = {name: Fraction(1)}
-    for one in added:
-        if not _FACTOR.fullmatch(str(one["times"])):  # 1e3000000 is a number too, and takes minutes
+    for multiple in added:
+        if not _FACTOR.fullmatch(str(multiple["times"])):  # 1e3000000 is a number too, and takes minutes
             return None
-        times = Fraction(one["times"])
-        if Sum(one["total"], tuple(one["parts"])) not in system.known_sums:
+        times = Fraction(multiple["times"])
+        if Sum(multiple["total"], tuple(multiple["parts"])) not in system.known_sums:
             return None
-        factors[one["total"]] = factors.get(one["total"], Fraction(0)) + times
-        for part in one["parts"]:
+        factors[multiple["total"]] = factors.get(multiple["total"], Fraction(0)) + times
+        for part in multiple["parts"]:
             factors[part] = factors.get(part, Fraction(0)) - times
     # Now cell = Σ factor × cell, so that each term at its least (or most) bounds it.
     limit = Fraction(0)
@@ -489,28 +489,28 @@ def _inequalities(stated: PublishedFigure) -> list[tuple[dict[str, Fraction], Fr
 
     Both also as a certificate writes them: fractions in their lowest terms.
     """
-    one, value = stated.figure, stated.value
-    steps = [(start, step) for start, step in one.grid.steps if start <= abs(value)]
+    figure, value = stated.figure, stated.value
+    steps = [(start, step) for start, step in figure.grid.steps if start <= abs(value)]
     step = max(step for _, step in (steps[-2:] if steps[-1][0] == abs(value) else steps[-1:]))
     low, high = (2 * value - step) / 2, (2 * value + step) / 2
-    if one.kind is FigureKind.RATE:
-        said = [([(one.universe, low / one.per), (one.numerator, Fraction(-1))], 0)]
-        said += [([(one.numerator, Fraction(1)), (one.universe, -high / one.per)], 0)]
-    elif one.kind is FigureKind.MEAN:
-        lower = [(g.count, g.low - high) for g in one.groups if g.low is not None]
-        upper = [(g.count, low - g.high) for g in one.groups if g.high is not None]
-        said = [(side, 0) for side in (lower, upper) if len(side) == len(one.groups)]
+    if figure.kind is FigureKind.RATE:
+        said = [([(figure.universe, low / figure.per), (figure.numerator, Fraction(-1))], 0)]
+        said += [([(figure.numerator, Fraction(1)), (figure.universe, -high / figure.per)], 0)]
+    elif figure.kind is FigureKind.MEAN:
+        lower = [(g.count, g.low - high) for g in figure.groups if g.low is not None]
+        upper = [(g.count, low - g.high) for g in figure.groups if g.high is not None]
+        said = [(side, 0) for side in (lower, upper) if len(side) == len(figure.groups)]
     else:
-        below = [(g.count, Fraction(2)) for g in one.groups if g.high is not None and g.high < low]
-        above = [(g.count, Fraction(2)) for g in one.groups if g.low is not None and g.low > high]
-        said = [([*side, (one.universe, Fraction(-1))], 1) for side in (below, above)]
-    found = []
+        below = [(g.count, Fraction(2)) for g in figure.groups if g.high is not None and g.high < low]
+        above = [(g.count, Fraction(2)) for g in figure.groups if g.low is not None and g.low > high]
+        said = [([*side, (figure.universe, Fraction(-1))], 1) for side in (below, above)]
+    inequalities = []
     for terms, at_most in said:
         factors = {cell: sum((f for c, f in terms if c == cell), Fraction(0)) for cell, _ in terms}
         kept = {cell: factor for cell, factor in factors.items() if factor}
         written = {cell: str(factor) for cell, factor in kept.items()}
-        found.append((kept, Fraction(at_most), (written, str(at_most))))
-    return found
+        inequalities.append((kept, Fraction(at_most), (written, str(at_most))))
+    return inequalities
 
 
 @lru_cache(maxsize=1 << 16)

@@ -82,18 +82,14 @@ def with_limits(columns: Sequence[Column]) -> list[Column]:
     # The first population of a profile is that of its own year.
     people = next((column.key for column in exact if _POPULATION.fullmatch(column.label.lower())), "")
     households = next((column.key for column in exact if column.label.lower() in _OCCUPIED), people)
-    return [
-        replace(column, at_most=households if _of_households(column.block) else people)
-        if column.mechanism != Exact()
-        and of_sample(column.block) is False  # estimates may exceed the number of people that there are
-        else column
-        for column in columns
-    ]
-
-
-def _of_households(table: str) -> bool:
-    """Say whether a table counts households or the dwellings that they live in, not people."""
-    return _HOUSEHOLDS.search(table) is not None and _PERSONS.search(table) is None
+    limited = []
+    for column in columns:
+        # Estimates may exceed the number of people that there are.
+        if column.mechanism != Exact() and of_sample(column.block) is False:
+            of_households = _HOUSEHOLDS.search(column.block) and not _PERSONS.search(column.block)
+            column = replace(column, at_most=households if of_households else people)
+        limited.append(column)
+    return limited
 
 
 def adjustable(level: str, population: int) -> bool:
@@ -139,8 +135,9 @@ def parents(regions: pl.Series) -> pl.Series:
         pl.col("region").str.extract(_DGUID, 3).alias("code"),
     )
     kind = pl.col("kind")
-    above = kind.replace_strict({own: up for own, (up, _) in _ABOVE.items()}, default=None, return_dtype=pl.String)
-    length = kind.replace_strict({own: n for own, (_, n) in _ABOVE.items()}, default=0, return_dtype=pl.UInt32)
+    types, lengths = ({kind: above[at] for kind, above in _ABOVE.items()} for at in (0, 1))
+    above = kind.replace_strict(types, default=None, return_dtype=pl.String)
+    length = kind.replace_strict(lengths, default=0, return_dtype=pl.UInt32)
     code = pl.when(length == 0).then(pl.lit(COUNTRY)).otherwise(pl.col("code").str.slice(0, length))
     return parts.select((pl.col("year") + above + code).alias("parent"))["parent"]
 
@@ -193,13 +190,13 @@ def identities(regions: pl.Series, levels: pl.Series | None = None) -> list[str]
     parts = regions.to_frame("region").select(
         pl.col("region").str.extract(_DGUID, 2).alias("kind"), pl.col("region").str.extract(_DGUID, 3).alias("code")
     )
-    found = []
+    names = []
     for region, level, kind, code in zip(regions.to_list(), known, parts["kind"], parts["code"], strict=True):
         if kind is None:
             kind, code = KINDS.get(level.strip().lower()), region
         code = COUNTRY if kind == "A0000" else code
-        found.append(f"{kind}:{code}" if kind else str(region))
-    return found
+        names.append(f"{kind}:{code}" if kind else str(region))
+    return names
 
 
 def around(identity: str) -> list[str]:
@@ -211,9 +208,9 @@ def around(identity: str) -> list[str]:
     (['A0003:1001', 'A0002:10', 'A0000:11124'], [])
     """
     kind, _, code = identity.partition(":")
-    found = []
+    areas = []
     while code and kind in _ABOVE:
         kind, length = _ABOVE[kind]
         code = code[:length] if length else COUNTRY
-        found.append(f"{kind}:{code}")
-    return found
+        areas.append(f"{kind}:{code}")
+    return areas

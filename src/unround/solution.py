@@ -210,7 +210,7 @@ class Solution(Tabular, Drawn):
             "proofs": [proof.to_json() for proof in self.proofs],
         }
         if self.clash is not None:
-            sums = [{"total": one.total, "parts": list(one.parts)} for one in self.clash.sums]
+            sums = [{"total": clashing.total, "parts": list(clashing.parts)} for clashing in self.clash.sums]
             result["clash"] = {
                 "cells": list(self.clash.cells),
                 "sums": sums,
@@ -218,7 +218,7 @@ class Solution(Tabular, Drawn):
                 "text": self.argument,
             }
             if self.clash.figures:
-                result["clash"]["figures"] = [one.figure.name for one in self.clash.figures]
+                result["clash"]["figures"] = [stated.figure.name for stated in self.clash.figures]
         return result
 
 
@@ -247,40 +247,40 @@ def solve(
         raise InputError(f"the number of best solutions must be 0 or more, not {top}.")
     if not isinstance(system, System):
         raise TypeError(f"solve takes a System, not {type(system).__name__}: read text with unround.parse first.")
-    found = infer(system, engine=engine, prior=prior, top=top + 1 if top else 0)
+    inferred = infer(system, engine=engine, prior=prior, top=top + 1 if top else 0)
     named = "given" if prior else "flat"
     if prior:
-        found = _with_bounds_of(infer(system, engine=engine, top=0), found)
-    if not found.feasible:
-        return _infeasible(system, prior, found)
-    single = [i for i, cell in enumerate(system.cells) if found.lows[i] == found.highs[i] and not cell.given]
+        inferred = _with_bounds_of(infer(system, engine=engine, top=0), inferred)
+    if not inferred.feasible:
+        return _infeasible(system, prior, inferred)
+    single = [i for i, cell in enumerate(system.cells) if inferred.lows[i] == inferred.highs[i] and not cell.given]
     proofs = proofs_of(system, certificates(system, single)) if single else ()
     proved = {proof.cell for proof in proofs}
-    marginals = found.answer.marginals if found.answer is not None else None
+    marginals = inferred.answer.marginals if inferred.answer is not None else None
     cells = []
     for i, cell in enumerate(system.cells):
         marginal = marginals[i] if marginals is not None else None
-        low, high = found.lows[i], found.highs[i]
+        low, high = inferred.lows[i], inferred.highs[i]
         if low == high:
             marginal = (low, np.ones(1))  # exactly, free of the engine's rounding errors
-        error = found.errors[i] if found.errors is not None and low != high else 0.0
+        error = inferred.errors[i] if inferred.errors is not None and low != high else 0.0
         cells.append(_cell_answer(cell, low, high, marginal, error, cell.name in proved, threshold))
-    best = _ranked(system, found, top)
-    solutions = found.answer.solutions if found.answer is not None else None
-    assumptions = (*_assumptions(system, prior, found), *_unproved(system, cells, prior))
+    best = _ranked(system, inferred, top)
+    solutions = inferred.answer.solutions if inferred.answer is not None else None
+    assumptions = (*_assumptions(system, prior, inferred), *_unproved(system, cells, prior))
     return Solution(
         True,
         solutions,
-        found.engine,
-        found.why,
+        inferred.engine,
+        inferred.why,
         named,
         assumptions,
         tuple(cells),
         best,
         proofs,
-        method="none" if found.answer is None else "exact" if found.errors is None else "estimated",
-        rhat=found.rhat,
-        figures=_figures(system, found),
+        method="none" if inferred.answer is None else "exact" if inferred.errors is None else "estimated",
+        rhat=inferred.rhat,
+        figures=_figures(system, inferred),
         sums=_printed_sums(system, cells),
     )
 
@@ -302,15 +302,15 @@ def _printed_sums(system: System, cells: Sequence[CellAnswer]) -> tuple[PrintedS
     return tuple(sums)
 
 
-def _figures(system: System, found: Inference) -> tuple[FigureAnswer, ...]:
+def _figures(system: System, inferred: Inference) -> tuple[FigureAnswer, ...]:
     """Say of every figure how it was used."""
     return tuple(
         FigureAnswer(
-            one,
-            *one.figure.grid.around(one.value),
-            found.answer is not None and one.figure.name not in found.aside,
+            stated,
+            *stated.figure.grid.around(stated.value),
+            inferred.answer is not None and stated.figure.name not in inferred.aside,
         )
-        for one in system.figures
+        for stated in system.figures
     )
 
 
@@ -331,7 +331,7 @@ def _cell_answer(
         start, chances = marginal[0], marginal[1].tolist()  # mostly a few: plain numbers are faster than arrays
         least = max(chances) * (1 - ALIKE)
         distribution = tuple([(value, chance) for value, chance in enumerate(chances, start) if chance > 0])
-        mode, probability = next(one for one in distribution if one[1] >= least)
+        mode, probability = next(pair for pair in distribution if pair[1] >= least)
         mean = start + math.fsum([k * chance for k, chance in enumerate(chances)])
     kind: Kind = "open"
     if cell.given:
@@ -344,8 +344,8 @@ def _cell_answer(
     return CellAnswer(cell.name, cell.published, low, high, mode, probability, mean, distribution, kind, stated)
 
 
-def _ranked(system: System, found: Inference, top: int) -> tuple[Ranked, ...]:
-    best = found.answer.best if found.answer is not None else ()
+def _ranked(system: System, inferred: Inference, top: int) -> tuple[Ranked, ...]:
+    best = inferred.answer.best if inferred.answer is not None else ()
     names = [cell.name for cell in system.cells]
     ranked = []
     for k, (values, probability) in enumerate(best[:top]):
@@ -353,7 +353,7 @@ def _ranked(system: System, found: Inference, top: int) -> tuple[Ranked, ...]:
         times = probability / following if following else None
         if times is not None and math.isclose(times, 1, rel_tol=ALIKE):
             times = 1.0
-        known = None if found.answer is None or found.answer.relative else probability
+        known = None if inferred.answer is None or inferred.answer.relative else probability
         ranked.append(Ranked(dict(zip(names, values, strict=True)), known, times))
     return tuple(ranked)
 
@@ -379,14 +379,14 @@ def _with_bounds_of(plain: Inference, weighed: Inference) -> Inference:
     )
 
 
-def _infeasible(system: System, prior: Prior | None, found: Inference) -> Solution:
+def _infeasible(system: System, prior: Prior | None, inferred: Inference) -> Solution:
     from unround.bounds.certificates import contradiction
     from unround.bounds.clash import smallest_clash
 
     named = "given" if prior else "flat"
-    assumptions = _assumptions(system, prior, found)
+    assumptions = _assumptions(system, prior, inferred)
     if prior and infer(system, top=0).feasible:
-        return Solution(False, 0, found.engine, found.why, named, assumptions)
+        return Solution(False, 0, inferred.engine, inferred.why, named, assumptions)
     clash = smallest_clash(system)
     # The argument uses the inconsistent set alone: all other cells may have any value.
     alone = System(
@@ -396,29 +396,29 @@ def _infeasible(system: System, prior: Prior | None, found: Inference) -> Soluti
     )
     steps = contradiction(alone)
     argument = contradiction_in_words(alone, steps) if steps is not None else None
-    return Solution(False, 0, found.engine, found.why, named, assumptions, clash=clash, argument=argument)
+    return Solution(False, 0, inferred.engine, inferred.why, named, assumptions, clash=clash, argument=argument)
 
 
-def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple[str, ...]:
+def _assumptions(system: System, prior: Prior | None, inferred: Inference) -> tuple[str, ...]:
     """Return the assumptions behind the answer."""
     sentences = ["True counts are non-negative whole numbers, and the sums hold exactly for them."]
-    inside = {name for one in system.sums for name in (one.total, *one.parts)}
-    inside |= {name for one in system.figures for name in one.figure.counts}
+    inside = {name for known in system.sums for name in (known.total, *known.parts)}
+    inside |= {name for stated in system.figures for name in stated.figure.counts}
     alone = [cell.name for cell in system.cells if cell.name not in inside]
     if alone:
-        one = len(alone) == 1
+        single = len(alone) == 1
         nowhere = "in no sum or figure" if system.figures else "in no sum"
         sentences.append(
-            f"{_some(alone)} {'is' if one else 'are'} {nowhere}: only {'its' if one else 'their'} own published "
-            f"{'value says' if one else 'values say'} anything about {'it' if one else 'them'}."
+            f"{_some(alone)} {'is' if single else 'are'} {nowhere}: only {'its' if single else 'their'} own published "
+            f"{'value says' if single else 'values say'} anything about {'it' if single else 'them'}."
         )
     sentences += _mechanism_sentences(system)
     if system.figures:
-        names = _some([one.figure.name for one in system.figures])
+        names = _some([stated.figure.name for stated in system.figures])
         sentences.append(f"Computed from true counts, and rounded to the nearest step; ties go either way: {names}.")
-    if found.aside:
+    if inferred.aside:
         sentences.append(
-            f"{_some(list(found.aside))}: used for possible ranges and proofs, but not in probabilities beyond these "
+            f"{_some(list(inferred.aside))}: used for possible ranges and proofs, but not in probabilities beyond these "
             "ranges, which would take too long."
         )
     if not all(window.certain for window in system.windows):
@@ -426,17 +426,17 @@ def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple
             f"Noise is unbounded: possible ranges leave out a probability of at most {TAIL:g} per cell, and nothing that "
             "depends on them is called proved."
         )
-    if found.feasible and found.answer is None:
+    if inferred.feasible and inferred.answer is None:
         sentences.append("Probabilities are not available for this system; possible ranges are as narrow as they can be.")
         return tuple(sentences)
-    if found.feasible and None in found.highs:
+    if inferred.feasible and None in inferred.highs:
         sentences.append(
             "Some cells have no upper bound: they have no probabilities, and sums that include them add no information."
         )
-    if found.errors is not None:
+    if inferred.errors is not None:
         sentences.append(
             "Probabilities are estimates by Markov chains, with a standard error of at most "
-            f"{100 * max(found.errors):.1f} points. Possible ranges and proofs are exact."
+            f"{100 * max(inferred.errors):.1f} points. Possible ranges and proofs are exact."
         )
     sentences.append(
         "Prior: the given distributions, flat for the other cells. Possible ranges and proofs do not use it."
@@ -454,9 +454,9 @@ def _unproved(system: System, cells: list[CellAnswer], prior: Prior | None) -> l
     names = [cell.name for cell in cells if cell.low == cell.high and cell.kind not in ("given", "proved")]
     if not names:
         return []
-    which = f"{names[0]} has" if len(names) == 1 else f"{_some(names)} have"
+    several = f"{names[0]} has" if len(names) == 1 else f"{_some(names)} have"
     return [
-        f"{which} one possible value by exhaustive search; the proof is too long to write out, so it is not called proved."
+        f"{several} one possible value by exhaustive search; the proof is too long to write out, so it is not called proved."
     ]
 
 

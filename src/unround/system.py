@@ -53,40 +53,40 @@ class PublishedFigure:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data: fractions as text, so that no digit is lost."""
-        one = self.figure
+        figure = self.figure
         return {
-            "name": one.name,
-            "kind": one.kind.value,
+            "name": figure.name,
+            "kind": figure.kind.value,
             "value": str(self.value),
-            "universe": one.universe,
-            "numerator": one.numerator,
+            "universe": figure.universe,
+            "numerator": figure.numerator,
             "groups": [
                 {
                     "count": g.count,
                     "low": None if g.low is None else str(g.low),
                     "high": None if g.high is None else str(g.high),
                 }
-                for g in one.groups
+                for g in figure.groups
             ],
-            "grid": [[str(start), str(step)] for start, step in one.grid.steps],
-            "per": str(one.per),
+            "grid": [[str(start), str(step)] for start, step in figure.grid.steps],
+            "per": str(figure.per),
         }
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> PublishedFigure:
+    def of_json(cls, kept: Mapping[str, Any]) -> PublishedFigure:
         """Read what `to_json` returned.
 
         Raises `InputError` if a number is none, or far too long.
         """
         groups = tuple(
             Group(g["count"], None if g["low"] is None else _read(g["low"]), None if g["high"] is None else _read(g["high"]))
-            for g in told["groups"]
+            for g in kept["groups"]
         )
-        grid = Grid(tuple((_read(start), _read(step)) for start, step in told["grid"]))
+        grid = Grid(tuple((_read(start), _read(step)) for start, step in kept["grid"]))
         figure = Figure(
-            told["name"], FigureKind(told["kind"]), told["universe"], told["numerator"], groups, grid, _read(told["per"])
+            kept["name"], FigureKind(kept["kind"]), kept["universe"], kept["numerator"], groups, grid, _read(kept["per"])
         )
-        return cls(figure, _read(told["value"]))
+        return cls(figure, _read(kept["value"]))
 
 
 def _read(text: str) -> Fraction:
@@ -159,8 +159,8 @@ class System:
         if len(self.index) < len(self.cells):
             twice = next(name for name, times in Counter(cell.name for cell in self.cells).items() if times > 1)
             raise InputError(f"two cells are named {twice!r}; names must be unique.")
-        for one in self.sums:
-            check_sum(one, self.index)
+        for added in self.sums:
+            check_sum(added, self.index)
         for stated in self.figures:
             check_figure(stated.figure, self.index)
         if len({stated.figure.name for stated in self.figures}) < len(self.figures):
@@ -168,7 +168,7 @@ class System:
             twice = next(name for name in times if times[name] > 1)
             raise InputError(f"two figures are named {twice!r}; names must be unique.")
         at = self.index
-        equations = tuple([(at[one.total], tuple([at[part] for part in one.parts])) for one in self.sums])
+        equations = tuple([(at[added.total], tuple([at[part] for part in added.parts])) for added in self.sums])
         object.__setattr__(self, "equations", equations)
 
     @cached_property
@@ -196,10 +196,10 @@ class System:
         """The same, as inequalities in whole numbers."""
         return tuple(
             [
-                _row(one, self.index, f, which)
+                _row(inequality, self.index, f, number)
                 for f, said in enumerate(self.said)
-                for which, one in enumerate(said)
-                if one.terms  # without any, it holds: 0 is at most 0, or 1
+                for number, inequality in enumerate(said)
+                if inequality.terms  # without any, it holds: 0 is at most 0, or 1
             ]
         )
 
@@ -207,50 +207,50 @@ class System:
 def _each_once(figures: Iterable[PublishedFigure]) -> tuple[PublishedFigure, ...]:
     """Leave out repeated figures; those of different names are different, and need not be compared."""
     stated = tuple(figures)
-    names = {one.figure.name for one in stated}
+    names = {figure.figure.name for figure in stated}
     return stated if len(names) == len(stated) else tuple(dict.fromkeys(stated))
 
 
-def _row(one: Inequality, index: dict[str, int], figure: int, which: int) -> Row:
+def _row(inequality: Inequality, index: dict[str, int], figure: int, number: int) -> Row:
     """Write an inequality in the smallest whole numbers: exactly, since every coefficient is a fraction."""
-    scale = lcm(one.at_most.denominator, *(factor.denominator for _, factor in one.terms))
-    at_most = int(one.at_most * scale)
-    terms = [(index[name], int(factor * scale)) for name, factor in one.terms]
+    scale = lcm(inequality.at_most.denominator, *(factor.denominator for _, factor in inequality.terms))
+    at_most = int(inequality.at_most * scale)
+    terms = [(index[name], int(factor * scale)) for name, factor in inequality.terms]
     common = gcd(*(factor for _, factor in terms)) if terms else 1
     # The counts are whole numbers, so that the sum of the terms is a multiple of what their factors have in common.
-    return Row(tuple([(cell, factor // common) for cell, factor in terms]), at_most // common, figure, which)
+    return Row(tuple([(cell, factor // common) for cell, factor in terms]), at_most // common, figure, number)
 
 
-def _short(one: Sum) -> str:
+def _short(long: Sum) -> str:
     """Return a sum as text, shortened to fit a line."""
-    few = Sum(one.total, one.parts[:_SHOWN])
-    return str(few) if len(one.parts) <= _SHOWN else f"{few} + … ({len(one.parts):,} parts)"
+    few = Sum(long.total, long.parts[:_SHOWN])
+    return str(few) if len(long.parts) <= _SHOWN else f"{few} + … ({len(long.parts):,} parts)"
 
 
-def check_sum(one: Sum, known: Iterable[str]) -> None:
+def check_sum(added: Sum, known: Iterable[str]) -> None:
     """Raise InputError unless the sum has parts, and names known cells, each once."""
-    if not one.parts:
-        raise InputError(f"the sum for {one.total!r} has no parts.")
-    names = (one.total, *one.parts)
+    if not added.parts:
+        raise InputError(f"the sum for {added.total!r} has no parts.")
+    names = (added.total, *added.parts)
     for name in names:
         if name not in known:
-            raise InputError(f"the sum {_short(one)} names {name!r}, but there is no such cell.")
+            raise InputError(f"the sum {_short(added)} names {name!r}, but there is no such cell.")
     if len(set(names)) < len(names):
         twice = next(name for name, times in Counter(names).items() if times > 1)
-        raise InputError(f"the sum {_short(one)} uses {twice!r} twice; the parts of a total must not overlap.")
+        raise InputError(f"the sum {_short(added)} uses {twice!r} twice; the parts of a total must not overlap.")
 
 
-def check_figure(one: Figure, known: Iterable[str]) -> None:
+def check_figure(figure: Figure, known: Iterable[str]) -> None:
     """Raise InputError unless a figure has what its kind needs, and names known cells."""
-    if one.kind is FigureKind.RATE and not one.numerator:
-        raise InputError(f"the rate {one.name!r} has no numerator.")
-    if one.kind is not FigureKind.RATE and not one.groups:
-        raise InputError(f"the {one.kind} {one.name!r} has no groups.")
-    if one.per <= 0 or any(step <= 0 for _, step in one.grid.steps):
-        raise InputError(f"the steps of {one.name!r}, and what a rate of one is printed as, must be above 0.")
-    for name in one.counts:
+    if figure.kind is FigureKind.RATE and not figure.numerator:
+        raise InputError(f"the rate {figure.name!r} has no numerator.")
+    if figure.kind is not FigureKind.RATE and not figure.groups:
+        raise InputError(f"the {figure.kind} {figure.name!r} has no groups.")
+    if figure.per <= 0 or any(step <= 0 for _, step in figure.grid.steps):
+        raise InputError(f"the steps of {figure.name!r}, and what a rate of one is printed as, must be above 0.")
+    for name in figure.counts:
         if name not in known:
-            raise InputError(f"the figure {one.name!r} names {name!r}, but there is no such cell.")
+            raise InputError(f"the figure {figure.name!r} names {name!r}, but there is no such cell.")
 
 
 def connected(number: int, groups: Iterable[Iterable[int]]) -> list[int]:

@@ -49,15 +49,15 @@ class PublishedTally:
         self.example = np.full((width, 2), -1, dtype=np.int64)
         self._groups = _groups(structure)
         self.rates: dict[tuple[int, int], Ints] = {
-            (exact, one): np.zeros((2, int(self.steps[one])), dtype=np.int64)
+            (exact, first): np.zeros((2, int(self.steps[first])), dtype=np.int64)
             for exact, those in self._groups
-            for one in those
+            for first in those
         }
         self.together: dict[tuple[int, int, int], Ints] = {
-            (exact, one, two): np.zeros((int(self.steps[one]), 2, 2), dtype=np.int64)
+            (exact, first, second): np.zeros((int(self.steps[first]), 2, 2), dtype=np.int64)
             for exact, those in self._groups
-            for one, two in combinations(those, 2)
-            if self.steps[one] == self.steps[two]
+            for first, second in combinations(those, 2)
+            if self.steps[first] == self.steps[second]
         }
         self._done = 0
 
@@ -79,20 +79,20 @@ class PublishedTally:
 
     def _compare(self, counts: Counts, exact: int, those: tuple[int, ...]) -> None:
         true = counts[:, exact].astype(np.int64)
-        for one in those:
-            step = int(self.steps[one])
-            shown = counts[:, one].astype(np.int64)
+        for column in those:
+            step = int(self.steps[column])
+            shown = counts[:, column].astype(np.int64)
             fine = (true > ABSENT) & (shown > ABSENT) & (true >= LEAST_STEPS * step) & (abs(shown - true) < step)
             rest, up = true[fine] % step, (shown > true)[fine]
-            self.rates[exact, one] += np.stack([np.bincount(rest, minlength=step), np.bincount(rest[up], minlength=step)])
-        for one, two in combinations(those, 2):
-            if (exact, one, two) not in self.together:
+            self.rates[exact, column] += np.stack([np.bincount(rest, minlength=step), np.bincount(rest[up], minlength=step)])
+        for column, other in combinations(those, 2):
+            if (exact, column, other) not in self.together:
                 continue
-            step = int(self.steps[one])
-            first, second = counts[:, one].astype(np.int64), counts[:, two].astype(np.int64)
+            step = int(self.steps[column])
+            first, second = counts[:, column].astype(np.int64), counts[:, other].astype(np.int64)
             fine = (true >= LEAST_STEPS * step) & (abs(first - true) < step) & (abs(second - true) < step)
             np.add.at(
-                self.together[exact, one, two],
+                self.together[exact, column, other],
                 (true[fine] % step, (first > true)[fine].astype(int), (second > true)[fine].astype(int)),
                 1,
             )
@@ -100,13 +100,13 @@ class PublishedTally:
 
 def _groups(structure: Structure) -> list[tuple[int, tuple[int, ...]]]:
     """Return the exact counts that are also published rounded, and the columns where they are."""
-    found: dict[int, list[int]] = {}
+    rounded_in: dict[int, list[int]] = {}
     for repeat in structure.repeats:
         exact = [c for c in repeat.columns if isinstance(structure.mechanisms[c], Exact)]
         rounded = [c for c in repeat.columns if step_of(structure.mechanisms[c] or Exact()) > 1]
         if exact and rounded:
-            found.setdefault(exact[0], []).extend(c for c in rounded if c not in found.get(exact[0], ()))
-    return [(exact, tuple(those)) for exact, those in found.items()]
+            rounded_in.setdefault(exact[0], []).extend(c for c in rounded if c not in rounded_in.get(exact[0], ()))
+    return [(exact, tuple(those)) for exact, those in rounded_in.items()]
 
 
 @dataclass(frozen=True)
@@ -134,20 +134,23 @@ def estimated(structure: Structure, published: PublishedTally) -> Estimates:
     keys = published.keys
     tables = [
         {
-            "table": one.block,
-            "columns": len(one.columns),
-            "mechanism": one.mechanism.name if one.mechanism else None,
-            "declared": one.basis != INFERRED,
-            "basis": one.basis,
-            "why": one.why,
+            "table": used.block,
+            "columns": len(used.columns),
+            "mechanism": used.mechanism.name if used.mechanism else None,
+            "declared": used.basis != INFERRED,
+            "basis": used.basis,
+            "why": used.why,
         }
-        for one in structure.how
+        for used in structure.how
     ]
-    repeats = [{"columns": [keys[c] for c in one.columns], "alike": one.alike, "why": one.why} for one in structure.repeats]
-    rates = [_rates(keys[exact], keys[one], *table) for (exact, one), table in published.rates.items() if table[0].sum() > 0]
+    repeats = [
+        {"columns": [keys[c] for c in repeat.columns], "alike": repeat.alike, "why": repeat.why}
+        for repeat in structure.repeats
+    ]
+    rates = [_rates(keys[exact], keys[c], *table) for (exact, c), table in published.rates.items() if table[0].sum() > 0]
     together = [
-        _together((keys[exact], keys[one], keys[two]), table)
-        for (exact, one, two), table in published.together.items()
+        _together((keys[exact], keys[first], keys[second]), table)
+        for (exact, first, second), table in published.together.items()
         if table.sum() > 0
     ]
     return Estimates(tables, repeats, rates, together)
@@ -156,9 +159,9 @@ def estimated(structure: Structure, published: PublishedTally) -> Estimates:
 def _rates(exact: str, rounded: str, numbers: Ints, ups: Ints) -> dict[str, Any]:
     base = len(numbers)
     should = np.arange(base) / base
-    told = [r for r in range(1, base) if numbers[r] >= LEAST_COUNTS]
+    judged = [r for r in range(1, base) if numbers[r] >= LEAST_COUNTS]
     variance = numbers * should * (1 - should)
-    statistic = sum(float((ups[r] - numbers[r] * should[r]) ** 2 / variance[r]) for r in told)
+    statistic = sum(float((ups[r] - numbers[r] * should[r]) ** 2 / variance[r]) for r in judged)
     return {
         "exact": exact,
         "rounded": rounded,
@@ -167,7 +170,7 @@ def _rates(exact: str, rounded: str, numbers: Ints, ups: Ints) -> dict[str, Any]
             for r in range(base)
             if numbers[r] >= LEAST_COUNTS
         },
-        "p_value": chi_square_tail(len(told), statistic) if told else None,
+        "p_value": chi_square_tail(len(judged), statistic) if judged else None,
     }
 
 
@@ -204,11 +207,11 @@ def value_families(release: Release, structure: Structure, published: PublishedT
     for column, how in enumerate(structure.mechanisms):
         if how is not None and published.steps[column] > 1:
             groups.setdefault((how, release.columns[column].block), []).append(column)
-    found = []
+    families = []
     for how in dict.fromkeys(how for how, _ in groups):
         tables = {block: those for (other, block), those in groups.items() if other == how}
         every = [column for those in tables.values() for column in those]
-        found.append(
+        families.append(
             _family(f"{COUNTS} ({how.name}): {ALL_TABLES}", how, every, release, published, structure.basis_of(every))
         )
         if len(tables) > 1:
@@ -218,8 +221,8 @@ def value_families(release: Release, structure: Structure, published: PublishedT
                 )
                 for block, those in tables.items()
             ]
-            found += [one for one in alone if one.verdict in (CONTRADICTS, DEPARTS)]
-    return found
+            families += [family for family in alone if family.verdict in (CONTRADICTS, DEPARTS)]
+    return families
 
 
 def _family(

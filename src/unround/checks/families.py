@@ -288,20 +288,20 @@ def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | N
     user added are tested whatever the counts say, and so are men and women.
     """
     wanted = _wanted(release, plan_file)
-    found: dict[tuple[int, frozenset[int]], TestedSum] = {}
-    for one, used in _candidates(structure, wanted):
-        mechanisms = [structure.mechanisms[c] for c in (one.total, *one.parts)]
+    tested: dict[tuple[int, frozenset[int]], TestedSum] = {}
+    for judged, used in _candidates(structure, wanted):
+        mechanisms = [structure.mechanisms[c] for c in (judged.total, *judged.parts)]
         if any(how is None for how in mechanisms):
             continue
         known = [how for how in mechanisms if how is not None]
-        added = one.origin in ("file", "labels") or (one.total, frozenset(one.parts)) in wanted
-        kind = ADDED if added else _kind(release, one, known)
+        added = judged.origin in ("file", "labels") or (judged.total, frozenset(judged.parts)) in wanted
+        kind = ADDED if added else _kind(release, judged, known)
         least = LEAST_STEPS * max(step_of(how) for how in known)
         rounding = next((how for how in [*known[1:], known[0]] if not isinstance(how, Exact)), Exact()).name
-        block = table_of(release.columns, one.total, one.parts)
-        key = one.total, frozenset(one.parts)
-        found.setdefault(key, TestedSum(one.total, one.parts, kind, block, rounding, least, used))
-    return list(found.values())
+        block = table_of(release.columns, judged.total, judged.parts)
+        key = judged.total, frozenset(judged.parts)
+        tested.setdefault(key, TestedSum(judged.total, judged.parts, kind, block, rounding, least, used))
+    return list(tested.values())
 
 
 def _wanted(release: Release, plan_file: PlanFile | None) -> set[tuple[int, frozenset[int]]]:
@@ -317,38 +317,38 @@ def _wanted(release: Release, plan_file: PlanFile | None) -> set[tuple[int, froz
 
 
 def _candidates(structure: Structure, wanted: set[tuple[int, frozenset[int]]]) -> Iterator[tuple[JudgedSum, bool]]:
-    for one in structure.sums:
-        yield one, True
-    for one in structure.rejected:
-        narrow = one.cause == "exactly" or (one.cause == "spread" and one.spread < one.expected)
-        stated = one.origin in ("file", "labels", "sex") or (one.total, frozenset(one.parts)) in wanted
-        refuted = stated and one.cause in ("impossible", "mean", "spread")
-        if not one.unjudged and ((narrow and len(one.parts) > 1) or refuted or _perhaps_inexact(one, structure)):
-            yield one, False
+    for judged in structure.sums:
+        yield judged, True
+    for judged in structure.rejected:
+        narrow = judged.cause == "exactly" or (judged.cause == "spread" and judged.spread < judged.expected)
+        stated = judged.origin in ("file", "labels", "sex") or (judged.total, frozenset(judged.parts)) in wanted
+        refuted = stated and judged.cause in ("impossible", "mean", "spread")
+        if not judged.unjudged and ((narrow and len(judged.parts) > 1) or refuted or _perhaps_inexact(judged, structure)):
+            yield judged, False
     for repeat in structure.repeats:
         if not repeat.alike:
             for first, second in combinations(repeat.columns, 2):
                 yield JudgedSum(second, (first,), "repeat", structure.areas, 0, 0.0, 0.0, 0.0, True, ""), True
 
 
-def _perhaps_inexact(one: JudgedSum, structure: Structure) -> bool:
+def _perhaps_inexact(judged: JudgedSum, structure: Structure) -> bool:
     """Say whether a sum may have been refuted only because a count that is declared exact is not.
 
     Counts that the format takes for the same people but are not, such as those in private households, differ to one side.
     """
-    kinds = [structure.mechanisms[c] for c in (one.total, *one.parts)]
-    if one.cause not in ("impossible", "spread") or Exact() not in kinds or None in kinds:
+    kinds = [structure.mechanisms[c] for c in (judged.total, *judged.parts)]
+    if judged.cause not in ("impossible", "spread") or Exact() not in kinds or None in kinds:
         return False
-    return one.impossible <= INEXACT * one.areas and abs(one.mean) <= one.spread / 4
+    return judged.impossible <= INEXACT * judged.areas and abs(judged.mean) <= judged.spread / 4
 
 
-def _kind(release: Release, one: JudgedSum, mechanisms: Sequence[Mechanism]) -> str:
-    columns = [release.columns[c] for c in (one.total, *one.parts)]
-    if len(one.parts) == 1:
+def _kind(release: Release, judged: JudgedSum, mechanisms: Sequence[Mechanism]) -> str:
+    columns = [release.columns[c] for c in (judged.total, *judged.parts)]
+    if len(judged.parts) == 1:
         return EXACT_TWICE if any(isinstance(how, Exact) for how in mechanisms) else REPEATS
     if isinstance(mechanisms[0], Exact):
         return UNDER_EXACT
-    if one.origin == "sex" or _along(release.axes, columns) == "sex":
+    if judged.origin == "sex" or _along(release.axes, columns) == "sex":
         return AGES_BY_SEX if age_range(columns[0].label) else OTHERS_BY_SEX
     return AGES if all(age_range(column.label) for column in columns[1:]) else PARTS
 
@@ -366,16 +366,16 @@ def families_of(sums: Sequence[TestedSum]) -> dict[str, list[int]]:
     are rounded by another rule. And so are sums that an audit does not use, because they add up too well or not at all.
     """
     tables: dict[tuple[str, str, bool, str], list[int]] = {}
-    for at, one in enumerate(sums):
-        tables.setdefault((one.kind, one.rounding, one.used or one.kind == ADDED, one.block), []).append(at)
-    several = len({one.rounding for one in sums}) > 1
-    found: dict[str, list[int]] = {}
+    for at, tested in enumerate(sums):
+        tables.setdefault((tested.kind, tested.rounding, tested.used or tested.kind == ADDED, tested.block), []).append(at)
+    several = len({tested.rounding for tested in sums}) > 1
+    families: dict[str, list[int]] = {}
     for kind in KINDS:
-        for rounding, used in product(dict.fromkeys(one.rounding for one in sums), (True, False)):
+        for rounding, used in product(dict.fromkeys(tested.rounding for tested in sums), (True, False)):
             those = {block: at for (k, r, u, block), at in tables.items() if (k, r, u) == (kind, rounding, used)}
             said = (f"{kind} ({rounding})" if several else kind) + ("" if used else LEFT_OUT)
             if len(those) > 1:
-                found[f"{said}: {ALL_TABLES}"] = sorted(at for members in those.values() for at in members)
+                families[f"{said}: {ALL_TABLES}"] = sorted(at for members in those.values() for at in members)
             for block, members in those.items():
-                found[f"{said}: {block or NO_TABLE}"] = members
-    return found
+                families[f"{said}: {block or NO_TABLE}"] = members
+    return families

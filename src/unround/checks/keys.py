@@ -6,12 +6,10 @@ independent rounding does, by more than a number that was fitted to them could b
 sum and no part of the file has a constant of its own. Independent rounding is found if keys would not be much likelier, and
 some of their constants much less likely. Otherwise, the answer is that it is not known.
 
-Counts that appear in several tables: how the random numbers that rounded them differ.
-
-With keys, the same records have the same random number everywhere but for the tables' constants: which of the tables show
-the higher number, and which the lower, depends on where the constants lie around the circle. How often two tables differ
-tells how far apart theirs are; many pairs place them all. The circle may be turned and mirrored: the sums of the tables fix
-its turn, and nothing tells the mirror image.
+Counts that appear in several tables tell too. With keys, the same records have the same random number everywhere but for the
+tables' constants: which of the tables show the higher number, and which the lower, depends on where the constants lie around
+the circle. How often two tables differ tells how far apart theirs are; many pairs place them all. The circle may be turned
+and mirrored: the sums of the tables fix its turn, and nothing tells the mirror image.
 """
 
 from __future__ import annotations
@@ -104,10 +102,10 @@ class KeyedSums:
         self._laws, self._mechanisms = laws, mechanisms
         self.usable = frozenset(
             s
-            for s, one in enumerate(gathered.sums)
-            if 2 <= len(one.parts) <= MOST_PARTS
-            and can_be_keyed([mechanisms[c] for c in one.members])
-            and len({blocks[c] for c in one.members}) == 1
+            for s, tested in enumerate(gathered.sums)
+            if 2 <= len(tested.parts) <= MOST_PARTS
+            and can_be_keyed([mechanisms[c] for c in tested.members])
+            and len({blocks[c] for c in tested.members}) == 1
             and doubts[s] <= ACCURATE
             and s not in gathered.twins  # the remainders of twins are alike, which looks like keys
         )
@@ -121,17 +119,17 @@ class KeyedSums:
 
     def expected(self, s: int, constants: Sequence[float], whole: bool) -> Floats:
         """Return the expected shares of |r| = 0, b, 2b … of a sum, independent ones first, then those at each constant."""
-        one, base = self.gathered.sums[s], self.base(s)
+        tested, base = self.gathered.sums[s], self.base(s)
         if s not in self._series:
-            first, total = int(self.gathered.offsets[s]), self._mechanisms[one.total]
+            first, total = int(self.gathered.offsets[s]), self._mechanisms[tested.total]
             assert total is not None
-            self._series[s] = self._laws.series(total, range(first, first + len(one.parts)))
+            self._series[s] = self._laws.series(total, range(first, first + len(tested.parts)))
         series = self._series[s]
         if not whole:  # small counts change the shares by about as much whether they are whole or not
-            series = series + even_series(base, len(one.parts), False) - even_series(base, len(one.parts))
-        keyed = keyed_shares(series, (len(one.parts) - 1) * np.asarray(constants))
-        found = np.concatenate([series[:1].real.clip(0), keyed])
-        return np.asarray(found / found.sum(1, keepdims=True))
+            series = series + even_series(base, len(tested.parts), False) - even_series(base, len(tested.parts))
+        keyed = keyed_shares(series, (len(tested.parts) - 1) * np.asarray(constants))
+        shares = np.concatenate([series[:1].real.clip(0), keyed])
+        return np.asarray(shares / shares.sum(1, keepdims=True))
 
     def likelihoods(self, s: int, numbers: Ints) -> Floats:
         """Return log likelihoods of residuals: parts of the file × (whole, weighted) × (independent, then `GRID`)."""
@@ -146,45 +144,47 @@ def table_roundings(
 
     There are no likelihoods for tables in which no one constant can be right.
     """
-    found, curves = dict[str, TableRounding](), dict[str, Floats]()
+    roundings, curves = dict[str, TableRounding](), dict[str, Floats]()
     for table, members in tables.items():
         those = [s for s in members if s in sums.usable]
         number = int(sums.gathered.stepped[those].sum())
         if number < LEAST:
             what = f"only {number:,} large sums of two or three rounded parts; {LEAST} are needed"
-            found[table] = TableRounding(UNKNOWN, why=what)
+            roundings[table] = TableRounding(UNKNOWN, why=what)
             continue
         by_group = {s: sums.likelihoods(s, sums.gathered.stepped[s]) / alike[table] for s in those}
-        found[table], curve = _judged(sums, those, by_group, number, alike[table])
+        roundings[table], curve = _judged(sums, those, by_group, number, alike[table])
         if curve is not None:
             curves[table] = curve
-    return found, curves
+    return roundings, curves
 
 
 def _judged(
     sums: KeyedSums, those: Sequence[int], by_group: Mapping[int, Floats], number: int, alike: float
 ) -> tuple[TableRounding, Floats | None]:
     """Choose the likeliest model of a table, and see whether it fits."""
-    together = np.sum([one.sum(0) for one in by_group.values()], axis=0)
+    together = np.sum([curves_of.sum(0) for curves_of in by_group.values()], axis=0)
     alone, keyed = together[:, 0], together[:, 1:]
     penalty = max(PENALTY, float(np.log(number)))
     gain = float(2 * (keyed.max() - alone.max()))
     is_keyed = gain > penalty
     ways = keyed.max(1) if is_keyed else alone
     whole = bool(ways[0] >= ways[1])
-    told = bool(2 * abs(ways[0] - ways[1]) > TELLING)
+    is_told = bool(2 * abs(ways[0] - ways[1]) > TELLING)
     curve = keyed[0 if whole else 1]
     constant, error = peak(curve) if is_keyed else (None, None)
-    if is_keyed and not told:  # then the constant is not known better than the two ways allow
+    if is_keyed and not is_told:  # then the constant is not known better than the two ways allow
         other, _ = peak(keyed[1 if whole else 0])
         constant, error = peak(curve)
         error = max(error, abs(other - constant))
     comparison = compared(sums, those, constant, whole, alike)
-    found = TableRounding(KEYED if is_keyed else INDEPENDENT, constant, error, whole if told else None, comparison.p_value)
+    rounding = TableRounding(
+        KEYED if is_keyed else INDEPENDENT, constant, error, whole if is_told else None, comparison.p_value
+    )
     ruled_out = 2 * (alone.max() - keyed[:, [0, -1]].max()) > UNDECIDED
     if not is_keyed and (gain > UNDECIDED or not ruled_out):
         why = f"{number:,} large sums fit both independent rounding and keys with some constant"
-        return replace(found, model=UNKNOWN, why=why), curve
+        return replace(rounding, model=UNKNOWN, why=why), curve
     if comparison.p_value < CHANCE and comparison.distance > ACCURATE:
         add_up, should = (float(of[0] / of.sum()) for of in (comparison.observed, comparison.expected))
         # Rounded to the nearest multiple, counts add up as often, but then no sum of a few misses by two steps.
@@ -192,12 +192,12 @@ def _judged(
             why = f"{add_up:.0%} of {number:,} large sums add up, and {should:.0%} would if counts were rounded on their own"
             return replace(found, model=PARTLY, constant=None, error=None, why=f"partly controlled rounding: {why}"), None
         why = f"neither independent rounding nor keys with one constant fit (off by {comparison.distance:.1%})"
-        return replace(found, model=UNKNOWN, constant=None, error=None, why=why), None
+        return replace(rounding, model=UNKNOWN, constant=None, error=None, why=why), None
     numbers = {s: int(sums.gathered.stepped[s].sum()) for s in those}
     divided = _divided(by_group, numbers, 0 if whole else 1, constant)
     if divided:
-        return replace(found, model=UNKNOWN, constant=None, error=None, why=divided), None
-    return replace(found, why=f"fits {number:,} large sums (off by {comparison.distance:.1%})"), curve
+        return replace(rounding, model=UNKNOWN, constant=None, error=None, why=divided), None
+    return replace(rounding, why=f"fits {number:,} large sums (off by {comparison.distance:.1%})"), curve
 
 
 def peak(curve: Floats) -> tuple[float, float]:
@@ -208,13 +208,10 @@ def peak(curve: Floats) -> tuple[float, float]:
     bend = 2 * curve[at] - left - right
     step = float(GRID[1])
     move = float(np.clip((right - left) / (2 * bend), -0.5, 0.5)) if bend > 0 else 0.0
-    return float(np.clip(GRID[at] + move * step, 0.0, 0.5)), _half_width(curve, at)
-
-
-def _half_width(curve: Floats, at: int) -> float:
-    """Return the standard error: half the width of the interval within half a unit of log likelihood, a step at least."""
+    # The standard error: half the width of the interval within half a unit of log likelihood, half a step at least.
     inside = GRID[curve >= curve[at] - 0.5]
-    return float(max(inside.max() - GRID[at], GRID[at] - inside.min(), float(GRID[1]) / 2))
+    error = max(inside.max() - GRID[at], GRID[at] - inside.min(), step / 2)
+    return float(np.clip(GRID[at] + move * step, 0.0, 0.5)), float(error)
 
 
 def compared(sums: KeyedSums, those: Sequence[int], constant: float | None, whole: bool, alike: float) -> FamilyHistogram:
@@ -232,18 +229,18 @@ def compared(sums: KeyedSums, those: Sequence[int], constant: float | None, whol
 def _divided(by_group: Mapping[int, Floats], numbers: Mapping[int, int], way: int, constant: float | None) -> str:
     """Say why a table has more than one constant, if it has: by sum, or by part of the file; "" if not."""
     at = 0 if constant is None else 1 + int(np.abs(GRID - constant).argmin())
-    by_sum = np.array([one.sum(0)[way] for one in by_group.values()])
-    by_part = np.sum([one[:, way] for one in by_group.values()], axis=0)
+    by_sum = np.array([curves_of.sum(0)[way] for curves_of in by_group.values()])
+    by_part = np.sum([curves_of[:, way] for curves_of in by_group.values()], axis=0)
     often = np.array([numbers[s] for s in by_group])
     for curves, shares, what in (
         (by_sum, often / often.sum(), "sums"),
         (by_part, np.full(len(by_part), 1.0), "parts of the file"),
     ):
-        best, own = curves[:, 1:].max(1), GRID[curves[:, 1:].argmax(1)]
-        away = np.abs(own - (EVEN if constant is None else constant)) > ANOTHER
+        best, nearest = curves[:, 1:].max(1), GRID[curves[:, 1:].argmax(1)]
+        away = np.abs(nearest - (EVEN if constant is None else constant)) > ANOTHER
         away &= 2 * (best - curves[:, at]) > PENALTY + 2 * np.log(len(curves))
         if shares[away].sum() > FEW_SUMS:
-            return f"some {what} have constants of their own, such as {own[away][0]:.2f}"
+            return f"some {what} have constants of their own, such as {nearest[away][0]:.2f}"
     return ""
 
 
@@ -290,18 +287,18 @@ class RandomNumbers:
     def _of_repeats(self, release: Release, gathered: ResidualCounter, those: Sequence[int]) -> TableRounding | None:
         """Return what a family of repeated counts does; with two columns, how far apart their constants are."""
         keys = {release.columns[c].key for s in those for c in gathered.sums[s].members}
-        mine = [one for one in self.repeats if keys & set(one.columns)]
+        mine = [repeat for repeat in self.repeats if keys & set(repeat.columns)]
         if not mine:
             return None
-        models = {one.model for one in mine}
+        models = {repeat.model for repeat in mine}
         if len(models) > 1:
             return TableRounding(UNKNOWN, why="some of these counts do one thing, and some another")
         first = mine[0]
         if len(mine) > 1 or first.model != KEYED or len(first.constants) > 2:
             return TableRounding(first.model, whole=first.whole, p_value=first.p_value, why=first.why)
-        one, other = first.constants
+        here, other = first.constants
         error = (first.errors[0] ** 2 + first.errors[1] ** 2) ** 0.5
-        return TableRounding(KEYED, abs((other - one + 0.5) % 1.0 - 0.5), error, first.whole, first.p_value, first.why)
+        return TableRounding(KEYED, abs((other - here + 0.5) % 1.0 - 0.5), error, first.whole, first.p_value, first.why)
 
 
 def random_numbers(
@@ -315,39 +312,39 @@ def random_numbers(
 ) -> RandomNumbers:
     """Find out what the random numbers of every table do."""
     blocks = [column.block for column in release.columns]
-    sums = KeyedSums(gathered, structure.mechanisms, blocks, laws, [one.doubt for one in expected])
+    sums = KeyedSums(gathered, structure.mechanisms, blocks, laws, [of_sum.doubt for of_sum in expected])
     tables: dict[str, list[int]] = {}
-    for s, one in enumerate(gathered.sums):
-        if len(one.parts) > 1 and (one.used or one.kind == ADDED):
-            tables.setdefault(one.block or NO_TABLE, []).append(s)
+    for s, tested in enumerate(gathered.sums):
+        if len(tested.parts) > 1 and (tested.used or tested.kind == ADDED):
+            tables.setdefault(tested.block or NO_TABLE, []).append(s)
     alike = dict.fromkeys(tables, 1.0)
     for place, those in enumerate(members.values()):
         those_blocks = {gathered.sums[s].block or NO_TABLE for s in those}
         if len(those_blocks) == 1 and (block := those_blocks.pop()) in alike:
             alike[block] = max(alike[block], gathered.alike(place))
-    found, curves = table_roundings(sums, tables, alike)
+    roundings, curves = table_roundings(sums, tables, alike)
     single = {str(s): [s] for s in sorted(sums.usable) if gathered.stepped[s].sum() >= LEAST}
     by_sum, _ = table_roundings(sums, single, dict.fromkeys(single, 1.0))
-    repeats, constants = repeat_roundings(release, repeated, found, curves)
+    repeats, constants = repeat_roundings(release, repeated, roundings, curves)
     for table, (constant, error) in constants.items():
-        before = found.get(table, TableRounding(UNKNOWN))
+        before = roundings.get(table, TableRounding(UNKNOWN))
         if table in curves or before.p_value is None:  # its own sums do not refute it
             why = "counts that are in other tables too" + (f"; {before.why}" if before.model == KEYED else "")
-            found[table] = replace(before, model=KEYED, constant=constant, error=error, why=why)
+            roundings[table] = replace(before, model=KEYED, constant=constant, error=error, why=why)
     for table in _always_the_same(release, structure):
-        if table in found and found[table].model == INDEPENDENT:
-            found[table] = replace(found[table], model=ALIKE)
-    return RandomNumbers(found, {int(s): one for s, one in by_sum.items()}, tuple(repeats))
+        if table in roundings and roundings[table].model == INDEPENDENT:
+            roundings[table] = replace(roundings[table], model=ALIKE)
+    return RandomNumbers(roundings, {int(s): rounding for s, rounding in by_sum.items()}, tuple(repeats))
 
 
 def _always_the_same(release: Release, structure: Structure) -> set[str]:
     """Return the tables with a count that other tables show as well, always as the same number."""
-    found = set[str]()
+    tables = set[str]()
     for repeat in structure.repeats:
         blocks = {release.columns[c].block or NO_TABLE for c in repeat.columns}
         if repeat.alike and len(blocks) > 1:
-            found |= blocks
-    return found
+            tables |= blocks
+    return tables
 
 
 CIRCLE = 400
@@ -406,8 +403,8 @@ class RepeatRounding:
         return {
             "columns": list(self.columns),
             "model": self.model,
-            "differences": [round((one - first) % 1.0, 4) for one in self.constants],
-            "errors": [round(one, 4) for one in self.errors],
+            "differences": [round((number - first) % 1.0, 4) for number in self.constants],
+            "errors": [round(number, 4) for number in self.errors],
             "whole": self.whole,
             "areas": self.areas,
             "p_value": self.p_value,
@@ -454,8 +451,8 @@ class RepeatTally:
                 fine &= (true > ABSENT) & (true > most - group.base) & (true < least + group.base)
                 rest = true % group.base
             bits = (shown > least[:, None]) @ (1 << np.arange(len(group.columns)))
-            found = np.stack([rest, bits, part], axis=1)[fine]
-            for (r, b, p), times in zip(*np.unique(found, axis=0, return_counts=True), strict=True):
+            shown_as = np.stack([rest, bits, part], axis=1)[fine]
+            for (r, b, p), times in zip(*np.unique(shown_as, axis=0, return_counts=True), strict=True):
                 patterns.setdefault((int(r), int(b)), np.zeros(GROUPS, dtype=np.int64))[p] += times
 
 
@@ -470,12 +467,13 @@ def repeat_roundings(
     moved = (without - best + 0.5) % 1.0 - 0.5
     draws = best + np.sqrt(GROUPS - 1) * (moved - moved.mean(0))
     errors = _spread_of(draws)
-    found = []
+    judged = []
     for group, patterns in zip(tally.groups, tally.patterns, strict=True):
         at = [placed.index[name] for name in group.names]
-        found.append(_repeated_judged(release, group, patterns, placed.whole(group), best[at], draws[:, at], tables))
-    known = {name for group, one in zip(tally.groups, found, strict=True) if one.model == KEYED for name in group.names}
-    return found, {
+        judged.append(_repeated_judged(release, group, patterns, placed.whole(group), best[at], draws[:, at], tables))
+    keyed = [group for group, rounding in zip(tally.groups, judged, strict=True) if rounding.model == KEYED]
+    known = {name for group in keyed for name in group.names}
+    return judged, {
         name: (float(best[at]), float(errors[at])) for name, at in placed.index.items() if name in known & placed.fixed
     }
 
@@ -489,7 +487,8 @@ class _Circle:
     """The places of all tables' constants around the circle, by the likelihood of pairs and of sums."""
 
     def __init__(self, tally: RepeatTally, tables: Mapping[str, TableRounding], curves: Mapping[str, Floats]) -> None:
-        self.index = {name: at for at, name in enumerate(dict.fromkeys(n for one in tally.groups for n in one.names))}
+        names = dict.fromkeys(name for group in tally.groups for name in group.names)
+        self.index = {name: at for at, name in enumerate(names)}
         self._tables = tables
         far = np.array([apart(k / CIRCLE) for k in range(CIRCLE)])
         self._own = np.zeros((len(self.index), CIRCLE))
@@ -508,10 +507,10 @@ class _Circle:
 
     def _fixed(self, tally: RepeatTally, curves: Mapping[str, Floats]) -> set[str]:
         """Return the tables whose constants are known, not only how far apart they are: by some sums among them."""
-        found = {name for name in self.index if name in curves and np.ptp(curves[name]) > PENALTY}
-        while more := {n for one in tally.groups if found & set(one.names) for n in one.names} - found:
-            found |= more
-        return found
+        fixed = {name for name in self.index if name in curves and np.ptp(curves[name]) > PENALTY}
+        while more := {n for group in tally.groups if fixed & set(group.names) for n in group.names} - fixed:
+            fixed |= more
+        return fixed
 
     def whole(self, group: RepeatedCount) -> bool:
         """Say whether the tables of a count show whole numbers; they do unless one of them is found to be weighted."""
@@ -523,16 +522,16 @@ class _Circle:
         pairs = {both: parts @ curve for both, curve in self._pairs.items()}
         share = float(np.asarray(parts).mean())
         near: list[list[tuple[int, Floats]]] = [[] for _ in range(number)]
-        for (one, other), curve in pairs.items():
-            near[one].append((other, curve))
-            near[other].append((one, curve))
+        for (first, other), curve in pairs.items():
+            near[first].append((other, curve))
+            near[other].append((first, curve))
         order = sorted(range(number), key=lambda at: (-float(np.ptp(self._own[at])), -len(near[at]), at))
         if start is not None:
             return self._settled(np.rint(start * CIRCLE).astype(np.int64) % CIRCLE, set(range(number)), order, near, share)[
                 0
             ]
-        found = [self._settled(np.full(number, turn), set(), order, near, share) for turn in range(0, CIRCLE, CIRCLE // 8)]
-        return max(found, key=lambda pair: pair[1])[0]
+        tried = [self._settled(np.full(number, turn), set(), order, near, share) for turn in range(0, CIRCLE, CIRCLE // 8)]
+        return max(tried, key=lambda pair: pair[1])[0]
 
     def _settled(
         self, at: Ints, known: set[int], order: list[int], near: list[list[tuple[int, Floats]]], share: float
@@ -544,18 +543,18 @@ class _Circle:
         near_only = bool(known)
         for _ in range(60):
             before = at.copy()
-            for one in order:
-                likely = share * self._own[one].copy()
-                for other, curve in near[one]:
+            for table in order:
+                likely = share * self._own[table].copy()
+                for other, curve in near[table]:
                     if other in known:
                         likely += np.roll(curve, at[other])
                 if not likely.any():
                     likely[turn] = 1.0  # the first of its circle: anywhere
                 if near_only:
-                    likely[np.abs((steps - at[one] + CIRCLE // 2) % CIRCLE - CIRCLE // 2) > CIRCLE // 10] = -np.inf
-                at[one] = int(likely.argmax())
-                gains[one] = likely[at[one]] + share * self._own[one, at[one]]
-                known.add(one)
+                    likely[np.abs((steps - at[table] + CIRCLE // 2) % CIRCLE - CIRCLE // 2) > CIRCLE // 10] = -np.inf
+                at[table] = int(likely.argmax())
+                gains[table] = likely[at[table]] + share * self._own[table, at[table]]
+                known.add(table)
             at = self._turned(at, near)
             if (at == before).all():
                 break
@@ -566,10 +565,10 @@ class _Circle:
         at, left = at.copy(), set(range(len(at)))
         while left:
             group = {left.pop()}
-            while more := {other for one in group for other, _ in near[one]} - group:
+            while more := {other for table in group for other, _ in near[table]} - group:
                 group |= more
             left -= group
-            likely = np.sum([np.roll(self._own[one], -at[one]) for one in group], axis=0)
+            likely = np.sum([np.roll(self._own[table], -at[table]) for table in group], axis=0)
             turn = int(likely.argmax())
             if likely[turn] > likely[0]:
                 at[list(group)] = (at[list(group)] + turn) % CIRCLE
@@ -589,7 +588,7 @@ def _chances(base: int, whole: bool) -> Floats:
 
 def pattern_shares(constants: Sequence[float], chances: Floats) -> dict[int, float]:
     """Return how often which columns show the higher number, as bits, for counts that go up with these chances."""
-    found: dict[int, float] = {}
+    shares: dict[int, float] = {}
     places = np.asarray(constants)
     bits = 1 << np.arange(len(places))
     everything = int(bits.sum())
@@ -599,8 +598,8 @@ def pattern_shares(constants: Sequence[float], chances: Floats) -> dict[int, flo
         up = ((middle[:, None] + places) % 1.0 < chance) @ bits
         for pattern, length in zip(up.tolist(), np.diff(ends).tolist(), strict=True):
             key = 0 if pattern == everything else pattern
-            found[key] = found.get(key, 0.0) + length / len(chances)
-    return found
+            shares[key] = shares.get(key, 0.0) + length / len(chances)
+    return shares
 
 
 def _alone(pattern: int, number: int, chances: Floats) -> float:
@@ -628,25 +627,25 @@ def _repeated_judged(
     for rest in sorted({rest for rest, _ in patterns}):
         here = {bits: int(times.sum()) for (r, bits), times in patterns.items() if r == rest}
         chances = np.array([rest / group.base]) if rest >= 0 else _chances(group.base, whole)
-        laws = [pattern_shares(one, chances) for one in draws.tolist()]
+        laws = [pattern_shares(draw, chances) for draw in draws.tolist()]
         times = sum(here.values())
         for bits in sorted(set(here).union(*laws)):
             seen.append(here.get(bits, 0))
             alone.append(times * _alone(bits, number, chances))
             keyed.append(times * float(np.mean([law.get(bits, 0.0) for law in laws])))
     errors = _spread_of(draws - draws[:, :1])  # how the circle is turned does not matter here
-    observed, own, shared = (np.array(of, dtype=np.float64) for of in (seen, alone, keyed))
-    mixed = (1 - MISPRINTS) * shared + MISPRINTS * own
+    observed, by_chance, shared = (np.array(of, dtype=np.float64) for of in (seen, alone, keyed))
+    mixed = (1 - MISPRINTS) * shared + MISPRINTS * by_chance
     some = observed > 0
-    gain = 2 * float(observed[some] @ (np.log(mixed[some]) - np.log(np.maximum(own[some], 1e-300))))
+    gain = 2 * float(observed[some] @ (np.log(mixed[some]) - np.log(np.maximum(by_chance[some], 1e-300))))
     penalty = max(PENALTY, (number - 1) * float(np.log(areas)))
-    independent, by_keys = (FamilyHistogram(observed, law, 0, 0.0, 1.0) for law in (own, shared))
+    independent, by_keys = (FamilyHistogram(observed, law, 0, 0.0, 1.0) for law in (by_chance, shared))
     # The law for independent roundings is not exact: counts that are just large enough are seen more often where their
     # roundings agree. In many areas any such flaw would be significant, so that it has to miss by enough as well.
     is_keyed = gain > penalty and independent.distance - independent.noise > FITTING
     fit = by_keys if is_keyed else independent
     p_value, off = fit.p_value, fit.distance - fit.noise
-    told = tuple(float(one) for one in constants), tuple(float(one) for one in errors)
+    placed = tuple(constants.tolist()), tuple(errors.tolist())
     if p_value < CHANCE and off > FITTING:
         why = f"neither independent roundings nor keys fit (off by {fit.distance:.1%})"
         return RepeatRounding(keys, UNKNOWN, whole=whole, areas=areas, p_value=p_value, why=why)
@@ -654,12 +653,8 @@ def _repeated_judged(
         why = f"the constants are not the same everywhere, or not known well enough (± {errors.max():.2f})"
         return RepeatRounding(keys, UNKNOWN, whole=whole, areas=areas, p_value=p_value, why=why)
     if is_keyed:
-        return RepeatRounding(keys, KEYED, *told, whole, areas, p_value, f"fits {areas:,} areas")
-    if number == 2 and group.exact is None and any(_may_be_keyed(tables.get(name)) for name in group.names):
+        return RepeatRounding(keys, KEYED, *placed, whole, areas, p_value, f"fits {areas:,} areas")
+    if number == 2 and group.exact is None and any(tables[name].model == KEYED for name in group.names if name in tables):
         why = "two columns that differ as often as independent ones, or as ones with constants 0.2 apart"
         return RepeatRounding(keys, UNKNOWN, whole=whole, areas=areas, p_value=p_value, why=why)
     return RepeatRounding(keys, INDEPENDENT, (), (), whole, areas, p_value, f"fits {areas:,} areas")
-
-
-def _may_be_keyed(table: TableRounding | None) -> bool:
-    return table is not None and table.model == KEYED

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family, FamilyHistogram
-from unround.checks.residuals import FARTHEST, even_shares, reach_of
+from unround.checks.residuals import FARTHEST, even_shares, folded, reach_of
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.release import ABSENT, Counts, Release, adjustable
@@ -50,15 +50,15 @@ class ParentSums:
 
         inside: dict[str, Ints] = {}
         if len(release.areas) == 1 and spool.rows > 1:
-            own = release.areas[0]
-            place = {code: at for at, code in enumerate(spool.areas[own].to_list())}
+            axis = release.areas[0]
+            place = {code: at for at, code in enumerate(spool.areas[axis].to_list())}
             for name, kind in spool.areas.schema.items():
-                if name == own or name in _NOT_CODES or kind != pl.String:
+                if name == axis or name in _NOT_CODES or kind != pl.String:
                     continue
-                found = np.array([place.get(code, -1) for code in spool.areas[name].to_list()])
-                found[found == np.arange(len(found))] = -1  # an area may name itself
-                if (found >= 0).any():
-                    inside[name] = found
+                parent = np.array([place.get(code, -1) for code in spool.areas[name].to_list()])
+                parent[parent == np.arange(len(parent))] = -1  # an area may name itself
+                if (parent >= 0).any():
+                    inside[name] = parent
         chosen: list[int] = []
         if inside:
             rows = np.unique(np.linspace(0, spool.rows - 1, min(_SAMPLE, spool.rows)).astype(np.int64))
@@ -81,7 +81,7 @@ class ParentSums:
 
 def nested_families(nested: ParentSums, release: Release, spool: Spool) -> list[Family]:
     """Compare every parent with its children: exact counts, and rounded ones."""
-    found = []
+    families = []
     for by, inside in nested.inside.items():
         children = np.bincount(inside[inside >= 0], minlength=len(inside))
         parents = np.flatnonzero(children > 0)
@@ -90,11 +90,11 @@ def nested_families(nested: ParentSums, release: Release, spool: Spool) -> list[
         residual = np.where(whole, shown - nested.sums[by][parents], 0)
         exact = np.array([isinstance(how, Exact) for how in nested.mechanisms])
         name = f"areas under their {'parent area' if by == 'parent' else by}"
-        found.append(_exact(f"{name}: exact counts", residual, whole & exact, parents, release, spool, nested))
+        families.append(_exact(f"{name}: exact counts", residual, whole & exact, parents, release, spool, nested))
         for how in dict.fromkeys(how for how in nested.mechanisms if not isinstance(how, Exact)):
             mine = np.array([other == how for other in nested.mechanisms])
-            found.append(_rounded(f"{name} ({how.name})", how, residual, whole & mine, shown, children[parents], nested))
-    return [one for one in found if one is not None]
+            families.append(_rounded(f"{name} ({how.name})", how, residual, whole & mine, shown, children[parents], nested))
+    return [family for family in families if family is not None]
 
 
 def _exact(
@@ -163,7 +163,7 @@ def _rounded(
     for n in np.unique(children[chosen.any(1)]).tolist():
         here = chosen & (number == n)
         observed += np.bincount(np.minimum(np.abs(residual[here]), FARTHEST), minlength=FARTHEST + 1)
-        expected += int(here.sum()) * _folded(even_shares(how, (how,) * n))
+        expected += int(here.sum()) * folded(even_shares(how, (how,) * n))
     comparison = FamilyHistogram(observed, expected, 0, 0.0, 1.0)
     impossible = int((few & ~possible).sum())
     enough = comparison.sums >= LEAST_SUMS
@@ -188,11 +188,3 @@ def _rounded(
         words,
         columns=columns,
     )
-
-
-def _folded(shares: NDArray[np.float64]) -> np.ndarray:
-    middle = len(shares) // 2
-    folded = np.zeros(FARTHEST + 1)
-    for far in range(middle + 1):
-        folded[min(far, FARTHEST)] += shares[middle + far] + (shares[middle - far] if far else 0.0)
-    return folded

@@ -10,15 +10,13 @@ is always large: sums are compared from a least total on.
 With keys (`mechanisms.keyed`) the same convolution holds at every frequency k around the circle of random numbers, with
 ∫ exp(2πiku) du over the arc of a rounding in place of its probability: the expected shares at a constant c are those of
 independent rounding (k = 0) and Σ exp(2πikc) times those at k. Few frequencies matter.
-
-The residuals of the tested sums over all areas, with what their expectation needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,40 +43,39 @@ _DETAIL = 40
 
 
 _REACH: dict[Mechanism, int] = {}
-_ERRORS: dict[tuple[Mechanism, int], tuple[FloatArray, FloatArray]] = {}
+_ERRORS: dict[tuple[Mechanism, int, bool], tuple[NDArray[Any], NDArray[Any]]] = {}
 _EVEN: dict[tuple[Mechanism, ...], FloatArray] = {}
-_ARCS: dict[tuple[Mechanism, int], tuple[NDArray[np.complex128], NDArray[np.complex128]]] = {}
 
 
 def reach_of(mechanism: Mechanism) -> int:
     """Return how far a published count can be from the true one, at most `WIDEST`."""
-    if mechanism not in _REACH:
-        _REACH[mechanism] = _reach(mechanism)
-    return _REACH[mechanism]
-
-
-def _reach(mechanism: Mechanism) -> int:
+    if mechanism in _REACH:
+        return _REACH[mechanism]
     true = np.concatenate([np.arange(200), _FAR + np.arange(60)])
     errors = np.arange(-WIDEST, WIDEST + 1)
     seen = mechanism.likelihood(true[:, None] + errors, true[:, None]).max(0) > 1e-12
-    return int(np.abs(errors[seen]).max()) if seen.any() else 0
+    return _REACH.setdefault(mechanism, int(np.abs(errors[seen]).max()) if seen.any() else 0)
 
 
-def _errors(mechanism: Mechanism, modulus: int, reach: int) -> tuple[FloatArray, FloatArray]:
-    """Return the likelihood of each error, for true counts 0, 1, …, and on average over large ones, by remainder."""
-    if (mechanism, modulus) not in _ERRORS:
-        _ERRORS[mechanism, modulus] = _likelihoods(mechanism, modulus, reach)
-    return _ERRORS[mechanism, modulus]
+def _errors(mechanism: Mechanism, modulus: int, keyed: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the likelihood of each error, for true counts 0, 1, …, and on average over large ones, by remainder.
 
-
-def _likelihoods(mechanism: Mechanism, modulus: int, reach: int) -> tuple[FloatArray, FloatArray]:
+    With keys, at all frequencies.
+    """
+    key = mechanism, modulus, keyed
+    if key in _ERRORS:
+        return _ERRORS[key]
+    if keyed:
+        small, large = _errors(mechanism, modulus, False)
+        return _ERRORS.setdefault(key, (at_frequencies(small), at_frequencies(large)))
+    reach = reach_of(mechanism)
     errors = np.arange(-reach, reach + 1)
     true = np.arange(SIZE)
     small = mechanism.likelihood(true[:, None] + errors, true[:, None])
     far = _FAR - _FAR % modulus + np.arange(modulus * step_of(mechanism))
     large = mechanism.likelihood(far[:, None] + errors, far[:, None])
     by_rest = np.stack([large[far % modulus == rest].mean(0) for rest in range(modulus)])
-    return small, by_rest
+    return _ERRORS.setdefault(key, (small, by_rest))
 
 
 FREQUENCIES = 14
@@ -96,8 +93,8 @@ def at_frequencies(likelihood: FloatArray) -> Series:
     up = np.arange(likelihood.shape[-1]) > likelihood.shape[-1] // 2
     turns = 2j * np.pi * np.arange(1, FREQUENCIES + 1).reshape(-1, *(1,) * likelihood.ndim)
     # An arc [0, p), or what is left of the circle without it: over all of it, the integral is 0.
-    found = (np.exp(turns * np.where(up, likelihood, 1 - likelihood)) - 1) / turns * np.where(up, 1, -1)
-    return np.concatenate([likelihood[np.newaxis].astype(np.complex128), found])
+    arcs = (np.exp(turns * np.where(up, likelihood, 1 - likelihood)) - 1) / turns * np.where(up, 1, -1)
+    return np.concatenate([likelihood[np.newaxis].astype(np.complex128), arcs])
 
 
 def keyed_shares(series: Series, constants: FloatArray | float) -> FloatArray:
@@ -109,19 +106,13 @@ def keyed_shares(series: Series, constants: FloatArray | float) -> FloatArray:
 
 def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int, keyed: bool = False) -> NDArray[Any]:
     """Return how often each remainder comes with each error: remainders × errors, as many on either side."""
-    small: NDArray[Any]
-    large: NDArray[Any]
-    small, large = _errors(mechanism, modulus, reach_of(mechanism))
-    if keyed:
-        if (mechanism, modulus) not in _ARCS:
-            _ARCS[mechanism, modulus] = at_frequencies(small), at_frequencies(large)
-        small, large = _ARCS[mechanism, modulus]
-    found = beyond * large / modulus
+    small, large = _errors(mechanism, modulus, keyed)
+    shares = beyond * large / modulus
     if beyond < 1:
         weights = (1 - beyond) * counts[:, None] * small
         for rest in range(modulus):
-            found[..., rest, :] += weights[..., rest::modulus, :].sum(-2)
-    return np.asarray(found)
+            shares[..., rest, :] += weights[..., rest::modulus, :].sum(-2)
+    return np.asarray(shares)
 
 
 def residual_shares(total: NDArray[Any], parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -148,13 +139,12 @@ def residual_shares(total: NDArray[Any], parts: Sequence[NDArray[Any]]) -> NDArr
 def even_shares(total: Mechanism, parts: tuple[Mechanism, ...]) -> FloatArray:
     """Return the same for large counts, whose remainders are even."""
     if (total, *parts) not in _EVEN:
-        modulus, none = step_of(total), np.zeros(SIZE)
-        laws = [joint(how, none, 1.0, modulus) for how in (total, *parts)]
+        laws = [joint(how, np.zeros(SIZE), 1.0, step_of(total)) for how in (total, *parts)]
         _EVEN[total, *parts] = residual_shares(laws[0], laws[1:])
     return _EVEN[total, *parts]
 
 
-@lru_cache(maxsize=64)
+@cache
 def even_series(base: int, parts: int, whole: bool = True) -> Series:
     """Return the shares of |r| = 0, b, 2b … at all frequencies, for large counts that were all rounded to base b.
 
@@ -206,8 +196,8 @@ class Laws:
 
     def series(self, total: Mechanism, parts: Sequence[int]) -> Series:
         """Return the shares of |r| = 0, b, 2b … at all frequencies, for a sum whose counts were all rounded to one base."""
-        found = self._shares(total, parts, lambda counts, _: counts, keyed=True)
-        return folded_steps(found, step_of(total), len(parts))
+        shares = self._shares(total, parts, lambda counts, _: counts, keyed=True)
+        return folded_steps(shares, step_of(total), len(parts))
 
     def extremes(self, total: Mechanism, parts: Sequence[int]) -> tuple[FloatArray, FloatArray] | None:
         """Return the narrowest and the widest probabilities of the residuals that the published counts allow.
@@ -238,23 +228,23 @@ def _lowest(how: Mechanism) -> int:
 
 def _at_the_ends(counts: FloatArray, lowest: int) -> FloatArray:
     """Move all smaller counts to 0 and `lowest`, which keeps their mean."""
-    found = counts.copy()
+    moved = counts.copy()
     if lowest:
         weight, mean = counts[:lowest].sum(), float(counts[:lowest] @ np.arange(lowest))
-        found[:lowest] = 0.0
-        found[0], found[lowest] = weight - mean / lowest, counts[lowest] + mean / lowest
-    return found
+        moved[:lowest] = 0.0
+        moved[0], moved[lowest] = weight - mean / lowest, counts[lowest] + mean / lowest
+    return moved
 
 
 def _in_the_middle(counts: FloatArray, lowest: int) -> FloatArray:
     """Move all smaller counts to their mean."""
-    found = counts.copy()
+    moved = counts.copy()
     if lowest and (weight := float(counts[:lowest].sum())) > 0:
         mean = float(counts[:lowest] @ np.arange(lowest)) / weight
-        found[:lowest] = 0.0
-        found[int(mean)] += weight * (int(mean) + 1 - mean)
-        found[int(mean) + 1] += weight * (mean - int(mean))
-    return found
+        moved[:lowest] = 0.0
+        moved[int(mean)] += weight * (int(mean) + 1 - mean)
+        moved[int(mean) + 1] += weight * (mean - int(mean))
+    return moved
 
 
 Floats = NDArray[np.float64]
@@ -276,33 +266,34 @@ class ExpectedShares:
     @property
     def doubt(self) -> float:
         """How far the shares may be off (total variation)."""
-        return max((float(np.abs(one - self.shares).sum() / 2) for one in self.extremes), default=0.0)
+        return max((float(np.abs(extreme - self.shares).sum() / 2) for extreme in self.extremes), default=0.0)
 
     @property
     def tails(self) -> tuple[float, float, float]:
         """The share of the largest |r|: expected, least and most."""
-        found = [float(one[self.end :].sum()) for one in (self.shares, *self.extremes)]
-        return found[0], min(found), max(found)
+        tails = [float(law[self.end :].sum()) for law in (self.shares, *self.extremes)]
+        return tails[0], min(tails), max(tails)
 
 
 def expected_shares(gathered: ResidualCounter, mechanisms: Sequence[Mechanism | None], laws: Laws) -> list[ExpectedShares]:
     """Return what is expected of every sum."""
-    found = []
-    for s, one in enumerate(gathered.sums):
-        first, total = int(gathered.offsets[s]), mechanisms[one.total] or Exact()
-        rows = range(first, first + len(one.parts))
+    laws_of_sums = []
+    for s, tested in enumerate(gathered.sums):
+        first, total = int(gathered.offsets[s]), mechanisms[tested.total] or Exact()
+        rows = range(first, first + len(tested.parts))
         extremes = laws.extremes(total, rows) or ()
-        end = largest(one, mechanisms)
-        found.append(ExpectedShares(_folded(laws.residuals(total, rows)), tuple(map(_folded, extremes)), end))
-    return found
+        end = largest(tested, mechanisms)
+        laws_of_sums.append(ExpectedShares(folded(laws.residuals(total, rows)), tuple(map(folded, extremes)), end))
+    return laws_of_sums
 
 
-def _folded(shares: Floats) -> Floats:
+def folded(shares: Floats) -> Floats:
+    """Return the shares of |r| from 0 on, those far out taken together."""
     middle = len(shares) // 2
-    folded = np.zeros(FARTHEST + 1)
+    both = np.zeros(FARTHEST + 1)
     for far in range(middle + 1):
-        folded[min(far, FARTHEST)] += shares[middle + far] + (shares[middle - far] if far else 0.0)
-    return np.asarray(folded / max(folded.sum(), 1e-300))
+        both[min(far, FARTHEST)] += shares[middle + far] + (shares[middle - far] if far else 0.0)
+    return np.asarray(both / max(both.sum(), 1e-300))
 
 
 def compared(
@@ -376,30 +367,30 @@ class ResidualCounter:
         areas: int,
     ) -> None:
         self.sums = tuple(sums)
-        self.used = sorted({c for one in sums for c in one.members})
+        self.used = sorted({c for tested in sums for c in tested.members})
         place = {column: at for at, column in enumerate(self.used)}
         self._kinds = [mechanisms[c] or Exact() for c in self.used]
         self._exact = ScatterWindows(self._kinds, [0] * len(self.used))
         self._slack = np.array([adjusted[c] for c in self.used], dtype=np.int64)
-        self._total = np.array([place[one.total] for one in sums], dtype=np.int64)
-        self._places = [np.array([place[c] for c in one.parts]) for one in sums]
+        self._total = np.array([place[tested.total] for tested in sums], dtype=np.int64)
+        self._places = [np.array([place[c] for c in tested.parts]) for tested in sums]
         self._parts = AddUp(self._places)
-        self._least = np.array([one.least for one in sums], dtype=np.int64)[:, None]
-        self.even = [_even(one, mechanisms) for one in sums]
+        self._least = np.array([tested.least for tested in sums], dtype=np.int64)[:, None]
+        self.even = [_even(tested, mechanisms) for tested in sums]
         self._spread = np.array([max(_spread(shares), 1e-9) for shares in self.even])
         self._families = AddUp(list(families.values()))
         k, f = len(sums), len(families)
         self.complete, self.impossible, self.beyond = (np.zeros(k, dtype=np.int64) for _ in range(3))
         self.sized = np.zeros((k, len(SIZES), FARTHEST + 1), dtype=np.int64)
         self.stepped = np.zeros((k, GROUPS, MOST_STEPS + 1), dtype=np.int64)
-        self._steps = np.array([step_of(mechanisms[one.total] or Exact()) for one in sums], dtype=np.int64)[:, None]
+        self._steps = np.array([step_of(mechanisms[tested.total] or Exact()) for tested in sums], dtype=np.int64)[:, None]
         # Of sums of two parts: how far apart these are, squared, and how many people they have.
-        self._two = np.array([s for s, one in enumerate(sums) if len(one.parts) == 2], dtype=np.int64)
+        self._two = np.array([s for s, tested in enumerate(sums) if len(tested.parts) == 2], dtype=np.int64)
         self._pairs = np.array([self._places[s] for s in self._two.tolist()], dtype=np.int64).reshape(-1, 2)
         self._apart, self._people = np.zeros(k), np.zeros(k)
         self._expected_areas = max(areas, 1)
         self.examples: dict[int, list[ImpossibleSum]] = {}
-        self.offsets = np.cumsum([0, *(len(one.parts) for one in sums)])
+        self.offsets = np.cumsum([0, *(len(tested.parts) for tested in sums)])
         self.tallies: Tallies = np.zeros((int(self.offsets[-1]), BELOW + CAP + 1), dtype=np.int32)
         self.number, self.square, self.weight, self.weight_square, self.cross, self.single = (np.zeros(f) for _ in range(6))
         self._done = 0
@@ -508,9 +499,9 @@ class ResidualCounter:
         return float(max(1.0, between / within)) if within > 0 else 1.0
 
 
-def _even(one: TestedSum, mechanisms: Sequence[Mechanism | None]) -> Floats:
+def _even(tested: TestedSum, mechanisms: Sequence[Mechanism | None]) -> Floats:
     """Return the shares of the residuals of a sum of large counts."""
-    return even_shares(mechanisms[one.total] or Exact(), tuple(mechanisms[part] or Exact() for part in one.parts))
+    return even_shares(mechanisms[tested.total] or Exact(), tuple(mechanisms[part] or Exact() for part in tested.parts))
 
 
 def _spread(shares: Floats) -> float:
@@ -518,9 +509,9 @@ def _spread(shares: Floats) -> float:
     return float((shares @ far**2) ** 0.5)
 
 
-def largest(one: TestedSum, mechanisms: Sequence[Mechanism | None]) -> int:
+def largest(tested: TestedSum, mechanisms: Sequence[Mechanism | None]) -> int:
     """Return the largest |r| that a sum of large counts can have."""
-    kinds = [mechanisms[c] or Exact() for c in one.members]
+    kinds = [mechanisms[c] or Exact() for c in tested.members]
     reach = sum([min(reach_of(how), step_of(how) - 1) if step_of(how) > 1 else reach_of(how) for how in kinds])
     common = np.gcd.reduce([step_of(how) for how in kinds])
     return int(reach - reach % common)

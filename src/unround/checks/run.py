@@ -63,7 +63,7 @@ def consequence(
     said = []
     if impossible[0]:
         said.append(f"No true counts fit {impossible[0]:,} of {impossible[1]:,} sums; these are left out of the comparison.")
-    least = min(one.least for one in sums)
+    least = min(tested.least for tested in sums)
     if otherwise == FITS:
         said.append(_fitting(comparison, basis))
     elif otherwise == DEPARTS:
@@ -101,10 +101,10 @@ def _meaning(
     rounding: TableRounding | None,
 ) -> str:
     """Say how a departure affects the probabilities of an audit."""
-    if not any(one.used for one in sums):
+    if not any(tested.used for tested in sums):
         return "An audit does not use these sums."
     ratio = comparison.tail_ratio
-    if all(isinstance(mechanisms[one.total], Exact) for one in sums) and ratio is not None and ratio > 1:
+    if all(isinstance(mechanisms[tested.total], Exact) for tested in sums) and ratio is not None and ratio > 1:
         wrong = 1 - 1 / ratio
         return f"If the total is not always exact, up to {wrong:.0%} of the claims based on the largest residuals are wrong."
     if rounding is not None and rounding.model == KEYED:
@@ -174,59 +174,56 @@ class Check(Tabular, Drawn):
     @property
     def verdict(self) -> str:
         """The worst verdict; "untested" if no sum could be tested: multiples of the base alone prove nothing."""
-        found = worst([one.verdict for one in self.families])
-        sums = any(not one.family.startswith(COUNTS) for one in self.families)
-        return found if sums or found != FITS else UNTESTED
+        worst_of = worst([family.verdict for family in self.families])
+        sums = any(not family.family.startswith(COUNTS) for family in self.families)
+        return worst_of if sums or worst_of != FITS else UNTESTED
 
     @property
     def doubts(self) -> dict[int, str]:
         """For columns whose probabilities rest on an assumption that does not hold, which one that is."""
-        found: dict[int, list[str]] = {}
-        for one in self.families:
-            if one.otherwise == DEPARTS or one.inexact:
-                what = "an exact count is not exact" if one.inexact else NOT_INDEPENDENT
-                for column in one.columns:
-                    if what not in found.setdefault(column, []):
-                        found[column].append(what)
-        return {column: "; ".join(said) for column, said in found.items()}
+        doubts_of: dict[int, list[str]] = {}
+        for family in self.families:
+            if family.otherwise == DEPARTS or family.inexact:
+                what = "an exact count is not exact" if family.inexact else NOT_INDEPENDENT
+                for column in family.columns:
+                    if what not in doubts_of.setdefault(column, []):
+                        doubts_of[column].append(what)
+        return {column: "; ".join(said) for column, said in doubts_of.items()}
 
     @property
     def refuted(self) -> frozenset[int]:
         """The columns of tables whose mechanism the data refute; where single tables are named, all together say nothing."""
-        found = [one for one in self.families if one.refuted]
-        single = [one for one in found if ALL_TABLES not in one.family]
-        if not any(one.family.startswith(COUNTS) for one in single):
-            single += [one for one in found if one.family.startswith(COUNTS)]
-        return frozenset(column for one in single for column in one.columns)
+        refuted = [family for family in self.families if family.refuted]
+        single = [family for family in refuted if ALL_TABLES not in family.family]
+        if not any(family.family.startswith(COUNTS) for family in single):
+            single += [family for family in refuted if family.family.startswith(COUNTS)]
+        return frozenset(column for family in single for column in family.columns)
 
     @property
     def ordered(self) -> list[Family]:
         """The families: the worst first, then those of all tables, then the largest."""
         rank = {CONTRADICTS: 0, DEPARTS: 1, FITS: 2}
-        return sorted(self.families, key=lambda one: (rank[one.verdict], ALL_TABLES not in one.family, -one.sums))
+        return sorted(self.families, key=lambda of: (rank[of.verdict], ALL_TABLES not in of.family, -of.sums))
 
     def to_polars(self) -> pl.DataFrame:
         """Return the families of sums that were tested, the worst first."""
         import polars as pl
 
-        rows = [
-            {"family": one.family, "sums": one.sums, "verdict": one.verdict, "p_value": one.p_value, "note": one.note}
-            for one in self.ordered
-        ]
         kinds = {"family": pl.String, "sums": pl.Int64, "verdict": pl.String, "p_value": pl.Float64, "note": pl.String}
+        rows = [{name: getattr(family, name) for name in kinds} for family in self.ordered]
         return pl.DataFrame(rows, schema=kinds)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
-            "families": [one.to_json() for one in self.families],
+            "families": [part.to_json() for part in self.families],
             "verdict": self.verdict,
             "basis": list(self.basis),
-            "untested": [{"family": one.family, "sums": one.sums, "note": one.note} for one in self.untested],
+            "untested": [{"family": part.family, "sums": part.sums, "note": part.note} for part in self.untested],
             "mechanism": self.estimates.to_json(),
-            "tables": {table: one.to_json() for table, one in self.numbers.tables.items()},
-            "repeated": [one.to_json() for one in self.numbers.repeats],
-            "figures": [one.to_json() for one in self.figures],
+            "tables": {table: part.to_json() for table, part in self.numbers.tables.items()},
+            "repeated": [part.to_json() for part in self.numbers.repeats],
+            "figures": [part.to_json() for part in self.figures],
             "areas": self.areas,
             "source": self.source,
             "product": self.product,
@@ -272,18 +269,18 @@ def check_spool(
     laws = Laws(gathered.row_mechanisms, gathered.tallies)
     expected = expected_shares(gathered, structure.mechanisms, laws)
     numbers = random_numbers(release, structure, gathered, laws, expected, members, repeated)
-    found = [
+    families = [
         *value_families(release, structure, published),
         *_sum_families(release, spool, structure, gathered, members, expected, numbers),
         *nested_families(nested, release, spool),
     ]
-    found = [replace(one, basis=one.basis or structure.basis_of(one.columns)) for one in found]
+    families = [replace(family, basis=family.basis or structure.basis_of(family.columns)) for family in families]
     return Check(
         release.source,
         release.product,
         spool.rows,
-        tuple(one for one in found if one.verdict != UNTESTED),
-        tuple(one for one in found if one.verdict == UNTESTED),
+        tuple(family for family in families if family.verdict != UNTESTED),
+        tuple(family for family in families if family.verdict == UNTESTED),
         estimated(structure, published),
         numbers,
         structure.basis_of(c for c, how in enumerate(structure.mechanisms) if how is not None),
@@ -302,20 +299,21 @@ def _sum_families(
 ) -> list[Family]:
     """Compare every family of sums with what its mechanisms imply."""
     folded = gathered.folded
-    found = []
+    families = []
     for place, (name, those) in enumerate(members.items()):
         comparison = compared(folded, expected, those, gathered.alike(place))
         sized = [compared(gathered.sized[:, k], expected, those, 1.0) for k in range(len(SIZES))]
-        told = numbers.of_family(release, gathered, those)
-        judged = _judged(name, comparison, release, spool, structure, gathered, those, told)
+        rounding = numbers.of_family(release, gathered, those)
+        judged = _judged(name, comparison, release, spool, structure, gathered, those, rounding)
         least = min(gathered.sums[s].least for s in those)
-        found.append(replace(judged, by_size=tuple(_sized(k, least, one) for k, one in enumerate(sized) if one.sums)))
-    return found
+        by_size = tuple(_sized(k, least, histogram) for k, histogram in enumerate(sized) if histogram.sums)
+        families.append(replace(judged, by_size=by_size))
+    return families
 
 
-def _sized(k: int, least: int, one: FamilyHistogram) -> SizedHistogram:
-    shares = {int(far): float(one.observed[far] / one.sums) for far in np.flatnonzero(one.observed)}
-    return SizedHistogram(SIZES[k] * least, one.sums, shares, one.tail_ratio)
+def _sized(k: int, least: int, histogram: FamilyHistogram) -> SizedHistogram:
+    shares = {int(far): float(histogram.observed[far] / histogram.sums) for far in np.flatnonzero(histogram.observed)}
+    return SizedHistogram(SIZES[k] * least, histogram.sums, shares, histogram.tail_ratio)
 
 
 def _judged(
@@ -326,7 +324,7 @@ def _judged(
     structure: Structure,
     gathered: ResidualCounter,
     those: Sequence[int],
-    told: FamilyRounding,
+    rounding: FamilyRounding,
 ) -> Family:
     sums = [gathered.sums[s] for s in those]
     impossible = int(gathered.impossible[list(those)].sum())
@@ -338,8 +336,8 @@ def _judged(
     # A few impossible sums are counted beside the verdict on all others; an exact count that is not exact is one.
     verdict = CONTRADICTS if many or (impossible and (exact or not enough)) else otherwise
     clash = _clash(release, spool, structure, gathered, those) if impossible else ""
-    basis = structure.basis_of({c for one in sums for c in one.members})
-    words = consequence(comparison, sums, structure.mechanisms, basis, (impossible, complete), otherwise, told.rounding)
+    basis = structure.basis_of({c for tested in sums for c in tested.members})
+    words = consequence(comparison, sums, structure.mechanisms, basis, (impossible, complete), otherwise, rounding.rounding)
     if exact and impossible:
         declared = frozenset(c for c, how in enumerate(structure.mechanisms) if isinstance(how, Exact))
         words = f"{_not_exact(release, declared, gathered, those)} {words}"
@@ -359,11 +357,11 @@ def _judged(
         verdict=verdict,
         note=words,
         clash=clash,
-        columns=frozenset(c for one in sums if one.used for c in one.members),
+        columns=frozenset(c for tested in sums if tested.used for c in tested.members),
         basis=basis,
         inexact=exact and (otherwise == DEPARTS or many),
         refuted=many,
-        **told._asdict(),
+        **rounding._asdict(),
     )
 
 
@@ -382,10 +380,10 @@ def _not_exact(release: Release, exact: frozenset[int], gathered: ResidualCounte
 def _clash(release: Release, spool: Spool, structure: Structure, gathered: ResidualCounter, those: Sequence[int]) -> str:
     """Return an example of an impossible sum, the one with the fewest cells."""
     of: list[tuple[int, TestedSum]] = sorted(((s, gathered.sums[s]) for s in those), key=lambda pair: len(pair[1].parts))
-    s, one = next((s, one) for s, one in of if gathered.examples.get(s))
+    s, tested = next((s, tested) for s, tested in of if gathered.examples.get(s))
     example = gathered.examples[s][0]
-    columns = [release.columns[c] for c in one.members]
-    mechanisms = [structure.mechanisms[c] or Exact() for c in one.members]
+    columns = [release.columns[c] for c in tested.members]
+    mechanisms = [structure.mechanisms[c] or Exact() for c in tested.members]
     area = ", ".join(str(spool.areas[axis][example.area]) for axis in release.areas)
     return f"{area}: {_clash_in_words(columns, mechanisms, example.published)}"
 
