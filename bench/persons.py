@@ -12,7 +12,7 @@ import numpy as np
 import unround
 from bench.row import Ratio, Row, interleaved
 from unround.options import ReconstructOptions
-from unround.reconstruction.chain import Effort, worlds_of
+from unround.reconstruction.chain import ChainEffort, worlds_of
 from unround.reconstruction.claims import CrossTable, OpenTable, area_bounds, cross_table, load_solver, solved
 from unround.reconstruction.queries import evidence
 from unround.reconstruction.run import Case, inquiry_of, read_case
@@ -60,7 +60,14 @@ def rows() -> Iterator[Row]:
 
         def ours() -> None:
             worlds_of(
-                "tables", area, name, people, inquiry.place, known, Effort(worlds=options.worlds, seeds=options.seeds), 1
+                "tables",
+                area,
+                name,
+                people,
+                inquiry.place,
+                known,
+                ChainEffort(worlds=options.worlds, seeds=options.seeds),
+                1,
             )
 
         def theirs() -> None:

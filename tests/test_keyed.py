@@ -239,9 +239,9 @@ def test_a_subset_that_is_the_whole_has_its_key() -> None:
 
 
 def sim_records(number: np.ndarray, rng: np.random.Generator):
-    from unround.simulation.people import Records
+    from unround.simulation.people import KeyedRecords
 
-    return Records(number, number.astype(float), drawn_keys(number, rng))
+    return KeyedRecords(number, number.astype(float), drawn_keys(number, rng))
 
 
 @pytest.mark.parametrize("how", [Rounding(5), Rounding(3), Sample(5)])

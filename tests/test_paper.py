@@ -22,7 +22,7 @@ from unround.expectation import expectation
 from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.replication import Claim, Experiment, claims, excess, experiment, pooled, ten_seeds
 from unround.replication.paper import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX, matches
-from unround.replication.searches import Prediction, chances, places
+from unround.replication.searches import FindPrediction, chances, places
 from unround.show import paper, show
 from unround.show.paper import experiment_notes, weighed
 from unround.simulation import published_counts, schema
@@ -274,13 +274,13 @@ def test_a_count_outside_its_interval_is_noticed(runs: list[Experiment]) -> None
     doubled = replace(sex, above=2 * sex.above, below=2 * sex.below)
     assert not doubled.inside
     assert doubled.explained_by == "neither"
-    tilted = replace(sex, sizes=Prediction(sex.below, 3 * sex.above), above=3 * sex.above)
+    tilted = replace(sex, sizes=FindPrediction(sex.below, 3 * sex.above), above=3 * sex.above)
     assert tilted.explained_by == "sizes"
     assert tilted.evidence > 5
-    other = replace(sex, sizes=Prediction(0.1, 0.1))
+    other = replace(sex, sizes=FindPrediction(0.1, 0.1))
     assert other.explained_by == "uniform"
     assert other.evidence < -5
-    assert replace(sex, sizes=Prediction(0.0, 0.0)).evidence == 0
+    assert replace(sex, sizes=FindPrediction(0.0, 0.0)).evidence == 0
 
 
 def test_an_experiment_survives_json_and_reports_progress() -> None:
@@ -376,7 +376,7 @@ def test_evidence_in_words(runs: list[Experiment]) -> None:
     sex = pooled(runs)[SEX.key]
     run = replace(runs[0], outcomes=(replace(sex, sizes=sex.uniform),))
     assert weighed(run) == "All finds together are about as likely under the simulated sizes as under uniform remainders."
-    better = replace(runs[0], outcomes=(replace(sex, sizes=Prediction(sex.below, 3 * sex.above), above=3 * sex.above),))
+    better = replace(runs[0], outcomes=(replace(sex, sizes=FindPrediction(sex.below, 3 * sex.above), above=3 * sex.above),))
     assert re.fullmatch(
         r"All finds together are .* times as likely under the simulated sizes as under uniform .*", weighed(better)
     )

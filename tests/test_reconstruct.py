@@ -24,7 +24,7 @@ from unround.figures import Figure, FigureKind, Group
 from unround.mechanisms import Exact, Mechanism, Rounding, mechanism
 from unround.options import ReconstructOptions
 from unround.protection import parse_protection
-from unround.reconstruction.asking import BLOCK, Inquiry, Question, sample_of, way_questions, without_questions
+from unround.reconstruction.asking import BLOCK, AreaQuestion, Inquiry, sample_of, way_questions, without_questions
 from unround.reconstruction.chain import NATIONAL, TABLES
 from unround.reconstruction.claims import (
     Columns,
@@ -38,7 +38,7 @@ from unround.reconstruction.claims import (
 )
 from unround.reconstruction.records import read_records
 from unround.reconstruction.run import Case, inquiry_of, key_of, questions_of, read_case
-from unround.reconstruction.score import AreaTruth, Seen, Tally, found_alone, gain, score
+from unround.reconstruction.score import AreaTruth, GuessTally, Seen, found_alone, gain, score
 from unround.simulation.persons import Query, counted, margins, query
 
 VALUES = {"age": [str(age) for age in range(6)], "sex": ["f", "m"], "status": ["a", "b", "c"]}
@@ -165,7 +165,7 @@ def test_confidence_holds_where_few_worlds_overstate_it(each: int, seeds: int) -
         raw.append([found.claims[20:45].sum(), found.claims[20:45] @ (np.arange(20.5, 45) / 50), found.right[20:45].sum()])
     claims, stated, right = np.sum(raw, axis=0)
     assert right / claims < stated / claims - 0.02  # the shares of worlds themselves
-    tally = Tally.of(scores, np.full((len(scores), 3), number), [0.0] * len(scores))
+    tally = GuessTally.of(scores, np.full((len(scores), 3), number), [0.0] * len(scores))
     told = tally.to_json()["calibration"]
     assert len(told) >= 4
     for band in told:
@@ -180,7 +180,7 @@ def test_seeds_that_contradict_each_other_are_not_sure_of_anything() -> None:
     none = np.zeros(0, dtype=np.int64)
     truth = AreaTruth(np.array([1]), np.array([[True, False, False]]))
     found = [score(worlds, 8, truth, 1, 0, Seen(none, none)) for _ in range(20)]
-    sure = Tally.of(found, np.array([[1, 0, 0]] * 20), [0.0] * 20).confidence()
+    sure = GuessTally.of(found, np.array([[1, 0, 0]] * 20), [0.0] * 20).confidence()
     assert sure.max() < 0.05
 
 
@@ -700,7 +700,7 @@ def test_it_runs_from_the_command_line(census: Path, tmp_path: Path) -> None:
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 
-def prepared(folder: Path, areas: int) -> tuple[int, tuple[Case, Inquiry, list[Question]]]:
+def prepared(folder: Path, areas: int) -> tuple[int, tuple[Case, Inquiry, list[AreaQuestion]]]:
     """Read records and two tables of so many areas, and get ready for every question, those about a sample included.
 
     Returns the memory that this takes at most but for other ways of publishing, each table of which is drawn whole.

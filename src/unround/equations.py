@@ -79,7 +79,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class GroupEdges:
     """A group of a mean or a median: its cell, and the values of its units; None where a group is open."""
 
     cell: Operand
@@ -102,7 +102,7 @@ class FigureText:
     kind: FigureKind
     name: str
     operands: tuple[Operand, ...]
-    groups: tuple[Edges, ...]
+    groups: tuple[GroupEdges, ...]
     value: Fraction
     step: Fraction
     per: Fraction
@@ -217,7 +217,7 @@ class EquationReader:
         value = self._figure_value(rate=False)
         return FigureText(FigureKind(begin.text), name, tuple(universe), tuple(groups), *value, begin)
 
-    def _group(self) -> Edges:
+    def _group(self) -> GroupEdges:
         while self.take("\n"):
             pass  # groups may stand on lines of their own
         cell = self._named_cell("a group, as in young 0..14,")
@@ -230,7 +230,7 @@ class EquationReader:
             raise self.error("the values of this group are missing, as in 0..14, 65.. or 3.", self._spot(spot))
         if low is not None and high is not None and low > high:
             raise self.error("the lower edge of a group is not above the upper one.", self._spot(spot))
-        return Edges(cell, low, high)
+        return GroupEdges(cell, low, high)
 
     def _edge(self) -> Fraction | None:
         token = self.peek()

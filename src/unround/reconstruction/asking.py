@@ -26,7 +26,7 @@ from unround.mechanisms import HIDDEN, Exact
 from unround.mechanisms.rounding import TwoWay
 from unround.options import Stage
 from unround.protection import Protection, publish_counts
-from unround.reconstruction.chain import Country, Effort, area_truth, random_number, worlds_of
+from unround.reconstruction.chain import ChainEffort, Country, area_truth, random_number, worlds_of
 from unround.reconstruction.claims import (
     AreaBounds,
     Columns,
@@ -41,9 +41,9 @@ from unround.reconstruction.claims import (
     cross_table,
     variability,
 )
-from unround.reconstruction.queries import Evidence, Likelihoods, Published, evidence, tables_of
-from unround.reconstruction.records import Records, Rows
-from unround.reconstruction.score import EVERYONE, GROUPS, AreaScore, AreaTruth, Tally, ratio, score
+from unround.reconstruction.queries import Likelihoods, Published, TableEvidence, evidence, tables_of
+from unround.reconstruction.records import PersonRecords, Rows
+from unround.reconstruction.score import EVERYONE, GROUPS, AreaScore, AreaTruth, GuessTally, ratio, score
 from unround.release import ABSENT, SUPPRESSED
 from unround.simulation.persons import Ints, counted, margins
 
@@ -58,11 +58,11 @@ BLOCK = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class AreaQuestion:
     """What is known, by a name; None if that is nothing but the number of people."""
 
     name: str
-    known: Evidence | None
+    known: TableEvidence | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +86,23 @@ class Inquiry:
     - `seed`: Of all random numbers.
     """
 
-    records: Records
+    records: PersonRecords
     place: Country
     people: Ints
     kind: tuple[str, ...]
-    effort: Effort
+    effort: ChainEffort
     seed: int
 
     def ask(
         self,
-        question: Question,
+        question: AreaQuestion,
         areas: Ints,
         parts: Path,
         step: Callable[[int], None],
         *,
         keep_guesses: bool = False,
         cluster: str | None = None,
-    ) -> Tally:
+    ) -> GuessTally:
         """Answer a question for some areas, block by block; blocks that an earlier run did are read."""
         task = Task(self, question, areas, parts.resolve(), keep_guesses)
         missing = [number for number in range(task.blocks) if not task.path(number).exists()]
@@ -112,11 +112,11 @@ class Inquiry:
                 step(task.work(number))
         elif missing:
             task.work_on(cluster, missing, step)
-        return Tally.joined([Tally.load(task.path(number)) for number in range(task.blocks)])
+        return GuessTally.joined([GuessTally.load(task.path(number)) for number in range(task.blocks)])
 
     def answers(
-        self, questions: Sequence[Question], areas: Ints, stage: str, work: Work, guesses_of: str = ""
-    ) -> dict[str, Tally]:
+        self, questions: Sequence[AreaQuestion], areas: Ints, stage: str, work: Work, guesses_of: str = ""
+    ) -> dict[str, GuessTally]:
         """Answer several questions for the same areas; the reconstructed records of one of them may be kept."""
         done, whole = 0, len(questions) * len(areas)
 
@@ -137,7 +137,7 @@ class Inquiry:
         """Return the truth of an area."""
         return area_truth(self.records, self.place, area, self.kind)
 
-    def block(self, question: Question, areas: Ints) -> tuple[list[AreaScore], list[float]]:
+    def block(self, question: AreaQuestion, areas: Ints) -> tuple[list[AreaScore], list[float]]:
         """Answer for a few areas, in threads."""
         scores: list[tuple[AreaScore, float] | None] = [None] * len(areas)
         stop = threading.Event()
@@ -156,7 +156,7 @@ class Inquiry:
         done = [pair for pair in scores if pair is not None]
         return [result for result, _ in done], [outside for _, outside in done]
 
-    def _area(self, question: Question, area: int) -> tuple[AreaScore, float]:
+    def _area(self, question: AreaQuestion, area: int) -> tuple[AreaScore, float]:
         name, people = self.records.areas[area], int(self.people[area])
         worlds, outside = worlds_of(question.name, area, name, people, self.place, question.known, self.effort, self.seed)
         return score(worlds, self.effort.worlds, self.truth_of(area), *self.place.age, self.place.seen), outside
@@ -183,7 +183,7 @@ class Task:
     """
 
     inquiry: Inquiry
-    question: Question
+    question: AreaQuestion
     areas: Ints
     folder: Path
     keep_guesses: bool
@@ -213,7 +213,7 @@ class Task:
         if self.keep_guesses:
             self.inquiry.guesses(few, scores).write_parquet(self.path(number).with_suffix(".parquet"))
         people = np.stack([self.inquiry.truth_of(int(area)).groups.sum(axis=0) for area in few])
-        Tally.of(scores, people.reshape(len(few), len(GROUPS)), outside).save(self.path(number))
+        GuessTally.of(scores, people.reshape(len(few), len(GROUPS)), outside).save(self.path(number))
         return len(few)
 
     def work_on(self, cluster: str, numbers: Sequence[int], step: Callable[[int], None]) -> None:
@@ -245,8 +245,8 @@ WAY, WITHOUT = "way", "without"
 
 
 def way_evidence(
-    how: Protection, published: Published, records: Records, seed: int, sample: Ints, path: Path
-) -> tuple[Evidence, list[str]]:
+    how: Protection, published: Published, records: PersonRecords, seed: int, sample: Ints, path: Path
+) -> tuple[TableEvidence, list[str]]:
     """Publish the same columns in another way, those that are exact as they are, and return what the sample then shows.
 
     Every table is drawn for all areas, one at a time. Also returns the tables whose sums controlled rounding cannot keep up:
@@ -279,7 +279,9 @@ def way_evidence(
     with rows.writing() as file:
         rows.put(file, 0, shown[:, about])
     queries = [counted_by for counted_by in published.queries if counted_by]
-    return Evidence(tables_of(queries, tuple(records.values), records.sizes), likelihoods.windows(), rows, sample), loose
+    return TableEvidence(
+        tables_of(queries, tuple(records.values), records.sizes), likelihoods.windows(), rows, sample
+    ), loose
 
 
 def _drawn(
@@ -298,7 +300,7 @@ def _drawn(
 def _by_keys(
     how: Protection,
     published: Published,
-    records: Records,
+    records: PersonRecords,
     columns: Sequence[int],
     rng: np.random.Generator,
     seed: int,
@@ -317,7 +319,7 @@ def _by_keys(
     return shown
 
 
-def _keys_of(records: Records, area: int, seed: int) -> NDArray[np.uint64]:
+def _keys_of(records: PersonRecords, area: int, seed: int) -> NDArray[np.uint64]:
     """Return the keys of an area's records; where the file has none, those that are drawn, one after the other, for all."""
     first, last = int(records.starts[area]), int(records.starts[area + 1])
     if records.keys is not None:
@@ -341,8 +343,8 @@ def _controlled(how: Protection, published: Published, true: Ints, columns: Sequ
 
 
 def way_questions(
-    ways: Sequence[Protection], published: Published, records: Records, seed: int, sample: Ints, folder: Path
-) -> tuple[list[Question], list[str]]:
+    ways: Sequence[Protection], published: Published, records: PersonRecords, seed: int, sample: Ints, folder: Path
+) -> tuple[list[AreaQuestion], list[str]]:
     """Return a question about the sample for every way of publishing, and what could not be done."""
     questions, notes = [], []
     for number, how in enumerate(ways):
@@ -352,11 +354,11 @@ def way_questions(
                 f"{how.name}: sums by three classifications cannot all be kept up; rounded count by count instead: "
                 f"{', '.join(loose)}."
             )
-        questions.append(Question(f"{WAY} {how.name}", known))
+        questions.append(AreaQuestion(f"{WAY} {how.name}", known))
     return questions, notes
 
 
-def without_questions(published: Published, records: Records, sample: Ints, folder: Path) -> list[Question]:
+def without_questions(published: Published, records: PersonRecords, sample: Ints, folder: Path) -> list[AreaQuestion]:
     """Return a question about the sample for every table, with all tables but this one."""
     if len(published.names) < 2:
         return []
@@ -364,7 +366,7 @@ def without_questions(published: Published, records: Records, sample: Ints, fold
     for table in range(len(published.names)):
         kept = published.without(np.array([of == table for of in published.tables]))
         known = evidence(kept, records, folder / f"{WITHOUT}-{table}.bin", sample)
-        questions.append(Question(f"{WITHOUT} {table}", known))
+        questions.append(AreaQuestion(f"{WITHOUT} {table}", known))
     return questions
 
 
@@ -385,7 +387,7 @@ def compared(case: Case, inquiry: Inquiry, sample: Ints, ways: Sequence[Protecti
     tallies = inquiry.answers([*others, *less], sample, "Comparing", work)
     shown = ("agreement", "within_one_year", "one_world", "steps_outside")
 
-    def named(name: str, question: Question) -> dict[str, Any]:
+    def named(name: str, question: AreaQuestion) -> dict[str, Any]:
         results = tallies[question.name].to_json()
         return {"name": name, **{key: results[key] for key in shown}}
 
@@ -397,7 +399,7 @@ def compared(case: Case, inquiry: Inquiry, sample: Ints, ways: Sequence[Protecti
     }
 
 
-def in_sample(tally: Tally, sample: Ints) -> dict[str, Any]:
+def in_sample(tally: GuessTally, sample: Ints) -> dict[str, Any]:
     """Return the agreement of a guess in the sample alone."""
     share, error = ratio(tally.exact[sample][:, :, EVERYONE], tally.people[sample][:, EVERYONE])
     return {"share": share, "standard_error": error}

@@ -34,19 +34,19 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.jit import inlined, kernel
-from unround.reconstruction.queries import Evidence
+from unround.reconstruction.queries import TableEvidence
 from unround.reconstruction.records import (
     MOST_RECORDS,
+    CountWindows,
     Floats,
     Int16s,
     Int32s,
     Int64s,
     Law,
-    Records,
+    PersonRecords,
     Schedule,
     State,
     Tables,
-    Windows,
     Words,
     fit,
     flat,
@@ -349,7 +349,7 @@ def run(
     law: Law,
     tables: Tables,
     rows: Int32s,
-    windows: Windows,
+    windows: CountWindows,
     schedule: Schedule,
     radix: Int64s,
     seed: int,
@@ -442,7 +442,7 @@ LEAST = 0.02
 
 
 @kernel
-def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: Windows, seed: int) -> Int16s:
+def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: CountWindows, seed: int) -> Int16s:
     """Return the values of as many people as live in an area: people × attributes."""
     width, margins, many = law.sizes.shape[0], tables.base.shape[0], TIMES * people
     chance = np.empty(1, np.uint64)
@@ -519,7 +519,7 @@ SAMPLE = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class ChainEffort:
     """How long to look.
 
     - `worlds`: Worlds that are kept for every seed.
@@ -561,7 +561,7 @@ class Country:
     learnt: bool
 
 
-def country(records: Records, seed: int) -> Country:
+def country(records: PersonRecords, seed: int) -> Country:
     """Learn the laws."""
     names, sizes = tuple(records.values), records.sizes
     radix = np.ones(len(names), dtype=np.int64)
@@ -590,7 +590,7 @@ def country(records: Records, seed: int) -> Country:
     return Country(names, radix, laws, fold, ages, seen, True)
 
 
-def _some_people(records: Records, areas: NDArray[np.int64], seed: np.random.SeedSequence) -> NDArray[np.int64]:
+def _some_people(records: PersonRecords, areas: NDArray[np.int64], seed: np.random.SeedSequence) -> NDArray[np.int64]:
     """Return the people of some areas, or a sample of them where they are many."""
     ends = np.cumsum(np.diff(records.starts)[areas])
     number = int(ends[-1])
@@ -610,7 +610,14 @@ def random_number(seed: int, *words: str) -> int:
 
 
 def worlds_of(
-    guess: str, area: int, name: str, people: int, place: Country, known: Evidence | None, effort: Effort, seed: int
+    guess: str,
+    area: int,
+    name: str,
+    people: int,
+    place: Country,
+    known: TableEvidence | None,
+    effort: ChainEffort,
+    seed: int,
 ) -> tuple[NDArray[np.int64], float]:
     """Return worlds of one area, those of all seeds one after the other, and how many steps counts are outside of windows.
 
@@ -632,7 +639,7 @@ def worlds_of(
     return np.concatenate(worlds), outside
 
 
-def area_truth(records: Records, place: Country, area: int, kind: Sequence[str]) -> AreaTruth:
+def area_truth(records: PersonRecords, place: Country, area: int, kind: Sequence[str]) -> AreaTruth:
     """Return the true records of an area and their groups; `kind` are the attributes that make people alike."""
     values = records.codes_of(area, area + 1)
     codes = np.zeros(int(records.starts[area + 1] - records.starts[area]), dtype=np.int64)

@@ -47,7 +47,7 @@ MOST_PASSES = 40
 UNBOUNDED = 1 << 40
 
 
-class Layout(NamedTuple):
+class CellLayout(NamedTuple):
     """The cells of a cross table and the columns they are in.
 
     `atom[m, c]` is the atom of cell c in margin m, numbered through all margins; atom a is in columns
@@ -73,7 +73,7 @@ class CrossTable:
     names: tuple[str, ...]
     shape: tuple[int, ...]
     used: list[int]
-    layout: Layout
+    layout: CellLayout
 
     @property
     def cells(self) -> int:
@@ -110,7 +110,7 @@ def cross_table(queries: Sequence[Query], sizes: Mapping[str, int]) -> CrossTabl
         lists += len(margin.held)
     all_starts = np.concatenate([*starts, [lists]]).astype(np.int64)
     all_held = np.concatenate([*held, np.zeros(0)]).astype(np.int32)
-    return CrossTable(tuple(names), shape, used, Layout(atom, all_starts, all_held, len(used)))
+    return CrossTable(tuple(names), shape, used, CellLayout(atom, all_starts, all_held, len(used)))
 
 
 def column_bounds(counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> tuple[Ints, Ints]:
@@ -128,7 +128,7 @@ def column_bounds(counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> tup
 
 @kernel
 def propagated(
-    layout: Layout, low: Ints, high: Ints, passes: int
+    layout: CellLayout, low: Ints, high: Ints, passes: int
 ) -> tuple[Ints, Ints, NDArray[np.int32], NDArray[np.int32], bool]:
     """Return the bounds of every cell, the columns that gave them last (−1 for none), and whether any world can fit."""
     margins_, cells = layout.atom.shape

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished
-from unround.reconstruction.records import CountTable, Records, Rows, Tables, Windows, by_attribute
+from unround.reconstruction.records import CountTable, CountWindows, PersonRecords, Rows, Tables, by_attribute
 from unround.release import ABSENT, SUPPRESSED, Column, Release
 from unround.simulation.persons import Query, counted, margins, query
 from unround.tables.labels import age_range
@@ -88,7 +88,7 @@ class Published:
         )
 
 
-def read_published(releases: Sequence[Release], records: Records, folder: Path) -> Published:
+def read_published(releases: Sequence[Release], records: PersonRecords, folder: Path) -> Published:
     """Work out what the columns of some tables count, and put their counts on disk, with the true ones beside them.
 
     Raises `InputError` where nothing in a table is about the records, or areas are missing.
@@ -122,7 +122,7 @@ def read_published(releases: Sequence[Release], records: Records, folder: Path) 
     return Published(queries, tables, mechanisms, counts, true, names, sums, notes)
 
 
-def _understood(release: Release, records: Records, name: str, notes: list[str]) -> dict[int, Query]:
+def _understood(release: Release, records: PersonRecords, name: str, notes: list[str]) -> dict[int, Query]:
     """Return what the columns of a table count that are used, by their places; note what is left out."""
     queries = column_queries(release, records)
     shown = [not isinstance(column.mechanism, Unpublished) for column in release.columns]
@@ -142,7 +142,7 @@ def _understood(release: Release, records: Records, name: str, notes: list[str])
     return used
 
 
-def with_absent_values(releases: Sequence[Release], records: Records) -> Records:
+def with_absent_values(releases: Sequence[Release], records: PersonRecords) -> PersonRecords:
     """Add values that tables have and nobody in the records: codes beside known ones, on an axis of that attribute."""
     for release in releases:
         for place, axis in enumerate(release.axes):
@@ -165,7 +165,7 @@ def with_absent_values(releases: Sequence[Release], records: Records) -> Records
     return records
 
 
-def true_counts(queries: Sequence[Query], records: Records, path: Path) -> Rows:
+def true_counts(queries: Sequence[Query], records: PersonRecords, path: Path) -> Rows:
     """Count the records for every query, and put the counts into a file: areas × queries."""
     grouped = margins(queries, records.sizes)
     rows = Rows.new(path, len(records.areas), len(queries), "i4")
@@ -232,7 +232,7 @@ def _limits(how: Mechanism, value: int) -> tuple[int, int] | None:
     return None if window is None else (window.low, np.iinfo(np.int64).max if window.high is None else window.high)
 
 
-def _put_counts(release: Release, records: Records, used: Sequence[int], rows: Rows, first: int) -> None:
+def _put_counts(release: Release, records: PersonRecords, used: Sequence[int], rows: Rows, first: int) -> None:
     """Write the counts of a table, from one column on, in the order of the records' areas."""
     place = {name: at for at, name in enumerate(records.areas)}
     seen = np.zeros(len(place), dtype=bool)
@@ -258,7 +258,7 @@ def _put_counts(release: Release, records: Records, used: Sequence[int], rows: R
 # -- what a code stands for -------------------------------------------------------------------------------------------
 
 
-def column_queries(release: Release, records: Records) -> list[Query | None]:
+def column_queries(release: Release, records: PersonRecords) -> list[Query | None]:
     """Return what each column of a table counts; None where that cannot be told."""
     axes = [_attribute(axis, records) for axis in release.axes]
     meanings: list[Sets | None] = []
@@ -277,7 +277,7 @@ def column_queries(release: Release, records: Records) -> list[Query | None]:
     return [None if sets is None else query(sets, records.sizes) for sets in meanings]
 
 
-def _attribute(axis: str, records: Records) -> str | None:
+def _attribute(axis: str, records: PersonRecords) -> str | None:
     """Return the attribute that an axis is called like."""
     for name in records.values:
         if axis.lower() == name.lower() or _GROUP.sub("", axis.lower()) == name.lower():
@@ -285,7 +285,7 @@ def _attribute(axis: str, records: Records) -> str | None:
     return None
 
 
-def stands_for(code: str, attribute: str | None, block: str, records: Records) -> Sets | None:
+def stands_for(code: str, attribute: str | None, block: str, records: PersonRecords) -> Sets | None:
     """Return the values that a code stands for, by attribute; {} for everyone, None where it cannot be told."""
     names = [attribute] if attribute is not None else list(records.values)
     plain = code.strip().lower()
@@ -350,7 +350,7 @@ MOST_IMPOSSIBLE, MOST_DROPPED = 0.02, 0.05
 """Shares of areas in which a column may be impossible, and of columns that may be left out for that."""
 
 
-def verified(published: Published, records: Records) -> Published:
+def verified(published: Published, records: PersonRecords) -> Published:
     """Leave out columns that cannot have come from the records, and those that repeat others number by number.
 
     Raises `InputError` where so many columns cannot that the records must be of other people.
@@ -448,7 +448,7 @@ LEAST = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class TableEvidence:
     """Columns of tables, and what was published in every area.
 
     - `tables`: The columns.
@@ -458,7 +458,7 @@ class Evidence:
     """
 
     tables: Tables
-    windows: Windows
+    windows: CountWindows
     rows: Rows
     areas: NDArray[np.int64] | None = None
 
@@ -524,12 +524,12 @@ class Likelihoods:
                 self._logs.append(log)
         return self._known[how, value]
 
-    def windows(self) -> Windows:
+    def windows(self) -> CountWindows:
         """Return them as the chain takes them."""
         sizes = np.array([len(log) for log in self._logs], dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if self._logs else np.zeros(0)
         log = np.concatenate(self._logs) if self._logs else np.zeros(1)
-        return Windows(starts.astype(np.int64), sizes, np.array(self._lows, dtype=np.int64), log)
+        return CountWindows(starts.astype(np.int64), sizes, np.array(self._lows, dtype=np.int64), log)
 
 
 def _window(how: Mechanism, value: int) -> tuple[int, NDArray[np.float64] | None]:
@@ -545,7 +545,9 @@ def _window(how: Mechanism, value: int) -> tuple[int, NDArray[np.float64] | None
     return window.low, np.log(np.maximum(window.weights, LEAST))
 
 
-def evidence(published: Published, records: Records, path: Path, areas: NDArray[np.int64] | None = None) -> Evidence:
+def evidence(
+    published: Published, records: PersonRecords, path: Path, areas: NDArray[np.int64] | None = None
+) -> TableEvidence:
     """Return published counts as the chain takes them; the number of all people is no column for it."""
     about = published.picked([at for at, counted_by in enumerate(published.queries) if counted_by])
     likelihoods = Likelihoods()
@@ -559,7 +561,7 @@ def evidence(published: Published, records: Records, path: Path, areas: NDArray[
             first, last = np.searchsorted(areas, [start, start + len(block)]).tolist()
             rows.put(file, first, known[areas[first:last] - start])
     tables = tables_of(about.queries, tuple(records.values), records.sizes)
-    return Evidence(tables, likelihoods.windows(), rows, areas)
+    return TableEvidence(tables, likelihoods.windows(), rows, areas)
 
 
 def own_totals(queries: Sequence[Query]) -> list[int]:

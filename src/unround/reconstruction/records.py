@@ -74,7 +74,7 @@ class Tables(NamedTuple):
     columns: int
 
 
-class Windows(NamedTuple):
+class CountWindows(NamedTuple):
     """Likelihoods by rows: row r gives log likelihoods of the true counts from `low[r]` on, at `start[r]` in `log`."""
 
     start: Int64s
@@ -365,7 +365,7 @@ MOST_RECORDS = 1 << 44
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Records:
+class PersonRecords:
     """Persons with coded attributes, in the order of their areas; the persons themselves are on disk.
 
     - `source`: The file.
@@ -399,7 +399,7 @@ class Records:
         """How many persons there are."""
         return int(self.starts[-1])
 
-    def only(self, names: Sequence[str]) -> Records:
+    def only(self, names: Sequence[str]) -> PersonRecords:
         """Keep some attributes, in this order."""
         values = {name: self.values[name] for name in names}
         return replace(self, values=values, numeric=self.numeric & set(names))
@@ -425,7 +425,7 @@ class Records:
             first = last
 
 
-def read_records(path: Path, folder: Path) -> Records:
+def read_records(path: Path, folder: Path) -> PersonRecords:
     """Read a file of persons, Parquet or CSV, and put the codes of their attributes on disk.
 
     Raises `InputError` where it cannot be read, or is no file of persons.
@@ -516,7 +516,7 @@ def _on_disk(
     seen: dict[str, pl.Series],
     *,
     simulated: bool,
-) -> Records:
+) -> PersonRecords:
     """Go through all persons again, and put each with the others of the area, in the order of the file."""
     areas = pl.Series(sorted(people), dtype=pl.String)
     starts = np.concatenate([[0], np.cumsum([people[area] for area in areas])]).astype(np.int64)
@@ -535,7 +535,7 @@ def _on_disk(
     values = {name: tuple(str(value) for value in of) for name, of in seen.items()}
     numeric = frozenset(name for name, of in seen.items() if of.dtype.is_integer())
     columns = {name: at for at, name in enumerate(seen)}
-    return Records(str(path), tuple(areas), starts, values, codes, columns, numeric, keys, simulated)
+    return PersonRecords(str(path), tuple(areas), starts, values, codes, columns, numeric, keys, simulated)
 
 
 def _put(rows: Rows, values: NDArray[Any], area: Ints, free: Ints) -> None:

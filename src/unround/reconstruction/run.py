@@ -19,8 +19,8 @@ from unround.job.cluster import try_cluster
 from unround.options import Reconstruct, ReconstructOptions
 from unround.output import OutputFolder, known_by, output_folder, write_json
 from unround.protection import parse_protection
-from unround.reconstruction.asking import SHARE, Inquiry, Question, Work, claimed, compared, in_sample, sample_of
-from unround.reconstruction.chain import NATIONAL, TABLES, TOTALS, UNROUNDED, Effort, country
+from unround.reconstruction.asking import SHARE, AreaQuestion, Inquiry, Work, claimed, compared, in_sample, sample_of
+from unround.reconstruction.chain import NATIONAL, TABLES, TOTALS, UNROUNDED, ChainEffort, country
 from unround.reconstruction.claims import load_solver
 from unround.reconstruction.queries import (
     Published,
@@ -31,8 +31,8 @@ from unround.reconstruction.queries import (
     verified,
     with_absent_values,
 )
-from unround.reconstruction.records import AT_ONCE_TEXT, Records, read_records
-from unround.reconstruction.score import GROUPS, Tally, bands_of, gain
+from unround.reconstruction.records import AT_ONCE_TEXT, PersonRecords, read_records
+from unround.reconstruction.score import GROUPS, GuessTally, bands_of, gain
 from unround.release import Release
 from unround.shown import Shown
 
@@ -73,7 +73,7 @@ class Case:
     - `folder`: Where records and counts are on disk.
     """
 
-    records: Records
+    records: PersonRecords
     published: Published
     people: NDArray[np.int64]
     exact_people: bool
@@ -103,7 +103,7 @@ def read_case(releases: Sequence[Release], truth: Path, options: ReconstructOpti
     return Case(records.only(names), published, *population(published), folder)
 
 
-def questions_of(case: Case) -> list[Question]:
+def questions_of(case: Case) -> list[AreaQuestion]:
     """Return the four questions: what each kind of knowledge tells."""
     published = case.published
     known = {
@@ -111,8 +111,8 @@ def questions_of(case: Case) -> list[Question]:
         TABLES: published,
         UNROUNDED: published.exactly(),
     }
-    asked = [Question(name, evidence(of, case.records, case.folder / f"{name}.bin")) for name, of in known.items()]
-    return [Question(NATIONAL, None), *asked]
+    asked = [AreaQuestion(name, evidence(of, case.records, case.folder / f"{name}.bin")) for name, of in known.items()]
+    return [AreaQuestion(NATIONAL, None), *asked]
 
 
 def inquiry_of(case: Case, options: ReconstructOptions) -> Inquiry:
@@ -121,7 +121,7 @@ def inquiry_of(case: Case, options: ReconstructOptions) -> Inquiry:
     place = country(records, options.seed)
     kind = tuple(options.kind) or tuple(name for name in records.values if name.lower() in KINDS)
     kind = kind or tuple(name for name in records.values if name.lower() not in ("age", "sex"))
-    return Inquiry(records, place, case.people, kind, Effort(worlds=options.worlds, seeds=options.seeds), options.seed)
+    return Inquiry(records, place, case.people, kind, ChainEffort(worlds=options.worlds, seeds=options.seeds), options.seed)
 
 
 def reconstruct(
@@ -180,7 +180,7 @@ def reconstruct(
 
 
 def summary_of(
-    case: Case, inquiry: Inquiry, tallies: dict[str, Tally], options: ReconstructOptions, command: str
+    case: Case, inquiry: Inquiry, tallies: dict[str, GuessTally], options: ReconstructOptions, command: str
 ) -> dict[str, Any]:
     """Return everything that is told, as plain data."""
     records, published = case.records, case.published

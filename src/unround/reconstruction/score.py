@@ -339,7 +339,7 @@ LEAN = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class GuessTally:
     """Scores of some areas.
 
     - `exact`, `near`: Records found: areas × (all seeds, then without each) × groups.
@@ -359,14 +359,14 @@ class Tally:
     again: Floats
 
     @classmethod
-    def of(cls, scores: Sequence[AreaScore], people: Ints, outside: Sequence[float]) -> Tally:
+    def of(cls, scores: Sequence[AreaScore], people: Ints, outside: Sequence[float]) -> GuessTally:
         """Collect the scores of some areas."""
         rows = {name: np.stack([getattr(area, name) for area in scores]) for name in ("exact", "near", "drawn")}
         sums = {name: np.sum([getattr(area, name) for area in scores], axis=0) for name in cls.__slots__[5:]}
         return cls(people=people, outside=np.array(outside, dtype=np.float64), **rows, **sums)
 
     @classmethod
-    def joined(cls, parts: Sequence[Tally]) -> Tally:
+    def joined(cls, parts: Sequence[GuessTally]) -> GuessTally:
         """Put the tallies of different areas together."""
         rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__[:5]}
         sums = {name: np.sum([getattr(part, name) for part in parts], axis=0) for name in cls.__slots__[5:]}
@@ -379,7 +379,7 @@ class Tally:
         half.replace(path)
 
     @classmethod
-    def load(cls, path: Path) -> Tally:
+    def load(cls, path: Path) -> GuessTally:
         """Read what `save` wrote."""
         with np.load(path) as kept:
             return cls(**{name: kept[name] for name in cls.__slots__})
@@ -467,7 +467,7 @@ def ratio(hits: Ints, people: Ints) -> tuple[float | None, float | None]:
     return float(share), variance**0.5 if areas > 1 or seeds > 1 else None
 
 
-def gain(more: Tally, less: Tally) -> dict[str, Any]:
+def gain(more: GuessTally, less: GuessTally) -> dict[str, Any]:
     """Return how much more one guess finds than another, in the same areas, with the error of the difference."""
     return {name: share_of((more.exact - less.exact)[:, :, at], more.people[:, at]) for at, name in enumerate(GROUPS)}
 

@@ -55,7 +55,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class FindPrediction:
     """How many finds a model expects: with parts that add up to less than the total, and to more.
 
     Finds are taken as Poisson counts: they are rare and, given the true counts, next to independent.
@@ -95,10 +95,10 @@ class Prediction:
         }
 
 
-def uniform(search: Search, groups: int) -> Prediction:
+def uniform(search: Search, groups: int) -> FindPrediction:
     """Predict from uniform remainders and independent rounding, as the paper does."""
     model = expectation(search.parts, exact_total=search.exact_total, base=BASE)
-    return Prediction(float(groups * model.share(search.residual)), float(groups * model.share(-search.residual)))
+    return FindPrediction(float(groups * model.share(search.residual)), float(groups * model.share(-search.residual)))
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class Outcome:
     below: int = 0
     above: int = 0
     repeated: int = 0
-    sizes: Prediction = Prediction(0.0, 0.0)
+    sizes: FindPrediction = FindPrediction(0.0, 0.0)
 
     def add(self, block: CountBlock, sums: list[tuple[Place, tuple[Place, ...]]], repeats: NDArray[np.bool_]) -> None:
         """Look through one block of areas, at the sums in these places."""
@@ -143,7 +143,7 @@ class Outcome:
         )
         self.expected_groups += float(looked.sum())
         sizes = self.sizes
-        self.sizes = Prediction(sizes.below + float(is_below.sum()), sizes.above + float(is_above.sum()))
+        self.sizes = FindPrediction(sizes.below + float(is_below.sum()), sizes.above + float(is_above.sum()))
 
     @property
     def found(self) -> int:
@@ -151,7 +151,7 @@ class Outcome:
         return self.below + self.above
 
     @property
-    def uniform(self) -> Prediction:
+    def uniform(self) -> FindPrediction:
         """What uniform remainders predict."""
         return uniform(self.search, self.groups)
 
@@ -237,7 +237,7 @@ class Experiment:
         outcomes = tuple(
             Outcome(
                 search=searches[kept["search"]],
-                sizes=Prediction(kept["sizes"]["below"], kept["sizes"]["above"]),
+                sizes=FindPrediction(kept["sizes"]["below"], kept["sizes"]["above"]),
                 **{key: kept[key] for key in ("kinds", "groups", "expected_groups", "below", "above", "repeated")},
             )
             for kept in data["outcomes"]
@@ -276,7 +276,7 @@ def pooled(runs: Sequence[Experiment]) -> Experiment:
     first = runs[0]
     outcomes = []
     for same in zip(*(run.outcomes for run in runs), strict=True):
-        sizes = Prediction(sum(run.sizes.below for run in same), sum(run.sizes.above for run in same))
+        sizes = FindPrediction(sum(run.sizes.below for run in same), sum(run.sizes.above for run in same))
         names = ("groups", "expected_groups", "below", "above", "repeated")
         sums = {name: sum(getattr(run, name) for run in same) for name in names}
         outcomes.append(replace(same[0], sizes=sizes, **sums))
@@ -450,7 +450,7 @@ class Finds:
         return self.below + self.above
 
     @property
-    def predicted(self) -> Prediction:
+    def predicted(self) -> FindPrediction:
         """What uniform remainders predict."""
         return uniform(self.search, self.groups)
 

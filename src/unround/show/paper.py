@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from unround.expectation import surprise
 from unround.replication.paper import Claim
-from unround.replication.searches import Experiment, Outcome, Prediction, condition
+from unround.replication.searches import Experiment, FindPrediction, Outcome, condition
 from unround.show.parts import QUIET, Bullets, Cell, Document, Line, Part, Section, Table, Text
 from unround.show.words import argument, notice, percent, several
 
@@ -173,14 +173,14 @@ def _compound(together: Compound | None) -> Iterator[Part]:
     yield Section("All sums of age by sex together", [Bullets(said, QUIET)], aside=aside)
 
 
-def prediction_text(model: Prediction) -> str:
+def prediction_text(model: FindPrediction) -> str:
     """Return a prediction as its mean and interval.
 
     Examples
     --------
-    >>> prediction_text(Prediction(97.6, 97.6)), prediction_text(Prediction(0.04, 0.04))
+    >>> prediction_text(FindPrediction(97.6, 97.6)), prediction_text(FindPrediction(0.04, 0.04))
     ('195.2 (151–243)', '0.08 (0–2)')
-    >>> prediction_text(Prediction(0.001, 0.001)), prediction_text(Prediction(0, 0))
+    >>> prediction_text(FindPrediction(0.001, 0.001)), prediction_text(FindPrediction(0, 0))
     ('< 0.01 (0–1)', '0')
     """
     if not model.mean:

@@ -40,14 +40,14 @@ from unround.simulation.files import (
     RELEASES,
     TRUTH,
     Editions,
-    Files,
+    ReleaseFiles,
     Simulated,
     TruthWriter,
     finished,
     write_areas,
 )
 from unround.simulation.geography import BOUNDARIES, plan, write_boundaries
-from unround.simulation.profile import ROWS, SAMPLE, SEXES, Row, RowSum, Schema, schema
+from unround.simulation.profile import ROWS, SAMPLE, SEXES, ProfileRow, RowSum, Schema, schema
 from unround.tables import NOTE
 
 __all__ = [
@@ -58,8 +58,8 @@ __all__ = [
     "SEXES",
     "Constants",
     "CountBlock",
+    "ProfileRow",
     "Rounds",
-    "Row",
     "RowSum",
     "Schema",
     "Simulated",
@@ -87,7 +87,7 @@ def census(given: Simulate) -> Simulated:
     place = plan(given.areas, given.seed, editions.nested)  # refuses a number of areas before anything is written
     layout, wide = f"{file_format}, zipped" if given.zip else file_format, file_format == "censusmapper"
     with output_folder(Path(given.out), "simulate", lambda folder: older_census(folder, layout)) as output:
-        release = Files(output.done, layout, table, given.seed, editions, rounds)
+        release = ReleaseFiles(output.done, layout, table, given.seed, editions, rounds)
         truth, done = TruthWriter(output.done, table, wide), 0
         try:
             for block in published_counts(given.areas, given.seed, rows, editions.nested, rounds):

@@ -31,10 +31,10 @@ from unround.simulation.geography import Geography, plan
 from unround.simulation.people import (
     Counts,
     Floats,
+    KeyedRecords,
     Keys,
     People,
     Population,
-    Records,
     parts_of,
     people,
     population,
@@ -42,7 +42,7 @@ from unround.simulation.people import (
     some_of,
     stacked,
 )
-from unround.simulation.profile import BLOCKS, EXACT, SAMPLE, SEXES, BlockPlan, ProfileBlock, Row, Schema, schema
+from unround.simulation.profile import BLOCKS, EXACT, SAMPLE, SEXES, BlockPlan, ProfileBlock, ProfileRow, Schema, schema
 from unround.tables.figure_labels import TableLine, propose
 from unround.tables.lines import ProfileLine, blocks_of
 
@@ -341,13 +341,13 @@ class Behind:
     table: Schema
     true: Counts
     people: Population
-    cells: Records
+    cells: KeyedRecords
     weighted: bool
 
     @classmethod
     def of(cls, table: Schema, true: Counts, crowd: People, seed: int, number: int, *, weighted: bool) -> Behind:
         """Draw what lies behind the true counts of a block of dissemination areas."""
-        nothing = Records(np.zeros_like(true), np.zeros(true.shape), np.zeros(true.shape, np.uint64))
+        nothing = KeyedRecords(np.zeros_like(true), np.zeros(true.shape), np.zeros(true.shape, np.uint64))
         # The records themselves have a place among random streams that no block of the profile has.
         everyone = population(crowd.cells, stream(seed, _RECORDS, number), weighted=weighted)
         behind = cls(table, true, everyone, nothing, weighted)
@@ -358,11 +358,11 @@ class Behind:
             behind._fill([table.index[row]], everyone.universes[universe].sum(1)[:, None, None])
         return behind
 
-    def _at(self, rows: Any, sexes: slice, *, sampled: bool) -> Records:
+    def _at(self, rows: Any, sexes: slice, *, sampled: bool) -> KeyedRecords:
         """Return the records of some rows, areas × rows × sexes."""
         return replace(self.cells[:, rows, sexes], sampled=sampled)
 
-    def _fill(self, rows: Any, records: Records) -> None:
+    def _fill(self, rows: Any, records: KeyedRecords) -> None:
         """Write records, areas × sexes × rows, into some rows."""
         cells = self.cells
         pairs = ((cells.number, records.number), (cells.weight, records.weight), (cells.key, records.key))
@@ -393,7 +393,7 @@ class Behind:
             whole = self._at(at, block.sexes, sampled=sampled)
             self._fill([step.start + row], some_of(whole, self.true[:, at, block.sexes], counts[:, :, row], rng)[:, :, None])
 
-    def _universe(self, step: BlockPlan, rng: np.random.Generator, *, sampled: bool) -> Records:
+    def _universe(self, step: BlockPlan, rng: np.random.Generator, *, sampled: bool) -> KeyedRecords:
         """Return the records that a block counts: areas × sexes."""
         if not step.block.universe.startswith("="):
             return (self.people.sample if sampled else self.people.universes)[step.block.universe]
@@ -402,7 +402,7 @@ class Behind:
         whole = self._at(places, step.block.sexes, sampled=from_sample).sum(1)
         return whole if from_sample or not sampled else sample_of(whole, rng)
 
-    def _leaves(self, step: BlockPlan, whole: Records, counts: Counts, rng: np.random.Generator) -> Records:
+    def _leaves(self, step: BlockPlan, whole: KeyedRecords, counts: Counts, rng: np.random.Generator) -> KeyedRecords:
         """Return the records of the parts of a partition."""
         if step.block.first in self.people.leaves:
             return self.people.leaves[step.block.first]
@@ -606,7 +606,7 @@ def by_people(rates: Floats, people: Floats) -> Floats:
 
 
 def _figure(
-    row: Row, values: Floats, at: dict[int, int], block: CountBlock, rng: np.random.Generator, finer: bool
+    row: ProfileRow, values: Floats, at: dict[int, int], block: CountBlock, rng: np.random.Generator, finer: bool
 ) -> Floats:
     """Work out or draw one figure of every area: areas × 3; on the agency's `finer` grids, or as a reader would."""
 

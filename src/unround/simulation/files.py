@@ -642,7 +642,7 @@ class Editions:
         ]  # fmt: skip
 
 
-class Files:
+class ReleaseFiles:
     """Writes all files of a release at once, in one of the layouts, as blocks of areas come."""
 
     def __init__(self, folder: Path, file_format: str, table: Schema, seed: int, editions: Editions, rounds: Rounds) -> None:

@@ -269,7 +269,7 @@ FINE = 2.0**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Records:
+class KeyedRecords:
     """Groups of records: how many there are, what they count for, and the sums of their keys; arrays of one shape.
 
     `sampled` says whether these are all records, each of which counts for one, or a sample with weights.
@@ -280,31 +280,31 @@ class Records:
     key: Keys
     sampled: bool = False
 
-    def each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Records:
+    def each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> KeyedRecords:
         """Do the same to all three arrays."""
-        return Records(change(self.number), change(self.weight), change(self.key), self.sampled)
+        return KeyedRecords(change(self.number), change(self.weight), change(self.key), self.sampled)
 
-    def sum(self, axis: int) -> Records:
+    def sum(self, axis: int) -> KeyedRecords:
         """Take the groups along an axis together."""
         return self.each(lambda values: values.sum(axis))
 
-    def __getitem__(self, groups: Any) -> Records:
+    def __getitem__(self, groups: Any) -> KeyedRecords:
         """Pick some of the groups."""
         return self.each(lambda values: values[groups])
 
-    def __add__(self, other: Records) -> Records:
+    def __add__(self, other: KeyedRecords) -> KeyedRecords:
         """Take groups that have no record in common together."""
-        return Records(self.number + other.number, self.weight + other.weight, self.key + other.key, self.sampled)
+        return KeyedRecords(self.number + other.number, self.weight + other.weight, self.key + other.key, self.sampled)
 
-    def __sub__(self, other: Records) -> Records:
+    def __sub__(self, other: KeyedRecords) -> KeyedRecords:
         """Take groups out of those that hold them."""
-        return Records(self.number - other.number, self.weight - other.weight, self.key - other.key, self.sampled)
+        return KeyedRecords(self.number - other.number, self.weight - other.weight, self.key - other.key, self.sampled)
 
 
-def stacked(parts: list[Records]) -> Records:
+def stacked(parts: list[KeyedRecords]) -> KeyedRecords:
     """Put groups side by side, along a new last axis."""
     number, weight, key = (np.stack([getattr(part, name) for part in parts], -1) for name in ("number", "weight", "key"))
-    return Records(number, weight, key, parts[0].sampled)
+    return KeyedRecords(number, weight, key, parts[0].sampled)
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------------
@@ -319,29 +319,29 @@ def drawn_keys(number: Counts, rng: np.random.Generator) -> Keys:
     return np.where(number > 0, rng.integers(0, (1 << 64) - 1, number.shape, dtype=np.uint64, endpoint=True), np.uint64(0))
 
 
-def every(number: Counts, rng: np.random.Generator) -> Records:
+def every(number: Counts, rng: np.random.Generator) -> KeyedRecords:
     """Take all records of some groups: each counts for one."""
-    return Records(number, number.astype(np.float64), drawn_keys(number, rng))
+    return KeyedRecords(number, number.astype(np.float64), drawn_keys(number, rng))
 
 
-def sample_of(records: Records, rng: np.random.Generator) -> Records:
+def sample_of(records: KeyedRecords, rng: np.random.Generator) -> KeyedRecords:
     """Draw a sample of every group, with weights."""
     number = np.asarray(rng.binomial(records.number, FRACTION), dtype=np.int64)
     weight = rng.standard_gamma(SHAPE * number) / (SHAPE * FRACTION)
     key = np.where(number == records.number, records.key, drawn_keys(number, rng))
-    return Records(number, _fine(weight), key, sampled=True)
+    return KeyedRecords(number, _fine(weight), key, sampled=True)
 
 
-def calibrated(sample: Records, records: Records, rng: np.random.Generator) -> Records:
+def calibrated(sample: KeyedRecords, records: KeyedRecords, rng: np.random.Generator) -> KeyedRecords:
     """Bring the weights of every area near the number of its records."""
     axes = tuple(range(1, sample.weight.ndim))
     sums, wanted = sample.weight.sum(axes, keepdims=True), records.number.sum(axes, keepdims=True)
     wanted = wanted * np.exp(CALIBRATED * rng.standard_normal(sums.shape))
     factor = np.divide(wanted, sums, out=np.ones_like(sums), where=sums > 0)
-    return Records(sample.number, _fine(sample.weight * factor), sample.key, sampled=True)
+    return KeyedRecords(sample.number, _fine(sample.weight * factor), sample.key, sampled=True)
 
 
-def parts_of(whole: Records, leaves: Counts, rng: np.random.Generator) -> Records:
+def parts_of(whole: KeyedRecords, leaves: Counts, rng: np.random.Generator) -> KeyedRecords:
     """Deal the records of a universe (areas × sexes) out to the parts of a partition.
 
     `leaves` says how many records there are in every part in all (areas × sexes × parts), sampled or not.
@@ -358,7 +358,7 @@ def parts_of(whole: Records, leaves: Counts, rng: np.random.Generator) -> Record
     for parts, of_whole in ((weight, whole.weight), (key, whole.key)):
         made_up = np.take_along_axis(parts, last, -1) + of_whole[..., None] - parts.sum(-1, keepdims=True)
         np.put_along_axis(parts, last, made_up, -1)
-    return Records(number, weight, key, whole.sampled)
+    return KeyedRecords(number, weight, key, whole.sampled)
 
 
 def _dealt(sampled: Counts, leaves: Counts, rng: np.random.Generator) -> Counts:
@@ -372,7 +372,7 @@ def _dealt(sampled: Counts, leaves: Counts, rng: np.random.Generator) -> Counts:
     return number
 
 
-def some_of(whole: Records, true: Counts, some: Counts, rng: np.random.Generator) -> Records:
+def some_of(whole: KeyedRecords, true: Counts, some: Counts, rng: np.random.Generator) -> KeyedRecords:
     """Take a subset of the records of some groups: `some` of the `true` records that there are in all, sampled or not."""
     number, weight = some, some.astype(np.float64)
     if whole.sampled:
@@ -381,7 +381,7 @@ def some_of(whole: Records, true: Counts, some: Counts, rng: np.random.Generator
         both = mine + others
         weight = _fine(whole.weight * np.divide(mine, both, out=np.zeros_like(both), where=both > 0))
     key = np.where(number == whole.number, whole.key, drawn_keys(number, rng))
-    return Records(number, weight, key, whole.sampled)
+    return KeyedRecords(number, weight, key, whole.sampled)
 
 
 # -- universes ---------------------------------------------------------------------------------------------------------
@@ -396,9 +396,9 @@ class Population:
     - `sample`: Universes in the sample; empty where there is none.
     """
 
-    universes: dict[str, Records]
-    leaves: dict[int, Records]
-    sample: dict[str, Records]
+    universes: dict[str, KeyedRecords]
+    leaves: dict[int, KeyedRecords]
+    sample: dict[str, KeyedRecords]
 
 
 def population(cells: Cells, rng: np.random.Generator, *, weighted: bool) -> Population:
@@ -428,7 +428,7 @@ def population(cells: Cells, rng: np.random.Generator, *, weighted: bool) -> Pop
     return Population(universes, leaves, _private_universes(*drawn))
 
 
-def _private_universes(private: Records, households: Records, families: Records) -> dict[str, Records]:
+def _private_universes(private: KeyedRecords, households: KeyedRecords, families: KeyedRecords) -> dict[str, KeyedRecords]:
     """Return the universes that consist of private households and of those who live in them."""
     return {
         "private": private.sum(2),

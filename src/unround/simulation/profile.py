@@ -141,7 +141,7 @@ SAME = {97: 51, 110: 51, 92: 86}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProfileRow:
     """One characteristic of the profile.
 
     `kind` is count, percent, average or median; `block` the ID of the first row of its block; `mechanism` says how a count
@@ -212,7 +212,7 @@ class Schema:
     - `plans`: The blocks, for those who count people.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[ProfileRow, ...]
     sums: tuple[RowSum, ...]
     plans: tuple[BlockPlan, ...]
 
@@ -278,10 +278,10 @@ def _names(block: ProfileBlock, shape: list[tuple[int, str]]) -> list[str]:
     return names
 
 
-def _rows(block: ProfileBlock) -> list[Row]:
+def _rows(block: ProfileBlock) -> list[ProfileRow]:
     shape = expand(block.shape)
     return [
-        Row(block.first + at, name, depth, KINDS[letter], block.first, block.mechanism, block.sex)
+        ProfileRow(block.first + at, name, depth, KINDS[letter], block.first, block.mechanism, block.sex)
         for at, ((depth, letter), name) in enumerate(zip(shape, _names(block, shape), strict=True))
     ]
 
@@ -347,7 +347,7 @@ def schema(rows: str = "age", weighted: bool = False) -> Schema:
     """
     if rows not in ROWS:
         raise InputError(f"there are no rows called {rows!r}: choose {', '.join(ROWS)}.")
-    table, sums, plans = list[Row](), list[RowSum](), list[BlockPlan]()
+    table, sums, plans = list[ProfileRow](), list[RowSum](), list[BlockPlan]()
     for number, block in enumerate(BLOCKS):
         if any(first <= block.first <= last for first, last in ROWS[rows]):
             plans.append(_plan(block, number, len(table)))
