@@ -281,9 +281,9 @@ def expected_shares(gathered: ResidualCounter, mechanisms: Sequence[Mechanism | 
     for s, tested in enumerate(gathered.sums):
         first, total = int(gathered.offsets[s]), mechanisms[tested.total] or Exact()
         rows = range(first, first + len(tested.parts))
-        extremes = laws.extremes(total, rows) or ()
-        end = largest(tested, mechanisms)
-        laws_of_sums.append(ExpectedShares(folded(laws.residuals(total, rows)), tuple(map(folded, extremes)), end))
+        both_ways = map(folded, (laws.residuals(total, rows), *(laws.extremes(total, rows) or ())))
+        shares, *extremes = (often / max(often.sum(), 1e-300) for often in both_ways)
+        laws_of_sums.append(ExpectedShares(shares, tuple(extremes), largest(tested, mechanisms)))
     return laws_of_sums
 
 
@@ -293,7 +293,7 @@ def folded(shares: Floats) -> Floats:
     both = np.zeros(FARTHEST + 1)
     for far in range(middle + 1):
         both[min(far, FARTHEST)] += shares[middle + far] + (shares[middle - far] if far else 0.0)
-    return np.asarray(both / max(both.sum(), 1e-300))
+    return both
 
 
 def compared(
