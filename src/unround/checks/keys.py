@@ -190,7 +190,7 @@ def _judged(
         # Rounded to the nearest multiple, counts add up as often, but then no sum of a few misses by two steps.
         if add_up > should + CONTROLLED and comparison.observed[2:].sum():
             why = f"{add_up:.0%} of {number:,} large sums add up, and {should:.0%} would if counts were rounded on their own"
-            return replace(found, model=PARTLY, constant=None, error=None, why=f"partly controlled rounding: {why}"), None
+            return replace(rounding, model=PARTLY, constant=None, error=None, why=f"partly controlled rounding: {why}"), None
         why = f"neither independent rounding nor keys with one constant fit (off by {comparison.distance:.1%})"
         return replace(rounding, model=UNKNOWN, constant=None, error=None, why=why), None
     numbers = {s: int(sums.gathered.stepped[s].sum()) for s in those}
