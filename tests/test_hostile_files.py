@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import re
+import resource
 import shutil
 import struct
 import time
@@ -22,9 +23,10 @@ import pytest
 from tests.conftest import Run
 from tests.test_read_bulk import HEADER, area, profile, written
 from unround.errors import InputError
-from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, UNREADABLE, Release
+from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, UNREADABLE, Block, Release
 from unround.tables import parquet, read, source
 from unround.tables.frames import from_frame
+from unround.tables.spool import Spool
 
 MEGABYTE = 1 << 20
 THOROUGH = "UNROUND_THOROUGH" in os.environ
@@ -763,3 +765,17 @@ def test_a_system_from_standard_input_has_a_limit(run: Run) -> None:
     ran = run("solve", "-", stdin=b"#" * ((8 << 20) + 1))
     assert ran.code == 2
     assert "more than a system can have" in ran.err
+
+
+def test_a_disk_that_is_full_is_an_error_at_whatever_byte(tmp_path: Path) -> None:
+    """Not fewer counts than there are."""
+    block = Block(pl.DataFrame({"region": ["A", "B"]}), np.zeros((2, 640), dtype=np.int32))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        spool = Spool(tmp_path / "counts.bin", 640)
+        spool.add(block)
+        with pytest.raises(OSError, match="File too large"):
+            spool.close(("region",))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -61,12 +61,12 @@ class Spool:
         """Append a block."""
         if self._file is None:
             self._file = self.path.open("wb")
-        np.ascontiguousarray(block.counts, dtype=np.int32).tofile(self._file)
+        self._file.write(np.ascontiguousarray(block.counts, dtype=np.int32).data)  # `tofile` is silent where a disk is full
         if self.figure_columns:
             if self._figures is None:
                 self._figures = self.figures_path.open("wb")
             assert block.figures is not None, "a release with figures has them in every block"
-            np.ascontiguousarray(block.figures, dtype=np.int64).tofile(self._figures)
+            self._figures.write(np.ascontiguousarray(block.figures, dtype=np.int64).data)
         self._frames.append(block.areas)
         self.rows += len(block.counts)
 
