@@ -203,7 +203,8 @@ class Survey:
         results = [changed(r, known=False) if unknown & {r.proposal.total, *r.proposal.parts} else r for r in results]
         lean = lean_of(results)
         verdicts = overlapping([judge(result, self._names, lean) for result in results], results, self._names)
-        verdicts = for_everybody(on_trust(by_analogy(verdicts, self._columns)), self._columns, self._names)
+        verdicts = on_trust(by_analogy(verdicts, self._columns), self._columns)
+        verdicts = for_everybody(verdicts, self._columns, self._names)
         ruled = self._rules.judge(list(zip(results, verdicts, strict=True)))
         kept, rejected, repeats, alias = _sort(ruled, self._rules, self._names, mechanisms)
         rejected += [one for one in self._doubted if one.total not in {sum_.total for sum_ in kept}]

@@ -241,14 +241,18 @@ def by_analogy(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[
     return found
 
 
-def on_trust(checked: Sequence[JudgedSum]) -> list[JudgedSum]:
-    """Keep the sums that labels suggest where the table is too small to test any: they are all that is known of it."""
+def on_trust(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[JudgedSum]:
+    """Keep the sums that labels suggest where a table is too small to test any, and its mechanisms are declared."""
+
+    def declared(judged: JudgedSum) -> bool:
+        return all(columns[at].mechanism or columns[at].documented for at in (judged.total, *judged.parts))
+
     if any(judged.kept or not judged.unjudged for judged in checked):
         return list(checked)
     words = "taken on trust: no sum of this table can be tested"
     return [
         replace(judged, kept=True, why=f"{judged.why}; {words}")
-        if judged.origin == LABELS and judged.areas and not judged.impossible
+        if judged.origin in (LABELS, "names") and judged.areas and not judged.impossible and declared(judged)
         else judged
         for judged in checked
     ]
