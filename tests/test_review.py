@@ -1167,3 +1167,19 @@ def test_a_claim_by_what_was_inferred_is_conditional(tmp_path: Path) -> None:
         ("District F:Men", "conditional", 28),
         ("District F:Women", "conditional", 37),
     ]
+
+
+def test_totals_of_one_name_that_differ_by_a_few_are_asked_about(tmp_path: Path) -> None:
+    """One table leaves a few people out, and the other counts them: the difference is their number."""
+    rows = [
+        (name, men, 90 + 7 * at, at % 3 + 1)
+        for at, (name, men) in enumerate(zip("ABCDEFGH", range(40, 120, 10), strict=True))
+    ]
+    sexes = [f"{name},{men + women},{men},{women}" for name, men, women, _ in rows]
+    grants = [f"{name},{men + women - left},{men - 9},{women + 9 - left}" for name, men, women, left in rows]
+    (tmp_path / "sexes.csv").write_text("\n".join(["District,Total,Men,Women", *sexes]), encoding="utf-8")
+    (tmp_path / "grants.csv").write_text("\n".join(["District,Total,Grant,No grant", *grants]), encoding="utf-8")
+    files = [str(tmp_path / "sexes.csv"), str(tmp_path / "grants.csv")]
+    (asked,) = unround.review(files, mechanism="exact", repairs=[]).to_json()["unsettled"]
+    assert asked["what"] == "together|difference 1"
+    assert "Total of grants.csv differs from the other table by fewer than 10 in 8 rows" in asked["why"]

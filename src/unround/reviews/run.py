@@ -271,7 +271,7 @@ class _Case:
             release, truth = beside.all, beside.truth
         auditing = _Auditing(policy, self.plan_file, self.progress, self.command)
         draft = auditing.draft(release, work, made, truth, _own(drafts[0]) if beside is None else beside.own)
-        draft = _with_account(draft, drafts, beside is not None)
+        draft = _with_account(draft, drafts, beside)
         known, before = auditing.known(draft, beside, alone, made)
         # 2. What has a reviewer accepted?
         stamp = _stamp(draft.table, [path for one in drafts for path in one.files], options, self.now)
@@ -350,12 +350,18 @@ def _of(name: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return tuple(replace(one, cell=one.cell.removeprefix(mark)) for one in entries if one.cell.startswith(mark))
 
 
-def _with_account(draft: _Draft, drafts: Sequence[Draft], joined: bool) -> _Draft:
+def _with_account(draft: _Draft, drafts: Sequence[Draft], beside: Together | None) -> _Draft:
     """Add what was not read, or is not used beside other tables."""
     account = tuple(entry for one in drafts for entry in one.release.account)
     more = [open_ for one in drafts for open_ in one.unread]
-    if joined:
+    if beside is not None:
         more += left_open(account)
+        settle = (
+            'if one leaves out people that the other counts, the difference is their number: print one; or --ignore "{}"'
+        )
+        more += [
+            Unsettled(place := f"difference {at}", why, settle.format(place)) for at, why in enumerate(beside.differ, 1)
+        ]
         figures = sum(len(one.release.figures) for one in drafts)
         if figures and len(drafts) == 1:
             why = f"{figures:,} rates, means or medians of the draft are not used beside other tables"

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 SLIPS = 0.1
 """The share of areas in which two numbers of one count may contradict each other before they are two counts."""
 
+FEW, OF_ALL = 10, 0.1
+"""Exact numbers of one name that differ by fewer than this somewhere, and by no more than this share of them on the whole:
+one table may leave people out that the other counts, and the difference is their number."""
+
 NEARLY = 0.01
 """A probability that rises by no more is no news."""
 
@@ -189,6 +193,7 @@ class Together:
     - `before`: Those alone that are out; None where none is.
     - `own`: The keys of the drafts' columns in `all`; `names`: for each draft, its keys and what they are called there.
     - `truth`: The true counts under the names of `all`.
+    - `differ`: Counts of one name that differ by a few: what the difference is of is not known.
     """
 
     all: Release
@@ -196,6 +201,7 @@ class Together:
     own: frozenset[str]
     names: tuple[Mapping[str, str], ...]
     truth: Release | None
+    differ: tuple[str, ...] = ()
 
 
 def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Release | None) -> Together:
@@ -211,10 +217,12 @@ def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Relea
     keys = [[column.key for column in release.columns] for release in (*earlier, *drafts)]
     first = [column.key for column in whole.release.columns]
     names: list[Mapping[str, str]] = [] if earlier else [dict(zip(keys[0], first, strict=True))]
+    differ: list[str] = []
     for at, release in enumerate(tables[1:], 1):
         table = aligned(release, whole)
         _refuse_strangers(whole, table)
-        columns = _told_apart(table, whole)
+        columns, few = _told_apart(table, whole)
+        differ += few
         whole, named = _joined(whole.release, replace(table.release, columns=columns))
         if at == len(earlier) - 1:
             before = whole.release
@@ -222,7 +230,7 @@ def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Relea
             names.append({key: named[column.key] for key, column in zip(keys[at], columns, strict=True)})
     truth = None if truth is None else aligned(truth, whole).under(whole.release)
     own = frozenset(key for named in names for key in named.values())
-    return Together(whole.release, before, own, tuple(names), truth)
+    return Together(whole.release, before, own, tuple(names), truth, tuple(differ))
 
 
 def _with_mechanisms(release: Release) -> Release:
@@ -253,20 +261,33 @@ def _flat(release: Release) -> Release:
     return replace(release, columns=columns, axes=("count",), figures=())
 
 
-def _told_apart(table: Held, whole: Held) -> tuple[Column, ...]:
-    """Give counts other names that are called like others, but cannot be the same: of households, or of another year."""
+def _told_apart(table: Held, whole: Held) -> tuple[tuple[Column, ...], list[str]]:
+    """Give counts other names that are called like others, but cannot be the same: of households, or of another year.
+
+    Those that differ by a few are named besides: one table may leave some people out, and then tells how many.
+    """
     columns, known = list(table.release.columns), whole.release.index
     shared = [at for at, column in enumerate(columns) if column.key in known]
     keys = [columns[at].key for at in shared]
     reach = np.array([_reach(columns[at]) + _reach(whole.release.columns[known[columns[at].key]]) for at in shared])
     here, there = table.counts[:, shared].astype(np.int64), whole.of_areas(table.areas, keys).astype(np.int64)
     both = (here > ABSENT) & (there > ABSENT)
-    apart = (both & (np.abs(here - there) > reach)).sum(axis=0)
-    for at, off, times in zip(shared, apart.tolist(), both.sum(axis=0).tolist(), strict=True):
+    gaps = np.where(both, here - there, 0)
+    apart = (np.abs(gaps) > reach).sum(axis=0)
+    differ: list[str] = []
+    for place, (at, off, times) in enumerate(zip(shared, apart.tolist(), both.sum(axis=0).tolist(), strict=True)):
         if off > SLIPS * times:
+            gap, name = np.abs(gaps[:, place]), columns[at].key
+            one_sided = (gaps[:, place] >= 0).all() or (gaps[:, place] <= 0).all()
+            few = (gap > 0) & (gap < FEW)
+            if reach[place] == 0 and one_sided and few.any() and gap.sum() <= OF_ALL * there[:, place][both[:, place]].sum():
+                source = Path(table.release.source).name
+                differ.append(
+                    f"{name} of {source} differs from the other table by fewer than {FEW} in {int(few.sum()):,} rows"
+                )
             key = f"{columns[at].key} ({Path(table.release.source).name})"
             columns[at] = replace(columns[at], key=key, codes=(key, *columns[at].codes[1:]), label=key)
-    return tuple(columns)
+    return tuple(columns), differ
 
 
 def _reach(column: Column) -> int:
