@@ -61,7 +61,7 @@ MEANINGS = {
     PUBLISH: f"The table is within policy. {BEYOND}",
     UNDECIDED: "Nothing found is out of policy, but something that could matter was not understood or not used.",
     REVISE: "The table is not within policy, but at least one repair below is.",
-    STOP: "The table is not within policy, and no repair that was tried is.",
+    STOP: "The table is not within policy, and no repair that was tried brings it within.",
 }
 STATUS = {FITS: "PASSED", DEPARTS: "FAILED", CONTRADICTS: "FAILED", UNTESTED: "NOT TESTED"}
 
@@ -120,6 +120,8 @@ def meaning(told: Mapping[str, Any]) -> str:
     """Say in a sentence why that is the decision."""
     if told["decision"] == STOP and any(one["action"] == STOP for one in told["reasons"]):
         return "The policy stops a table like this whatever could be repaired."
+    if told["decision"] == STOP and not told["repairs"]:
+        return "The table is not within policy. No repair was tried."
     said = MEANINGS[told["decision"]]
     accepted = len(told["exceptions"]) + len(told["ignored"])
     if told["decision"] == PUBLISH and accepted:
@@ -460,7 +462,7 @@ def _several(told: Mapping[str, Any]) -> Iterator[Part]:
     number_of = several(sum(one["name"] != TOGETHER for one in tables), "table")
     said = {
         REVISE: "At least one table is not within policy, but repairs would bring it within: see its own page.",
-        STOP: "At least one table is not within policy, and no repair that was tried is: see its own page.",
+        STOP: "At least one table is not within policy, and no repair that was tried brings it within: see its own page.",
         PUBLISH: f"All tables are within policy, each alone and all together. {BEYOND}",
     }.get(decision, MEANINGS[decision])
     if told["exceptions"] or told["ignored"]:
