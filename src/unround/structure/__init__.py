@@ -5,6 +5,7 @@
 - `residuals`: total minus parts, over all areas, and how far mechanisms let them scatter
 - `verify`: whether a sum holds, by its residuals, or like its neighbours where it is too small to judge
 - `propose`: sums and repeated counts that nobody proposed, searched for in the counts
+- `balances`: columns that balance others though no total of either is printed
 - `families`: whether areas add up to their parents; `nesting`: which areas make up which
 - `figure_verdicts`: what published rates, means and medians tell; `figure_tests`: figures held against counts
 - `plan_file`: the findings as a TOML file to edit, and the edited decisions applied

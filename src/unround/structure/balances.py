@@ -1,0 +1,91 @@
+"""Balances: columns that are equal to others when each side is added up, where no total is printed.
+
+Those present in January and those who came are those who left and those present in December. No column is the sum of
+others, so the search for sums finds nothing; yet one hidden count in four follows from the other three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from unround.release import ABSENT, Counts
+from unround.structure.evidence import Equation
+
+_WIDEST = 24
+"""No balance is looked for among more columns."""
+_TALLEST = 60
+"""Rows that a balance is worked out from; it is then held against all."""
+_SPARE = 2
+"""Rows beyond the number of columns that must agree: with fewer, some balance always fits."""
+_VARIED = 4
+"""Different counts that a column must hold, so that it does not fit by coincidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Columns whose sum is that of other columns, in so many rows; and how many hidden counts would follow from it."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    rows: int
+    follow: int
+
+
+def balances(counts: Counts, known: Sequence[Equation] = ()) -> Iterator[Balance]:
+    """Yield the balances that hold in every row printed in full, follow from no known sum, and would tell hidden counts.
+
+    Examples
+    --------
+    >>> flow = [[9, 4, 6, 7], [12, 8, 5, 15], [7, 3, 1, 9], [20, 2, 11, 11], [31, 6, 9, 28], [14, 9, 4, 19]]
+    >>> list(balances(np.array([*flow, [16, ABSENT, 8, 13]])))
+    [Balance(left=(0, 1), right=(2, 3), rows=6, follow=1)]
+    """
+    shown = counts > ABSENT
+    whole = counts[shown.all(axis=1)]
+    totals = {total for total, _ in known}
+    columns = [at for at in range(counts.shape[1]) if at not in totals and len(np.unique(whole[:, at])) >= _VARIED]
+    if shown.all() or not 2 < len(columns) <= _WIDEST or len(whole) < len(columns) + _SPARE:
+        return
+    equations = np.zeros((len(known) + 1, counts.shape[1]))
+    for row, (total, parts) in zip(equations, known, strict=False):
+        row[list(parts)] = 1
+        row[total] -= 1
+    for vector in _vanishing(whole[:_TALLEST, columns]):
+        factors = np.zeros(counts.shape[1], np.int64)
+        factors[columns] = vector
+        equations[-1] = factors
+        implied = np.linalg.matrix_rank(equations) == np.linalg.matrix_rank(equations[:-1])
+        left, right = (tuple(np.flatnonzero(factors == sign).tolist()) for sign in (1, -1))
+        follow = int(((~shown[:, [*left, *right]]).sum(axis=1) == 1).sum())
+        if follow and not implied and not (whole @ factors).any():
+            yield Balance(left, right, len(whole), follow)
+
+
+def _vanishing(whole: Counts) -> Iterator[list[int]]:
+    """Yield factors of -1, 0 and 1 of at least three columns under which the columns add up to zero in every row."""
+    rows = [[Fraction(int(count)) for count in row] for row in whole]
+    width, pivots = whole.shape[1], list[int]()
+    for column in range(width):
+        at = len(pivots)
+        chosen = next((place for place in range(at, len(rows)) if rows[place][column]), None)
+        if chosen is None:
+            continue
+        rows[at], rows[chosen] = rows[chosen], rows[at]
+        rows[at] = [value / rows[at][column] for value in rows[at]]
+        for place, row in enumerate(rows):
+            if place != at and row[column]:
+                rows[place] = [value - row[column] * top for value, top in zip(row, rows[at], strict=True)]
+        pivots.append(column)
+    for free in (column for column in range(width) if column not in pivots):
+        factors = [Fraction(0)] * width
+        factors[free] = Fraction(1)
+        for at, column in enumerate(pivots):
+            factors[column] = -rows[at][free]
+        sides = {factor for factor in factors if factor}
+        if sides == {-1, 1} and sum(map(bool, factors)) > 2:
+            first = next(factor for factor in factors if factor)
+            yield [int(factor * first) for factor in factors]
