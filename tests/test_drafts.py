@@ -119,6 +119,15 @@ def test_columns_that_balance_each_other_are_asked_about(tmp_path: Path) -> None
     assert unround.review(tmp_path / "flow.csv", repairs=()).decision == "publish"
 
 
+@pytest.mark.parametrize(("total", "asked"), [(70, ["counts that are not applicable"]), (75, [])])
+def test_a_hidden_count_beside_one_not_applicable_is_asked_about(total: int, asked: list[str], tmp_path: Path) -> None:
+    rows = [f"School {name},{40 + at},{30 + 2 * at},{25 + at},{95 + 4 * at}" for at, name in enumerate("ABCDEFGH")]
+    rows += ["School J,[c],33,[z],72", f"School K,30,40,[z],{total}", "[z] not applicable, [c] confidential"]
+    (tmp_path / "schools.csv").write_text("\n".join(["School,Boys,Girls,Sixth form,Total", *rows]))
+    review = unround.review(tmp_path / "schools.csv", repairs=())
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == asked
+
+
 def test_a_balance_that_known_sums_imply_is_no_news() -> None:
     parts = np.random.default_rng(1).integers(10, 99, (12, 3))
     whole = parts.sum(1)

@@ -4,6 +4,7 @@
 - `policy`: what may be published, and its rules as sentences
 - `table`: a draft, or what a repair makes of it; `exposure`: what readers can learn from it, at the highest probability
 - `decision`: a table held against a policy, and what is not settled
+- `questions`: what a table would tell if something held that nobody says
 - `layout`: a repaired table written back as it came
 - `together`: several tables as one: drafts, and what is already out
 - `rate_steps`: how coarse rates must be to add nothing

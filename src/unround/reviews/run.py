@@ -27,7 +27,7 @@ from unround.errors import InputError
 from unround.evidence.block import NO_UPPER_BOUND
 from unround.job import AuditFolder, audit
 from unround.job.folder import REVIEW, REVIEWED
-from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms import Mechanism
 from unround.options import THRESHOLD, AuditOptions
 from unround.output import known_by, output_folder, write_json, write_whole
 from unround.prior import Prior
@@ -48,6 +48,7 @@ from unround.reviews.decision import (
 from unround.reviews.exposure import Exposure, exposure_of, with_findings
 from unround.reviews.layout import Origin, write_back
 from unround.reviews.policy import KINDS, RANGE, STOP, UNDECIDED, Policy, counts_in_words, limit_in_words, policy_in_words
+from unround.reviews.questions import questions
 from unround.reviews.record import (
     CELLS,
     DECISIONS,
@@ -72,7 +73,6 @@ from unround.score.summary import SIZES
 from unround.shown import Shown
 from unround.small_files import sha256_of
 from unround.structure import PlanFile
-from unround.structure.balances import balances
 from unround.tables.spool import Stage, survey
 
 AUDIT, BEFORE, REPORT, PAGE = REVIEWED, "before", REVIEW, "review.html"
@@ -486,7 +486,7 @@ class _Auditing:
             for one in summary["unsettled"]
             if "check" not in one  # a policy decides on these, or the account has named them
         ]
-        open_ += _balanced(table)
+        open_ += questions(table)
         ground = Ground(judged_verdict(check), contradictions, failed, exposure.unknown, unsettled=tuple(open_))
         notes = list(summary["notes"])
         if table.rounded_together.any():
@@ -515,7 +515,7 @@ class _Auditing:
         notes = [*release.notes, *structure.notes, f"{said[:1].upper()}{said[1:]}".split(" `unround")[0]]
         check = checked.to_json()
         open_ = _unsettled(release, (*columns, *(structure.columns[c] for c in structure.alias)))
-        open_ += _balanced(table)
+        open_ += questions(table)
         notes += [release.sumless] if release.sumless else []
         no_sums = isinstance(problem, NoSums)
         ground = Ground(judged_verdict(check), no_sums=no_sums, sumless=bool(release.sumless), unsettled=tuple(open_))
@@ -580,31 +580,6 @@ def _unsettled(release: Release, used: Sequence[Column]) -> list[Unsettled]:
         why = f"{named} {'is' if len(left) == 1 else 'are'} not used: how the counts were published is not known"
         found.append(Unsettled(named, why, "say how: --mechanism, --base or --exact, or `mechanism` in the description"))
     return found
-
-
-def _balanced(table: ReviewedTable) -> list[Unsettled]:
-    """Return what columns tell of hidden counts if they balance each other, as they do wherever all are printed."""
-    exact = [at for at in table.mine if isinstance(table.mechanisms[at], Exact)]
-    place = {column: at for at, column in enumerate(exact)}
-    known = [
-        (place[total], tuple(place[part] for part in parts))
-        for total, parts in table.equations
-        if {total, *parts} <= place.keys()
-    ]
-    asked = []
-    for balance in balances(table.counts[:, exact], known):
-        left, right = (
-            " + ".join(table.columns[exact[at]].label or table.columns[exact[at]].key for at in side)
-            for side in (balance.left, balance.right)
-        )
-        number = "1 hidden count" if balance.follow == 1 else f"{balance.follow:,} hidden counts"
-        why = (
-            f"{left} = {right} in all {balance.rows:,} rows where these counts are printed. If that always holds, "
-            f"{number} can be worked out"
-        )
-        settle = "hide a second count in those rows, or round the columns; if it is a coincidence, leave it aside: "
-        asked.append(Unsettled(f"{left} = {right}", why, f'{settle}--ignore "{left} = {right}" --because "…"'))
-    return asked
 
 
 def _stamp(table: ReviewedTable, files: Sequence[Path], options: ReviewOptions, now: datetime) -> dict[str, Any]:
