@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
@@ -9,9 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import anyio
 import pytest
@@ -21,12 +25,13 @@ from starlette.testclient import TestClient
 from tests.conftest import Run
 from unround.explanation.cell import InferredArea
 from unround.job import AuditFolder
+from unround.job.folder import seal_of
 from unround.web import app as web
 from unround.web import explorer as inferring
 from unround.web import serve, views
 from unround.web.app import explorer_app
 from unround.web.guard import hosts_for
-from unround.web.page import Asked, Page
+from unround.web.page import Asked, Page, area_address, cell_address
 
 HERE = "http://127.0.0.1"
 
@@ -217,6 +222,40 @@ def listening(folder: Path) -> Iterator[int]:
         finally:
             server.should_exit = True
             thread.join(30)
+
+
+def test_areas_and_arguments_asked_for_at_once_are_as_those_asked_for_in_turn(hostile_audit: Path) -> None:
+    """Over HTTP, on an audit that nobody looked into before: whatever views share is made while all of them want it."""
+    with explorer(hostile_audit) as app:
+        in_turn = TestClient(app, base_url=HERE)
+        kept = app.state.shelf.explorer()
+        areas = [area_address(code) for code in kept.codes[:3]]
+        cells = [cell_address(code, column.key) for code in kept.codes[:3] for column in kept.folder.model.columns[:2]]
+        expected = {path: in_turn.get(path).content for path in [f"{path}.json" for path in areas + cells]}
+    start = threading.Barrier(len(expected))
+
+    def ask(port: int, path: str) -> tuple[int, bytes]:
+        start.wait(120)
+        try:
+            with urlopen(f"http://127.0.0.1:{port}{path}", timeout=300) as answer:
+                return answer.status, answer.read()
+        except HTTPError as problem:
+            return problem.code, problem.read()
+
+    with listening(hostile_audit) as port, ThreadPoolExecutor(len(expected)) as visitors:
+        answers = list(visitors.map(lambda path: ask(port, path), expected))
+    assert answers == [(200, content) for content in expected.values()]
+
+
+def test_a_summary_that_no_page_can_be_made_from_is_answered_in_words(hostile_audit: Path, tmp_path: Path) -> None:
+    """Whoever changes it can write its hash, too; not even the page that tells of errors can be made then."""
+    folder = Path(shutil.copytree(hostile_audit, tmp_path / "changed"))
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8")) | {"check": "x"}
+    summary["seal"] = seal_of(summary)
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    answer = answer_to(folder, "/")
+    assert answer.status_code == 500
+    assert "Nothing can be concluded from its absence" in answer.text
 
 
 def test_headers_that_never_end_are_not_waited_for(monkeypatch: pytest.MonkeyPatch, hostile_audit: Path) -> None:

@@ -283,7 +283,7 @@ def serve(
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         if status >= 400:
-            tell(f"\nstatus {status}", err=True)
+            tell(f"\nerror: {get} has no page to show (status {status}): what is printed says why.", err=True)
             raise typer.Exit(2 if status < 500 else 3)
         return
 

@@ -240,7 +240,7 @@ class _Site:
             try:
                 page = Page("explorer/problem.html", "Not found" if status == 404 else "Not possible", {"error": said})
                 answer = self._shown(page, status, {"twin": "", "sheet": "", "path": request.url.path})
-            except UnroundError:  # the audit itself is gone
+            except Exception:  # the audit is gone, or says what no page can be made from
                 answer = Response(f"{said}\n", status, media_type="text/plain")
         answer.headers.update(heads)
         return answer
