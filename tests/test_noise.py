@@ -12,6 +12,7 @@ import unround
 from unround.mechanisms import CellKey, mechanism
 from unround.structure.evidence import BOUNDED, UNTOLD
 from unround.structure.noise import _added_up, _bounded, _keyed_law
+from unround.structure.plan_file import write_plan
 
 AGES = [f"{5 * at} to {5 * at + 4}" for at in range(10)]
 
@@ -56,6 +57,23 @@ def test_counts_that_are_never_published():
     assert "1 and 2 are never published" in noise["why"]
 
 
+def test_counts_that_no_sum_tells_anything_of_are_not_exact_beside_perturbed_ones(tmp_path):
+    rng, how = np.random.default_rng(5), mechanism("uniform:3,js=2")
+    people, lone = rng.integers(0, 150, (5, 2, 1_000)), rng.integers(0, 60, 1_000)
+    ages = {**{f"Age_yr_{age}": people[age] for age in range(5)}, "Age_yr_0_4": people.sum(0)}
+    true = {}
+    for age, (men, women) in ages.items():
+        true |= {f"{age}_M": men, f"{age}_F": women, f"{age}_P": men + women}
+    shown = {name: how.publish(counts, rng) for name, counts in {**true, "Age_yr_55_M": lone}.items()}
+    codes = [str(101011001 + at) for at in range(1_000)]
+    pl.DataFrame({"SA2_MAINCODE_2016": codes, **shown, "Age_yr_56_M": lone}).write_csv(tmp_path / "ages.csv")
+    structure = unround.check(tmp_path / "ages.csv").structure
+    kinds = {column.key: kind for column, kind in zip(structure.columns, structure.mechanisms, strict=True)}
+    assert kinds["Age_yr_55/men"] == kinds["Age_yr_4/men"]  # without 1 and 2, as the others
+    assert kinds["Age_yr_56/men"] is None
+    assert "no sum tells whether these counts were, too" in structure.how[-1].why
+
+
 @pytest.mark.parametrize("spec", ["exact", "rounding:3", "rounding:5"])
 def test_rounding_stays_rounding(spec):
     assert unround.check(perturbed(spec, 1_000)).to_json()["noise"] == []
@@ -72,6 +90,22 @@ def test_what_was_inferred_is_a_condition_and_the_widest_law_counts():
     assert how.mechanism.max_change == max(noise.also_possible)
     assert how.rival == CellKey(3, how.rival.variance)
     assert "any largest change from 3 on would fit as well" in how.condition
+
+
+def test_neither_a_description_nor_a_plan_declares_what_was_inferred(tmp_path):
+    perturbed("uniform:3", 4_000).write_csv(tmp_path / "ages.csv")
+    unround.describe(tmp_path / "ages.csv", out=tmp_path / "described.toml")
+    checked = unround.check(tmp_path / "ages.csv")
+    plan = write_plan(checked.structure, checked.release)
+    (tmp_path / "plan.toml").write_text(plan)
+    drafts = unround.check(tmp_path / "described.toml"), unround.check(tmp_path / "ages.csv", plan=tmp_path / "plan.toml")
+    for drafted in drafts:
+        assert [(how.basis, how.mechanism) for how in drafted.structure.how] == [("inferred", CellKey(3, 4))]
+    assert 'If the agency confirms it, say so: default = "uniform:3"' in (tmp_path / "described.toml").read_text()
+    confirmed = plan.split("uncomment this:\n")[1].split("\n\n")[0].replace("# ", "")
+    (tmp_path / "confirmed.toml").write_text(f"[structure]\n{confirmed}\n")
+    declared = unround.check(tmp_path / "ages.csv", plan=tmp_path / "confirmed.toml").structure
+    assert {how.basis for how in declared.how} == {"plan file"}
 
 
 def test_the_law_of_keys_that_add_up_by_drawing_them():

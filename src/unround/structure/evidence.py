@@ -142,6 +142,7 @@ class FoundNoise:
     - `keyed`: Whether the noise of a total follows from its parts' (keys that add up, and a table in the order of changes).
     - `p_value`: How likely residuals as far from the best law's are, if it is right.
     - `mechanism`: The mechanism that fits; `rival` is the narrowest other one, where the largest change cannot be told.
+    - `silent`: Columns of other tables that look exact, where no sum tells whether they have it, too.
     - `why`: The evidence, in words.
     """
 
@@ -158,6 +159,7 @@ class FoundNoise:
     p_value: float | None
     mechanism: Mechanism
     rival: Mechanism | None = None
+    silent: frozenset[int] = frozenset()
     why: str = ""
 
     @property

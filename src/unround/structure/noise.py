@@ -51,8 +51,12 @@ _FEWEST = 100
 _MOST_PARTS = 6
 _CHANCE, _CLOSE = 1e-4, 0.03
 """A law does not fit if residuals so far from it are less likely than this, and off by more than that."""
-_OFTEN_SMALL = 30
-"""Counts just above those that never occur, from which their absence can be told."""
+_OFTEN_SMALL, _OFTEN_ALONE = 30, 5
+"""Counts just above those that never occur, from which their absence can be told; in one column, where it is known elsewhere."""
+_SILENT = (
+    "every remainder occurs, as in exact counts, but other tables were perturbed, and no sum tells whether these counts "
+    "were, too; declare how they were published, with --exact NAME if exactly"
+)
 
 
 def find_noise(
@@ -72,15 +76,27 @@ def find_noise(
     weights = np.array([tally.areas for tally, _ in alike], dtype=np.float64)
     spread = float(np.average([tally.all_spread**2 / len(cells) for tally, cells in alike], weights=weights) ** 0.5)
     tables = {columns[cell].block for _, cells in alike for cell in cells}
-    members = frozenset(at for at in loose if columns[at].block in tables)
+    # Of a perturbed table, counts that are mostly 0 and 3, say, look neither rounded nor exact: they have its noise, too.
+    mixed = {at for at, how in enumerate(mechanisms) if how is None and columns[at].mechanism is None}
+    mixed = {at for at in mixed if found.divisor[at] == 1}
+    members = frozenset(at for at in loose | mixed if columns[at].block in tables)
+    blocked = _never(found.over(sorted(members)), _OFTEN_SMALL)
+    silent = {at for at in loose - members if columns[at].block not in _adding_up(results, columns)}
+    members |= {at for at in silent if blocked and _never(found.over([at]), _OFTEN_ALONE) == blocked}
     off = sum(tally.areas - tally.zeros for tally, _ in alike) / weights.sum()
     start = (
         f"every remainder occurs, as in exact counts, but {len(alike):,} of {len(tested):,} sums miss by a few in {off:.0%} "
         "of the areas, as often above as below: perturbed, not rounded"
     )
     negative = bool(found.below_zero[sorted(members)].any())
-    noise = _told(members, _large_residuals(alike), spread, _never(found.over(sorted(members))), negative)
-    return replace(noise, why=f"{start}. {_in_words(noise)}")
+    noise = _told(members, _large_residuals(alike), spread, blocked, negative)
+    return replace(noise, silent=frozenset(silent - members), why=f"{start}. {_in_words(noise)}")
+
+
+def _adding_up(results: Iterable[SumTally], columns: Sequence[Column]) -> set[str]:
+    """Return the tables with a sum that adds up nearly everywhere: their counts have no noise of their own."""
+    exact = (one.proposal for one in results if one.areas >= _AREAS and one.areas - one.zeros <= _OFTEN * one.areas)
+    return {columns[cell].block for proposal in exact for cell in proposal.parts if len(proposal.parts) > 1}
 
 
 def _noisy_cells(tally: SumTally, loose: set[int]) -> list[int]:
@@ -111,11 +127,11 @@ def _large_residuals(alike: Iterable[tuple[SumTally, list[int]]]) -> dict[int, I
     return {number: histogram for number, histogram in found.items() if histogram.any()}
 
 
-def _never(pool: Divisibility) -> tuple[int, ...]:
-    """Return the counts from 1 on that are never published, where the next ones often are."""
+def _never(pool: Divisibility, often: int) -> tuple[int, ...]:
+    """Return the counts from 1 on that are never published, where the next one is so often."""
     seen = pool.small[:, 0]
     first = next((value for value in range(1, len(seen)) if seen[value]), 0)
-    return tuple(range(1, first)) if first > 1 and seen[first] >= _OFTEN_SMALL else ()
+    return tuple(range(1, first)) if first > 1 and seen[first] >= often else ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -391,7 +407,8 @@ def with_noise(
     noise: FoundNoise, mechanisms: Sequence[Mechanism | None], how: Sequence[MechanismEvidence]
 ) -> tuple[list[Mechanism | None], list[MechanismEvidence]]:
     """Return mechanisms and evidence for perturbed columns: on a condition, or unknown until somebody declares them."""
-    left = [replace(one, columns=tuple(at for at in one.columns if at not in noise.columns)) for one in how]
+    other = noise.columns | noise.silent
+    left = [replace(one, columns=tuple(at for at in one.columns if at not in other)) for one in how]
     tables = {one.block: [at for at in one.columns if at in noise.columns] for one in how if noise.columns & {*one.columns}}
     assumed = noise.mechanism if noise.assumed else None
     evidence = [
@@ -406,5 +423,9 @@ def with_noise(
         )
         for block, members in tables.items()
     ]
+    for one in how:
+        if silent := tuple(at for at in one.columns if at in noise.silent):
+            evidence.append(MechanismEvidence(one.block, silent, None, _SILENT))
     kinds = [assumed if at in noise.columns else kind for at, kind in enumerate(mechanisms)]
+    kinds = [None if at in noise.silent else kind for at, kind in enumerate(kinds)]
     return kinds, [*(one for one in left if one.columns), *evidence]

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from unround.errors import ArgumentError, InputError
 from unround.figures import FIGURE_KEYS, Figure, figure_from
-from unround.mechanisms import Exact, Mechanism, mechanism
+from unround.mechanisms import CellKey, Exact, Mechanism, mechanism
 from unround.release import Column, Match, Proposal, Release, What
 from unround.small_files import parsed_toml
 from unround.structure.evidence import (
@@ -147,8 +147,10 @@ def write_plan(structure: Structure, release: Release, matches: Sequence[Match] 
         if evidence.mechanism is None:
             pieces.append(f"{comment}# not audited: {_comment(', '.join(names))[2:]}")
         else:
-            written = f"mechanism = {_text(evidence.mechanism.name)}\ncolumns = {_list(names)}\n"
-            pieces.append(f"{comment}[[structure.mechanisms]]\n{written}")
+            entry = f"[[structure.mechanisms]]\nmechanism = {_text(evidence.mechanism.name)}\ncolumns = {_list(names)}\n"
+            if evidence.condition and isinstance(evidence.mechanism, CellKey):  # noise that a plan declares is no condition
+                entry = "".join(map(_comment, ["If the agency confirms it, uncomment this:", *entry.splitlines()]))
+            pieces.append(f"{comment}{entry}")
     census = release.axes == CENSUS_AXES
     for checked in (structure.sums, structure.rejected):
         pieces += [_sum_entry(group, structure.columns, census) for group in _groups(checked, structure.columns, census)]

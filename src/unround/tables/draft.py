@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unround.mechanisms import Exact
+from unround.mechanisms import CellKey, Exact
 from unround.structure import Structure
 from unround.tables.axes import Axes, DraftAxis
 from unround.tables.grid import letters
@@ -192,6 +192,12 @@ def write_protection(draft: Draft, how: Protection) -> None:
     """Write down how counts were published: usually, and where otherwise."""
     if how.default is None:
         draft.asides.append(f'How counts were published could not be told ({how.why}). Say so: default = "rounding:3"')
+        return
+    if not how.said and isinstance(how.default, CellKey):  # written down, it would read as declared, and claims as proved
+        draft.asides.append(
+            f"How counts were published is left to the counts ({how.why}), and what follows from it is conditional. "
+            f'If the agency confirms it, say so: default = "{how.default.name}"'
+        )
         return
     draft.keys["default"] = how.default.name
     if not how.said:
