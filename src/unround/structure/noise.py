@@ -52,7 +52,7 @@ _MOST_PARTS = 6
 _CHANCE, _CLOSE = 1e-4, 0.03
 """A law does not fit if residuals so far from it are less likely than this, and off by more than that."""
 _OFTEN_SMALL, _OFTEN_ALONE = 30, 5
-"""Counts just above those that never occur, from which their absence can be told; in one column, where it is known elsewhere."""
+"""Counts just above those that never occur, from which their absence is told; in one column, if it is known elsewhere."""
 _SILENT = (
     "every remainder occurs, as in exact counts, but other tables were perturbed, and no sum tells whether these counts "
     "were, too; declare how they were published, with --exact NAME if exactly"
@@ -423,9 +423,8 @@ def with_noise(
         )
         for block, members in tables.items()
     ]
-    for one in how:
-        if silent := tuple(at for at in one.columns if at in noise.silent):
-            evidence.append(MechanismEvidence(one.block, silent, None, _SILENT))
+    silent = ((one.block, tuple(at for at in one.columns if at in noise.silent)) for one in how)
+    evidence += [MechanismEvidence(block, those, None, _SILENT) for block, those in silent if those]
     kinds = [assumed if at in noise.columns else kind for at, kind in enumerate(mechanisms)]
     kinds = [None if at in noise.silent else kind for at, kind in enumerate(kinds)]
     return kinds, [*(one for one in left if one.columns), *evidence]
