@@ -36,7 +36,7 @@ COMMANDS = tuple(command.name for command in FUNCTIONS)
 RESEARCHES = tuple(f"python -m unround.research {command.name}" for commands in RESEARCH.values() for command in commands)
 
 CONSOLE_PAGES = (
-    *("solve", "mechanisms", "tables", "describe", "audit", "checks", "cellkeys"),
+    *("solve", "mechanisms", "tables", "describe", "audit", "checks", "cellkeys", "users"),
     *("linked", "protect", "reconcile", "compare", "calibration", "reconstruct", "notebook"),
 )
 MEASURED_PAGES = ("speed", "scale")
