@@ -172,7 +172,7 @@ def _overview(seen: Inspection) -> Part:
     return Terms(
         [
             ("file", f"{files[0]} ({release.file_format})") if len(files) == 1 else ("files", "\n".join(files)),
-            ("areas" if what == AREA else f"{what}s", f"{seen.areas:,}{_levels(seen)}"),
+            ("areas" if what == AREA else what if what.endswith("s") else f"{what}s", f"{seen.areas:,}{_levels(seen)}"),
             ("columns", f"{inside:,} of counts{_figures(seen)}{_left_out(seen)}"),
             ("tables", _tables(seen)),
             ("counts", f"{seen.cells.get('published', 0):,} published{f'; {absent}' if absent else ''}"),
