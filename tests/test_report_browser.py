@@ -109,15 +109,6 @@ def test_the_first_screen_answers(tab: Page, report: str) -> None:
         assert box["y"] < 860
 
 
-def test_zeros_open_on_demand(tab: Page, audited_census: Path) -> None:
-    tab.goto((audited_census / "report.html").as_uri())
-    zeros = tab.locator("#zeros")
-    assert not zeros.locator("table").is_visible()
-    zeros.locator("summary").focus()
-    tab.keyboard.press("Enter")
-    assert zeros.locator("tbody tr").first.is_visible()
-
-
 def test_it_is_not_long(tab: Page, survey_audit: Path) -> None:
     """Detail is folded: the page of an ordinary audit is some six screens."""
     tab.goto((survey_audit / "report.html").as_uri())

@@ -44,7 +44,8 @@ def absurd(frame: pl.DataFrame, area: str = "A7") -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditFolder, AuditFolder]:
     place, frame = tmp_path_factory.mktemp("suspects"), published()
-    return audit(as_release(frame), place / "sound"), audit(as_release(absurd(frame)), place / "absurd")
+    listed = AuditOptions(zeros=True)
+    return audit(as_release(frame), place / "sound", listed), audit(as_release(absurd(frame)), place / "absurd", listed)
 
 
 @pytest.mark.parametrize("how", [Rounding(5), Rounding(3), Sample(5)])
@@ -98,7 +99,7 @@ def test_it_makes_no_likely_claims_and_says_so(folders: tuple[AuditFolder, Audit
 
 
 def test_suspects_do_not_depend_on_blocks(folders: tuple[AuditFolder, AuditFolder], tmp_path: Path) -> None:
-    again = audit(as_release(absurd(published())), tmp_path / "again", AuditOptions(block=16))
+    again = audit(as_release(absurd(published())), tmp_path / "again", AuditOptions(block=16, zeros=True))
     assert (again.path / "suspects.csv").read_bytes() == (folders[1].path / "suspects.csv").read_bytes()
     assert again.findings.equals(folders[1].findings)
 
@@ -138,7 +139,7 @@ def test_likely_claims_are_held_back_where_the_mechanism_is_refuted(wrong: int, 
     assert folder.summary["check"]["verdict"] == "contradicts"
     assert folder.summary["likely"] == 0
     assert len(folder.summary["holding"]["refuted"]) == 1 + len(PARTS)
-    asked = audit(release, tmp_path / "asked", AuditOptions(doubtful=True))
+    asked = audit(release, tmp_path / "asked", AuditOptions(doubtful=True, zeros=True))
     assert asked.summary["likely"] == held > 0
     row = asked.findings.row(0, named=True)
     one = explain(folder, row["area"], row["column"])

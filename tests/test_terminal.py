@@ -51,7 +51,7 @@ def test_every_command_can_be_quiet_and_all_with_a_result_print_json(run: Run, n
     [
         ("solve", "87! = 35 + 45"),
         ("solve", "10 = 5 + 5", "--expect"),
-        ("check", SURVEY, "--write", "plan.toml"),
+        ("check", SURVEY),
         ("simulate", "-o", "census", "--areas", "5"),
         ("paper",),
         ("calibrate", "--list-worlds"),
