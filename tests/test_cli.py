@@ -162,3 +162,18 @@ def test_a_terminal_that_knows_few_signs_gets_question_marks() -> None:
         check=True,
     )
     assert b"38?39" in done.stdout
+
+
+def test_stopped_while_it_is_being_loaded(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from unround.__main__ import main
+
+    class Interrupted:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "unround.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "unround.cli")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code, capsys.readouterr().err) == (130, "interrupted\n")
