@@ -119,6 +119,12 @@ def test_columns_that_balance_each_other_are_asked_about(tmp_path: Path) -> None
     assert unround.review(tmp_path / "flow.csv", repairs=()).decision == "publish"
 
 
+def test_two_numbers_in_a_cell_are_refused_in_words(tmp_path: Path) -> None:
+    DRAFTS["trial-arms.csv"].write(tmp_path / "arms.csv")
+    with pytest.raises(unround.UnroundError, match=r"“199 \(100.0%\)” is two numbers in one cell: give each a column"):
+        unround.review(tmp_path / "arms.csv", repairs=())
+
+
 @pytest.mark.parametrize(("total", "asked"), [(70, ["counts that are not applicable"]), (75, [])])
 def test_a_hidden_count_beside_one_not_applicable_is_asked_about(total: int, asked: list[str], tmp_path: Path) -> None:
     rows = [f"School {name},{40 + at},{30 + 2 * at},{25 + at},{95 + 4 * at}" for at, name in enumerate("ABCDEFGH")]
