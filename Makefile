@@ -68,7 +68,7 @@ thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, tw
 	  tests/test_describe.py
 
 DRAFTS ?= --chance 100 --small 1000
-drafts: $(VENV)/.installed-dev ## are drafts as people make them read and decided right? 120 of them, 100 by chance, and 1,000 small tables (half an hour)
+drafts: $(VENV)/.installed-dev ## are drafts as people make them read and decided right? 190 of them, 100 by chance, and 1,000 small tables (half an hour)
 	$(BIN)/python -m tests.drafts.score --judge $(DRAFTS)
 
 # atheris is for this only: neither the package nor its tests need it.
