@@ -38,6 +38,7 @@ CHAPTERS: Mapping[str, Sequence[str]] = {
         "docs/review",
         "docs/protect",
         "docs/reconcile",
+        "docs/cellkeys",
         "docs/compare",
         "docs/calibration",
         "docs/whatif",
