@@ -20,12 +20,31 @@ from pathlib import Path
 import pytest
 
 from unround import __version__
+from unround.cli import COMMANDS
 
 if find_spec("hatchling") is None and "CI" not in os.environ:
     pytest.skip("hatchling is not installed: `make test` does that", allow_module_level=True)
 
 ROOT = Path(__file__).parents[1]
 WHEEL, SDIST = f"unround-{__version__}-py3-none-any.whl", f"unround-{__version__}.tar.gz"
+
+EVERY_COMMAND = (
+    "solve 6=6+6 --base 3",
+    "simulate -o census --format tidy --areas 8 --rows age",
+    "describe census/release.parquet --json",
+    "check census/release.toml -q",
+    "audit census/release.toml -o audit -q",
+    "explain audit 2021A00031001 8 -q",
+    "serve audit --get /",
+    "verify audit -q",
+    "review census/release.toml -o review --repairs none -q",
+    "protect census/truth.parquet -o protected --base 3 -q",
+    "reconcile census/release.toml -o additive -q",
+    "compare --areas 10 --seeds 1 --mechanism rounding:5 -q",
+    "simulate -o people --persons --areas 2 --people 60 -q",
+    "reconstruct people/profile.toml --truth people/persons.parquet -o persons -q",
+)
+"""Each command at work, in the order in which one needs what another wrote."""
 
 
 def build(source: Path, to: Path, *targets: str) -> None:
@@ -109,3 +128,14 @@ def test_it_works_once_installed(dist: Path, tmp_path: Path) -> None:
     assert [cell["kind"] for cell in told["cells"]] == ["given", "proved", "proved", "proved"]
     code = "import unround; print(len(unround.solve('87! = 35 + 45')._repr_html_()))"  # needs the templates
     assert int(printed(code)) > 1000
+    for words in EVERY_COMMAND:
+        done = subprocess.run(
+            [str(place / "bin" / "unround"), *words.split()],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in ((0, 4, 5, 6) if words.startswith("review") else (0,)), f"{words}: {done.stderr}"
+    assert {words.split()[0] for words in EVERY_COMMAND} == {command.name for command in COMMANDS}
