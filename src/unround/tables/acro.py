@@ -21,6 +21,7 @@ import polars as pl
 from unround.errors import InputError
 from unround.release import Release
 from unround.small_files import small_text
+from unround.structure.evidence import LABELS
 from unround.tables.frames import cells_and_sums, from_frame
 
 LISTS = ("results.json", "outputs.json")
@@ -103,7 +104,11 @@ class AcroFolder:
             for table in self.tables
             if table.base is not None
         ]
-        return cells_and_sums(shown, sums, TOGETHER, mechanisms=rounded)
+        release = cells_and_sums(shown, sums, TOGETHER, mechanisms=rounded)
+        # Nobody says that two tables count the same records: what follows from a margin that they share is conditional.
+        shared = {at for at, column in enumerate(release.columns) if column.key.endswith(NOT_PRINTED)}
+        proposals = [replace(sum_, origin=LABELS) if sum_.total in shared else sum_ for sum_ in release.proposals]
+        return replace(release, proposals=tuple(proposals))
 
     def _totals(self, shown: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
         """Add true margins to what is shown, and yield what they are the sums of."""
