@@ -157,6 +157,18 @@ def test_a_sign_of_life_comes_every_few_seconds_when_nobody_sees_a_bar(monkeypat
     assert errors.getvalue().splitlines() == lines  # it ends with the work
 
 
+def test_a_sign_of_life_says_that_functions_are_compiled_as_long_as_they_are() -> None:
+    from numba.core import event
+
+    from unround import jit
+    from unround.cli.progress import compiling
+
+    assert not jit.is_compiling()
+    with event.trigger_event("numba:compile"):
+        assert compiling() == ", compiling (only once on this machine)"
+    assert compiling() == ""
+
+
 def test_a_short_command_gives_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = io.StringIO()
     monkeypatch.setattr(sys, "stderr", errors)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
+from numba.core import event
 from numba.np import linalg
 
 from unround.machine import processors
@@ -19,6 +20,28 @@ from unround.machine import processors
 linalg.ensure_blas = getattr(linalg, "_check_lapack_int_width", lambda: None)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Compiling(event.Listener):
+    """Counts the functions that are being compiled: none, once what was compiled is kept on disk."""
+
+    depth = 0
+
+    def on_start(self, event: object) -> None:  # noqa: ARG002  # numba's signature
+        self.depth += 1
+
+    def on_end(self, event: object) -> None:  # noqa: ARG002
+        self.depth -= 1
+
+
+_COMPILING = _Compiling()
+event.register("numba:compile", _COMPILING)  # type: ignore[no-untyped-call]  # numba ships no complete types
+
+
+def is_compiling() -> bool:
+    """Return whether a function is being compiled now, which takes half a minute in the first audit on a machine."""
+    return _COMPILING.depth > 0
+
 
 _INNER: dict[str, Any] = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Inner functions make no arrays, and so need not count references to those they are given, which would take longer than

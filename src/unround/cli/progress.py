@@ -24,11 +24,17 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
         with _signs_of_life() as step:
             yield step
         return
-    from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, Task, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
 
     from unround.show.terminal import VisibleConsole
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    class Description(TextColumn):
+        def render(self, task: Task) -> Text:
+            text = super().render(task)
+            return text if task.finished else text.append(compiling())
+
+    columns = (Description("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}
     with Progress(*columns, console=VisibleConsole(stderr=True), transient=True) as bars:
 
@@ -53,7 +59,8 @@ def _signs_of_life() -> Iterator[Callable[[str, int, int], None]]:
 
     def tell() -> None:
         while not ended.wait(EVERY):
-            print(sign_of_life(*latest, seconds=time.monotonic() - started), file=sys.stderr, flush=True)
+            line = sign_of_life(*latest, seconds=time.monotonic() - started) + compiling()
+            print(line, file=sys.stderr, flush=True)
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()
@@ -62,6 +69,12 @@ def _signs_of_life() -> Iterator[Callable[[str, int, int], None]]:
     finally:
         ended.set()
         teller.join()
+
+
+def compiling() -> str:
+    """Return what to add while functions are compiled: the first audit on a machine would seem to stand still."""
+    jit = sys.modules.get("unround.jit")  # importing it would take longer than most commands that never need it
+    return ", compiling (only once on this machine)" if jit is not None and jit.is_compiling() else ""
 
 
 def sign_of_life(what: str, done: int, total: int, *, seconds: float) -> str:
