@@ -81,6 +81,12 @@ STORIES = {
         unround serve audit --get /nothing
         unround review audit --against audit
         unround review audit --against audit --json
+        unround reconcile survey.toml -o additive
+        unround reconcile survey.toml -o additive --round 3 --json
+        cat additive/summary.json
+        unround serve additive --get /
+        unround serve additive --get /area/D08
+        unround serve additive --get /area/D08.json
     """,
     "census": f"""
         unround simulate -o census --areas 60 --seed 3 --boundaries
