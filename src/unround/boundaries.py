@@ -44,10 +44,7 @@ class Shape:
 
 
 def read_shapes(path: str | Path) -> list[Shape]:
-    """Read all shapes of a file.
-
-    Raises `InputError` if it is not GeoJSON or TopoJSON, too large, or has no areas in it.
-    """
+    """Read all shapes of a file."""
     path = Path(path)
     content = _parsed(path)
     try:
@@ -218,8 +215,6 @@ class Matched:
 def matched_in_words(told: Mapping[str, Any]) -> str:
     """Say how many shapes and areas match, and name those that do not.
 
-    Examples
-    --------
     >>> told = {"by": "DAUID", "matched": 3, "shapes_without_area": 1, "areas_without_shape": 0,
     ...         "first_shapes_without_area": ["9"], "first_areas_without_shape": []}
     >>> matched_in_words(told)
@@ -239,10 +234,7 @@ def matched_in_words(told: Mapping[str, Any]) -> str:
 
 
 def match(shapes: Sequence[Shape], names: Sequence[Sequence[str]], source: str) -> Matched:
-    """Match shapes with areas.
-
-    Raises `InputError` if no property of the shapes holds codes of areas.
-    """
+    """Match shapes with areas."""
     rows: dict[str, int] = {}
     for row, codes in reversed(list(enumerate(names))):
         rows |= {code: row for code in codes if code}
@@ -352,10 +344,7 @@ class Boundaries:
 
 
 def boundaries_of(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape] | None = None) -> Boundaries:
-    """Read the boundaries of an audit's areas; `shapes` are those of the file, where they have been read already.
-
-    Raises `InputError` if the file cannot be read, or none of its shapes is one of the areas.
-    """
+    """Read the boundaries of an audit's areas; `shapes` are those of the file, where they have been read already."""
     import polars as pl
 
     shapes, areas = shapes or read_shapes(path), folder.areas
@@ -414,10 +403,7 @@ def keep_boundaries(folder: AuditFolder, path: str | Path, shapes: Sequence[Shap
 
 
 def kept_boundaries(folder: AuditFolder) -> Boundaries | None:
-    """Return the boundaries that are kept in the folder of an audit, if any.
-
-    Raises `InputError` if the file is damaged.
-    """
+    """Return the boundaries that are kept in the folder of an audit, if any."""
     from unround.job.folder import FILES
 
     if KEPT not in folder.summary[FILES]:

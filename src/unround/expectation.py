@@ -41,8 +41,6 @@ def chi_square_tail(freedom: int, statistic: float) -> float:
 
     For whole degrees of freedom it is a finite sum.
 
-    Examples
-    --------
     >>> round(chi_square_tail(1, 3.841), 4), round(chi_square_tail(4, 9.488), 4)
     (0.05, 0.05)
     """
@@ -62,8 +60,6 @@ def chi_square_tail(freedom: int, statistic: float) -> float:
 def poisson_at_most(count: int, mean: float) -> float:
     """Return how likely a Poisson count is no larger than the one found.
 
-    Examples
-    --------
     >>> round(poisson_at_most(2, 1.0), 4)
     0.9197
     """
@@ -73,8 +69,6 @@ def poisson_at_most(count: int, mean: float) -> float:
 def poisson_at_least(count: int, mean: float) -> float:
     """Return how likely a Poisson count is no smaller than the one found; exact far out, too.
 
-    Examples
-    --------
     >>> f"{poisson_at_least(30, 1.0):.1e}"
     '1.4e-33'
     """
@@ -243,10 +237,6 @@ def expectation(
 ) -> Expectation:
     """Work out how often a sum of this shape gives a proof, a strong result, or each residual.
 
-    Raises `InputError` if an argument is out of range, or parts times base is above 10,000.
-
-    Examples
-    --------
     >>> age = expectation(3, exact_total=True, areas=59625)
     >>> age.proof_share, age.proof_one_in, round(age.expected_proofs, 3)
     (Fraction(2, 15625), 7812.5, 7.632)
@@ -362,8 +352,6 @@ def _highest(cell: Weights, rest: Weights, size: int) -> Weights:
 def one_in(share: Number) -> float | None:
     """Return one in how many a share is; None for none at all, or too many for a float.
 
-    Examples
-    --------
     >>> one_in(Fraction(2, 625))
     312.5
     """
@@ -379,8 +367,6 @@ def one_in(share: Number) -> float | None:
 def interval(mean: float, level: float = 0.999) -> tuple[int, int]:
     """Return the central interval of a Poisson count: at most (1 − level)/2 lies on either side of it.
 
-    Examples
-    --------
     >>> interval(195.2)
     (151, 243)
     """
@@ -396,8 +382,6 @@ def surprise(count: int, mean: float) -> float:
 
     Twice the smaller tail, at most 1.
 
-    Examples
-    --------
     >>> f"{surprise(285, 195.232):.0e}", surprise(0, 0.0859)
     ('2e-09', 1.0)
     """
@@ -409,8 +393,6 @@ def surprise(count: int, mean: float) -> float:
 def shifted(model: Expectation, shift: Sequence[tuple[int, Number]]) -> dict[int, Number]:
     """Return the shares of residuals if the total is off by something that has nothing to do with the rounding.
 
-    Examples
-    --------
     >>> sexes = expectation(2, exact_total=True)
     >>> shares = shifted(sexes, [(0, Fraction(1, 2)), (-1, Fraction(1, 4)), (1, Fraction(1, 4))])
     >>> shares[8] / sexes.share(8)

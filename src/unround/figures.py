@@ -225,8 +225,6 @@ Complaint = Callable[[str, str], InputError]
 def figure_from(table: Mapping[str, Any], wrong: Complaint) -> Figure:
     """Return the figure that a table of TOML describes.
 
-    Examples
-    --------
     >>> rate = {"column": "345", "kind": "rate", "numerator": "340", "universe": "335", "step": 0.1}
     >>> figure_from(rate, lambda message, key: InputError(message)).counts
     ('340', '335')

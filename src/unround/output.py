@@ -182,9 +182,6 @@ def output_folder(
 
     With a key, the work survives where it was stopped (by Ctrl-C, a full disk, lost workers) or killed after the checkpoint,
     and the next run with the same key finds it.
-
-    Raises `InputError` where `out` cannot be written, holds something that must not be replaced, or is being written
-    by another run. Raises `Stopped` where a file cannot be written or read on the way.
     """
     output = OutputFolder(out, out / f".{command}", older)
     work = output.work

@@ -78,10 +78,7 @@ class Proof:
 
 
 def proof_of_least(system: System, name: str, steps: Sequence[Step]) -> Proof:
-    """Put the certificate of the least that a cell can be into words.
-
-    Raises `InternalError` if it does not check.
-    """
+    """Put the certificate of the least that a cell can be into words."""
     value = int(steps[-1]["value"])
     cell = system.cells[system.index[name]]
     text = _in_words(system, cell, steps, {name: value}, "≥")
@@ -93,10 +90,7 @@ def proof_of_least(system: System, name: str, steps: Sequence[Step]) -> Proof:
 
 
 def proofs_of(system: System, certificates: Mapping[int, Sequence[Step]]) -> tuple[Proof, ...]:
-    """Put certificates into words, the simplest first.
-
-    Raises `InternalError` if a certificate does not check: an unproved claim must never be shown as proved.
-    """
+    """Put certificates into words, the simplest first."""
     values = {system.cells[i].name: int(steps[-1]["value"]) for i, steps in certificates.items()}
     proofs = []
     for i, steps in certificates.items():
@@ -328,8 +322,6 @@ def figure_value(figure: Figure, value: Fraction) -> str:
 def decimal(value: Fraction, digits: int = 4) -> str:
     """Return a number with its decimals; cut off, and marked so, where they do not end soon.
 
-    Examples
-    --------
     >>> decimal(Fraction(241, 4)), decimal(Fraction(2, 3)), decimal(Fraction(60))
     ('60.25', '0.6666…', '60')
     """

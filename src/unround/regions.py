@@ -30,8 +30,6 @@ _SUBDIVISION = ("csd", "census subdivision")
 def published_exactly(label: str) -> tuple[Mechanism | None, int]:
     """Return the mechanism of a line, where it was not rounded, and by how much small areas may have been adjusted.
 
-    Examples
-    --------
     >>> published_exactly("Population, 2021")
     (Exact(), 5)
     >>> published_exactly("Total private dwellings"), published_exactly("0 to 4 years")
@@ -51,8 +49,6 @@ def of_sample(title: str) -> bool | None:
 
     What was rounded in such a table is a sum of weights, not a whole number, however much of the table is there to see.
 
-    Examples
-    --------
     >>> of_sample("Total - Religion - 25% sample data (126)"), of_sample("Total - Age - 100% data"), of_sample("Age")
     (True, False, None)
     """
@@ -70,8 +66,6 @@ def with_limits(columns: Sequence[Column]) -> list[Column]:
     Statistics Canada hides the counts of areas with fewer than 40 people, and incomes where there are few. Populations and
     households are still published there, and nothing that was counted among them is more.
 
-    Examples
-    --------
     >>> names = [("Population, 2021", ""), ("0 to 4 years", "Total - Age - 100% data"), ("Hindu", "Faith - 25% sample data")]
     >>> columns = [Column(str(at), (str(at), "total"), name, table) for at, (name, table) in enumerate(names)]
     >>> columns[0] = replace(columns[0], mechanism=Exact())
@@ -95,8 +89,6 @@ def with_limits(columns: Sequence[Column]) -> list[Column]:
 def adjustable(level: str, population: int) -> bool:
     """Say whether the population of an area may have been adjusted.
 
-    Examples
-    --------
     >>> adjustable("DA", 12_000), adjustable("CSD", 12_000), adjustable("Census subdivision", 400), adjustable("PR", 400)
     (True, False, True, False)
     """
@@ -124,8 +116,6 @@ _ABOVE = {
 def parents(regions: pl.Series) -> pl.Series:
     """Return the DGUID of the area that each lies in, as far as its own tells; null where it does not.
 
-    Examples
-    --------
     >>> parents(pl.Series(["2021S051235990001", "2021A00053599001", "2021A000235", "2021S05075990001.00"])).to_list()
     ['2021A00033599', '2021A00033599', '2021A000011124', None]
     """
@@ -181,8 +171,6 @@ KINDS = {
 def identities(regions: pl.Series, levels: pl.Series | None = None) -> list[str]:
     """Return what an area goes by in every format: type, level and code, where these are known; else its code as it is.
 
-    Examples
-    --------
     >>> identities(pl.Series(["2021S051210010001", "10010001", "001"]), pl.Series(["", "DA", "ta"]))
     ['S0512:10010001', 'S0512:10010001', '001']
     """
@@ -202,8 +190,6 @@ def identities(regions: pl.Series, levels: pl.Series | None = None) -> list[str]
 def around(identity: str) -> list[str]:
     """Return the areas that one lies in, as far as its code tells, the smallest first.
 
-    Examples
-    --------
     >>> around("S0512:10010001"), around("001")
     (['A0003:1001', 'A0002:10', 'A0000:11124'], [])
     """

@@ -61,8 +61,6 @@ _WHY_ABSENT: Mapping[int, str] = {
 def between(low: int, high: int) -> int:
     """Return the code of a cell that tells a range in place of its count, as `<5` or `1-4` do.
 
-    Examples
-    --------
     >>> told_range(between(1, 4)), why_absent(between(1, 4)), told_range(SUPPRESSED)
     ((1, 4), 'suppressed, from 1 to 4', None)
     """
@@ -74,8 +72,6 @@ def between(low: int, high: int) -> int:
 def exactly(count: int) -> int:
     """Return the code of a count that is printed as it is, in a column whose other counts are not.
 
-    Examples
-    --------
     >>> told_range(exactly(1)), why_absent(exactly(1))
     ((1, 1), 'printed unrounded, 1')
     """
@@ -187,8 +183,6 @@ def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str
 
     What is published exactly stands apart from the tables that it heads, or that repeat it.
 
-    Examples
-    --------
     >>> columns = [Column("all", ("all",), "all"), *(Column(key, (key,), key, "Age") for key in ("young", "old"))]
     >>> table_of(columns, 0, (1, 2))
     'Age'

@@ -38,11 +38,7 @@ class SpecialFile(InputError, OSError):  # noqa: N818 - it says what is there in
 
 
 def require_file(path: Path) -> int:
-    """Return the size of a file.
-
-    Raises `InputError` if there is none, or what is there is no plain file: a folder; or a pipe or device, which can
-    be read once at most.
-    """
+    """Return the size of a file."""
     try:
         state = path.stat()
     except FileNotFoundError:
@@ -68,10 +64,7 @@ def _require_plain(path: Path, state: os.stat_result) -> None:
 
 
 def open_plain(path: Path) -> BufferedReader:
-    """Open a file for reading, without waiting for what is none.
-
-    Raises `SpecialFile` if it is no plain file, and what `open` raises if there is none.
-    """
+    """Open a file for reading, without waiting for what is none."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         _require_plain(path, os.fstat(handle))
@@ -82,10 +75,7 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def plain_json(path: Path) -> Any:
-    """Return what a JSON file of our own says.
-
-    Raises `OSError` if it cannot be read, and `ValueError` if it is not JSON, or nested too deeply.
-    """
+    """Return what a JSON file of our own says."""
     with open_plain(path) as file:
         try:
             return json.load(file)
@@ -163,10 +153,7 @@ def small_bytes(path: Path, what: str, most: int = SMALL) -> bytes:
 
 
 def parsed_toml(text: str, where: str) -> dict[str, Any]:
-    """Return what a TOML says.
-
-    Raises `InputError` where it is none; with the line and column.
-    """
+    """Return what a TOML says."""
     if len(text) > SMALL:
         raise InputError(
             f"{where} has {len(text):,} characters, more than a TOML file here can have ({SMALL:,}). Is it the right file?"
@@ -189,8 +176,6 @@ def toml_text(content: Mapping[str, Any], comment: str) -> str:
 
     A value of None, or an empty list, is left out. Tables within tables have headings of their own.
 
-    Examples
-    --------
     >>> axes = {"sex": {"sums": [{"total": "all", "parts": [1, 2]}]}}
     >>> print(toml_text({"axes": axes, "value": "n", "exact": [{"a": 1}]}, "!"))
     # !
@@ -244,8 +229,6 @@ def _toml_value(value: Any) -> str:
 def shortened(words: list[str] | tuple[str, ...], most: int = 20) -> str:
     """Return a list for people, who do not want to see all of a hundred thousand columns.
 
-    Examples
-    --------
     >>> shortened(["a", "b", "c", "d"], 2)
     'a, b and 2 more'
     """

@@ -74,10 +74,7 @@ class PublishedFigure:
 
     @classmethod
     def of_json(cls, kept: Mapping[str, Any]) -> PublishedFigure:
-        """Read what `to_json` returned.
-
-        Raises `InputError` if a number is none, or far too long.
-        """
+        """Read what `to_json` returned."""
         groups = tuple(
             Group(g["count"], None if g["low"] is None else _read(g["low"]), None if g["high"] is None else _read(g["high"]))
             for g in kept["groups"]
@@ -256,8 +253,6 @@ def check_figure(figure: Figure, known: Iterable[str]) -> None:
 def connected(number: int, groups: Iterable[Iterable[int]]) -> list[int]:
     """Return for each of so many things the first of those that groups connect it with.
 
-    Examples
-    --------
     >>> connected(6, [(1, 2), (4, 3), (2, 5)])
     [0, 1, 1, 3, 3, 1]
     """

@@ -190,8 +190,6 @@ class ShellCommand(TyperCommand):
 def with_values(args: Sequence[str], bare: Mapping[str, tuple[str, Sequence[str]]]) -> list[str]:
     """Return the words of a command line in which every option has its value.
 
-    Examples
-    --------
     >>> with_values(["--estimates", "-o", "audit"], {"--estimates": ("means", ["means", "distributions"])})
     ['--estimates', 'means', '-o', 'audit']
     """

@@ -80,8 +80,6 @@ def compiling() -> str:
 def sign_of_life(what: str, done: int, total: int, *, seconds: float) -> str:
     """Say in one line what is being done, and for how long.
 
-    Examples
-    --------
     >>> sign_of_life("Inferring", 300, 1200, seconds=75)
     'Inferring: 25% (1 min 15 s)'
     >>> sign_of_life("Reading", 0, 0, seconds=5)

@@ -72,10 +72,7 @@ class MatchedAudits:
 
     @classmethod
     def of(cls, before: AuditFolder, after: AuditFolder) -> MatchedAudits:
-        """Put two audits side by side.
-
-        Raises `InputError` if they have no area, or no count, in common.
-        """
+        """Put two audits side by side."""
         for what, name in (("rows", "areas"), ("columns", "axes")):
             one, other = before.told[name], after.told[name]
             if one != other:
@@ -328,8 +325,6 @@ def _mechanisms(before: Mapping[str, Any], after: Mapping[str, Any], cells: Iter
 def named(names: Sequence[str]) -> str:
     """Return the first of some names, and say that there are more.
 
-    Examples
-    --------
     >>> named(["a", "b"]), named(list("abcdefg"))
     ('a, b', 'a, b, c, d, e and 2 more')
     """

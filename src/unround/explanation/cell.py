@@ -116,10 +116,7 @@ class Explanation(Finding, Plain, Tabular, Drawn):
 
 
 def explain(folder: AuditFolder | Path | str, area: str, characteristic: str, sex: str | None = None) -> Explanation:
-    """Explain one cell of an audit.
-
-    Its arguments are those of `unround.explain`.
-    """
+    """Explain one cell of an audit."""
     if not isinstance(folder, AuditFolder):
         folder = AuditFolder.open(Path(folder))
     return explain_at(folder, find_area(folder, area), find_cell(folder, characteristic, sex))

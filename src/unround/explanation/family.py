@@ -207,8 +207,6 @@ def _around(by_role: dict[str, list[str]]) -> str:
 def _points(share: float) -> str:
     """Return a difference of probabilities in words.
 
-    Examples
-    --------
     >>> _points(0.018), _points(0.01), _points(0.0002)
     ('1.8 points', '1 point', 'less than 0.1 points')
     """

@@ -329,10 +329,7 @@ def _keys_of(records: PersonRecords, area: int, seed: int) -> NDArray[np.uint64]
 
 
 def _controlled(how: Protection, published: Published, true: Ints, columns: Sequence[int], rng: np.random.Generator) -> Ints:
-    """Round so that sums add up, as far as their total is rounded too.
-
-    Raises `InputError` where the sums form loops that cannot be kept up.
-    """
+    """Round so that sums add up, as far as their total is rounded too."""
     at = {column: place for place, column in enumerate(columns)}
     sums = tuple(
         (at[total], tuple(at[part] for part in parts))

@@ -409,10 +409,7 @@ def claim_line(area: str, system: System, proof: Proof) -> dict[str, Any]:
 
 
 def read_claim(line: dict[str, Any]) -> tuple[System, Proof]:
-    """Return the system and the proof of a line that `claim_line` wrote, for `check_proof`.
-
-    Raises `InputError` if the line is not a certificate, or a damaged one.
-    """
+    """Return the system and the proof of a line that `claim_line` wrote, for `check_proof`."""
     system, proof = read_proof(line)
     return system, replace(proof, at_least=line.get("at_least") is True)
 
@@ -429,10 +426,7 @@ class NoWorldFits(InputError):  # noqa: N818 - it says what is so, not what went
 
 
 def load_solver() -> Any:
-    """Return the solver.
-
-    Raises `InputError` where it is not installed.
-    """
+    """Return the solver."""
     try:
         from ortools.sat.python import cp_model
     except ImportError:
@@ -527,10 +521,7 @@ class Variability:
 def variability(
     table: CrossTable, bounds: AreaBounds, people: int, seconds: float, *, exact: bool = True, most: int = MOST_OPEN
 ) -> Variability:
-    """Find how different two fitting worlds of an area can be.
-
-    Raises `NoWorldFits` where that is so. Raises `InputError` where the solver is not installed.
-    """
+    """Find how different two fitting worlds of an area can be."""
     if not bounds.fits:
         raise NoWorldFits
     if not len(bounds.open) or not people:

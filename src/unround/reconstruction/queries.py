@@ -89,10 +89,7 @@ class Published:
 
 
 def read_published(releases: Sequence[Release], records: PersonRecords, folder: Path) -> Published:
-    """Work out what the columns of some tables count, and put their counts on disk, with the true ones beside them.
-
-    Raises `InputError` where nothing in a table is about the records, or areas are missing.
-    """
+    """Work out what the columns of some tables count, and put their counts on disk, with the true ones beside them."""
     queries: list[Query] = []
     tables: list[int] = []
     names: list[str] = []
@@ -312,8 +309,6 @@ _DASH, _PLUS = re.compile(r"(\d)\s*[-–]\s*(\d)"), re.compile(r"(\d+)\s*\+$")
 def _ages(code: str) -> tuple[int, int] | None:
     """Return the ages that a code stands for, as agencies write them.
 
-    Examples
-    --------
     >>> [_ages(code) for code in ("0-14", "15 to 64", "under 5", "41", "aged 20 to 24 years", "married")]
     [(0, 14), (15, 64), (0, 4), (41, 41), (20, 24), None]
     >>> _ages("65+") == _ages("65 and over") == _ages("65 years and over")
@@ -351,10 +346,7 @@ MOST_IMPOSSIBLE, MOST_DROPPED = 0.02, 0.05
 
 
 def verified(published: Published, records: PersonRecords) -> Published:
-    """Leave out columns that cannot have come from the records, and those that repeat others number by number.
-
-    Raises `InputError` where so many columns cannot that the records must be of other people.
-    """
+    """Leave out columns that cannot have come from the records, and those that repeat others number by number."""
     impossible, example = _impossible(published)
     wrong = impossible / len(records.areas) > MOST_IMPOSSIBLE
     if wrong.mean() > MOST_DROPPED and example is not None:

@@ -426,10 +426,7 @@ class PersonRecords:
 
 
 def read_records(path: Path, folder: Path) -> PersonRecords:
-    """Read a file of persons, Parquet or CSV, and put the codes of their attributes on disk.
-
-    Raises `InputError` where it cannot be read, or is no file of persons.
-    """
+    """Read a file of persons, Parquet or CSV, and put the codes of their attributes on disk."""
     if not path.is_file():
         raise InputError(f"there is no file {path}.")
     try:

@@ -55,8 +55,6 @@ class Claim(Plain):
 def matches(printed: str, value: float | Fraction) -> bool:
     """Whether a value, rounded or cut to the digits that were printed, gives what was printed.
 
-    Examples
-    --------
     >>> matches("313", 312.5), matches("4882", 4882.8125), matches("1308", 1302.08), matches("1.02e-4", 1.024e-4)
     (True, True, False, True)
     """
@@ -497,8 +495,6 @@ class Adjusted(Plain):
 def adjusted(reach: int) -> Adjusted:
     """Work out what adjustments of up to `reach` would explain.
 
-    Examples
-    --------
     >>> by_one = adjusted(1)
     >>> round(by_one.share, 2), round(by_one.expected["age exact"], 1)
     (0.46, 14.7)
@@ -529,8 +525,6 @@ def excess() -> tuple[Adjusted, ...]:
 def claims() -> tuple[Claim, ...]:
     """Return every claim of the paper, in its order as far as it goes; what cannot be recomputed comes last.
 
-    Examples
-    --------
     >>> [claim.computed for claim in claims() if claim.paper == 1308]
     [1302.0833333333333]
     """

@@ -369,8 +369,6 @@ def experiment(
 ) -> Experiment:
     """Run the paper's searches on a simulated census.
 
-    Examples
-    --------
     >>> run = experiment(areas=300, seed=1, rows="age")
     >>> run["sex exact"].groups <= 300, run["sex exact"].search.residual
     (True, 8)

@@ -360,8 +360,6 @@ def by_part(score: Mapping[str, Any]) -> list[list[str]]:
 def points(part: Mapping[str, Any]) -> str:
     """Return the share that was right less what was stated, in points.
 
-    Examples
-    --------
     >>> points({"stated": 0.81, "right": 0.8})
     '−1.0'
     """

@@ -96,8 +96,6 @@ def value_named(value: str) -> str:
 def between(band: Mapping[str, Any]) -> str:
     """Return the edges of a band.
 
-    Examples
-    --------
     >>> between({"from": 0.66, "to": 0.75})
     '66–75%'
     """
@@ -107,8 +105,6 @@ def between(band: Mapping[str, Any]) -> str:
 def band_named(band: Mapping[str, Any]) -> str:
     """Return what the claims of one band are called.
 
-    Examples
-    --------
     >>> band_named({"value": "1–2", "from": 0.66, "to": 0.75})
     '1–2 at 66–75%'
     """

@@ -114,8 +114,6 @@ class Scale(NamedTuple):
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
     """Return round numbers between two others, about so many.
 
-    Examples
-    --------
     >>> ticks(0, 0.37), ticks(0, 1900), ticks(0.6, 1)
     ([0.0, 0.1, 0.2, 0.3], [0.0, 500.0, 1000.0, 1500.0], [0.6, 0.7, 0.8, 0.9, 1.0])
     """
@@ -336,8 +334,6 @@ def reliability(series: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]], a
 def wilson(share: float, number: int) -> dict[str, float]:
     """Return the ends of Wilson's 95% interval around a share, as `reliability` takes them.
 
-    Examples
-    --------
     >>> {name: round(end, 2) for name, end in wilson(0.5, 100).items()}
     {'low': 0.4, 'high': 0.6}
     """
@@ -537,8 +533,6 @@ def squares(shares: Sequence[Share], whole: int) -> list[int]:
 
     The last share, of which there is most, makes up the difference.
 
-    Examples
-    --------
     >>> squares([Share("proved", "proved", 3), Share("open", "open", 999_997)], 1_000_000)
     [1, 9999]
     """
@@ -582,8 +576,6 @@ def _runs(start: int, end: int) -> list[tuple[int, int, int, int]]:
 def per_10_000(number: int, whole: int) -> str:
     """Say how many of 10,000 a number is; never 0 where there is something, never all where there is more.
 
-    Examples
-    --------
     >>> per_10_000(3, 1_000_000), per_10_000(45_302, 7_794_742), per_10_000(0, 10), per_10_000(999_999, 1_000_000)
     ('fewer than 1', '58', '0', 'more than 9,999')
     """

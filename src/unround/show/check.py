@@ -320,8 +320,6 @@ def _figures(figures: Sequence[JudgedFigure], everything: bool) -> Iterator[Part
 def figures_in_words(figures: Sequence[JudgedFigure]) -> str:
     """Say how many figures are what.
 
-    Examples
-    --------
     >>> figures_in_words([])
     'No rates, means or medians.'
     """

@@ -42,8 +42,6 @@ ROUNDING = ("base", "graduated", "sample", "residues")
 def colour(name: str) -> str:
     """Return the colour class of a mechanism.
 
-    Examples
-    --------
     >>> colour("rounding:5"), colour("laplace:1.45,clamped"), colour("base=7"), colour("exact")
     ('s1', 's2', 's1', 's5')
     """
@@ -417,8 +415,6 @@ def _noise(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def mean_count(value: float) -> str:
     """Return a mean count for people: whole where it is large.
 
-    Examples
-    --------
     >>> mean_count(0.0), mean_count(16.6), mean_count(2394.4)
     ('0', '16.6', '2,394')
     """

@@ -47,8 +47,6 @@ def _claim(claim: Claim) -> Line:
 def summary(claims: Sequence[Claim]) -> str:
     """Say how many claims agree.
 
-    Examples
-    --------
     >>> summary([Claim("a", "1", 1, 1, True), Claim("b", "1", 2, None, None)])
     '1 claim agrees, 0 do not, 1 cannot be recomputed from our copy of the paper.'
     """
@@ -63,8 +61,6 @@ def summary(claims: Sequence[Claim]) -> str:
 def value_text(value: Any) -> str:
     """Return a claim's value for people.
 
-    Examples
-    --------
     >>> value_text(1302.0833), value_text([38, 49]), value_text([[38, 49], [39, 48]]), value_text(None), value_text(2e-9)
     ('1,302.08', '38 49', '38 49; 39 48', '–', '2e-09')
     """
@@ -176,8 +172,6 @@ def _compound(together: Compound | None) -> Iterator[Part]:
 def prediction_text(model: FindPrediction) -> str:
     """Return a prediction as its mean and interval.
 
-    Examples
-    --------
     >>> prediction_text(FindPrediction(97.6, 97.6)), prediction_text(FindPrediction(0.04, 0.04))
     ('195.2 (151–243)', '0.08 (0–2)')
     >>> prediction_text(FindPrediction(0.001, 0.001)), prediction_text(FindPrediction(0, 0))

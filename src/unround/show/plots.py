@@ -111,10 +111,7 @@ def check_plot(path: Path) -> None:
 
 
 def save(plot: Plot, path: Path) -> None:
-    """Write a plot as svg or html, by the file's ending. The html needs no other file, and follows the reader's scheme.
-
-    Raises `InputError` if the ending is another one, or the file cannot be written.
-    """
+    """Write a plot as svg or html, by the file's ending. The html needs no other file, and follows the reader's scheme."""
     check_plot(path)
     content = page(document(plot)) if path.suffix.lower() == ".html" else svg(plot)
     try:

@@ -26,8 +26,6 @@ def question(told: Mapping[str, Any]) -> str:
 def points(step: float) -> str:
     """Say a step.
 
-    Examples
-    --------
     >>> points(0.5), points(1.0)
     ('0.5 points', '1 point')
     """

@@ -150,8 +150,6 @@ def page(
 def files_of(source: str) -> str:
     """Name the files of a release without their folders; several were audited as one.
 
-    Examples
-    --------
     >>> files_of("census/profile.csv + table.csv")
     'profile.csv + table.csv'
     """

@@ -154,8 +154,6 @@ def _base(name: str) -> str:
 def long_date(iso: str) -> str:
     """Return a date as people write it.
 
-    Examples
-    --------
     >>> long_date("2026-11-06")
     '6 November 2026'
     """

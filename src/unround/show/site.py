@@ -33,8 +33,6 @@ CONDITIONAL_IN_SHORT = Markup('<abbr title="conditional">cond.</abbr>')
 def published(cell: Mapping[str, Any]) -> Markup:
     """Return what was published of a count, or why nothing was.
 
-    Examples
-    --------
     >>> published({"published": 1250}), published({"published": None, "why_absent": None})
     (Markup('1,250'), Markup('<span class="absent">not published</span>'))
     """
@@ -46,8 +44,6 @@ def published(cell: Mapping[str, Any]) -> Markup:
 def chance(cell: Mapping[str, Any], short: bool = False) -> Markup:
     """Return how likely the likeliest count is; where several priors were asked, all that they say is its title.
 
-    Examples
-    --------
     >>> chance({"kind": "given", "probability": 1.0}), chance({"kind": "open", "probability": None})
     (Markup('exact'), Markup('–'))
     """
@@ -169,8 +165,6 @@ def static(name: str) -> bytes:
 def cut(text: object, longest: int = LONGEST) -> str:
     """Return a text without what goes beyond a length.
 
-    Examples
-    --------
     >>> cut("Montréal"), cut("Montréal", 5)
     ('Montréal', 'Mont…')
     """

@@ -227,8 +227,6 @@ def _legend(expected: Expectation) -> list[str]:
 def how_often(rate: Number, exact: bool) -> str:
     """Say which share of sums it is, in words.
 
-    Examples
-    --------
     >>> from fractions import Fraction
     >>> how_often(Fraction(2, 625), True), how_often(Fraction(3, 4), True), how_often(Fraction(1), True)
     ('0.0032 of all sums, 1 in 312.5', '0.75 of all sums', 'every sum')

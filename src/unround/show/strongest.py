@@ -166,8 +166,6 @@ def _table(folder: AuditFolder, cell: int) -> str:
 def letters(number: int) -> list[str]:
     """Return so many names: A to Z, then AA, AB and so on.
 
-    Examples
-    --------
     >>> letters(28)[25:]
     ['Z', 'AA', 'AB']
     """
@@ -258,8 +256,6 @@ def _figure(one: PublishedFigure) -> str:
 def sentences(text: str) -> Iterator[str]:
     """Take an argument apart into its sentences.
 
-    Examples
-    --------
     >>> list(sentences("D = 832 (exact), so B ≤ 832. A ≥ 421 (425 published, base 5). So A = 421."))
     ['D = 832 (exact), so B ≤ 832.', 'A ≥ 421 (425 published, base 5).', 'So A = 421.']
     """
@@ -361,8 +357,6 @@ def first_suspects(folder: AuditFolder, number: int) -> list[dict[str, str]]:
 def one_in(chance: float) -> str:
     """Say how rare something is that has at most this chance.
 
-    Examples
-    --------
     >>> one_in(2e-10), one_in(1.3e-13), one_in(0.002)
     ('1 in 5 billion', '1 in 10^12', '1 in 500')
     """

@@ -39,8 +39,6 @@ WIDEST_NAME = 44
 def visible(text: str) -> str:
     r"""Return text with what would be obeyed rather than shown as visible escapes.
 
-    Examples
-    --------
     >>> print(visible("Fenwick\x1b[2Jville"))
     Fenwick\x1b[2Jville
     >>> visible("plain · ünïcode") == "plain · ünïcode"

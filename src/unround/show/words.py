@@ -18,8 +18,6 @@ CLAIMS = ("proved", "conditional", "likely")
 def percent(probability: float) -> str:
     """Return a probability as a percentage that never rounds up to certainty nor down to impossibility.
 
-    Examples
-    --------
     >>> percent(1.0), percent(0.75), percent(0.99999), percent(0.004), percent(1e-7), percent(0)
     ('100%', '75.0%', '>99.9%', '0.4%', '<0.1%', '0%')
     """
@@ -33,8 +31,6 @@ def percent(probability: float) -> str:
 def percent_with_error(probability: float | None, error: float | None) -> str:
     """Return a probability; with its standard error, in points, where it was estimated; nothing where there is none.
 
-    Examples
-    --------
     >>> percent_with_error(0.5, None), percent_with_error(0.554, 0.0021), percent_with_error(None, None)
     ('50.0%', '55.4% ± 0.2', '')
     """
@@ -46,8 +42,6 @@ def percent_with_error(probability: float | None, error: float | None) -> str:
 def share(probability: float) -> str:
     """Return a share that somebody chose, exactly as chosen.
 
-    Examples
-    --------
     >>> share(0.66), share(0.995)
     ('66%', '99.5%')
     """
@@ -62,8 +56,6 @@ def number(value: int | None) -> str:
 def large(count: int) -> str:
     """Return a count with separators, and a very large one as a power of ten.
 
-    Examples
-    --------
     >>> large(1956), large(5080139920398031514507613398246)
     ('1,956', 'about 5.08 × 10^30')
     """
@@ -76,8 +68,6 @@ def large(count: int) -> str:
 def rate(mean: float) -> str:
     """Return an expected number.
 
-    Examples
-    --------
     >>> rate(2.84), rate(0.01), rate(0)
     ('2.8', '<0.1', '0.0')
     """
@@ -87,8 +77,6 @@ def rate(mean: float) -> str:
 def several(count: int, what: str, more: str = "") -> str:
     """Return a number of things.
 
-    Examples
-    --------
     >>> several(1, "count"), several(1200, "area"), several(2, "family", "families")
     ('1 count', '1,200 areas', '2 families')
     """
@@ -98,8 +86,6 @@ def several(count: int, what: str, more: str = "") -> str:
 def span(low: int, high: int | None) -> str:
     """Return a possible range in short.
 
-    Examples
-    --------
     >>> span(3, 7), span(4, 4), span(0, None)
     ('3–7', '4', '0 or more')
     """
@@ -116,8 +102,6 @@ def span_of(cell: Any) -> str:
 def either(values: Sequence[int]) -> str:
     """Say which values are meant, runs of more than three as a range.
 
-    Examples
-    --------
     >>> either([27, 28, 29]), either([16]), either([1, 3, 4, 5, 6])
     ('27, 28 or 29', '16', '1 or 3–6')
     """
@@ -136,8 +120,6 @@ def either(values: Sequence[int]) -> str:
 def listed(texts: Sequence[str]) -> str:
     """Join texts as a sentence does.
 
-    Examples
-    --------
     >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
     ('a', 'a and b', 'a, b, and c')
     """
@@ -149,8 +131,6 @@ def listed(texts: Sequence[str]) -> str:
 def size_named(name: str) -> str:
     """Return a class of counts or areas with a proper dash.
 
-    Examples
-    --------
     >>> size_named("1-2")
     '1–2'
     """
@@ -172,8 +152,6 @@ WIDEST = 24
 def sparkline(distribution: Sequence[tuple[int, float]]) -> str:
     """Draw a distribution in one line, one bar per value where there is room.
 
-    Examples
-    --------
     >>> sparkline([(33, 0.25), (34, 0.75)])
     '▃█'
     """
@@ -219,8 +197,6 @@ def why_several(priors: Sequence[str]) -> str:
 def spelled(number: int) -> str:
     """Return a small number as a word.
 
-    Examples
-    --------
     >>> spelled(3), spelled(12)
     ('three', '12')
     """
@@ -238,8 +214,6 @@ def probabilities(cell: Any, priors: int = 0) -> str:
 
     Only likely counts were weighed under all of them: others as long as they might have been called likely.
 
-    Examples
-    --------
     >>> one = {"kind": "likely", "probability_low": 0.714, "probability": 0.778, "probability_high": 0.842}
     >>> probabilities(one, 3)
     'at least 71.4% (77.8% on average over several priors; highest found 84.2%)'
@@ -261,8 +235,6 @@ def probabilities(cell: Any, priors: int = 0) -> str:
 def at_least(cell: Any) -> str:
     """Return the probability of a likeliest count in short: the least over the priors, where there are several.
 
-    Examples
-    --------
     >>> at_least({"probability_low": 0.714, "probability": 0.778, "probability_high": 0.842})
     '≥ 71.4%'
     """
@@ -280,8 +252,6 @@ CERTAINTIES = ((0.99, "almost certainly"), (0.9, "very likely"), (0.0, "probably
 def claim_in_words(finding: Any) -> str:
     """Say what is claimed of a count, as the end of a sentence about it.
 
-    Examples
-    --------
     >>> one = {"kind": "likely", "value": 1, "probability_low": 0.993, "probability": 0.995, "probability_high": 0.996}
     >>> claim_in_words(one), claim_in_words(one | {"kind": "proved"}), claim_in_words(one | {"kind": "conditional"})
     ('almost certainly 1', 'proved to be 1', 'proved to be 1 on an assumption')
@@ -602,8 +572,6 @@ def _why_open(cell: Explanation) -> str:
 def due(cell: Any) -> str:
     """Say how much the area's other counts contribute to a likely count; nothing of others.
 
-    Examples
-    --------
     >>> due({"kind": "likely", "due_to_sums": 0.834})
     "The area's other counts remove 83% of the doubt that its published value alone leaves."
     """
@@ -617,8 +585,6 @@ def due(cell: Any) -> str:
 def argument(depth: int) -> str:
     """Name an argument of several sums.
 
-    Examples
-    --------
     >>> argument(2), argument(12)
     ('a two-step argument', 'a 12-step argument')
     """
@@ -659,8 +625,6 @@ def again(cell: Explanation) -> str:
 def arithmetic(shown: SumShown) -> str:
     """Set the published total against the sum of the published parts.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> arithmetic(SimpleNamespace(total=33, parts=(9, 9, 12), residual=3))
     'published total 33; parts 9 + 9 + 12 add to 30 (difference +3)'

@@ -577,8 +577,6 @@ def _drawn(kind: str, row: int, areas: int, rng: np.random.Generator) -> Floats:
 def by_leading_digits(values: Floats) -> Floats:
     """Round as medians are: in steps of 1, 2, 4, 5 or 10 in the third digit, growing with the value.
 
-    Examples
-    --------
     >>> by_leading_digits(np.array([12.34, 23.45, 43.21, 71.3, 93.4])).tolist()
     [12.3, 23.4, 43.2, 71.5, 93.0]
     """
@@ -592,8 +590,6 @@ def by_leading_digits(values: Floats) -> Floats:
 def by_people(rates: Floats, people: Floats) -> Floats:
     """Round rates as those of low income are: in steps worth about two people, at least 0.1 and at most 1.
 
-    Examples
-    --------
     >>> by_people(np.array([12.34, 12.34, 12.34, 9.3]), np.array([2000, 800, 500, 300])).tolist()
     [12.3, 12.4, 12.4, 9.5]
     """

@@ -79,8 +79,6 @@ class Simulated(Plain):
     def summary(self) -> str:
         """How much it is, for people.
 
-        Examples
-        --------
         >>> Simulated((), Path("truth.parquet"), Path("SIMULATED.txt"), 1, 82, 26_920).summary
         '1 area, 82 counts, 27 kB'
         """
@@ -91,8 +89,6 @@ class Simulated(Plain):
 def _size(number: int) -> str:
     """Return a number of bytes for people.
 
-    Examples
-    --------
     >>> [_size(number) for number in (812, 26_920, 999_700, 4_380_000, 12_300_000_000)]
     ['812 bytes', '27 kB', '1.0 MB', '4.4 MB', '12 GB']
     """
@@ -610,8 +606,6 @@ class Editions:
     def of(cls, levels: str | None, apart: bool, repeat: int) -> Editions:
         """Read what the user wants.
 
-        Examples
-        --------
         >>> Editions.of("province, da", apart=True, repeat=1).levels
         ('DA', 'PR')
         """
@@ -629,8 +623,6 @@ class Editions:
     def files(self, file_format: str) -> list[tuple[tuple[str, ...], int, tuple[str, ...]]]:
         """Return the files: their names, which edition they are of, and which levels they hold.
 
-        Examples
-        --------
         >>> [names for names, _, _ in Editions(repeat=2).files("tidy")]
         [('release.parquet', 'release.toml'), ('release_2.parquet', 'release_2.toml')]
         """

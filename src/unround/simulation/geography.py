@@ -72,8 +72,6 @@ def numbers(areas: int) -> tuple[int, int, int, int]:
     A single area is a DA; its CSD comes with the second, the CD with the fifth, the province with the
     seventh.
 
-    Examples
-    --------
     >>> numbers(1), numbers(7), numbers(50)
     ((1, 0, 0, 0), (4, 1, 1, 1), (44, 4, 1, 1))
     """

@@ -71,8 +71,6 @@ Query = tuple[tuple[str, frozenset[int]], ...]
 def query(sets: Mapping[str, frozenset[int]], sizes: Mapping[str, int]) -> Query:
     """Return the query for these sets of values; an attribute of which all values are wanted is left out.
 
-    Examples
-    --------
     >>> query({"sex": frozenset({1}), "age": frozenset({0, 1})}, {"sex": 2, "age": 2})
     (('sex', frozenset({1})),)
     """
@@ -253,8 +251,6 @@ def person_blocks(areas: int, seed: int, people: int = TYPICAL) -> Iterator[Pers
 def region_name(number: int) -> str:
     """Return what an area is called.
 
-    Examples
-    --------
     >>> region_name(0)
     'A00001'
     """
@@ -549,10 +545,7 @@ TABLES = (
 
 
 def tables_named(names: Sequence[str] | None) -> tuple[PersonTable, ...]:
-    """Return the tables of these names; all if none are named.
-
-    Raises `InputError` if there is no such table.
-    """
+    """Return the tables of these names; all if none are named."""
     known = {table.name: table for table in TABLES}
     if names is None:
         return TABLES

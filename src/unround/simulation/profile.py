@@ -240,8 +240,6 @@ class Schema:
 def expand(shape: str) -> list[tuple[int, str]]:
     """Return the depth and the letter of each row of a shape.
 
-    Examples
-    --------
     >>> expand("0(12m)2")
     [(0, ''), (1, ''), (2, 'm'), (1, ''), (2, 'm')]
     """

@@ -89,10 +89,7 @@ class World:
         return sums + tuple((cell, (cell + 1, cell + 2)) for cell in range(0, len(self.columns), 3) if self.by_sex)
 
     def draw(self, areas: int, rng: np.random.Generator) -> IntArray:
-        """Draw the counts of the leaves: areas × leaves, or areas × leaves × (men, women).
-
-        Raises `InputError`: Without any area.
-        """
+        """Draw the counts of the leaves: areas × leaves, or areas × leaves × (men, women)."""
         if areas < 1:
             raise InputError(f"a world has at least one area, not {areas}.")
         return self.law(areas, rng)
@@ -397,11 +394,7 @@ CATEGORIES = (
 
 
 def simulate_world(given: Simulate) -> Simulated:
-    """Write a world as it would be published, with its true counts beside it.
-
-    Raises `InputError` where a choice is unknown or out of range, or the folder cannot be written or holds something
-    else.
-    """
+    """Write a world as it would be published, with its true counts beside it."""
     law, how = world(given.world or ""), mechanism(str(given.mechanism or "rounding:5"))
     true = law.counts(given.areas, given.seed).astype(np.int64)
     published = how.publish(true, np.random.default_rng(np.random.SeedSequence([given.seed, 1, *law.name.encode()])))
@@ -444,10 +437,6 @@ WORLDS = {law.name: law for law in (*CATEGORIES, *PERSONS)}
 def world(name: str) -> World:
     """Return a world by its name.
 
-    Raises `InputError` if there is none of that name.
-
-    Examples
-    --------
     >>> world("couples").leaves
     ('married', 'common-law', 'single', 'separated', 'divorced', 'widowed')
     >>> world("couples").counts(areas=2, seed=1).shape

@@ -55,11 +55,7 @@ class Facet:
     by_number: bool = False
 
     def position(self, key: str) -> int:
-        """Return the position of a class.
-
-        Raises `InputError` if there is none of that name: a filter that is ignored would show the wrong findings
-        under its name.
-        """
+        """Return the position of a class."""
         at = self._places.get(key)
         if at is None:
             some = ", ".join(self.keys[:LISTED]) + (" …" if len(self.keys) > LISTED else "")
@@ -93,10 +89,7 @@ class Filter:
 
     @classmethod
     def read(cls, query: QueryParams, facets: Mapping[str, Facet], lines: int) -> Filter:
-        """Read a filter from the parameters of an address.
-
-        Raises `InputError` for a parameter that means nothing.
-        """
+        """Read a filter from the parameters of an address."""
         chosen = {}
         for name, facet in facets.items():
             keys = tuple(dict.fromkeys(key for key in query.getlist(name) if key))
@@ -191,8 +184,6 @@ LONGEST = 100
 def plain(text: str) -> str:
     """Return text as it is compared: small letters, without accents.
 
-    Examples
-    --------
     >>> plain("Montréal (V)")
     'montreal (v)'
     """
@@ -382,8 +373,6 @@ class Claims:
 def size_of(value: int) -> str:
     """Return the class of a claimed count, as it stands in addresses.
 
-    Examples
-    --------
     >>> size_of(0), size_of(2), size_of(12)
     ('0', '1-2', '10+')
     """

@@ -411,11 +411,7 @@ class Shelf:
         return state.st_mtime_ns, state.st_ino
 
     def explorer(self) -> Explorer:
-        """Return the explorer of what lies in the folder now.
-
-        Raises `InputError` if the audit is gone, or is being written anew: what is in memory no longer fits the
-        files.
-        """
+        """Return the explorer of what lies in the folder now."""
         with self._lock:
             now = self._now()
             if now is None:

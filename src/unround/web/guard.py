@@ -31,8 +31,6 @@ HEADERS = {
 def hosts_for(host: str) -> frozenset[str]:
     """Return the names to answer to when listening on an address.
 
-    Examples
-    --------
     >>> sorted(hosts_for("127.0.0.1"))
     ['127.0.0.1', '::1', 'localhost']
     """

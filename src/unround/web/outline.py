@@ -231,8 +231,6 @@ MOST_SAID = 2
 def level_named(level: str) -> str:
     """Return a level in words.
 
-    Examples
-    --------
     >>> level_named("DA"), level_named("ward")
     ('Dissemination area', 'ward')
     """

@@ -26,8 +26,6 @@ because servers turn %2F back into a slash before anybody can tell it from one t
 def segment(text: str) -> str:
     """Return a text as one segment of a path; `meant` turns it back.
 
-    Examples
-    --------
     >>> segment("65+/men"), meant(segment("65+/men"))
     ('65+~2Fmen', '65+/men')
     """

@@ -28,10 +28,7 @@ HEAD_START = 3.0
 
 
 def serve(folder: Path, host: str, port: int, started: Callable[[str], None], boundaries: Path | None = None) -> None:
-    """Serve an audit until somebody stops it.
-
-    Arguments are documented with `unround.serve`.
-    """
+    """Serve an audit until somebody stops it."""
     import uvicorn
 
     from unround.web.guard import hosts_for
