@@ -109,6 +109,31 @@ def test_what_nobody_could_decide_is_not_published(name: str, tmp_path: Path) ->
     assert judge(name, tmp_path).decision in RIGHT["open"]
 
 
+@pytest.mark.parametrize("name", ["wrong-note.csv", "base-5-unsaid-healthy.csv", "margins-leaky.xlsx", "nearest-five.xlsx"])
+def test_a_draft_is_decided_by_its_description_as_by_itself(name: str, tmp_path: Path) -> None:
+    DRAFTS[name].write(tmp_path / name)
+    unround.describe(tmp_path / name, out=tmp_path / "described.toml")
+    found = [unround.review(tmp_path / source, repairs=()) for source in (name, "described.toml")]
+    assert found[0].decision == found[1].decision != "publish"
+    asked = [[entry["what"] for entry in review.to_json()["unsettled"]] for review in found]
+    assert asked[0] == asked[1]
+
+
+def test_what_was_inferred_is_not_declared_by_writing_it_down(tmp_path: Path) -> None:
+    DRAFTS["base-3-unsaid.csv"].write(tmp_path / "draft.csv")
+    unround.describe(tmp_path / "draft.csv", out=tmp_path / "draft.toml")
+    text = (tmp_path / "draft.toml").read_text()
+    assert '\n# default = "rounding:3"\n' in text
+    assert "\ninferred = true " in text
+    assert unround.audit(tmp_path / "draft.toml", out=tmp_path / "one").summary["proved"] == 0
+    declared = text.replace('# default = "rounding:3"', 'default = "rounding:3"').replace(
+        "inferred = true", "inferred = false"
+    )
+    declared = declared.replace("# [[exact]]\n# ", "\n[[exact]]\n")
+    (tmp_path / "draft.toml").write_text(declared)
+    assert unround.audit(tmp_path / "draft.toml", out=tmp_path / "two").summary["proved"] > 0
+
+
 def test_columns_that_balance_each_other_are_asked_about(tmp_path: Path) -> None:
     DRAFTS["prison-flow.csv"].write(tmp_path / "flow.csv")
     review = unround.review(tmp_path / "flow.csv", repairs=())
@@ -119,10 +144,15 @@ def test_columns_that_balance_each_other_are_asked_about(tmp_path: Path) -> None
     assert unround.review(tmp_path / "flow.csv", repairs=()).decision == "publish"
 
 
-def test_two_numbers_in_a_cell_are_refused_in_words(tmp_path: Path) -> None:
+def test_a_percentage_in_the_cell_of_its_count_is_a_figure(tmp_path: Path) -> None:
     DRAFTS["trial-arms.csv"].write(tmp_path / "arms.csv")
-    with pytest.raises(unround.UnroundError, match=r"“199 \(100.0%\)” is two numbers in one cell: give each a column"):
-        unround.review(tmp_path / "arms.csv", repairs=())
+    found = unround.describe(tmp_path / "arms.csv")
+    assert [column.key for column in found.release.columns] == ["Overall", "Treatment", "Placebo"]
+    assert {"Treatment (%)", "Placebo (%)"} <= {name.rpartition(": ")[2] for name in places(found)}
+
+
+def places(found: unround.Described) -> list[str]:
+    return [entry["place"] for entry in found.to_json()["account"]]
 
 
 @pytest.mark.parametrize(("total", "asked"), [(70, ["counts that are not applicable"]), (75, [])])
@@ -132,6 +162,18 @@ def test_a_hidden_count_beside_one_not_applicable_is_asked_about(total: int, ask
     (tmp_path / "schools.csv").write_text("\n".join(["School,Boys,Girls,Sixth form,Total", *rows]))
     review = unround.review(tmp_path / "schools.csv", repairs=())
     assert [entry["what"] for entry in review.to_json()["unsettled"]] == asked
+
+
+@pytest.mark.parametrize(("more", "claimed"), [(0, []), (7, [("C", 7)])])
+def test_nothing_is_claimed_where_a_count_is_not_applicable_unless_somebody_is_counted_there(
+    more: int, claimed: list[tuple[str, int]], tmp_path: Path
+) -> None:
+    rows = [f"{name},{40 + 3 * at},{30 + 2 * at}" for at, name in enumerate("ABDEFGH")]
+    men, women = sum(40 + 3 * at for at in range(7)) + 50, sum(30 + 2 * at for at in range(7)) + more
+    rows += ["C,50,[z]", f"All,{men},{women}", "[z] not applicable"]
+    (tmp_path / "schools.csv").write_text("\n".join(["School,Boys,Girls", *rows]))
+    cells = unround.review(tmp_path / "schools.csv", repairs=()).to_json()["cells"]
+    assert [(cell["area"], cell["value"]) for cell in cells if cell["claim"] in ("proved", "conditional")] == claimed
 
 
 def test_a_balance_that_known_sums_imply_is_no_news() -> None:

@@ -101,7 +101,7 @@ def test_neither_a_description_nor_a_plan_declares_what_was_inferred(tmp_path):
     drafts = unround.check(tmp_path / "described.toml"), unround.check(tmp_path / "ages.csv", plan=tmp_path / "plan.toml")
     for drafted in drafts:
         assert [(how.basis, how.mechanism) for how in drafted.structure.how] == [("inferred", CellKey(3, 4))]
-    assert 'If the agency confirms it, say so: default = "uniform:3"' in (tmp_path / "described.toml").read_text()
+    assert 'If the agency says so, uncomment this:\n# default = "uniform:3"' in (tmp_path / "described.toml").read_text()
     confirmed = plan.split("uncomment this:\n")[1].split("\n\n")[0].replace("# ", "")
     (tmp_path / "confirmed.toml").write_text(f"[structure]\n{confirmed}\n")
     declared = unround.check(tmp_path / "ages.csv", plan=tmp_path / "confirmed.toml").structure

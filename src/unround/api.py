@@ -154,7 +154,7 @@ def _read(table: options.Table, given: options.Opening, progress: options.Stage 
     if len(tables) == 1:
         if matches:
             raise InputError("[[match]] in a plan file links the columns of several files, but only one is given.")
-        release = open_table(tables[0], given.format, given.describe, given.sheet)
+        release = open_table(tables[0], given.format, given.describe, given.sheet, getattr(given, "exact", ()))
     elif not tables:
         raise InputError("there is no table to read: the list is empty.")
     elif given.describe is not None:

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-def open_table(table: Table, file_format: str = "auto", description: Any = None, sheet: str | None = None) -> Release:
-    """Return one table as a release. A table that nobody described is described on the way."""
-    release = _opened(table, file_format, description, sheet)
+def open_table(
+    table: Table, file_format: str = "auto", description: Any = None, sheet: str | None = None, exact: Sequence[str] = ()
+) -> Release:
+    """Return one table as a release. A table that nobody described is described on the way; `exact` columns hold counts."""
+    release = _opened(table, file_format, description, sheet, exact)
     if not release.columns:
         figures = "; ".join(f"{len(those):,} columns of {why}" for why, those in release.left_out.items())
         raise InputError(
@@ -39,7 +41,7 @@ def open_table(table: Table, file_format: str = "auto", description: Any = None,
     return release
 
 
-def _opened(table: Table, file_format: str, description: Any, sheet: str | None) -> Release:
+def _opened(table: Table, file_format: str, description: Any, sheet: str | None, exact: Sequence[str]) -> Release:
     from unround.release import Release
     from unround.tables import read as read_file
     from unround.tables import read_frame
@@ -57,7 +59,7 @@ def _opened(table: Table, file_format: str, description: Any, sheet: str | None)
                 return read_file(Path(table), file_format, None if description is None else Path(description))
         except UnknownFormat:
             pass
-        return _described(Path(table), sheet=sheet)
+        return _described(Path(table), sheet=sheet, exact=exact)
     if sheet is not None:
         raise ArgumentError("{sheet} is for spreadsheets, and this is not a file: leave it out.")
     if file_format != "auto":
@@ -69,7 +71,7 @@ def _opened(table: Table, file_format: str, description: Any, sheet: str | None)
     if description is not None and not isinstance(description, Mapping):
         raise InputError("a frame is described by keys and values, not by a file.")
     if description is None:
-        return read_frame(table) or _described(table)
+        return read_frame(table) or _described(table, exact=exact)
     return from_frame(table, description)
 
 

@@ -1,10 +1,17 @@
-"""The machine: how many processors there are to use, and what becomes of memory that is no longer needed."""
+"""The machine: how many processors there are to use; memory that is given back; and workers, whose end harms nobody else."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 
 @cache
@@ -36,3 +43,72 @@ def give_memory_back() -> None:
         library = ctypes.CDLL("libc.so.6")
         library.mallopt(M_ARENA_MAX, ARENAS)
         library.mallopt(M_MMAP_THRESHOLD, LARGE)
+
+
+class Worker:
+    """Another process that answers lines of JSON with lines of JSON; it is started where it is needed, and may be ended.
+
+    `module` is what it runs, which calls `serve`. One question is asked at a time.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reader: threading.Thread | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def ask(self, question: Any, seconds: float | None = None) -> tuple[Any, bool]:
+        """Return the answer, and whether there is one: a worker that died, or gave none in time, is ended.
+
+        Without an answer, the first is whether the time was up.
+        """
+        if not self.runs:
+            self.end()
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            self._process = subprocess.Popen([sys.executable, "-m", self._module], **pipes)  # type: ignore[call-overload]
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        read, stream = list[bytes](), process.stdout
+        with contextlib.suppress(OSError):  # it died before it could read
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+            process.stdin.flush()
+        self._reader = threading.Thread(target=lambda: read.append(stream.readline()), daemon=True)
+        self._reader.start()
+        self._reader.join(seconds)
+        if read and read[0]:
+            return json.loads(read[0]), True
+        late = not read
+        self.end()
+        return late, False
+
+    def end(self) -> None:
+        """End it, if it is there, whatever it does."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        if self._reader is not None:
+            self._reader.join()  # its pipe is at its end now
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # what it did not read any more is lost
+                    pipe.close()
+
+
+def serve(answer: Callable[[Any], Any], memory: int | None = None) -> None:
+    """Answer questions until there are no more, within so many bytes of memory; all that the machine has unless given."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asks, whose end closes our input
+    if sys.platform == "linux":  # elsewhere the limit of address space means something else, or does not exist
+        import resource
+
+        most = memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BufferedReader
@@ -22,6 +22,8 @@ LONGEST_NAME = 1_000
 but half a file behind a quote that does not close, or is there to keep a pattern busy."""
 SMALL = 1 << 23
 """Bytes of a TOML. A plan for every count of a census has a tenth of it."""
+_WIDEST = 110
+"""Characters of a list in a TOML that is written on one line."""
 
 # tomllib keeps every beginning of a dotted key: of one with a million parts it would fill the memory.
 _CHAIN = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
@@ -171,18 +173,24 @@ def parsed_toml(text: str, where: str) -> dict[str, Any]:
         raise InputError(f"this is not TOML: {said}.", source=text, line=line, column=column, where=where) from None
 
 
-def toml_text(content: Mapping[str, Any], comment: str) -> str:
+def toml_text(
+    content: Mapping[str, Any], comment: str = "", remarks: Mapping[Any, str] | None = None, inline: Sequence[str] = ()
+) -> str:
     """Return plain data as TOML under a comment: single values first, then tables, and lists of tables.
 
-    A value of None, or an empty list, is left out. Tables within tables have headings of their own.
+    A value of None is left out. Tables within tables have headings of their own, but for those of the
+    keys in `inline`, a line each. `remarks` are comments: on a key, on the heading of one, or, by heading and number, on one
+    of a list.
 
     >>> axes = {"sex": {"sums": [{"total": "all", "parts": [1, 2]}]}}
-    >>> print(toml_text({"axes": axes, "value": "n", "exact": [{"a": 1}]}, "!"))
+    >>> remarks = {"value": "the counts", ("sex", 0): "why"}
+    >>> print(toml_text({"axes": axes, "value": "n", "exact": [{"a": 1}]}, "!", remarks))
     # !
-    value = "n"
+    value = "n"                    # the counts
     <BLANKLINE>
     [axes.sex]
     sums = [
+        # why
         { total = "all", parts = [1, 2] },
     ]
     <BLANKLINE>
@@ -190,40 +198,72 @@ def toml_text(content: Mapping[str, Any], comment: str) -> str:
     a = 1
     <BLANKLINE>
     """
+    said = remarks or {}
+
+    def remarked(line: str, key: Any) -> str:
+        return f"{line:30} {toml_comment(said[key])}" if said.get(key) else line
+
+    def lines_of(table: Mapping[str, Any], called: str = "") -> Iterator[str]:
+        for key, value in table.items():
+            if _is_listed(value):
+                yield f"{toml_key(key)} = ["
+                for at, item in enumerate(value):
+                    yield from [f"    {toml_comment(said[called, at])}"] if said.get((called, at)) else []
+                    yield f"    {toml_value(item)},"
+                yield "]"
+            elif value is not None:
+                yield remarked(f"{toml_key(key)} = {toml_value(value)}", key if not called else (called, key))
+
     lines = [f"# {line}" for line in comment.splitlines()]
-    kinds = {key: isinstance(value, list) and bool(value) and isinstance(value[0], dict) for key, value in content.items()}
-    lines += _toml_lines({key: value for key, value in content.items() if not kinds[key] and not isinstance(value, dict)})
-    for key, value in content.items():
-        if kinds[key]:
+    tables = {key for key, value in content.items() if key in inline or _is_listed(value) or _is_nested(value)}
+    lines += lines_of({key: value for key, value in content.items() if key not in tables})
+    for key in (key for key in content if key in tables):
+        value = content[key]
+        if key in inline:
+            lines += ["", remarked(f"[{toml_key(key)}]", key), *lines_of(value, key)]
+        elif _is_listed(value):
             for table in value:
-                lines += ["", f"[[{_toml_key(key)}]]", *_toml_lines(table)]
-        elif isinstance(value, dict):
+                lines += ["", remarked(f"[[{toml_key(key)}]]", key), *lines_of(table, key)]
+        else:
             for name, table in value.items():
-                lines += ["", f"[{_toml_key(key)}.{_toml_key(name)}]", *_toml_lines(table)]
+                lines += ["", remarked(f"[{toml_key(key)}.{toml_key(name)}]", (key, name)), *lines_of(table, name)]
     return "\n".join(lines) + "\n"
 
 
-def _toml_lines(table: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for key, value in table.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            lines += [f"{_toml_key(key)} = [", *(f"    {_toml_value(item)}," for item in value), "]"]
-        elif value is not None and value != []:
-            lines.append(f"{_toml_key(key)} = {_toml_value(value)}")
-    return lines
+def _is_listed(value: object) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], Mapping)
 
 
-def _toml_key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_value(name)
+def _is_nested(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(table, Mapping) for table in value.values())
 
 
-def _toml_value(value: Any) -> str:
-    if isinstance(value, dict):
-        pairs = (f"{_toml_key(key)} = {_toml_value(item)}" for key, item in value.items() if item is not None)
+def toml_key(name: str) -> str:
+    """Return a key of TOML, in quotes where it needs them."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
+
+
+def toml_value(value: Any) -> str:
+    """Return a value of TOML; long lists take several lines."""
+    if isinstance(value, Mapping):
+        pairs = (f"{toml_key(str(key))} = {toml_value(item)}" for key, item in value.items() if item is not None)
         return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml_value, value))}]"
+        items = [toml_value(item) for item in value]
+        whole = f"[{', '.join(items)}]"
+        if len(whole) <= _WIDEST:
+            return whole
+        lines = [""]
+        for item in items:
+            lines += [""] if len(lines[-1]) + len(item) > _WIDEST else []
+            lines[-1] += f" {item},"
+        return "[\n" + "".join(f"   {line}\n" for line in lines) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_comment(text: str) -> str:
+    """Return a comment of one line, whatever stands in a label that it quotes."""
+    return f"# {' '.join(''.join(sign if sign.isprintable() else ' ' for sign in text).split())}"
 
 
 def shortened(words: list[str] | tuple[str, ...], most: int = 20) -> str:

@@ -19,12 +19,12 @@ import numpy as np
 from python_calamine import CalamineWorkbook
 
 import unround
-from tests.drafts import abroad, chance, offices, small, third
+from tests.drafts import abroad, chance, fourth, offices, small, third
 from tests.drafts.corpus import DRAFTS, Draft, build
 from tests.drafts.tables import Labels, Table
 from unround import release as release_codes
 
-SETS = (offices, abroad, third)
+SETS = (offices, abroad, third, fourth)
 """Modules that enter drafts among those of the corpus."""
 RIGHT = {"leaky": ("revise", "stop"), "healthy": ("publish",), "open": ("undecided", "stop", "error")}
 

@@ -53,7 +53,7 @@ from unround.evidence.keys import Drawn, drawn_by_keys
 from unround.mechanisms.base import BoolArray
 from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior
-from unround.release import ABSENT, Counts, FigureValues, adjustable, why_absent
+from unround.release import ABSENT, NOT_APPLICABLE, Counts, FigureValues, adjustable, why_absent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -279,7 +279,8 @@ def _unresolved(probabilities: BlockProbabilities) -> list[Contradiction]:
 
 def without_news(model: Model, counts: Counts, active: Active, documented: BlockBounds) -> BoolArray:
     """Mark the cells whose count the release shows elsewhere, or that are 0 because all around them is."""
-    marked = np.zeros(counts.shape, dtype=np.bool_)
+    # That none is counted where a count is not applicable is no news either; that some are would be.
+    marked = np.asarray((counts == NOT_APPLICABLE) & (documented.tight.low <= 0))
     for cell, (twin, e) in model.exact_twin.items():
         marked[:, cell] |= active[:, e] & (counts[:, twin] > ABSENT)  # shown exactly, under another name
     for cell, (_, e) in model.repeated.items():

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from unround.cli.progress import stages
 from unround.cli.voice import Quiet, quietly, tell
-from unround.errors import ArgumentError, renamed
+from unround.errors import ArgumentError, InputError, renamed
 from unround.options import Argument, Hook, Option, declaration, in_order, type_of
 
 _Other = TypeVar("_Other")
@@ -38,9 +38,17 @@ class Call(Generic[_Result]):
             progressing = {} if progress is None else {"progress": progress}
             return self._function(**{**self.typed, **command, **progressing, **more})
 
-    def of(self, function: Callable[..., _Other]) -> Call[_Other]:
-        """Return the call of another function with what was typed, as far as that takes it."""
+    def of(self, function: Callable[..., _Other], asked: str) -> Call[_Other]:
+        """Return the call of another function with what was typed beside the option that asks for it.
+
+        Raises `InputError` where something was typed that it does not take.
+        """
         known = {field.name for field in fields(function.group)}  # type: ignore[attr-defined]
+        for field in fields(self._function.group):  # type: ignore[attr-defined]
+            given = self.typed.get(field.name, field.default)
+            is_typed = not isinstance(declaration(field), Argument | Hook) and given not in (field.default, None, [], ())
+            if is_typed and field.name not in known:
+                raise InputError(f"{option(field.name)} has no meaning with {asked}: leave out one of the two.")
         return Call(function, {name: value for name, value in self.typed.items() if name in known})
 
 

@@ -93,7 +93,7 @@ def solve(
 ) -> None:
     """Show a solution, and draw it if asked; or what is to be expected of such sums."""
     if expect:
-        show(call.of(api.expect)(areas=areas), json)
+        show(call.of(api.expect, "--expect")(areas=areas), json)
         return
     if areas is not None:
         raise InputError("--areas goes with --expect: give both, or neither.")
@@ -391,14 +391,14 @@ def review(
     if against is not None:
         if len(tables) != 1:
             raise InputError("--against compares two folders: unround review AFTER --against BEFORE.")
-        show(call.of(api.diff)(before=against, after=tables[0], report=report), json)
+        show(call.of(api.diff, "--against")(before=against, after=tables[0], report=report), json)
         if report and not json:
             say(f"\nWritten: {tables[0] / 'report.html'} and {tables[0] / 'report-public.html'}, with what changed.")
         return
     if report:
         raise InputError("--report goes with --against: give both, or neither.")
     if rates is not None:
-        show(call.of(api.whatif)(rates=listed(rates)), json)
+        show(call.of(api.whatif, "--rates")(rates=listed(rates)), json)
         return
     if more is not None and not tables:
         raise InputError("--more is about a table beside what is published: unround review RELEASE --more TABLE.")

@@ -178,12 +178,9 @@ def _verify(target: Path, description: Description, cells: Cells) -> None:
 def _write_text(path: Path, target: Path, table: HeadedTable, texts: Mapping[tuple[int, int], Printed]) -> None:
     """Put texts into the cells of a delimited file; everything else stays as it is, byte for byte."""
     data = path.read_bytes()
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-    try:
-        whole = data.decode(encoding)
-    except UnicodeDecodeError:
-        encoding, whole = "cp1252", data.decode("cp1252", errors="strict")
-    spans = _spans(whole, Source(path).delimiter)
+    source = Source(path)
+    whole = data.decode(source.encoding)
+    spans = _spans(whole, source.delimiter)
     mark = _thousands(table)
     pieces: list[tuple[int, int, str]] = []
     for (row, at), text in texts.items():
@@ -192,13 +189,13 @@ def _write_text(path: Path, target: Path, table: HeadedTable, texts: Mapping[tup
             raise InputError(f"{path}: row {line + 1} cannot be found again, so that the table cannot be written back.")
         start, end = spans[line][at]
         printed = f"{text:,}".replace(",", mark) if isinstance(text, int | float) else text
-        quoted = f'"{printed}"' if whole[start : start + 1] == '"' or Source(path).delimiter in printed else printed
+        quoted = f'"{printed}"' if whole[start : start + 1] == '"' or source.delimiter in printed else printed
         pieces.append((start, end, quoted))
     kept, last = list[str](), 0
     for start, end, text in sorted(pieces):
         kept += [whole[last:start], text]
         last = end
-    target.write_bytes("".join([*kept, whole[last:]]).encode(encoding))
+    target.write_bytes("".join([*kept, whole[last:]]).encode(source.encoding))
 
 
 def _thousands(table: HeadedTable) -> str:

@@ -221,9 +221,9 @@ def _release_toml(table: Schema, data: str, figures: Sequence[Figure]) -> str:
             "characteristic": {"column": "characteristic_id", "name": "characteristic"},
             "sex": {"column": "sex", "sums": [{"total": SEXES[0], "parts": SEXES[1:]}]},
         },
-        "mechanisms": [{"mechanism": name, "characteristics": ids} for name, ids in by_mechanism.items()],
-        "sums": [{"total": item.total, "parts": item.parts, "why": item.why} for item in table.sums],
-        "figures": [_described(figure) for figure in figures],
+        "mechanisms": [{"mechanism": name, "characteristics": ids} for name, ids in by_mechanism.items()] or None,
+        "sums": [{"total": item.total, "parts": item.parts, "why": item.why} for item in table.sums] or None,
+        "figures": [_described(figure) for figure in figures] or None,
     }
     return toml_text(
         content,
@@ -237,7 +237,7 @@ def table_toml(
 ) -> str:
     """Describe a table of counts that are all published in one way, but for those of some codes, which are `exact`."""
     content: dict[str, Any] = {"format": "tidy", "data": data, "value": "published", "missing": "suppressed"}
-    content |= {"default": how.name, "exact": [dict(exact)] if exact else [], "axes": dict(axes)}
+    content |= {"default": how.name, "exact": [dict(exact)] if exact else None, "axes": dict(axes)}
     return toml_text(content, comment)
 
 

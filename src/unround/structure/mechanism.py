@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.regions import of_sample
 from unround.release import ABSENT, Column, Counts
-from unround.structure.evidence import INFERRED, NOTE, OPTION, MechanismEvidence
+from unround.structure.evidence import FORMAT, INFERRED, NOTE, OPTION, MechanismEvidence
 
 _BASES = (10, 5, 3)
 """Bases that agencies use; a multiple of the first is looked for first."""
@@ -163,7 +163,7 @@ def detect(
             if declared is not None:
                 said.setdefault((declared, declared_by[at]), []).append(at)
         for (declared, by), those in said.items():
-            word = "documented" if by == "format" else "declared"
+            word = {FORMAT: "documented", INFERRED: INFERRED}.get(by, "declared")
             evidence.append(MechanismEvidence(block, tuple(those), declared, f"{word}: {declared.sentence}", by))
         open_ = [at for at in members if columns[at].mechanism is None]
         said_of = _as_said(found, columns, open_, bases)

@@ -6,7 +6,6 @@ and what figures are of.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,10 +15,11 @@ from typing import Any, NoReturn
 
 from unround.errors import ArgumentError, InputError
 from unround.figures import FIGURE_KEYS, Figure, figure_from
-from unround.mechanisms import CellKey, Exact, Mechanism, mechanism
+from unround.mechanisms import Exact, Mechanism, mechanism
 from unround.release import Column, Match, Proposal, Release, What
-from unround.small_files import parsed_toml
+from unround.small_files import parsed_toml, toml_comment, toml_value
 from unround.structure.evidence import (
+    INFERRED,
     LABELS,
     OPTION,
     JudgedFigure,
@@ -116,7 +116,6 @@ def figure_entries(figures: Sequence[JudgedFigure]) -> list[tuple[str, bool, lis
 
 CENSUS_AXES = ("characteristic_id", "sex")
 ORIGINS = ("indentation", "sex", "names", "universe", "data", "file", "labels", "files")
-_WIDTH = 120
 
 _HEADER = """\
 # What unround found out about the structure of {source},
@@ -147,20 +146,21 @@ def write_plan(structure: Structure, release: Release, matches: Sequence[Match] 
         if evidence.mechanism is None:
             pieces.append(f"{comment}# not audited: {_comment(', '.join(names))[2:]}")
         else:
-            entry = f"[[structure.mechanisms]]\nmechanism = {_text(evidence.mechanism.name)}\ncolumns = {_list(names)}\n"
-            if evidence.condition and isinstance(evidence.mechanism, CellKey):  # noise that a plan declares is no condition
-                entry = "".join(map(_comment, ["If the agency confirms it, uncomment this:", *entry.splitlines()]))
+            how = toml_value(evidence.mechanism.name)
+            entry = f"[[structure.mechanisms]]\nmechanism = {how}\ncolumns = {toml_value(names)}\n"
+            if evidence.condition:  # what a plan declares is no condition any more
+                entry = "".join(map(_comment, ["If the agency says so, uncomment this:", *entry.splitlines()]))
             pieces.append(f"{comment}{entry}")
     census = release.axes == CENSUS_AXES
     for checked in (structure.sums, structure.rejected):
         pieces += [_sum_entry(group, structure.columns, census) for group in _groups(checked, structure.columns, census)]
     pieces += [_match_entry(match) for match in matches]
     for why, use, columns in figure_entries(structure.figures):
-        entry = f"use = {_text(use)}\ncolumns = {_list(columns)}\n"
+        entry = f"use = {toml_value(use)}\ncolumns = {toml_value(columns)}\n"
         pieces.append(f"{_comment(why)}[[structure.figures]]\n{entry}")
     for repeat in structure.repeats:
         names = [keys[at] for at in repeat.columns]
-        written = f"use = true\nalike = {_text(repeat.alike)}\ncolumns = {_list(names)}\n"
+        written = f"use = true\nalike = {toml_value(repeat.alike)}\ncolumns = {toml_value(names)}\n"
         pieces.append(f"{_comment(repeat.why)}[[structure.repeats]]\n{written}")
     return "\n".join(pieces)
 
@@ -168,11 +168,11 @@ def write_plan(structure: Structure, release: Release, matches: Sequence[Match] 
 def _match_entry(match: Match) -> str:
     tables = (("columns", match.columns), ("characteristics", match.characteristics))
     lines = [
-        f"{name} = {{ {', '.join(f'{_text(key)} = {_text(other)}' for key, other in pairs.items())} }}"
+        f"{name} = {{ {', '.join(f'{toml_value(key)} = {toml_value(other)}' for key, other in pairs.items())} }}"
         for name, pairs in tables
         if pairs
     ]
-    return "\n".join(("[[match]]", f"file = {_text(match.file)}", *lines)) + "\n"
+    return "\n".join(("[[match]]", f"file = {toml_value(match.file)}", *lines)) + "\n"
 
 
 def _groups(checked: Sequence[JudgedSum], columns: Sequence[Column], census: bool) -> list[list[JudgedSum]]:
@@ -202,7 +202,7 @@ def _sum_entry(group: list[JudgedSum], columns: Sequence[Column], census: bool) 
         for axis, word in ((0, "sexes"), (1, "characteristics")):
             if len({code[1 - axis] for code in codes}) == 1 and len({code[axis] for code in codes}) > 1:
                 names = [code[axis] for code in codes]
-                more = f"{word} = {_list([columns[one.total].codes[1 - axis] for one in group])}\n"
+                more = f"{word} = {toml_value([columns[one.total].codes[1 - axis] for one in group])}\n"
                 break
     labels = f"{columns[first.total].label} ({columns[first.total].block})" if len(group) < 4 else f"{len(group)} sums"
     lines = [labels, *dict.fromkeys(one.why for one in group[:3])]
@@ -210,8 +210,8 @@ def _sum_entry(group: list[JudgedSum], columns: Sequence[Column], census: bool) 
         lines = [f"{len(group)} sums; the first: {first.why}", _summary(group)]
     comment = "".join(_comment(line) for line in lines)
     return (
-        f"{comment}[[structure.sums]]\nuse = {_text(first.kept)}\ntotal = {_text(names[0])}\nparts = {_list(names[1:])}\n"
-        f"{more}origin = {_text(first.origin)}\n"
+        f"{comment}[[structure.sums]]\nuse = {toml_value(first.kept)}\ntotal = {toml_value(names[0])}\n"
+        f"parts = {toml_value(names[1:])}\n{more}origin = {toml_value(first.origin)}\n"
     )
 
 
@@ -223,29 +223,8 @@ def _summary(group: Sequence[JudgedSum]) -> str:
     )
 
 
-def _text(value: str | bool) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _list(values: Sequence[str]) -> str:
-    line = "[" + ", ".join(map(_text, values)) + "]"
-    if len(line) <= _WIDTH:
-        return line
-    lines, current = list[str](), ""
-    for value in map(_text, values):
-        if len(current) + len(value) > _WIDTH - 6:
-            lines.append(current.rstrip())
-            current = ""
-        current += f"{value}, "
-    return "[\n" + "".join(f"  {line}\n" for line in [*lines, current.rstrip()]) + "]"
-
-
 def _comment(text: str) -> str:
-    # A line end or another control character in a label would end the comment, or the file's being TOML.
-    plain = re.sub(r"[\x00-\x1f\x7f]+", " ", text)
-    return f"# {plain}\n"
+    return f"{toml_comment(text)}\n"
 
 
 def read_plan(text: str, where: str = "<plan>") -> PlanFile:
@@ -269,7 +248,8 @@ def declaring(release: Release, how: Mechanism | str, plan_file: PlanFile | None
     """
     kind = mechanism(how) if isinstance(how, str) else how
     told = {key for _, keys, _ in (plan_file or PlanFile()).mechanisms for key in keys}
-    open_ = [at for at, one in enumerate(release.columns) if one.mechanism is None and one.key not in told]
+    known = [one.mechanism is not None and one.basis != INFERRED for one in release.columns]
+    open_ = [at for at, one in enumerate(release.columns) if not known[at] and one.key not in told]
     if not open_:
         raise ArgumentError(
             "{mechanism} is for counts of which nothing is declared, and here everything is: change the description or the "
@@ -277,7 +257,7 @@ def declaring(release: Release, how: Mechanism | str, plan_file: PlanFile | None
         )
     columns = list(release.columns)
     for at in open_:
-        columns[at] = replace(columns[at], documented=(kind,), basis=OPTION)
+        columns[at] = replace(columns[at], mechanism=None, documented=(kind,), basis=OPTION)
     account = [
         replace(one, what=What.NOTE, why=f"{kind.name}, as you say", used=True, settle="")
         if one.settle.startswith("--base")

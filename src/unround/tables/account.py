@@ -38,7 +38,7 @@ def account_of(
 ) -> tuple[Entry, ...]:
     """Return the account of a table that was read as a description says, and of what stands elsewhere in its file."""
     notes = notes or Documented()
-    entries = [*elsewhere]
+    entries = [*elsewhere, *description.open]
     values = _values(table, description)
     entries += _columns(table, description, release, values)
     entries += _cells(table, description, values, notes)

@@ -26,6 +26,7 @@ from unround.release import (
     exactly,
 )
 from unround.small_files import shortened
+from unround.structure.evidence import INFERRED, LABELS
 from unround.tables.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
 from unround.tables.figure_labels import as_figures, figures_of_table
 from unround.tables.hierarchy import fit, parents, read_hierarchy
@@ -96,7 +97,7 @@ def assemble(
 
     above = parents({item.total: item.parts for item in columns[0].sums if len(item.parts) > 1})
     rules = [
-        (rule.mechanism, {axis: frozenset(codes) for axis, codes in rule.where.items()})
+        (rule.mechanism, {axis: frozenset(codes) for axis, codes in rule.where.items()}, INFERRED if rule.inferred else "")
         for rule in description.rules
         if rule not in of_cells
     ]
@@ -117,7 +118,7 @@ def assemble(
     areas = tuple(frame.columns[: max(1, len(rows))])
     return Release(
         source=source,
-        file_format=form,
+        file_format="described" if description.inferred else form,
         columns=tuple(kept),
         axes=("characteristic_id", SEX) if census else tuple(axis.rule.name for axis in columns),
         areas=areas,
@@ -335,19 +336,20 @@ def _column(
     axes: Sequence[_Axis],
     stands: Mapping[str, tuple[int, str]],
     default: Mechanism | None,
-    rules: Sequence[tuple[Mechanism, Mapping[str, frozenset[str]]]],
+    rules: Sequence[tuple[Mechanism, Mapping[str, frozenset[str]], str]],
     census: bool,
 ) -> Column:
     """Return one column. The tree of the first axis gives it its depth and its block."""
     by_axis = {axis.rule.name: code for axis, code in zip(axes, codes, strict=True)}
-    how = default
-    for mechanism, where in rules:
+    how, basis = default, ""
+    for mechanism, where, by in rules:
         if all(by_axis[axis] in wanted for axis, wanted in where.items()):
-            how = mechanism
+            how, basis = mechanism, by
     depth, root = stands.get(codes[0], (0, ""))
     shown = [axis.labels[code] for axis, code in zip(axes, codes, strict=True) if axis.rule.name != SEX or len(axes) == 1]
     key = "/".join(codes[:-1] if census and codes[-1] == "total" else codes)
-    return Column(key, codes, ", ".join(shown), block=axes[0].labels[root] if root else "", depth=depth, mechanism=how)
+    block = axes[0].labels[root] if root else ""
+    return Column(key, codes, ", ".join(shown), block, depth=depth, mechanism=how, basis=basis)
 
 
 def _stands(above: Mapping[str, str]) -> dict[str, tuple[int, str]]:
@@ -381,7 +383,7 @@ def _proposals(
             for others, group in groups.items():
                 parts = [group[part] for part in item.parts if part in group]
                 if item.total in group and len(parts) == len(item.parts):
-                    found.append(Proposal(group[item.total], tuple(parts), "file"))
+                    found.append(Proposal(group[item.total], tuple(parts), LABELS if description.inferred else "file"))
                 elif item.total in group and parts:
                     broken.append("/".join(others) or ALL)
             sum_ = f"{item.total} = {' + '.join(item.parts)}"

@@ -44,6 +44,15 @@ def works_out(figures: Sequence[str], counts: Mapping[str, Counts]) -> str:
         return "100 in every row, the share of a whole in itself"
     places = max(len(text.partition(".")[2]) for text, held in zip(shown, there, strict=True) if held)
     half = 0.5 * 10.0**-places + 1e-9
+    for name, column in counts.items():
+        for row, called in ((0, "first"), (-1, "last")):
+            known = there & (column > ABSENT)
+            if (
+                (known == there).all()
+                and column[row] > 0
+                and (np.abs(100 * column / column[row] - numbers)[there] <= half).all()
+            ):
+                return f"{name} in per cent of its {called} row"
     for (first, one), (second, other) in permutations(counts.items(), 2):
         known = there & (one > ABSENT) & (other > ABSENT)
         if int(known.sum()) < max(LEAST_ROWS, int(there.sum())):

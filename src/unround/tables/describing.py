@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,14 +29,14 @@ from unround.tables.axes import AREA, OTHER, SEX, TIME, Axes, DraftAxis, find_ax
 from unround.tables.derived import Sums, order_gives_away
 from unround.tables.description import MISSING
 from unround.tables.description_file import make_description
-from unround.tables.draft import Draft, axis_keys, where_it_stands, write_asides, write_protection, write_sums
+from unround.tables.draft import Draft, axis_keys, where_it_stands, write_asides, write_open, write_protection, write_sums
 from unround.tables.grid import HeadedTable
 from unround.tables.labels import is_total, tokens
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
 from unround.tables.opening import Ask, Opened, Question, entries_around, open_table, take_default
 from unround.tables.reshape import explained, read_headed
-from unround.tables.roles import RANKS, Roles, find_roles
+from unround.tables.roles import RANKS, Roles, find_roles, worked_out
 from unround.tables.suggested import (
     AGREE,
     Candidate,
@@ -157,6 +157,7 @@ def describe(
     columns: str | None = None,
     value: str | None = None,
     mechanism: str | None = None,
+    exact: Sequence[str] = (),
     ask: Ask = take_default,
 ) -> Described:
     """Look at a file or frame, and describe it.
@@ -175,6 +176,8 @@ def describe(
         The column of counts, where several hold numbers.
     mechanism : str, optional
         How counts were published, such as "rounding:3", where the agency says so; inferred from the counts by default.
+    exact : sequence of str
+        Columns that hold counts as they are, though nothing else would say that they hold any.
     ask : function
         Answers a `Question`; by default with what is assumed if nobody is there.
 
@@ -191,7 +194,7 @@ def describe(
         return answers[question.key][1]
 
     opened = open_table(source, sheet, None if header is None else tuple(header), asking, columns)
-    found = _described(opened, value, mechanism, asking)
+    found = _described(opened, value, mechanism, asking, exact)
     if value is None and (several := _several_values(found, opened)):
         question = Question(
             "value", "Several columns hold numbers that do not add up. Which one holds the counts?", several, ""
@@ -203,7 +206,7 @@ def describe(
                 f"which of them holds the counts. Name it: unround describe {opened.typed} --value {_quoted(several[0])} "
                 f"-o {_toml(opened)}; then run: unround audit {_toml(opened)} -o audit"
             )
-        found = _described(opened, chosen, mechanism, asking)
+        found = _described(opened, chosen, mechanism, asking, exact)
     return replace(found, answers=tuple(answers.values()))
 
 
@@ -257,7 +260,12 @@ class _Known:
 
 
 def _described(
-    opened: Opened, value: str | None, mechanism: str | None, ask: Ask, unknown: Mapping[int, str] | None = None
+    opened: Opened,
+    value: str | None,
+    mechanism: str | None,
+    ask: Ask,
+    exact: Sequence[str] = (),
+    unknown: Mapping[int, str] | None = None,
 ) -> Described:
     """Describe a table that is open; `unknown` are columns of numbers that turned out to be something else than counts."""
     table = opened.table
@@ -278,7 +286,7 @@ def _described(
     candidates = {name: [] if name in rows else found for name, found in candidates.items()}
     draft.keys["areas"] = rows
     draft.keys["axes"] = {axis.name: axis_keys(axis, opened.headings) for axis in axes.all}
-    draft.remarks |= {("axis", axis.name): "an empty cell repeats the one above" for axis in axes.rows if axis.fill}
+    draft.remarks |= {("axes", axis.name): "an empty cell repeats the one above" for axis in axes.rows if axis.fill}
     known = _look(opened, draft, rows, notes, mechanism)
     if known.rules:
         draft.keys["exact"] = [dict(rule) for rule in known.rules]
@@ -297,14 +305,15 @@ def _described(
     if len(rows) == 1:
         verdicts += [verdict(one, by_name[rows[0]], known.counts, known.base) for one in candidates[rows[0]]]
     verdicts = [_complete(one, by_name[one.candidate.axis], notes) for one in verdicts]
-    if unknown is None and (odd := _odd(roles, axes, opened, known, structure, verdicts)):
-        return _described(opened, value, mechanism, ask, odd)
+    if unknown is None and (odd := _odd(roles, axes, opened, known, structure, verdicts, exact)):
+        return _described(opened, value, mechanism, ask, exact, odd)
     how = protection(release, structure)
     if mechanism is not None:
         how = how.as_said(mechanism_of(mechanism))
     elif notes.mechanism is not None and _fits(structure, notes.mechanism, known):
         how = replace(how.as_said(notes.mechanism), note=notes.note, why=f"a note says so: {notes.note}")
-    write_protection(draft, how)
+    noted = _noted_exact(axes, release, verdicts, notes)
+    write_protection(draft, how, noted)
     order = {axis.name: axis.codes for axis in axes.all}
     verdicts.sort(
         key=lambda one: (list(order).index(one.candidate.axis), order[one.candidate.axis].index(one.candidate.total))
@@ -314,7 +323,7 @@ def _described(
     write_asides(draft, axes, verdicts, structure, roles)
     made = Described(opened, release, structure, axes, roles, tuple(verdicts), how, (), draft)
     _settle_ranks(made, known)
-    return _finished(opened, draft, made, known, mechanism)
+    return _finished(opened, draft, made, known, mechanism, noted)
 
 
 MOST_THERE = 0.8
@@ -349,7 +358,13 @@ def _complete(one: Verdict, axis: DraftAxis, notes: Documented) -> Verdict:
 
 
 def _odd(
-    roles: Roles, axes: Axes, opened: Opened, known: _Known, structure: Structure, verdicts: Sequence[Verdict]
+    roles: Roles,
+    axes: Axes,
+    opened: Opened,
+    known: _Known,
+    structure: Structure,
+    verdicts: Sequence[Verdict],
+    exact: Sequence[str],
 ) -> dict[int, str]:
     """Return columns that are not rounded as others are, and add up with none: nothing says that they hold counts."""
     if known.base < 2 or len(axes.across) != 1 or axes.across[0].header is None or axes.counts:
@@ -371,26 +386,33 @@ def _odd(
             )
         )[0]
         numbers = held[(held > ABSENT) & (held != 0)]
-        if header[at] not in summed and numbers.size and np.count_nonzero(numbers % known.base) > numbers.size / 2:
+        if (
+            header[at] not in (*summed, *exact)
+            and numbers.size
+            and np.count_nonzero(numbers % known.base) > numbers.size / 2
+        ):
             odd[at] = "its numbers are not rounded as the others are, and add up with none"
     return odd if len(odd) < len(roles.values) - 1 else {}
 
 
-def _finished(opened: Opened, draft: Draft, made: Described, known: _Known, mechanism: str | None) -> Described:
+def _finished(
+    opened: Opened, draft: Draft, made: Described, known: _Known, mechanism: str | None, noted: Collection[str]
+) -> Described:
     """Read the table for good: mechanisms are declared only if a person or a note says them."""
     open_ended = {} if mechanism is not None else {"default": None, "mechanisms": None, "exact": list(known.rules)}
     keys = {key: one for key, one in {**draft.keys, **open_ended}.items() if one is not None}
     form = DESCRIBED if mechanism is None else "frame" if opened.path is None else "tidy"
     final = _release(opened, keys, form)
     if mechanism is None:
-        final = _as_noted(final, made, known.notes)
+        final = _as_noted(final, made, known.notes, noted)
     if made.protection.note or final.figures:
         made = replace(made, structure=find_structure(final))
     final = trusted(final, made.structure)
-    description = make_description({**draft.keys}, where="the description", folder=_folder(opened))
     entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes), *_without_sum(made, known)]
     if mechanism is None and not made.protection.note:
         entries += _at_random(made, known)
+    entries = write_open(draft, entries)
+    description = make_description(draft.keys, where="the description", folder=_folder(opened))
     told = account_of(opened.table, description, final, known.notes, entries)
     made = replace(made, release=replace(final, account=told), notes=known.notes)
     final.notes.insert(0, made.note)
@@ -444,18 +466,22 @@ def _fits(structure: Structure, how: Mechanism, known: _Known) -> bool:
     return bool((counts[counts > ABSENT] % base == 0).mean() >= AGREE)
 
 
-def _as_noted(release: Release, made: Described, notes: Documented) -> Release:
+def _noted_exact(axes: Axes, release: Release, verdicts: Sequence[Verdict], notes: Documented) -> set[str]:
+    """Return the codes of columns of which a note says that their counts are not rounded."""
+    totals = {one.candidate.total for one in verdicts if one.used}
+    names = [code for axis in axes.all if axis.name in release.axes for code in axis.codes]
+    return set(exact_codes(notes.exact, dict.fromkeys(names), [code for code in names if code in totals]))
+
+
+def _as_noted(release: Release, made: Described, notes: Documented, exact: Collection[str]) -> Release:
     """Declare what notes say of columns: how they were rounded, and which are exact; others are left to the counts."""
     if not made.protection.note or notes.mechanism is None:
         return release
     found = {column.codes: how for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True)}
-    totals = {one.candidate.total for one in made.verdicts if one.used}
-    names = [code for axis in made.axes.all if axis.name in release.axes for code in axis.codes]
-    exact = set(exact_codes(notes.exact, dict.fromkeys(names), [code for code in names if code in totals]))
     columns = []
     for column in release.columns:
         how = found.get(column.codes)
-        if exact & set(column.codes) and (how is None or isinstance(how, Exact)):
+        if set(exact) & set(column.codes) and (how is None or isinstance(how, Exact)):
             column = replace(column, mechanism=Exact(), basis="note")
         else:
             column = replace(column, documented=(notes.mechanism,), basis="note")
@@ -576,7 +602,8 @@ def _write_figures(draft: Draft, axes: Axes, roles: Roles, opened: Opened, verdi
     for at, (numerator, per) in roles.rates.items():
         universe = _universe(columns, codes(numerator), counted, verdicts) if across else None
         if universe is None:
-            draft.keys["ignore"] = [*draft.keys.get("ignore", []), {"column": names[at], "because": ""}]
+            because = worked_out(opened.table, roles.values, [at], roles.writing).get(at, "")
+            draft.keys["ignore"] = [*draft.keys.get("ignore", []), {"column": names[at], "because": because}]
             continue
         keys = {"column": codes(at), "numerator": codes(numerator), "universe": universe}
         rate: dict[str, Any] = {which: "/".join(code) for which, code in keys.items()}

@@ -2,7 +2,8 @@
 
     value = "published"          # the column of counts
     missing = "suppressed"       # what an empty cell means
-    default = "rounding:5"       # how counts were protected, where nothing else is said
+    default = "rounding:5"       # how counts were protected, where nothing else is said; not known if it is left out
+    inferred = true              # nobody has confirmed the sums below: what follows from one is conditional
 
     [axes.district]              # one table an axis; `column` is its own name unless said
     name = "district_name"       # the column of what people read; `level` and `parent` may follow for areas
@@ -10,8 +11,12 @@
     [axes.age]
     hierarchy = "age.hrc"        # or a CSV of parent,child; or sums = [{ total = "all", parts = ["young", "old"] }]
 
-    [[exact]]                    # counts that were published as they are
+    [[exact]]                    # counts that were published as they are; inferred = true if nobody says so
     age = ["all"]
+
+    [[open]]                     # a question that nobody has answered yet; an entry that is settled is deleted
+    place = "rounding"
+    why = "nothing says whether counts were rounded at random or to the nearest 5"
 
     [[figures]]                  # a rate, a mean or a median among the cells, by the keys of columns: codes joined by /
     column = "poor, in per cent"
@@ -56,7 +61,7 @@ from pathlib import Path
 from unround.errors import InputError
 from unround.figures import Figure
 from unround.mechanisms import Exact, Mechanism
-from unround.release import AREA, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE
+from unround.release import AREA, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE, Entry
 
 AREAS = (AREA, "area", "geo")
 """Axes called so are the rows of the table, unless a rule needs them as columns."""
@@ -108,6 +113,8 @@ class CellRule:
 
     mechanism: Mechanism
     where: Mapping[str, tuple[str, ...]]
+    inferred: bool = False
+    """Whether only the counts suggest it, so that what follows from it is conditional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +122,8 @@ class Description:
     """All that a TOML says about a table. `where` is what to call the file in errors.
 
     `value` is "" for a table with one row per area, whose columns hold counts. `header`, `rows` and `skip` are numbered from
-    1. `ignore` are columns that are left out, each with the reason; one without a reason is still open.
+    1. `ignore` are columns that are left out, each with the reason; one without a reason is still open, and so is what
+    `open` lists. `inferred` says that nobody has confirmed the sums: labels and counts suggest them.
     """
 
     value: str
@@ -141,6 +149,8 @@ class Description:
     decimal: str = ""
     status: str | None = None
     figures: tuple[Figure, ...] = ()
+    open: tuple[Entry, ...] = ()
+    inferred: bool = False
 
     @property
     def wide(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from unround.errors import InputError
 from unround.figures import figure_from
 from unround.mechanisms import Exact, Mechanism, mechanism
-from unround.release import LARGEST, between
+from unround.release import LARGEST, Entry, What, between
 from unround.small_files import parsed_toml, small_text
 from unround.tables.description import (
     AREAS,
@@ -29,7 +29,7 @@ from unround.tables.symbols import hidden_range
 _TOP = (
     "format", "data", "value", "missing", "symbols", "areas", "default", "product", "axes", "mechanisms", "exact", "sums",
     "structure", "sheet", "columns", "header", "rows", "skip", "percentages", "counts", "ignore",
-    "thousands", "decimal", "status", "figures",
+    "thousands", "decimal", "status", "figures", "open", "inferred",
 )  # fmt: skip
 _AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "headings", "within", "fill")
 THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
@@ -200,7 +200,25 @@ class _DescriptionReader:
             decimal=self.sign(table, "decimal", DECIMALS),
             status=self.word(table, "status"),
             figures=tuple(figure_from(item, self.error) for item in self.tables(table, "figures")),
+            open=tuple(self.question(item) for item in self.tables(table, "open")),
+            inferred=self.yes(table, "inferred"),
         )
+
+    def yes(self, table: Mapping[str, Any], key: str) -> bool:
+        """Return what is true or false; false where it is not given."""
+        value = table.get(key, False)
+        if not isinstance(value, bool):
+            raise self.error(f"{key} must be true or false, not {_shown(value)}.", key)
+        return value
+
+    def question(self, table: Mapping[str, Any]) -> Entry:
+        """Return something that nobody has answered yet."""
+        self.known(table, ("place", "why", "settle"), "[[open]]")
+        place = self.word(table, "place")
+        if not place:
+            raise self.error('[[open]] needs the place that it is about, such as place = "row Total".', "open")
+        settle = self.word(table, "settle") or "answer it, and delete it from the description"
+        return Entry(place, What.UNKNOWN, self.word(table, "why") or "left open in the description", False, settle)
 
     def ignored(self, table: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the columns that are left out, each with the reason."""
@@ -355,10 +373,10 @@ class _DescriptionReader:
     def cells(self, table: Mapping[str, Any], kind: str, names: list[str]) -> CellRule:
         """Return the rule of one [[mechanisms]] or [[exact]]."""
         short = [name for name in names if name in CHARACTERISTIC][:1]
-        where = dict(table)
+        where = {axis: codes for axis, codes in table.items() if axis not in ("why", "inferred")}
         how: Mechanism | None = Exact()
         if kind == "mechanisms":
-            self.known(table, ("mechanism", "where", "why", "characteristics"), "[[mechanisms]]")
+            self.known(table, ("mechanism", "where", "why", "characteristics", "inferred"), "[[mechanisms]]")
             how = self.mechanism(table, "mechanism")
             if how is None:
                 raise self.error('[[mechanisms]] needs a mechanism, such as mechanism = "rounding:5".')
@@ -367,7 +385,6 @@ class _DescriptionReader:
                 raise self.error('where must be a table of axes and codes: where = { age = ["…"] }.', "where")
             where = {**where, **({"characteristics": table["characteristics"]} if "characteristics" in table else {})}
         else:
-            where.pop("why", None)
             if not where:
                 raise self.error(
                     '[[exact]] needs codes, such as age = ["total"]. If everything is exact, write default = "exact".'
@@ -380,4 +397,4 @@ class _DescriptionReader:
             if name not in names:
                 raise self.no_axis(axis, names, f"[[{kind}]] names", axis)
             wanted[name] = self.codes(codes, axis)
-        return CellRule(how or Exact(), wanted)
+        return CellRule(how or Exact(), wanted, self.yes(table, "inferred"))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unround.mechanisms import CellKey, Exact
+from unround.mechanisms import Exact
+from unround.release import Entry, What
+from unround.small_files import toml_comment, toml_text
 from unround.structure import Structure
 from unround.tables.axes import Axes, DraftAxis
 from unround.tables.grid import letters
@@ -17,78 +18,44 @@ from unround.tables.opening import Opened
 from unround.tables.roles import Roles
 from unround.tables.suggested import Protection, Verdict
 
-_TOP = (
-    "sheet", "columns", "header", "rows", "skip", "percentages", "value", "status",
-    "thousands", "decimal", "missing", "symbols", "default", "areas",
+_ORDER = (
+    "data", "sheet", "columns", "header", "rows", "skip", "percentages", "value", "status", "thousands", "decimal",
+    "missing", "symbols", "default", "areas", "inferred", "open", "exact", "ignore", "figures", "mechanisms", "axes",
+    "counts",
 )  # fmt: skip
-WIDEST = 110
-"""Characters of a line, roughly."""
 
 
 @dataclass(slots=True)
 class Draft:
     """A description as keys and values, as `make_description` takes it, and remarks on some of the keys.
 
-    Remarks are by key ("default"), or by axis and position of the sum (("age", 0)); `asides` are lines of their own at the
-    end: what was tried and not used.
+    Remarks are by key ("default"), or by axis and position of the sum (("age", 0)). `suggested` are keys that only the
+    counts suggest: they are written as comments, for written down they would read as declared, and claims as proved.
+    `asides` are lines of their own at the end: what was tried and not used.
     """
 
     keys: dict[str, Any]
     remarks: dict[Any, str] = field(default_factory=dict)
+    suggested: dict[str, Any] = field(default_factory=dict)
     asides: list[str] = field(default_factory=list)
 
     def toml(self, file: Path | None, where: Path | None = None) -> str:
         """Return the text of the TOML."""
-        lines = []
+        keys, comment = dict(self.keys), ""
         if file is not None:
             toml = where or file.with_suffix(".toml")
-            lines += [
-                f"# Drafted by `unround describe {file.name}`. Read it, correct what is wrong, then run:",
-                f"#   unround audit {_relative(toml, Path.cwd()) if where else toml.name} -o audit",
-                f"data = {_text(_relative(file, toml.parent))}",
-            ]
-        for key in _TOP:
-            if key in self.keys:
-                lines.append(self._line(key, self.keys[key]))
-        for kind in ("exact", "ignore", "figures"):
-            for rule in self.keys.get(kind, ()):
-                lines += ["", self._heading(f"[[{kind}]]", kind)]
-                lines += [f"{_key(key)} = {_value(one)}" for key, one in rule.items()]
-        for rule in self.keys.get("mechanisms", ()):
-            lines += ["", "[[mechanisms]]", f"mechanism = {_text(rule['mechanism'])}", f"where = {_value(rule['where'])}"]
-        for name, axis in self.keys["axes"].items():
-            lines += ["", self._heading(f"[axes.{_key(name)}]", ("axis", name))]
-            lines += [
-                f"{key} = {_value(axis[key])}"
-                for key in ("column", "name", "fill", "within", "header", "headings")
-                if key in axis
-            ]
-            lines += self._sums(name, axis.get("sums", ()))
-        if self.keys.get("counts"):
-            lines += ["", "[counts]                       # what each column of counts stands for"]
-            lines += [f"{_text(column)} = {_value(codes)}" for column, codes in self.keys["counts"].items()]
-        if self.asides:
-            lines += ["", *(f"# {_plain(one)}" for one in self.asides)]
-        return "\n".join(lines) + "\n"
-
-    def _line(self, key: str, value: object) -> str:
-        line = f"{key} = {_value(value)}"
-        remark = self.remarks.get(key)
-        return line if not remark else f"{line:30} # {_plain(remark)}"
-
-    def _heading(self, heading: str, key: object) -> str:
-        remark = self.remarks.get(key)
-        return heading if not remark else f"{heading:30} # {_plain(remark)}"
-
-    def _sums(self, axis: str, sums: Sequence[Mapping[str, Any]]) -> list[str]:
-        if not sums:
-            return []
-        lines = ["sums = ["]
-        for at, one in enumerate(sums):
-            if remark := self.remarks.get((axis, at)):
-                lines.append(f"  # {_plain(remark)}")
-            lines.append(f"  {{ total = {_text(one['total'])}, parts = {_value(one['parts'])} }},")
-        return [*lines, "]"]
+            comment = (
+                f"Drafted by `unround describe {file.name}`. Read it, correct what is wrong, then run:\n"
+                f"  unround audit {_relative(toml, Path.cwd()) if where else toml.name} -o audit"
+            )
+            keys["data"] = _relative(file, toml.parent)
+        ordered = {key: keys[key] for key in _ORDER if key in keys}
+        text = toml_text(ordered, comment, self.remarks, inline=("counts",))
+        if self.suggested:
+            guess = "".join(f"# {line}\n" for line in toml_text(self.suggested).splitlines() if line)
+            top, heading, rest = text.partition("\n\n")  # a key that is uncommented has to stand above all headings
+            text = f"{top}\n{toml_comment(self.remarks['suggested'])}\n{guess}".rstrip("\n") + f"{heading}{rest}"
+        return text + "".join(["\n", *(f"{toml_comment(one)}\n" for one in self.asides)] if self.asides else [])
 
 
 def _relative(file: Path, folder: Path) -> str:
@@ -97,39 +64,6 @@ def _relative(file: Path, folder: Path) -> str:
         return Path(os.path.relpath(file, folder)).as_posix()
     except ValueError:  # another drive
         return file.as_posix()
-
-
-def _plain(text: str) -> str:
-    """Return a text that ends no comment."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _key(name: str) -> str:
-    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else _text(name)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(str(key))} = {_value(one)}" for key, one in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        items = [_value(one) for one in value]
-        short = f"[{', '.join(items)}]"
-        if len(short) <= WIDEST:
-            return short
-        lines, line = [], "   "
-        for item in items:
-            if len(line) + len(item) > WIDEST:
-                lines.append(line)
-                line = "   "
-            line += f" {item},"
-        return "[\n" + "\n".join([*lines, line]) + "\n  ]"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def where_it_stands(opened: Opened, axes: Axes, roles: Roles) -> dict[str, Any]:
@@ -186,37 +120,46 @@ def write_sums(draft: Draft, axes: Axes, verdicts: Sequence[Verdict]) -> None:
                 {"total": one.candidate.total, "parts": list(one.candidate.parts)} for one in used
             ]
         draft.remarks |= {(axis.name, at): f"{one.candidate.why}; {one.why}" for at, one in enumerate(used)}
+    if any(one.used for one in verdicts):
+        draft.keys["inferred"] = True
+        draft.remarks["inferred"] = (
+            "the sums: what follows from one is conditional, until somebody who knows deletes this line"
+        )
 
 
-def write_protection(draft: Draft, how: Protection) -> None:
-    """Write down how counts were published: usually, and where otherwise."""
+def write_protection(draft: Draft, how: Protection, noted: Collection[str]) -> None:
+    """Write down how counts were published: usually, and where otherwise; `noted` are codes that a note calls exact."""
     if how.default is None:
         draft.asides.append(f'How counts were published could not be told ({how.why}). Say so: default = "rounding:3"')
         return
-    if not how.said and isinstance(how.default, CellKey):  # written down, it would read as declared, and claims as proved
-        draft.asides.append(
-            f"How counts were published is left to the counts ({how.why}), and what follows from it is conditional. "
-            f'If the agency confirms it, say so: default = "{how.default.name}"'
-        )
-        return
-    draft.keys["default"] = how.default.name
+    into = draft.keys if how.said else draft.suggested
+    into["default"] = how.default.name
     if not how.said:
-        draft.remarks["default"] = f"inferred from the counts ({how.why}); confirm it with the agency"
+        draft.remarks["suggested"] = (
+            f"How counts were published is left to the counts ({how.why}), and what follows is conditional on it. If the "
+            "agency says so, uncomment this:"
+        )
     elif how.note:
         draft.remarks["default"] = f"as a note says: {how.note}"
     for other, rules in how.others:
-        if isinstance(other, Exact):
-            draft.keys.setdefault("exact", []).extend(
-                {axis: _one_or_more(codes) for axis, codes in rule.items()} for rule in rules
-            )
-            draft.remarks["exact"] = "inferred: these counts are not multiples of the base"
-        else:
-            made = [{"mechanism": other.name, "where": {a: _one_or_more(c) for a, c in rule.items()}} for rule in rules]
-            draft.keys.setdefault("mechanisms", []).extend(made)
+        for rule in rules:
+            where: dict[str, Any] = {axis: codes[0] if len(codes) == 1 else list(codes) for axis, codes in rule.items()}
+            told = not how.said or not {code for codes in rule.values() for code in codes}.isdisjoint(noted)
+            if isinstance(other, Exact):
+                into.setdefault("exact", []).append(where if told else {**where, "inferred": True})
+                if not told:
+                    draft.remarks["exact"] = "the counts suggest it: they are not multiples of the base"
+            else:
+                into.setdefault("mechanisms", []).append({"mechanism": other.name, "where": where})
 
 
-def _one_or_more(codes: Sequence[str]) -> str | list[str]:
-    return codes[0] if len(codes) == 1 else list(codes)
+def write_open(draft: Draft, entries: Sequence[Entry]) -> list[Entry]:
+    """Write down the questions that nobody has answered, and return what is none: the description speaks of them now."""
+    asked = [one for one in entries if one.what is What.UNKNOWN]
+    if asked:
+        draft.keys["open"] = [{"place": one.place, "why": one.why, "settle": one.settle} for one in asked]
+        draft.remarks["open"] = "nobody has answered it: settle it, then delete it"
+    return [one for one in entries if one.what is not What.UNKNOWN]
 
 
 def write_asides(draft: Draft, axes: Axes, verdicts: Sequence[Verdict], structure: Structure, roles: Roles) -> None:

@@ -17,6 +17,7 @@ from unround.release import Release
 from unround.tables.cells import assemble
 from unround.tables.description_file import make_description
 from unround.tables.grid import HeadedTable
+from unround.tables.reshape import read_headed
 
 SOURCE = "the frame"
 _LONG = ("value", "axes")
@@ -182,26 +183,19 @@ def _wide(table: pl.DataFrame, given: Mapping[str, Any]) -> Release:
         raise InputError("a column of counts has no name; give it one, or list those that are wanted: columns=[…].")
     if not counts:
         raise InputError("the frame has no columns of numbers; name those that hold counts: columns=[…].")
-    area = texts.get("area")
-    rows = table.with_row_index(_ROW) if area is None else table.with_columns(pl.col(area).alias(_ROW))
-    if table.height and rows[_ROW].is_duplicated().any():
-        twice = rows.filter(rows[_ROW].is_duplicated())[_ROW][0]
+    area = texts.get("area", _AREA)
+    rows = table if "area" in texts else table.with_row_index(area).with_columns(pl.col(area).cast(pl.String))
+    if table.height and rows[area].is_duplicated().any():
+        twice = rows.filter(rows[area].is_duplicated())[area][0]
         raise InputError(
             f"the area {twice!r} has several rows in {area!r}; give each row a name of its own, or reshape the table "
             f"to long form."
         )
-    kept = {key: rows[column].alias(f"{_ROW} {key}") for key, column in texts.items() if key != "area"}
-    wide = pl.DataFrame([rows[_ROW], *kept.values(), *(rows[name].cast(_kind(rows, counts)) for name in counts)])
-    long = wide.unpivot(
-        on=counts, index=[_ROW, *(item.name for item in kept.values())], variable_name=_COLUMN, value_name=_CELL
-    )
-    axis = _AREA if area is None else area
-    axis = f"{axis} (area)" if axis == _COLUMN else axis
+    axis = f"{area} (area)" if area == _COLUMN else area
     described = {
-        "value": _CELL,
         "axes": {
-            axis: {"column": _ROW, **{key: item.name for key, item in kept.items()}},
-            _COLUMN: {"column": _COLUMN, "sums": sums},
+            axis: {"column": area, **{key: name for key, name in texts.items() if key != "area"}},
+            _COLUMN: {"header": 1, "sums": sums},
         },
         "areas": [axis],
         "default": given.get("mechanism"),
@@ -209,10 +203,9 @@ def _wide(table: pl.DataFrame, given: Mapping[str, Any]) -> Release:
         "exact": [{_COLUMN: exact}] if exact else [],
         **{key: given[key] for key in ("missing", "symbols", "product") if given.get(key) is not None},
     }
-    return assemble(long, make_description(described, where="from_frame"), source=SOURCE, form="frame")
-
-
-_ROW = "row of the frame"
+    kept = rows.select(list(dict.fromkeys((area, *texts.values(), *counts))))
+    headed = _headed(kept, [(name,) for name in kept.columns])
+    return read_headed(headed, make_description(described, where="from_frame"), form="frame")
 
 
 def _names(value: object, key: str) -> list[str]:
@@ -229,11 +222,3 @@ def _codes(item: object) -> list[str]:
 
 def _numbers(table: pl.DataFrame, others: set[str]) -> list[str]:
     return [name for name in table.columns if name not in others and table[name].dtype.is_numeric()]
-
-
-def _kind(table: pl.DataFrame, counts: list[str]) -> pl.DataType:
-    """Return the type in which all columns of counts fit together."""
-    kinds = {table[name].dtype for name in counts}
-    if any(kind == pl.String for kind in kinds):
-        return pl.String()
-    return pl.Float64() if any(kind.is_float() for kind in kinds) else pl.Int64()

@@ -91,6 +91,12 @@ class Grid:
         cells = self.cells.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in outside)
         return replace(self, cells=cells, merged=tuple(one for one in self.merged if first <= one.left <= last))
 
+    def heading(self, row: int, column: int) -> str:
+        """Return what stands in a cell, or in the one over several columns that it is part of; a title is over all."""
+        inside = (one for one in self.merged if one.top <= row <= one.bottom and 0 < one.left <= column <= one.right)
+        cell = next(inside, Merged(row, column, row, column))
+        return self.row(cell.top)[cell.left]
+
     def row(self, at: int) -> list[str]:
         """Return one row; what is empty is ""."""
         return ["" if cell is None else " ".join(cell.replace("\ufeff", "").split()) for cell in self.cells.row(at)]
@@ -141,6 +147,41 @@ class HeadedTable:
         return self.cells[str(at)]
 
 
+_SHARED = r"^([0-9][0-9., \u00a0\u202f]*) ?\(([0-9]+(?:[.,][0-9]+)?) ?%?\)$"
+"""A count with its percentage in the same cell: 77 (38.7%)."""
+_BOTH = re.compile(r"[,;]?\s*\(?\b(?:n|no\.?|number)\s*[,(/]\s*(?:%|per ?cent)\)*\s*$", re.IGNORECASE)
+"""What headings say of such cells: n (%)."""
+_FEWEST_SHARED = 2
+
+
+def shares_apart(grid: Grid) -> Grid:
+    """Return a grid in which counts and percentages that share cells stand in columns of their own, the latter at the end.
+
+    Where an empty column parts what may be two tables, it is not known to which one the end belongs.
+    """
+    cells, added = grid.cells, list[pl.Series]()
+    empty = [cells[name].null_count() == cells.height for name in cells.columns]
+    used = [at for at, nothing in enumerate(empty) if not nothing]
+    if not used or any(empty[used[0] : used[-1]]):
+        return grid
+    for at, name in enumerate(cells.columns):
+        bare = cells[name].str.strip_chars(_PADDING)
+        both = bare.str.contains(_SHARED) & (bare.str.contains("%", literal=True) | bare.str.contains(r"[.,][0-9]+\)$"))
+        rows = both.fill_null(False).arg_true().to_list()
+        if len(rows) < _FEWEST_SHARED:
+            continue
+        share = bare.str.extract(_SHARED, 2).zip_with(both.fill_null(False), pl.Series([None], dtype=pl.String)).to_list()
+        count = bare.str.extract(_SHARED, 1).zip_with(both.fill_null(False), cells[name]).to_list()
+        heads = [(row, text) for row in range(rows[0]) if (text := grid.heading(row, at))]
+        for row, text in heads:
+            said = _BOTH.sub("", text) or "n"
+            count[row] = None if count[row] is None else said
+            share[row] = f"{said} (%)" if row == heads[-1][0] else said
+        cells = cells.with_columns(pl.Series(name, count, dtype=pl.String))
+        added.append(pl.Series(str(grid.cells.width + len(added)), share, dtype=pl.String))
+    return replace(grid, cells=cells.hstack(added)) if added else grid
+
+
 def letters(column: int) -> str:
     """Return what spreadsheets call a column, counted from 0.
 
@@ -182,7 +223,7 @@ def read_grid(path: Path, sheet: str | None = None) -> Grid:
         return read_sheet(path, sheet)
     if sheet is not None:
         raise InputError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}; leave the sheet out.")
-    return delimited(Source(path))
+    return shares_apart(delimited(Source(path)))
 
 
 def delimited(source: Source) -> Grid:

@@ -37,7 +37,8 @@ TOTALS = _words(
     "todo el país|total país|"
     "país|pays|land gesamt|totaal generaal|heel het land|hele landet|total nacional|conjunto|ambos os sexos|ambos|"
     "personas|pessoas|personer|persone|mannen en vrouwen|alle altersgruppen|alle leeftijden|todas las edades|"
-    "todas as idades|all students|all pupils|all patients|all cases|all households and families"
+    "todas as idades|all students|all pupils|all patients|all cases|all households and families|residents|inhabitants|"
+    "inwoners|einwohner|habitants|habitantes|abitanti|invånare|innbyggere|indbyggere|toplam|итого|合計|総数|計|합계|전체|合计|总计"
 )
 """Codes and names that stand for everybody, in lower case."""
 _TOTAL = re.compile(
@@ -53,11 +54,11 @@ _ALL = re.compile(
 
 MEN = _words(
     "men|man|male|males|men+|m|boys|männlich|männl|maennlich|männer|maenner|mann|hommes|homme|masculin|h|hombres|hombre|"
-    "maschi|maschio|uomini|mannen|man|mænd|menn|män|miehet|mężczyźni|homens|homem|masculino|varones|varón"
+    "maschi|maschio|uomini|mannen|man|mænd|menn|män|miehet|mężczyźni|homens|homem|masculino|varones|varón|muži|férfi|erkek|мужчины|чоловіки|άνδρες|男|男性|남자|남"
 )
 WOMEN = _words(
     "women|woman|female|females|women+|f|w|girls|weiblich|weibl|frauen|frau|femmes|femme|féminin|mujeres|mujer|femmine|"
-    "femmina|donne|vrouwen|vrouw|kvinder|kvinner|kvinnor|naiset|kobiety|mulheres|mulher|feminino|femenino"
+    "femmina|donne|vrouwen|vrouw|kvinder|kvinner|kvinnor|naiset|kobiety|mulheres|mulher|feminino|femenino|ženy|nő|kadın|женщины|жінки|γυναίκες|女|女性|여자|여"
 )
 LETTERS = frozenset({"m", "f", "w", "h"})
 """Sexes of one letter: believed only if both are there."""
@@ -335,11 +336,16 @@ _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"y_?(\d+)(?:t|-|_|to)y?(\d+)"), "from"),
     (re.compile(r"y_?(\d+)\+"), "over"),
     (re.compile(r"y_?(\d+)"), "single"),
-    (re.compile(_BEFORE + r"(\d+)" + _YEARS + r"\s*(?:bis unter|to under|- ?<)\s*(\d+)" + _YEARS), "until"),
-    (re.compile(_BEFORE + r"(\d+)" + _YEARS + r"\s*(?:-|–|—|_|to|bis|à|a|tot|til|till|through)\s*(\d+)" + _YEARS), "from"),
+    (re.compile(_BEFORE + r"(\d+)" + _YEARS + r"\s*(?:bis unter|to under|tot|- ?<)\s*(\d+)" + _YEARS), "until"),
     (
         re.compile(
-            _BEFORE + r"(\d+)" + _YEARS + r"\s*(?:\+|plus|(?:and|or|&|und|u\.|et|ou|y|e|en|og|och) ?"
+            _BEFORE + r"(\d+)" + _YEARS + r"\s*(?:-|–|—|_|to|bis|à|a|til|till|tot en met|t/m|through)\s*(\d+)" + _YEARS
+        ),
+        "from",
+    ),
+    (
+        re.compile(
+            _BEFORE + r"(\d+)" + _YEARS + r"\s*(?:\+|plus|(?:and|or|&|und|u\.|et|ou|of|y|e|en|og|och) ?"
             r"(?:over|older|more|above|up|mehr|älter|aelter|darüber|plus|"
             r"más|mas|mais|più|ouder|over|eldre|äldre|meer|mehr jahre|older))" + _YEARS
         ),
@@ -348,7 +354,13 @@ _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(_BEFORE + r"(\d+)\s*[-–]"), "over"),
     (re.compile(r"(?:over|über|plus de|>)\s*(\d+)" + _YEARS), "above"),
     (re.compile(r"(?:≥|>=|at least|ab|from)\s*(\d+)" + _YEARS), "over"),
-    (re.compile(r"(?:under|unter|<|less than|below|moins de|menos de|meno di|younger than)\s*(\d+)" + _YEARS), "under"),
+    (
+        re.compile(
+            r"(?:under|unter|<|less than|below|moins de|menos de|meno di|younger than|jonger dan)\s*(\d+)"
+            + _YEARS
+        ),
+        "under",
+    ),
     (re.compile(r"(?:≤|<=|up to|bis)\s*(\d+)" + _YEARS), "most"),
     (re.compile(_BEFORE + r"(\d+)" + _YEARS), "single"),
 )  # fmt: skip

@@ -147,8 +147,6 @@ MOST_ROWS, MOST_NOTES = 20_000, 100
 _NUMBERS = 0.6
 """A column in which so many of the filled cells of the lower half are numbers is one of numbers."""
 _RANGED = re.compile(RANGED)
-_SHARED = re.compile(r"^[0-9][0-9., ]* ?\([0-9.,]+ ?%?\)$")
-"""A count with its percentage in the same cell: 77 (38.7%)."""
 _UNIT = re.compile(
     r"\(?(?:numbers?|no\.?|n|counts?|persons?|people|households?|anzahl|personen|nombre|effectifs?|número|aantal|units?)\)?",
     re.I,
@@ -316,11 +314,7 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 
         other = (
             "" if grid.sheet is None else f" If the table is on another sheet: unround describe {grid.source} --sheet NAME"
         )
-        shared = next((text for cells in bare for text in cells.drop_nulls() if _SHARED.search(text)), "")
-        apart = f" “{shared}” is two numbers in one cell: give each a column of its own." if shared else ""
-        raise InputError(
-            f"{grid.place} has no column of numbers below a header, so there are no counts in it.{apart}{other}"
-        )
+        raise InputError(f"{grid.place} has no column of numbers below a header, so there are no counts in it.{other}")
     part = replace(grid, cells=grid.cells[start:])
     first = max(header) - start if header else _first_row(part, values, filled, numbers, signs)
     rows = tuple(row - start for row in header) if header else _header_rows(part, first, values, filled)

@@ -29,6 +29,7 @@ from unround.tables.labels import (
     counts_people,
     is_total,
     tokens,
+    written_age,
 )
 from unround.tables.layout import Writing, are_counts, are_numbers, are_signs, bare_text, find_writing
 from unround.tables.lines import COUNT, kind_of
@@ -122,7 +123,7 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
         whole = [at for at in figures if set(bare_text(table.column(at)).drop_nulls()) <= {"100", "100.0", "100,0", "100%"}]
         rates = _rates(table, values, [at for at in figures if at not in whole])
         silent = ("median", "average", "amount", "standard error", "area")
-        left_out |= _worked_out(table, values, [at for at in figures if at not in rates], writing)
+        left_out |= worked_out(table, values, [at for at in figures if at not in rates], writing)
         lost = {
             at: f"{figures[at]}, and nothing says of which counts"
             for at in figures
@@ -191,7 +192,7 @@ def _rates(table: HeadedTable, values: Sequence[int], figures: Sequence[int]) ->
     return found
 
 
-def _worked_out(table: HeadedTable, values: Sequence[int], figures: Sequence[int], writing: Writing) -> dict[int, str]:
+def worked_out(table: HeadedTable, values: Sequence[int], figures: Sequence[int], writing: Writing) -> dict[int, str]:
     """Return the figures that anybody can work out from the counts beside them, and how."""
 
     def plain(at: int) -> pl.Series:
@@ -209,6 +210,9 @@ def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> st
     numbers = int(bare.str.contains(r"[0-9]").sum())
     if not len(bare) or not values or at < min(values):
         return ""
+    ages = sum(written_age(text) is not None or is_total(text) for text in bare)
+    if bare.n_unique() == len(bare) and ages > len(bare) / 2:
+        return ""  # the ages of a pyramid stand between its sexes
     if called or (
         numbers > len(bare) / 2 and bare.n_unique() > len(bare) / 2 and not about(name, CODES) and not _is_note(name)
     ):

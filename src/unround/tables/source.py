@@ -117,7 +117,7 @@ class Source:
     notes : list of str
         What a user should know about what was picked.
     encoding : str
-        "utf-8", "utf-16" or "cp1252", as far as the head of the file tells.
+        "utf-8", "utf-16" or a code page ("cp1252", "cp932", …), as far as the head of the file tells.
     delimiter : str
         The character that parts the columns, as far as the head tells.
 
@@ -137,7 +137,10 @@ class Source:
         if text is None:
             self._look()
         self._begin = self._first_bytes()
-        self.encoding = "utf-16" if self._in_utf_16 else "utf-8" if self._bom or _is_utf8(self._begin) else "cp1252"
+        marked = self._in_utf_16 or self._bom or _is_utf8(self._begin)
+        self.encoding = "utf-16" if self._in_utf_16 else "utf-8" if marked else code_page(self._begin)
+        if self.encoding not in ("utf-8", "utf-16", WESTERN):
+            self.notes.append(f"The file does not say how its letters are coded; they were read as {self.encoding}.")
         self.delimiter = _delimiter(self.head())
 
     @classmethod
@@ -327,7 +330,7 @@ class Source:
             yield (self._decoded(carried) if decode else carried) + b"\n"
 
     def _decoded(self, text: bytes) -> bytes:
-        return _utf8(text, self._bom, self.path)
+        return _utf8(text, self._bom, self.path, self.encoding)
 
     @contextmanager
     def _opened(self, number: int = 0) -> Iterator[tuple[IO[bytes] | _Recoded, Callable[[], int]]]:
@@ -387,7 +390,63 @@ def _is_utf8(text: bytes, cut: bool = True) -> bool:
     return True
 
 
-def _utf8(text: bytes, marked: bool, path: Path) -> bytes:
+WESTERN = "cp1252"
+_ALPHABETS = {
+    WESTERN: (
+        "àâæçéèêëîïôœùûüÿäöß", "ìíîàèéòóùú", "áéíóúñüàèïòç", "áâãàçéêíóôõúü", "åäöæøéüóáíúýðþèô", "éëïóöüáèêç",
+        "àèéìòùäöüçêôî",
+    ),
+    "cp1250": ("ąćęłńóśźż", "áčďéěíňóřšťúůýžöü", "áéíóöőúüű", "áäčďéíĺľňóôŕšťúýž", "ăâîşţ", "čćđšž"),
+    "cp1254": ("âçğıiîöşüû",),
+}  # fmt: skip
+"""The letters that languages add to the Latin ones, by code page: western ones first, which need no more than fit."""
+
+
+def code_page(text: bytes) -> str:
+    """Return the code page of a text that is not UTF-8, as far as its letters tell; that of western Europe otherwise.
+
+    Examples
+    --------
+    >>> code_page("Nombre d'élèves".encode("cp1252")), code_page("Mężczyźni;Ogółem".encode("cp1250"))
+    ('cp1252', 'cp1250')
+    >>> code_page("市町村,総数,男,女".encode("cp932")), code_page("Мужчины;Женщины".encode("cp1251"))
+    ('cp932', 'cp1251')
+    """
+    high = re.findall(rb"[\x80-\xff]+", text)
+    runs = sum(len(run) for run in high if len(run) > 1)
+    if runs > len(re.findall(rb"[A-Za-z]", text)) / 2 and runs > sum(map(len, high)) / 2:  # hardly a Latin letter
+        return _of_other_script(b"".join(high), text)
+    for page, alphabets in _ALPHABETS.items():
+        shown = text.decode(page, errors="replace").lower()
+        seen = {sign for sign in shown if sign > "\x7f" and (sign.isalpha() or sign == "\ufffd")}
+        # A sign within a word, as ³ for the Polish ł, is a letter of another code page.
+        within = re.search(r"[a-z][\u00a1-\u00bf][a-z]", shown)
+        if within is None and any(seen <= set(letters) for letters in alphabets):
+            return page
+    return WESTERN
+
+
+def _of_other_script(high: bytes, text: bytes) -> str:
+    """Return the code page of a text in letters other than Latin ones."""
+    letters = sum(byte >= 0xC0 for byte in high)
+    if letters > 0.8 * len(high):
+        # Of Cyrillic capitals the last four, which are Greek vowels with an accent, follow no small letter.
+        return "cp1253" if re.search(rb"[\xe1-\xfe][\xdc-\xdf]", high) else "cp1251"
+    for page, test, fits in (
+        ("cp949", "euc_kr", r"[\uac00-\ud7a3]"),  # of which only the usual signs tell it from others
+        ("cp932", "cp932", r"[\u3040-\u30ff\u4e00-\u9fff]"),
+        ("gb18030", "gb18030", r"[\u4e00-\u9fff]"),
+    ):
+        try:
+            signs = [sign for sign in text.decode(test) if sign > "\x7f"]
+        except UnicodeDecodeError:
+            continue
+        if sum(re.match(fits, sign) is not None for sign in signs) > 0.8 * len(signs):
+            return page
+    return WESTERN
+
+
+def _utf8(text: bytes, marked: bool, path: Path, encoding: str) -> bytes:
     """Return bytes of whole lines as UTF-8, whatever they are.
 
     Most of a table is plain ASCII, and accents may come late: each chunk is looked at by itself.
@@ -396,6 +455,8 @@ def _utf8(text: bytes, marked: bool, path: Path) -> bytes:
         return text
     if marked:
         raise InputError(f"{path} is marked as UTF-8 but contains other bytes; save it as UTF-8 again.")
+    if encoding not in ("utf-8", "utf-16", WESTERN):
+        return text.decode(encoding, errors="replace").encode()
     decoded = text.decode("latin-1")
     high = np.frombuffer(text, dtype=np.uint8)
     if np.any((high >= 0x80) & (high < 0xA0)):

@@ -15,7 +15,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.small_files import is_file, require_file, shortened
-from unround.tables.grid import OFFICE, Grid, Marks, Merged, as_text
+from unround.tables.grid import OFFICE, Grid, Marks, Merged, as_text, shares_apart
 from unround.tables.source import BROKEN
 from unround.tables.unpacked import MOST_COLUMNS, unpacked
 
@@ -108,7 +108,7 @@ class Workbook:
                 texts[at][column] = UNSTORED
         columns = {str(at): pl.Series(list(cells), dtype=pl.String) for at, cells in enumerate(zip(*texts, strict=True))}
         spans = tuple(Merged(*start, *end) for start, end in merged)
-        return Grid(pl.DataFrame(columns), str(path), self._size, name, spans, marks, notes)
+        return shares_apart(Grid(pl.DataFrame(columns), str(path), self._size, name, spans, marks, notes))
 
 
 UNSTORED = "=?"

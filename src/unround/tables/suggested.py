@@ -76,6 +76,12 @@ def find_candidates(axis: DraftAxis) -> list[Candidate]:
     totals = [code for code in axis.codes if is_total(*axis.names_of(code), of_places=axis.about == AREA)]
     unknown = [code for code in axis.codes if is_unknown(*axis.names_of(code)) and code not in totals]
     found = _sexes(axis, totals) + (_ages(axis, totals, unknown) if axis.about in (AGE, OTHER) else [])
+    if len(axis.depths) == len(axis.codes):
+        codes = axis.codes
+        found += [
+            Candidate(axis.name, codes[at], tuple(codes[one] for one in parts), why)
+            for at, parts, why in _indented(axis.depths)
+        ]
     if not any(one.total in totals for one in found):
         found += _all_others(axis, totals, unknown)
     if axis.about not in (AGE, SEX):
@@ -452,7 +458,11 @@ def row_axes(axes: Sequence[DraftAxis], candidates: Mapping[str, Sequence[Candid
     """
     areas = [axis.name for axis in axes if axis.about == AREA][:1]
     summed = [axis.name for axis in axes if candidates.get(axis.name)]
-    columns = [axis.name for axis in axes if axis.about in (AGE, SEX) or (axis.name in summed and axis.name not in areas)]
+    columns = [
+        axis.name
+        for axis in axes
+        if axis.about in (AGE, SEX) or axis.figures or (axis.name in summed and axis.name not in areas)
+    ]  # rates are of counts beside them
     if areas:  # then a header does not name areas
         columns += [axis.name for axis in axes if axis.column is None and axis.about == OTHER and axis.name not in columns]
     columns = [name for name in columns if next(a for a in axes if a.name == name).about != TIME]
@@ -460,7 +470,7 @@ def row_axes(axes: Sequence[DraftAxis], candidates: Mapping[str, Sequence[Candid
         headers = [axis.name for axis in axes if axis.column is None]
         columns = headers or [axis.name for axis in axes if axis.name not in areas and axis.about != TIME] or areas
     rows = [axis.name for axis in axes if axis.name not in columns]
-    large = [axis for axis in axes if axis.about == OTHER and len(axis.codes) >= MANY_ROWS]
+    large = [axis for axis in axes if axis.about == OTHER and len(axis.codes) - len(axis.figures) >= MANY_ROWS]
     if not rows and len(columns) > 1 and large:
         rows = [max(large, key=lambda axis: len(axis.codes)).name]
     return rows

@@ -8,15 +8,11 @@ of size, time and memory; when the time is up it is ended, and the page says so.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import signal
-import subprocess
-import sys
 import threading
-from typing import IO, Any
+from typing import Any
 
 from unround.errors import UnroundError
+from unround.machine import Worker, serve
 
 LONGEST = 2_000
 """Characters that a system may have."""
@@ -58,8 +54,7 @@ class Bench:
     def __init__(self, seconds: float = SECONDS) -> None:
         self.seconds = seconds
         self._turn = threading.Lock()
-        self._worker: subprocess.Popen[bytes] | None = None
-        self._reader: threading.Thread | None = None
+        self._worker = Worker("unround.web.trial")
 
     def solve(self, text: str, mechanism: str) -> dict[str, Any]:
         """Solve a text within the limits; anything that goes wrong is under "error"."""
@@ -70,64 +65,19 @@ class Bench:
         try:
             if not self._start():
                 return {"error": "the solver did not start in time, as this machine is busy: try again in a moment."}
-            return self._ask(json.dumps({"text": text, "mechanism": mechanism}), self.seconds)
+            answer, answered = self._worker.ask({"text": text, "mechanism": mechanism}, self.seconds)
+            if answered:
+                return dict(answer)
+            late = (
+                f"this takes longer than the {self.seconds:g} seconds allowed here. `unround solve` on the command line has "
+            )
+            return {"error": f"{late}no such limit." if answer else DIED}
         finally:
             self._turn.release()
 
     def _start(self) -> bool:
         """Start a worker unless one runs, wait until it is ready (not in the question's time), and return whether it is."""
-        if self._worker is not None and self._worker.poll() is None:
-            return True
-        self._end()
-        command = [sys.executable, "-m", "unround.web.trial"]
-        self._worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self._ask("null", STARTING)
-        return self._worker is not None
-
-    def _ask(self, line: str, seconds: float) -> dict[str, Any]:
-        """Send a line and return the answer; a worker that gives none in time is ended."""
-        worker = self._worker
-        assert worker is not None
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-        try:
-            worker.stdin.write(line.encode() + b"\n")
-            worker.stdin.flush()
-        except OSError:  # it died before it could read
-            self._end()
-            return {"error": DIED}
-        found = self._line(worker.stdout, seconds)
-        if found:
-            answer: dict[str, Any] = json.loads(found)
-            return answer
-        self._end()
-        if found is not None:
-            return {"error": DIED}
-        return {
-            "error": f"this takes longer than the {seconds:g} seconds allowed here. `unround solve` on the command line has "
-            "no such limit."
-        }
-
-    def _line(self, stream: IO[bytes], seconds: float) -> bytes | None:
-        """Read a line; None if it does not come in time, and nothing if the other end is closed."""
-        read: list[bytes] = []
-        self._reader = threading.Thread(target=lambda: read.append(stream.readline()), daemon=True)
-        self._reader.start()
-        self._reader.join(seconds)
-        return read[0] if read else None
-
-    def _end(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is None:
-            return
-        worker.kill()
-        worker.wait()
-        if self._reader is not None:
-            self._reader.join()  # its pipe is at its end now
-        for pipe in (worker.stdin, worker.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):  # what it did not read any more is lost
-                    pipe.close()
+        return self._worker.runs or self._worker.ask(None, STARTING)[1]
 
     def warm(self) -> None:
         """Have a worker ready."""
@@ -136,29 +86,18 @@ class Bench:
 
     def close(self) -> None:
         """End the worker, if any, whatever it does."""
-        self._end()
+        self._worker.end()
 
 
-def main() -> None:
-    """Answer questions until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, whose end closes our input
-    if sys.platform == "linux":  # elsewhere the limit of address space means something else, or does not exist
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    for line in sys.stdin:
-        asked = json.loads(line)
-        try:
-            # Nothing is asked first of all, to see that we are ready: a small system loads what any system needs.
-            answer = (
-                solve_text(asked["text"], asked["mechanism"]) if asked else solve_text("48! = 20 + 20 + 20", "rounding:5")
-            )
-        except MemoryError:
-            answer = {"error": "this needs more memory than is allowed here."}
-        except RecursionError:
-            answer = {"error": "this is nested too deeply."}
-        print(json.dumps(answer), flush=True)
+def _answer(asked: dict[str, str] | None) -> dict[str, Any]:
+    try:
+        # Nothing is asked first of all, to see that we are ready: a small system loads what any system needs.
+        return solve_text(**asked) if asked else solve_text("48! = 20 + 20 + 20", "rounding:5")
+    except MemoryError:
+        return {"error": "this needs more memory than is allowed here."}
+    except RecursionError:
+        return {"error": "this is nested too deeply."}
 
 
 if __name__ == "__main__":
-    main()
+    serve(_answer, MEMORY)
