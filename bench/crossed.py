@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from time import process_time
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,11 @@ from unround.engines import elimination, multiway_block
 from unround.engines.chain_kernel import CellWeights
 from unround.engines.chains import LANES, Effort, moves_of, sample
 from unround.engines.forest import marginals, posteriors
-from unround.evidence.block import Distributions, Posterior, PriorWeights, Tight, Windows, windows_of
+from unround.evidence.block import Distributions, Posterior, windows_of
+from unround.evidence.cells import Block
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
-from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.compiled import compile_sums
 from unround.sums.forest import Equations
 from unround.sums.multiway import CrossedTable, crossed_tables
 from unround.system import Cell, Sum, System
@@ -42,15 +42,6 @@ CASES = (
     ((5, 2, 4), 3, 150),
 )
 """Tables, bases, and how many people an area has."""
-
-
-class Block(NamedTuple):
-    """Areas with one table, and a prior fitted to them."""
-
-    compiled: CompiledSums
-    windows: Windows
-    tight: Tight
-    prior: PriorWeights | None
 
 
 def sums_with_groups(leaves: int, groups: int, others: tuple[int, ...]) -> tuple[int, Equations]:
@@ -95,11 +86,11 @@ def exactly(block: Block) -> Distributions:
     (table,) = block.compiled.crossed
     usual, multiway_block.EFFORT = multiway_block.EFFORT, Effort(sweeps=100_000, rounds=0, error=np.inf, rhat=np.inf)
     try:
-        _, found = marginals(*block[:3], block.prior)
+        _, found = marginals(block)
     finally:
         multiway_block.EFFORT = usual
-    rows = np.arange(len(block.tight.low))
-    given = multiway_block.TableBlock(block.compiled, table, block.windows, block.tight, block.prior, rows).given
+    rows = np.arange(len(block.bounds.low))
+    given = multiway_block.TableBlock(block, table, rows).given
     for a in rows.tolist():
         lows = given.low[a].tolist()
         weights = [
@@ -124,11 +115,11 @@ def accuracy() -> None:
         equations, added = cube(shape)
         published = areas_of(len(added), equations, 300, people, base)
         block = block_of(len(added), equations, published, base, AREAS)
-        marginals(*block[:3], block.prior, wanted=np.ones((AREAS, len(added)), dtype=np.bool_))  # compiled now
+        marginals(block, wanted=np.ones((AREAS, len(added)), dtype=np.bool_))  # compiled now
         before = process_time()
-        found, _ = marginals(*block[:3], block.prior)
+        found, _ = marginals(block)
         spent = 1000 * (process_time() - before) / AREAS
-        forest, _ = marginals(replace(block.compiled, crossed=()), *block[1:3], block.prior)
+        forest, _ = marginals(replace(block, compiled=replace(block.compiled, crossed=())))
         truth = exactly(block)
         name = f"{'×'.join(map(str, shape)):<10} {base:>4} {people:>6} {spent:>8.1f}"
         print(f"{name}  {_judged(found, truth)}   {_judged(forest, truth)}", flush=True)
@@ -172,7 +163,7 @@ def rows() -> Iterator[Row]:
     published = areas_of(len(added), equations, 60, 400, 5)
     block = block_of(len(added), equations, published, 5, 12)
     (table,) = block.compiled.crossed
-    given = multiway_block.TableBlock(block.compiled, table, block.windows, block.tight, block.prior, np.arange(1)).given
+    given = multiway_block.TableBlock(block, table, np.arange(1)).given
     seeds = np.ones(1, dtype=np.uint64)
     effort = Effort(sweeps=2000, rounds=0, error=np.inf, rhat=np.inf)
     moves = int(sample(table, given, seeds, effort, threads=1).moves[0])
@@ -190,12 +181,12 @@ def rows() -> Iterator[Row]:
 
 
 def _per_area(block: Block) -> list[float]:
-    areas = len(block.tight.low)
-    posteriors(*block[:3], block.prior)
+    areas = len(block.bounds.low)
+    posteriors(block)
     found = []
     for _ in range(3):
         before = process_time()
-        posteriors(*block[:3], block.prior)
+        posteriors(block)
         found.append((process_time() - before) / areas)
     return found
 

@@ -8,7 +8,7 @@ shrunk towards messages.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import process_time
 
 import numpy as np
@@ -27,7 +27,8 @@ from unround.engines.gibbs import sample_families, shrink
 from unround.engines.linked_tables import TableSamples, family_block, sample_tables
 from unround.engines.linked_weights import CountWeights, is_sampled
 from unround.engines.loopy import exchange_messages, without_parts
-from unround.evidence.block import Distributions, Posterior, Tight, windows_of
+from unround.evidence.block import CellBounds, Distributions, Posterior, windows_of
+from unround.evidence.cells import Block
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.sums.compiled import compile_sums
@@ -72,14 +73,14 @@ def family_of_tables(shape: tuple[int, ...], base: int, children: int, seed: int
     prior = fit.finish(compiled, how).weights(published[:kept], tight.low, tight.high)
     heads = np.arange(FAMILIES) * (children + 1)
     parent = np.stack([np.full(FAMILIES, -1), *[heads] * children], axis=1).ravel()
-    return Cube(compiled, true[:kept], windows, tight, parent, prior)
+    return Cube(Block(compiled, windows, tight, prior), true[:kept], parent)
 
 
 def _drawn(one: Cube) -> TableSamples:
-    bounds = linked_bounds(one.compiled, one.windows, one.tight, one.parent, one.linked)
-    (table,) = one.compiled.crossed
+    bounds = linked_bounds(one.block, one.parent, one.linked)
+    (table,) = one.block.compiled.crossed
     families = find_families(bounds.parent).families
-    (found,) = sample_tables(one.compiled, table, one.windows, bounds.tight, one.prior, families)
+    (found,) = sample_tables(replace(one.block, bounds=bounds.tight), table, families)
     return found
 
 
@@ -112,7 +113,7 @@ def table_lines() -> Iterator[str]:
                 stated = found.posterior.probability
                 exact = long.chances[np.where(free, long.start + found.posterior.mode - long.low, 0)]
                 off, over = np.abs(stated - exact)[free], free & (stated >= THRESHOLD) & (stated - exact > 0.1)
-                alone = _claimed(posteriors(one.compiled, one.windows, one.tight, one.prior))
+                alone = _claimed(posteriors(one.block))
                 yield (
                     f"| {' × '.join(map(str, shape))} | {base} | {children} | {found.settled.mean():.0%} | {alone:.1%} "
                     f"| {_claimed(found.posterior):.1%} | {off.mean():.3f} | {off.max():.3f} | {over.sum()} | {spent:.0f} |"
@@ -124,7 +125,7 @@ class AgeFamilies:
     """Families of ages by sex, and what long chains make of them."""
 
     one: Cube
-    tight: Tight
+    tight: CellBounds
     families: dict[int, Ints]
     listed: CountWeights
     exact: Distributions
@@ -134,11 +135,10 @@ class AgeFamilies:
     def of(cls, children: int, base: int, families: int = 6) -> AgeFamilies:
         """Simulate families, and sample them for long."""
         one = ages_cube(children, families, base, seed=5)
-        bounds = linked_bounds(one.compiled, one.windows, one.tight, one.parent, one.linked)
+        bounds = linked_bounds(one.block, one.parent, one.linked)
         found = find_families(bounds.parent, most=1000).families
-        listed = CountWeights(one.windows, bounds.tight.low, bounds.tight.high, np.arange(len(one.true)))
-        given = one.compiled, listed, one.prior, None, found, one.linked
-        long = sample_families(*given, REFERENCE, shrunk=False)
+        listed = CountWeights(replace(one.block, bounds=bounds.tight))
+        long = sample_families(listed, found, one.linked, REFERENCE, shrunk=False)
         return cls(one, bounds.tight, found, listed, long.chances, long.rows)
 
     def told(self, found: Distributions, seconds: float) -> str:
@@ -150,9 +150,10 @@ class AgeFamilies:
     def chains(self, moves: int) -> tuple[Floats, Floats]:
         """Return what chains find in so many moves, and the standard errors."""
         one, members = self.one, 1 + len(next(iter(self.families.values())))
-        (own,) = (table for table in crossed_tables(one.compiled.columns, one.compiled.equations) if table is not None)
+        sums = one.block.compiled
+        (own,) = (table for table in crossed_tables(sums.columns, sums.equations) if table is not None)
         rows = np.arange(len(one.true)).reshape(-1, members)
-        block = family_block(one.compiled, own, one.windows, self.tight, one.prior, rows)
+        block = family_block(replace(one.block, bounds=self.tight), own, rows)
         given, family = block.given, block.table
         width = (given.high - given.low + 1).ravel()
         places = np.repeat(given.place.ravel() - np.cumsum(width) + width, width) + np.arange(int(width.sum()))
@@ -163,21 +164,20 @@ class AgeFamilies:
     def shrunk(self, drawn: Floats, error: Floats) -> Floats:
         """Shrink what chains found towards messages."""
         one, members = self.one, 1 + len(next(iter(self.families.values())))
-        beliefs, _ = exchange_messages(one.compiled, self.listed, one.prior, None, self.families, one.linked)
+        beliefs, _ = exchange_messages(self.listed, self.families, one.linked)
         row = np.arange(len(one.true))[:, np.newaxis]
-        leaf = np.isin(np.arange(one.compiled.columns), without_parts(one.compiled, one.linked))
+        leaf = np.isin(np.arange(one.block.compiled.columns), without_parts(one.block.compiled, one.linked))
         kind = leaf + 2 * (row % members == 0) + 4 * (row // members)
         return shrink(self.listed.cell, kind.ravel()[self.listed.cell], drawn, beliefs.chances, error)[0]
 
     def lines(self) -> Iterator[str]:
         """Compare the method that is used with chains; a column at a time."""
         one, children = self.one, len(next(iter(self.families.values())))
-        given = one.compiled, self.listed, one.prior, None, self.families, one.linked
         before = process_time()
         if is_sampled(children, float(self.listed.width.mean())):
             found = settled(one, self.listed, self.families)
         else:
-            found = in_order(exchange_messages(*given)[0], self.rows)
+            found = in_order(exchange_messages(self.listed, self.families, one.linked)[0], self.rows)
         yield self.told(found, process_time() - before)
         for moves, shrunk in ((1_250_000, False), (600_000, True), (1_250_000, True)):
             before = process_time()

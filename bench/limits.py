@@ -21,6 +21,7 @@ from unround import simulate
 from unround.engines.forest import posteriors
 from unround.engines.messages import BOX, FREE, PARTIAL_BOX, USED, Buffers, arrange, box_at, buffers_for
 from unround.evidence.block import Ints
+from unround.evidence.cells import Block
 from unround.jit import kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import END, Forest, forest_of
@@ -73,14 +74,12 @@ def peak() -> float:
     return LENGTH * TIMES / min(busy(partial(multiply_add, out, one, factors)) for _ in range(RUNS))
 
 
-def posterior_share(job: str, block: posterior.Block) -> Share:
+def posterior_share(job: str, block: Block) -> Share:
     """Measure the posteriors of a few areas beside the multiply-adds they need."""
-    layout, _, tight = block
-    forest = forest_of(layout)
-    holds = np.ones(len(layout.equations), dtype=np.bool_)
-    needed = multiply_adds(forest, buffers_for(forest), tight.low.astype(np.int32), tight.high.astype(np.int32), holds)
-    posteriors(*block)
-    pairs = [(needed / peak() / posterior.FEW, busy(partial(posteriors, *block)) / posterior.FEW) for _ in range(RUNS)]
+    bounds, forest, holds = block.bounds, forest_of(block.compiled), block.holds()[0]
+    needed = multiply_adds(forest, buffers_for(forest), bounds.low.astype(np.int32), bounds.high.astype(np.int32), holds)
+    posteriors(block)
+    pairs = [(needed / peak() / posterior.FEW, busy(partial(posteriors, block)) / posterior.FEW) for _ in range(RUNS)]
     return Share(f"{job}: {needed / posterior.FEW / 1e6:,.1f} million multiply-adds an area", "multiply-adds alone", pairs)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
 
@@ -24,7 +24,8 @@ from unround.engines.gibbs import EFFORT, sample_families, sample_with_retry
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import GIBBS, LOOPY, METHODS, CountWeights, is_sampled
 from unround.engines.loopy import exchange_messages
-from unround.evidence.block import Distributions, PriorWeights, Tight, Windows, windows_of
+from unround.evidence.block import Distributions, windows_of
+from unround.evidence.cells import Block
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.simulation import schema, true_counts
@@ -53,17 +54,14 @@ Ints = NDArray[np.int64]
 class Cube:
     """Families of areas: for each the parent, then its children."""
 
-    compiled: CompiledSums
+    block: Block
     true: Ints
-    windows: Windows
-    tight: Tight
     parent: Ints
-    prior: PriorWeights | None
 
     @property
     def linked(self) -> NDArray[np.bool_]:
         """All columns are."""
-        return np.ones(self.compiled.columns, dtype=np.bool_)
+        return np.ones(self.block.compiled.columns, dtype=np.bool_)
 
 
 def age_layout() -> tuple[CompiledSums, list[tuple[int, int]]]:
@@ -107,12 +105,12 @@ def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = T
         fit = PriorFit(compiled.columns)
         fit.add(published)
         prior = fit.finish(compiled, [how] * compiled.columns).weights(published[:kept], tight.low, tight.high)
-    return Cube(compiled, true[:kept], windows, tight, parent, prior)
+    return Cube(Block(compiled, windows, tight, prior), true[:kept], parent)
 
 
 def linked_cube(one: Cube) -> Linked:
     """Link a cube by the method that it gets."""
-    return link(one.compiled, one.windows, one.tight, one.parent, one.linked, one.prior)
+    return link(one.block, one.parent, one.linked)
 
 
 def distances(found: Distributions, other: Distributions) -> NDArray[np.float64]:
@@ -147,16 +145,12 @@ def accuracy(
 ) -> Accuracy:
     """Compare the method that families of this size get (or messages, if asked for) with chains so many sweeps long."""
     one = cube(children, families, base, seed)
-    bounds = linked_bounds(one.compiled, one.windows, one.tight, one.parent, one.linked)
+    bounds = linked_bounds(one.block, one.parent, one.linked)
     found_families = find_families(bounds.parent, most=1000)
-    rows = np.arange(len(one.true))
-    tight = bounds.tight
-    listed = CountWeights(one.windows, tight.low, tight.high, rows)
+    block = replace(one.block, bounds=bounds.tight)
+    listed = CountWeights(block)
     reference = sample_families(
-        one.compiled,
         listed,
-        one.prior,
-        None,
         found_families.families,
         one.linked,
         REFERENCE._replace(sweeps=longer),
@@ -166,13 +160,13 @@ def accuracy(
     if loopy is None:
         loopy = not is_sampled(children, float(listed.width.mean()))
     if loopy:
-        told, _ = exchange_messages(one.compiled, listed, one.prior, None, found_families.families, one.linked)
+        told, _ = exchange_messages(listed, found_families.families, one.linked)
         found = in_order(told, reference.rows)
     else:
         found = settled(one, listed, found_families.families)
     seconds = (process_time() - started) / families
     apart = distances(found, reference.chances)
-    _, alone = marginals(one.compiled, one.windows, tight, one.prior)
+    _, alone = marginals(block)
     without = distances(in_order(alone, reference.rows), reference.chances)
     wide = reference.chances.high > reference.chances.low
     return Accuracy(
@@ -190,7 +184,7 @@ def accuracy(
 def settled(one: Cube, listed: CountWeights, families: dict[int, Ints]) -> Distributions:
     """Sample families as `link` does: again where chains differ."""
     found: Distributions | None = None
-    for _, drawn in sample_with_retry(one.compiled, listed, one.prior, None, families, one.linked):
+    for _, drawn in sample_with_retry(listed, families, one.linked):
         if found is None:
             found, rows = drawn.chances, drawn.rows.tolist()
             continue
@@ -232,7 +226,7 @@ class Calibration:
 def calibration(children: int, base: int, families: int, seed: int = 9) -> Calibration:
     """Compare claims with the truth."""
     one = cube(children, families, base, seed)
-    own = posteriors(one.compiled, one.windows, one.tight, one.prior)
+    own = posteriors(one.block)
     started = process_time()
     found = linked_cube(one)
     seconds = (process_time() - started) / families
@@ -261,7 +255,7 @@ def rows() -> Iterator[Time]:
     for children, families in NATIONAL.items():
         one = cube(children, families, 5, seed=2)
         started = process_time()
-        posteriors(one.compiled, one.windows, one.tight, one.prior)
+        posteriors(one.block)
         between = process_time()
         linked_cube(one)
         # Areas in larger families cost the same, linked or not: only their bounds are linked.

@@ -12,10 +12,11 @@ from bench.single import age_by_sex
 from unround.bounds.tighten import tighten
 from unround.engines import infer
 from unround.engines.forest import posteriors
-from unround.evidence.block import Tight, Windows, windows_of
+from unround.evidence.block import windows_of
+from unround.evidence.cells import Block
 from unround.mechanisms import Exact, Mechanism, mechanism
 from unround.simulation import published_counts, schema
-from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.compiled import compile_sums
 from unround.system import System
 
 FEW = 15
@@ -24,8 +25,6 @@ FEW = 15
 MANY = 150
 """Areas of which the fullest and the emptiest are measured."""
 
-Block = tuple[CompiledSums, Windows, Tight]
-
 
 def compiled(counts: list[list[int]], mechanisms: list[Mechanism], equations: list[tuple[int, tuple[int, ...]]]) -> Block:
     """Put areas together; those whose counts are hidden are left out by the caller."""
@@ -33,7 +32,7 @@ def compiled(counts: list[list[int]], mechanisms: list[Mechanism], equations: li
     assert not misfits.any()
     fixed = frozenset(i for i, one in enumerate(mechanisms) if isinstance(one, Exact))
     layout = compile_sums(len(mechanisms), tuple(equations), fixed)
-    return layout, windows, tighten(layout, windows)
+    return Block(layout, windows, tighten(layout, windows))
 
 
 def ages(systems: list[System]) -> Block:
@@ -73,17 +72,17 @@ def rows() -> Iterator[Row]:
     rng = np.random.default_rng(1)
     systems = [age_by_sex(rng) for _ in range(FEW)]
     block = ages(systems)
-    posteriors(*block)  # warm: compiled once, and then kept on disk
+    posteriors(block)  # warm: compiled once, and then kept on disk
     pairs = []
     for system in systems:
         theirs = busy(partial(infer, system, engine="tree", top=0))
-        pairs.append((theirs, busy(partial(posteriors, *block)) / FEW))
+        pairs.append((theirs, busy(partial(posteriors, block)) / FEW))
     job = "posterior of ages by sex, 78 cells, per area and core"
     yield Ratio(job, "plain numpy: the tree engine, an area at a time", pairs, aim=10)
     yield Time(job, [ours for _, ours in pairs], aim=0.001)
     fullest, emptiest = profiles(FEW)
-    runs = interleaved(partial(posteriors, *fullest), partial(posteriors, *emptiest), 5, busy)
-    job = f"posterior of a whole profile, {len(fullest[0].equations):,} sums, per area and core"
+    runs = interleaved(partial(posteriors, fullest), partial(posteriors, emptiest), 5, busy)
+    job = f"posterior of a whole profile, {len(fullest.compiled.equations):,} sums, per area and core"
     yield Time(f"{job}: the fullest of {MANY} areas", [full / FEW for full, _ in runs], aim=0.100)
     yield Time(f"{job}: the emptiest of {MANY} areas", [empty / FEW for _, empty in runs], aim=0.025)
 

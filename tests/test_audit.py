@@ -18,7 +18,7 @@ from unround.audits.bounds import BlockBounds
 from unround.audits.certificates import read_proof
 from unround.audits.claims import ClaimKind, decide
 from unround.errors import InputError
-from unround.evidence.block import Posterior, Tight, Windows
+from unround.evidence.block import CellBounds, Posterior, Windows
 from unround.explanation.cell import explain
 from unround.job import AuditFolder, audit, work
 from unround.options import AuditOptions
@@ -126,7 +126,7 @@ def one_cell(low: int, high: int, *, given: bool = False) -> BlockBounds:
     """Bounds of a block that is one cell."""
     ends, none = np.array([[low], [high]], dtype=np.int32)[:, :, np.newaxis], np.zeros((1, 1), dtype=np.int32)
     windows = Windows(*ends, np.full((1, 1), -1, dtype=np.int64), np.zeros(0), np.ones(1, dtype=np.bool_))
-    tight = Tight(*ends, none, none, none, none, np.ones(1, dtype=np.bool_))
+    tight = CellBounds(*ends, none, none, none, none, np.ones(1, dtype=np.bool_))
     return BlockBounds(windows, none, np.array([[given]]), tight)
 
 

@@ -16,17 +16,18 @@ from unround.engines import forest, infer, messages
 from unround.engines.answer import Marginal
 from unround.engines.forest import posteriors
 from unround.equations import parse
-from unround.evidence.block import NO_UPPER_BOUND, Posterior, PriorWeights, Tight, Windows, windows_of
+from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Posterior, PriorWeights, Windows, windows_of
+from unround.evidence.cells import Block
 from unround.mechanisms import Exact, Rounding, mechanism
 from unround.release import SUPPRESSED
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.system import Sum, System
 
 Prior = Mapping[str, Mapping[int, float]]
-Block = tuple[CompiledSums, Windows, Tight]
+Parts = tuple[CompiledSums, Windows, CellBounds]
 
 
-def block(systems: list[System]) -> Block:
+def block(systems: list[System]) -> Parts:
     """Make one block of areas out of systems that differ in their published counts only."""
     first = systems[0]
     assert all(one.equations == first.equations for one in systems)
@@ -39,7 +40,7 @@ def block(systems: list[System]) -> Block:
     return layout, windows, tighten(layout, windows)
 
 
-def weights_of(system: System, prior: Prior, tight: Tight) -> PriorWeights:
+def weights_of(system: System, prior: Prior, tight: CellBounds) -> PriorWeights:
     """Write a prior as weights of the possible counts, the same in all areas; cells that have none are flat."""
     weights: list[float] = []
     start = np.full(tight.low.shape, -1, dtype=np.int64)
@@ -71,7 +72,7 @@ def certify(systems: list[System], prior: Prior | None = None, engine: str = "tr
     """Check every number against the engine for single systems."""
     layout, windows, tight = block(systems)
     assert not layout.unused
-    found = posteriors(layout, windows, tight, None if prior is None else weights_of(systems[0], prior, tight))
+    found = posteriors(Block(layout, windows, tight, None if prior is None else weights_of(systems[0], prior, tight)))
     for a, system in enumerate(systems):
         expected = infer(system, engine=engine, prior=prior, top=0)
         assert found.possible[a] == expected.feasible
@@ -168,9 +169,9 @@ def test_random_trees_of_single_counts_agree_with_the_tree_engine(seed: int) -> 
 def test_many_areas_at_once_are_the_same_as_one_at_a_time() -> None:
     systems = drawn(np.random.default_rng(3), {"t": ("a", "b", "c"), "a": ("d", "e")}, 70, 60)
     layout, windows, tight = block(systems)
-    together = posteriors(layout, windows, tight)
+    together = posteriors(Block(layout, windows, tight))
     for a in (0, 33, 69):
-        alone = posteriors(*block([systems[a]]))
+        alone = posteriors(Block(*block([systems[a]])))
         np.testing.assert_array_equal(together.probability[a], alone.probability[0])
         np.testing.assert_array_equal(together.mode[a], alone.mode[0])
 
@@ -180,9 +181,9 @@ def test_what_is_wanted_is_the_same_bit_by_bit_as_if_all_were(share: float) -> N
     rng = np.random.default_rng(7)
     sums = {"t": ("a", "b", "c"), "a": ("d", "e"), "c": ("f", "g", "h"), "h": ("i",), "u": ("j", "k")}
     layout, windows, tight = block(drawn(rng, sums, 60, 25, (BASE5, SAMPLE), exact=("t",)))
-    everything = posteriors(layout, windows, tight)
+    everything = posteriors(Block(layout, windows, tight))
     wanted = rng.random(tight.low.shape) < share
-    found = posteriors(layout, windows, tight, wanted=wanted)
+    found = posteriors(Block(layout, windows, tight), wanted=wanted)
     for name in ("mode", "probability", "mean", "deviation"):
         np.testing.assert_array_equal(getattr(found, name)[wanted], getattr(everything, name)[wanted])
     np.testing.assert_array_equal(found.possible, everything.possible)
@@ -203,17 +204,17 @@ def test_there_may_be_no_sums_and_no_areas() -> None:
     certify([parse("a: 10; b: 0")])
     layout, windows, _ = block([parse("a: 10 = b: 5 + c: 5")])
     none = Windows(windows.low[:0], windows.high[:0], windows.start[:0], windows.weights, windows.certain)
-    assert posteriors(layout, none, tighten(layout, none)).possible.shape == (0,)
+    assert posteriors(Block(layout, none, tighten(layout, none))).possible.shape == (0,)
 
 
 def test_other_kinds_of_arrays_are_not_compiled_anew() -> None:
     layout, windows, tight = block([parse("a: 10 = b: 5 + c: 5")] * 2)
-    usual = posteriors(layout, windows, tight)
+    usual = posteriors(Block(layout, windows, tight))
     known = len(forest._areas.signatures)  # type: ignore[attr-defined]
     low = np.asfortranarray(windows.low).astype(np.int64)
     low.flags.writeable = False
     other = Windows(low, windows.high, windows.start, windows.weights, windows.certain)
-    again = posteriors(layout, other, tight, active=np.ones((2, 1), dtype=np.bool_))
+    again = posteriors(Block(layout, other, tight, active=np.ones((2, 1), dtype=np.bool_)))
     np.testing.assert_array_equal(usual.probability, again.probability)
     assert len(forest._areas.signatures) == known  # type: ignore[attr-defined]
 
@@ -223,7 +224,7 @@ def test_other_kinds_of_arrays_are_not_compiled_anew() -> None:
 
 def test_cells_that_nothing_bounds_have_no_distribution() -> None:
     layout, windows, tight = block([parse("t: ?; a: 10; b: ?; c: 20; d: 10; e: 10; t = a + b; c = d + e")])
-    found = posteriors(layout, windows, tight)
+    found = posteriors(Block(layout, windows, tight))
     assert found.possible[0]
     assert found.cut[0] == 1
     assert found.mode[0, [0, 2]].tolist() == [-1, -1]
@@ -241,7 +242,7 @@ def test_cells_that_nothing_bounds_have_no_distribution() -> None:
 
 def test_a_link_with_a_cell_of_too_many_values_is_cut() -> None:
     layout, windows, tight = block([parse("t: 2000!; a: ?; b: ?; c: 10; t = a + b + c; c = d: 5 + e: 5")])
-    found = posteriors(layout, windows, tight)
+    found = posteriors(Block(layout, windows, tight))
     assert tight.high[0, 1] - tight.low[0, 1] > messages.MOST_VALUES
     assert found.cut.tolist() == [1]
     width = tight.high[0, 1] - tight.low[0, 1] + 1
@@ -264,7 +265,7 @@ def test_a_cell_by_itself_keeps_its_prior() -> None:
     assert values.size > messages.MOST_VALUES
     chances = np.where(values < 40, 1.0 + (values == 7), 0.5)
     prior = {"a": dict(zip(values.tolist(), chances.tolist(), strict=True))}
-    found = posteriors(layout, windows, tight, weights_of(system, prior, tight))
+    found = posteriors(Block(layout, windows, tight, weights_of(system, prior, tight)))
     agrees(found, 0, 1, (int(values[0]), chances / chances.sum()))
 
 
@@ -291,17 +292,15 @@ def test_every_area_has_a_prior_of_its_own_and_a_cell_can_be_left_flat() -> None
         for c, marginal in enumerate(expected.marginals):
             agrees(found, a, c, marginal)
 
-    found = posteriors(layout, windows, tight, weights)
+    found = posteriors(Block(layout, windows, tight, weights))
     for a in range(3):
         check(found, a, a, [0, 1, 2])
     order = np.array([2, 0])
-    swapped = [getattr(windows, name)[order] for name in ("low", "high", "start")]
-    cut = Tight(*(getattr(tight, name)[order] for name in Tight.__slots__))
-    found = posteriors(layout, Windows(*swapped, windows.weights, windows.certain), cut, weights.rows(order))
+    found = posteriors(Block(layout, windows, tight, weights).rows(order))
     for a, area in enumerate(order.tolist()):
         check(found, a, area, [0, 1, 2])
     flat = weights.without(np.array([1]), np.array([True, False, False]))
-    found = posteriors(layout, windows, tight, flat)
+    found = posteriors(Block(layout, windows, tight, flat))
     for a in range(3):
         check(found, a, a, [1, 2] if a == 1 else [0, 1, 2])
     assert (weights.start >= 0).all()  # what is left out is left out of a copy
@@ -317,7 +316,7 @@ def test_of_a_pair_with_too_many_states_the_total_takes_part() -> None:
     )
     system = parse(text.replace("u: 150; ", ""))
     layout, windows, tight = block([system])
-    found = posteriors(layout, windows, tight)
+    found = posteriors(Block(layout, windows, tight))
     assert found.cut.tolist() == [1]
     alone = infer(parse("x: 200 = v: 155 + z: 45"), top=0).answer
     assert alone is not None
@@ -335,7 +334,7 @@ def without(system: System, *left_out: Sum) -> System:
 def use_all_but(system: System, *left_out: Sum) -> Posterior:
     layout, windows, _ = block([system])
     active = np.array([[one not in left_out for one in system.sums]])
-    return posteriors(layout, windows, tighten(layout, windows, active), None, active)
+    return posteriors(Block(layout, windows, tighten(layout, windows, active), None, active))
 
 
 def same(found: Posterior, system: System, skip: tuple[str, ...] = ()) -> None:
@@ -364,7 +363,7 @@ def test_sums_that_do_not_hold_are_not_used(seed: int) -> None:
 
 def test_areas_that_are_not_feasible_are_left_out() -> None:
     systems = [parse("t: 30; t = a: 5 + b: 5"), parse("t: 10; t = a: 5 + b: 5")]
-    found = posteriors(*block(systems))
+    found = posteriors(Block(*block(systems)))
     assert found.possible.tolist() == [False, True]
     assert found.mode[0].tolist() == [-1, -1, -1]
     assert found.probability[0].tolist() == [0, 0, 0]
@@ -383,7 +382,7 @@ def test_nothing_underflows_in_a_forest_of_thousands_of_cells() -> None:
         a, b = (int(x) for x in rng.integers(0, 200, 2))
         true |= {f"a{i}": a, f"b{i}": b, f"c{i}": 500 - a - b}
     system = System([shapes.published(name, count, BASE5, rng) for name, count in true.items()], sums)
-    found = posteriors(*block([system]))
+    found = posteriors(Block(*block([system])))
     assert found.possible[0]
     assert found.mode[0, 0] == 500
     assert found.probability[0, 0] > 0.999
@@ -416,7 +415,7 @@ def census(areas: int, rows: str) -> tuple[Block, np.ndarray]:
 
 def test_claims_about_a_simulated_census_are_as_often_right_as_they_say() -> None:
     (layout, windows, tight), true = census(2000, "age")
-    found = posteriors(layout, windows, tight)
+    found = posteriors(Block(layout, windows, tight))
     assert found.possible.all()
     shown = (windows.start >= 0).all(axis=1)
     assert not found.cut[shown].any()
@@ -431,7 +430,7 @@ def test_claims_about_a_simulated_census_are_as_often_right_as_they_say() -> Non
 
 def test_all_rows_of_a_profile_by_sex_are_worked_out() -> None:
     (layout, windows, tight), true = census(6, "all")
-    found = posteriors(layout, windows, tight)
+    found = posteriors(Block(layout, windows, tight))
     assert found.possible.all()
     inside = (tight.low <= found.mode) & (found.mode <= tight.high) & (found.mean >= tight.low) & (found.mean <= tight.high)
     assert inside[found.probability > 0].all()

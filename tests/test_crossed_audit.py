@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from unround.engines.chains import Effort
 from unround.engines.forest import marginals, posteriors
 from unround.engines.linked_weights import APART, CHAINS, LISTED, METHODS
 from unround.evidence.block import BY_CHAINS, BY_LISTING, EXACT, UNSETTLED, windows_of
+from unround.evidence.cells import Block
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.prior.exposure import Hierarchy
@@ -68,12 +70,12 @@ def test_the_prior_weighs_innermost_cells_and_nothing_else() -> None:
 def test_probabilities_are_those_of_elimination(shape: tuple[int, ...], base: int, people: float) -> None:
     equations, added = cube(shape)
     block = block_of(len(added), equations, published(shape, 40, people, base), base, 12)
-    found, distributions = marginals(*block[:3], block.prior)
+    found, distributions = marginals(block)
     assert found.method is not None
     assert found.error is not None
     assert np.isin(found.method, [BY_CHAINS, BY_LISTING]).all()
     truth = exactly(block)
-    forest, _ = marginals(_without_tables(block.compiled), *block[1:3], block.prior)
+    forest, _ = marginals(replace(block, compiled=_without_tables(block.compiled)))
     off, off_forest = [], []
     for a, c in np.argwhere(truth.high > truth.low).tolist():
         here = slice(truth.start[a, c], truth.start[a, c] + truth.high[a, c] - truth.low[a, c] + 1)
@@ -99,11 +101,11 @@ def test_an_area_is_answered_alike_wherever_it_stands(monkeypatch: pytest.Monkey
     equations, added = cube((3, 3))
     counts = published((3, 3), 7, 60, 3)
     compiled = compile_sums(len(added), equations, frozenset())
-    whole = posteriors(compiled, *_bounds(compiled, counts), None)
-    turned = posteriors(compiled, *_bounds(compiled, counts[::-1].copy()), None)
+    whole = posteriors(Block(compiled, *_bounds(compiled, counts)))
+    turned = posteriors(Block(compiled, *_bounds(compiled, counts[::-1].copy())))
     assert (whole.probability == turned.probability[::-1]).all()
     assert (whole.mode == turned.mode[::-1]).all()
-    alone = posteriors(compiled, *_bounds(compiled, counts[4:5]), None)
+    alone = posteriors(Block(compiled, *_bounds(compiled, counts[4:5])))
     assert (alone.probability[0] == whole.probability[4]).all()
 
 
@@ -117,15 +119,15 @@ def test_chains_that_disagree_leave_no_probability(monkeypatch: pytest.MonkeyPat
     never = Effort(sweeps=50, rounds=0, error=0.0, rhat=1.0)
     model = model_of((3, 3), 3)
     windows, tight = _bounds(model.compiled, counts)
-    exact = posteriors(model.compiled, windows, tight)
+    exact = posteriors(Block(model.compiled, windows, tight))
     monkeypatch.setattr(multiway_block, "EFFORT", never)
-    listed = posteriors(model.compiled, windows, tight)
+    listed = posteriors(Block(model.compiled, windows, tight))
     assert listed.method is not None
     assert (listed.method == BY_LISTING).any()  # few tables fit: going through them is exact
     assert np.abs(listed.probability - exact.probability).max() < 0.08
     monkeypatch.setattr(enumeration, "FEW_VISITS", 1)
     monkeypatch.setattr(multiway_block, "VISITS", 1)
-    without = posteriors(model.compiled, windows, tight)
+    without = posteriors(Block(model.compiled, windows, tight))
     assert without.method is not None
     assert (without.method == UNSETTLED).all()
     assert (without.probability[tight.low < tight.high] == 0).all()
@@ -180,7 +182,7 @@ def test_missing_counts_and_sums_that_do_not_hold() -> None:
     windows, tight = _bounds(model.compiled, counts)
     active = np.ones((3, len(model.equations)), dtype=np.bool_)
     active[1, 2] = False
-    found = posteriors(model.compiled, windows, tight, None, active)
+    found = posteriors(Block(model.compiled, windows, tight, None, active))
     assert found.method is not None
     assert found.method[1] == EXACT
     assert np.isin(found.method[[0, 2]], [BY_CHAINS, BY_LISTING]).all()

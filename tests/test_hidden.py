@@ -22,6 +22,7 @@ from unround.bounds.linked import LinkedBounds, linked_bounds, with_hidden
 from unround.bounds.prover import Prover
 from unround.bounds.tighten import tighten
 from unround.evidence.block import NO_UPPER_BOUND, windows_of
+from unround.evidence.cells import Block
 from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished
 from unround.release import SUPPRESSED, between, told_range
 from unround.structure import Nesting
@@ -85,9 +86,9 @@ def worked_out(
 ) -> LinkedBounds:
     windows, _ = windows_of(printed, [how or Exact()] * compiled.columns)
     every = np.full(compiled.columns, len(parent) > 1)
-    active = np.ones((len(parent), len(compiled.equations)), dtype=np.bool_)
-    bounds = linked_bounds(compiled, windows, tighten(compiled, windows), np.array(parent), every, proofs_only=True)
-    found, clashing = with_hidden(compiled, windows, bounds, every, active, printed < 0)
+    block = Block(compiled, windows, tighten(compiled, windows))
+    bounds = linked_bounds(block, np.array(parent), every, proofs_only=True)
+    found, clashing = with_hidden(block, bounds, every, printed < 0)
     assert not clashing
     return found
 
@@ -146,9 +147,9 @@ def test_sums_that_contain_each_other_need_no_integer_program(monkeypatch: pytes
     printed = np.array([[40, 10, 10, 10, 5, 5, SUPPRESSED, 10, 15]], dtype=np.int32)
     windows, _ = windows_of(printed, [Exact(), *[Rounding(5)] * 8])
     alone = np.zeros(9, dtype=np.bool_)
-    active = np.ones((1, 3), dtype=np.bool_)
-    before = linked_bounds(compiled, windows, tighten(compiled, windows), np.array([-1]), alone)
-    after, _ = with_hidden(compiled, windows, before, alone, active, printed < 0)
+    block = Block(compiled, windows, tighten(compiled, windows))
+    before = linked_bounds(block, np.array([-1]), alone)
+    after, _ = with_hidden(block, before, alone, printed < 0)
     assert (before.tight.low[0, 6], before.tight.high[0, 6]) == (17, 32)
     assert (after.tight.low[0, 6], after.tight.high[0, 6]) == (17, 28)
     assert after.limited is not None
@@ -171,8 +172,8 @@ def test_one_value_has_a_certificate(shape: str, seed: int) -> None:
 
     names = [f"area {row}" for row in range(len(parent))]
     every = np.full(compiled.columns, len(parent) > 1)
-    active = np.ones((len(parent), len(compiled.equations)), dtype=np.bool_)
-    prover = Prover(compiled, windows, found, every, active, cell_of, names)
+    block = Block(compiled, windows, found.tight)
+    prover = Prover(block, found, every, cell_of, names)
     pinned = (printed < 0) & (found.tight.low == found.tight.high) & (windows.low < windows.high)
     for area in np.flatnonzero(pinned.any(axis=1)).tolist():
         columns = np.flatnonzero(pinned[area]).tolist()

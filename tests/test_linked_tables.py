@@ -21,6 +21,7 @@ from unround.engines.linked import APART as DISAGREE
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import CHAINS, FAMILY, MERGED, METHODS
 from unround.evidence.block import BY_CHAINS, UNSETTLED, Posterior, Windows, windows_of
+from unround.evidence.cells import Block
 from unround.mechanisms import Rounding
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.forest import Equations
@@ -68,7 +69,7 @@ def linked_areas(
     tight = tighten(compiled, windows, active)
     linked = np.ones(counts.shape[1], dtype=np.bool_)
     linked[options.pop("without", [])] = False  # type: ignore[call-overload]
-    return link(compiled, windows, tight, parent, linked, active=active, **options)
+    return link(Block(compiled, windows, tight, active=active), parent, linked, **options)
 
 
 def compiled_cube(shape: tuple[int, ...]) -> CompiledSums:
@@ -115,7 +116,7 @@ def test_probabilities_of_a_family_are_those_of_all_its_tables() -> None:
     off = errors(found.posterior)
     assert off.mean() < 0.012
     assert off.max() < 0.06
-    assert errors(posteriors(compiled, windows, found.tight)).mean() > 4 * off.mean()
+    assert errors(posteriors(Block(compiled, windows, found.tight))).mean() > 4 * off.mean()
     assert (found.method == FAMILY).all()
     assert (found.children == children).all()
     assert (found.rhat < 1.1).all()

@@ -26,6 +26,7 @@ from unround.engines.linked_weights import MERGED
 from unround.engines.messages import MOST_VALUES
 from unround.errors import InputError
 from unround.evidence.block import PriorWeights, windows_of
+from unround.evidence.cells import Block
 from unround.job import audit
 from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Suppressed, mechanism
 from unround.options import AuditOptions
@@ -522,7 +523,7 @@ def test_posteriors_are_those_of_all_worlds_weighed_one_by_one(shape: str) -> No
         windows, _ = windows_of(counts, how)
         tight = tighten(layout, windows)
         weights = prior.weights(counts, tight.low, tight.high)
-        _, found = marginals(layout, windows, tight, weights)
+        _, found = marginals(Block(layout, windows, tight, weights))
         expected = enumerated(system, lambda solution: stated_weight(prior, hierarchy, counts, solution))
         for c, own in enumerate(expected):
             low, start = int(found.low[0, c]), int(found.start[0, c])
@@ -546,7 +547,7 @@ def test_an_only_child_is_merged_with_its_parent_under_the_prior_of_the_child(sh
         windows, _ = windows_of(both, how)
         tight = tighten(layout, windows)
         weights = prior.weights(both, tight.low, tight.high)
-        linked = link(layout, windows, tight, np.array([1, -1]), np.ones(len(how), dtype=np.bool_), weights)
+        linked = link(Block(layout, windows, tight, weights), np.array([1, -1]), np.ones(len(how), dtype=np.bool_))
         assert linked.method.tolist() == [MERGED, MERGED]
 
         def weight(solution: tuple[int, ...]) -> float:
@@ -897,7 +898,7 @@ def test_splits_of_huge_counts_of_suppressed_ones_and_without_any_top() -> None:
     for variant in VARIANTS:
         weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
         assert finite(weights)
-        found = posteriors(layout, windows, tight, weights)
+        found = posteriors(Block(layout, windows, tight, weights))
         bounded = tight.high < 1 << 30
         assert found.possible[:60].all()
         assert np.isfinite(found.mean[bounded & found.possible[:, np.newaxis]]).all()
@@ -936,7 +937,7 @@ def claims(
     windows, _ = windows_of(published.astype(np.int32), how)
     tight = tighten(layout, windows)
     weights = prior.weights(published.astype(np.int32), tight.low, tight.high, prior.variants[0])
-    found = posteriors(layout, windows, tight, weights)
+    found = posteriors(Block(layout, windows, tight, weights))
     is_open = (tight.high > tight.low) & (published > ABSENT) & found.possible[:, np.newaxis]
     return found.probability, found.mode == true, found.mean - true, is_open
 
@@ -948,7 +949,7 @@ def lowest(layout: CompiledSums, how: list[Mechanism], published: Array, prior: 
     found, value = [], None
     for variant in prior.variants:
         weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
-        one = posteriors(layout, windows, tight, weights, None, value)
+        one = posteriors(Block(layout, windows, tight, weights), value)
         found.append(one.probability if one.asked is None else one.asked)
         value = one.mode if value is None else value
     return np.asarray(np.minimum.reduce(found))

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numba.core import event
 from numba.np import linalg
+from numpy.typing import NDArray
 
 from unround.machine import processors
 
@@ -101,6 +102,31 @@ def adding(function: Function) -> Function:
     Unlike with full `fastmath`, numbers need not be finite.
     """
     return cast(Function, njit(fastmath={"reassoc", "contract", "nsz"}, **_INNER)(function))
+
+
+RandomState = NDArray[np.uint64]
+"""The state of a generator of random numbers: one number, changed by every draw. Its first value is the seed."""
+
+
+@inlined
+def mixed(z: np.uint64) -> np.uint64:
+    """Mix the bits of a number, as SplitMix64 does."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.uint64(z ^ (z >> np.uint64(31)))
+
+
+@inlined
+def random_bits(state: RandomState) -> np.uint64:
+    """Return 64 random bits, by SplitMix64: the same on every machine and in every thread."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    return mixed(state[0])
+
+
+@inlined
+def uniform(state: RandomState) -> float:
+    """Return a random number from 0 up to but not including 1."""
+    return float(random_bits(state) >> np.uint64(11)) * 2.0**-53
 
 
 FEWEST = 16

@@ -48,8 +48,8 @@ from unround.audits.model import AuditOptions, Model
 from unround.audits.suspects import Holding, Suspect, find_suspects
 from unround.audits.weigh import BlockProbabilities, Distribution, Weighing, weigh, with_rates
 from unround.bounds.tighten import tighten
-from unround.evidence.block import NO_UPPER_BOUND, Ints, Tight, Windows, WindowTable
-from unround.evidence.keys import Drawn, drawn_by_keys
+from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows, WindowTable
+from unround.evidence.keys import KeyedEvidence, keyed_evidence
 from unround.mechanisms.base import BoolArray
 from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior
@@ -149,8 +149,8 @@ class Auditor:
         no_news = without_news(self.model, counts, active, documented) | self._estimates
         possible = _Possible(counts, active, documented, assumed, reach, clashing, no_news, linked, figured)
         # 4. What is likely.
-        drawn = self.drawn(assumed.windows, counts, active)
-        given = Weighing(self.model, self.prior, counts, assumed, reach, active, drawn, {})
+        keyed = self.keyed_evidence(assumed.windows, counts, active)
+        given = Weighing(self.model, self.prior, counts, assumed, reach, active, keyed, {})
         probabilities = self._weigh(given, possible, keep)
         if figured is not None:
             nothing = possible.clashing | possible.no_news
@@ -177,9 +177,9 @@ class Auditor:
         """Return what the agency's documentation leaves possible, and what contradicts it."""
         return documented_bounds(self.model, self._windows, counts, adjustable)
 
-    def drawn(self, windows: Windows, counts: Counts, active: Active) -> Drawn | None:
+    def keyed_evidence(self, windows: Windows, counts: Counts, active: Active) -> KeyedEvidence | None:
         """Return what keys make of some areas, as the engine takes it; None where there are none."""
-        return None if self.keyed is None else drawn_by_keys(self.keyed, windows, counts, active)
+        return None if self.keyed is None else keyed_evidence(self.keyed, windows, counts, active)
 
     def _weigh(self, given: Weighing, here: _Possible, keep: int | None = None) -> BlockProbabilities:
         """Work out what is likely."""
@@ -236,7 +236,7 @@ class _Possible(NamedTuple):
     active: Active
     documented: BlockBounds
     assumed: BlockBounds
-    reach: Tight
+    reach: CellBounds
     clashing: BoolArray
     no_news: BoolArray
     nested: NestedAreas | None

@@ -20,13 +20,14 @@ from unround.bounds.certificates import contradiction
 from unround.bounds.clash import Clash, smallest_clash
 from unround.bounds.linked import FamilyClash, LinkedBounds, linked_bounds, with_hidden
 from unround.bounds.tighten import tighten
-from unround.evidence.block import Ints, Tight, Windows, WindowTable
+from unround.evidence.block import CellBounds, Ints, Windows, WindowTable
+from unround.evidence.cells import Block
 from unround.mechanisms import Unpublished
 from unround.mechanisms.base import BoolArray
 from unround.proofs import contradiction_in_words
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
 from unround.structure import Nesting
-from unround.sums.families import MOST_LINKED
+from unround.sums.families import MOST_LINKED, tops
 from unround.system import Cell, Sum, System
 
 Active = NDArray[np.bool_]
@@ -64,7 +65,7 @@ class Contradiction:
 
 def settle(
     model: Model, counts: Counts, windows: Windows, slack: NDArray[np.int32], active: Active
-) -> tuple[Tight, Active, list[Contradiction]]:
+) -> tuple[CellBounds, Active, list[Contradiction]]:
     """Work out bounds; where an area has none, leave the sums of its smallest clash out until it does."""
     active = active.copy()
     tight = tighten(model.compiled, windows, active, proofs_only=True)
@@ -78,8 +79,8 @@ def settle(
             active[area, list(clash.sums)] = False
             if sum(clash.area == area for clash in found) >= MOST_CLASHES:
                 active[area] = False
-        again = tighten(model.compiled, rows_of(windows, open_areas), active[open_areas], proofs_only=True)
-        put(tight, again, open_areas)
+        again = tighten(model.compiled, windows.rows(open_areas), active[open_areas], proofs_only=True)
+        tight.put(open_areas, again)
         open_areas = open_areas[~again.feasible]
     return tight, active, sorted(found, key=lambda clash: clash.area)
 
@@ -129,22 +130,6 @@ def _in_words(system: System, clash: Clash, names: Mapping[str, str]) -> str:
     if steps is None:
         return f"{'; '.join(map(str, small.sums))} cannot hold together."
     return contradiction_in_words(small, steps)
-
-
-def rows_of(windows: Windows, rows: NDArray[np.int64]) -> Windows:
-    """Return the windows of some areas."""
-    return Windows(windows.low[rows], windows.high[rows], windows.start[rows], windows.weights, windows.certain)
-
-
-def tight_of(tight: Tight, rows: NDArray[np.int64]) -> Tight:
-    """Return the bounds of some areas."""
-    return Tight(*(getattr(tight, name)[rows] for name in Tight.__slots__))
-
-
-def put(tight: Tight, other: Tight, rows: NDArray[np.int64], from_rows: NDArray[np.int64] | slice = slice(None)) -> None:
-    """Overwrite the bounds of some areas by others."""
-    for name in ("low", "high", "by_low", "by_high", "depth_low", "depth_high", "feasible"):
-        getattr(tight, name)[rows] = getattr(other, name)[from_rows]
 
 
 Rows = NDArray[np.int64]
@@ -204,7 +189,7 @@ class NestedAreas:
     @cached_property
     def top(self) -> Rows:
         """For every area the outermost that it lies in."""
-        return _tops(self.parent)
+        return tops(self.parent)
 
     @property
     def linked(self) -> bool:
@@ -303,7 +288,7 @@ def links_to_use(nesting: Nesting, model: Model, telling: Telling) -> tuple[Rows
         parent[np.isin(parent, nothing)] = -1
     while (heads := _crowded(parent, MOST_TOGETHER // len(model.columns))).size:
         # In each of the groups that are too large, the largest family.
-        top = _tops(parent)
+        top = tops(parent)
         order = heads[np.lexsort((heads, -children[heads], top[heads]))]
         first = order[np.r_[True, top[order][1:] != top[order][:-1]]]
         parent[np.isin(parent, first)] = -1
@@ -312,17 +297,10 @@ def links_to_use(nesting: Nesting, model: Model, telling: Telling) -> tuple[Rows
 
 def _crowded(parent: Rows, most: int) -> Rows:
     """Return the parents of large families in groups of more than so many areas."""
-    top = _tops(parent)
+    top = tops(parent)
     crowded = np.bincount(top, minlength=len(parent))[top] > most
     children = np.bincount(parent[parent >= 0], minlength=len(parent))
     return np.flatnonzero(crowded & (children > MOST_LINKED))
-
-
-def _tops(parent: Rows) -> Rows:
-    top = np.where(parent >= 0, parent, np.arange(len(parent)))
-    while (top != top[top]).any():
-        top = top[top]
-    return top
 
 
 def nesting_levels(nesting: Nesting, parent: Rows, nothing: Rows) -> list[dict[str, Any]]:
@@ -354,7 +332,7 @@ class BlockBounds:
     windows: Windows
     slack: Ints
     given: BoolArray
-    tight: Tight
+    tight: CellBounds
     linked: LinkedBounds | None = None
 
 
@@ -436,7 +414,7 @@ def assumed_bounds(
         slack[refuted] = before.slack[refuted]
         windows, _ = table.of(counts, slack)
         limit_hidden(model, counts, slack, windows)
-        put(tight, before.tight, refuted, refuted)
+        tight.put(refuted, before.tight.rows(refuted))
     return BlockBounds(windows, slack, _given(model, counts, slack), tight), _refutations(model, counts, refuted, before)
 
 
@@ -523,10 +501,11 @@ def _narrowed(
     model: Model, bounds: BlockBounds, parent: NDArray[np.int64], cells: BoolArray, active: Active, hidden: BoolArray
 ) -> tuple[LinkedBounds, list[Contradiction]]:
     """Narrow bounds by sums between areas, and those of hidden counts by all sums together."""
-    found = linked_bounds(model.compiled, bounds.windows, bounds.tight, parent, cells, active, proofs_only=True)
+    block = Block(model.compiled, bounds.windows, bounds.tight, active=active)
+    found = linked_bounds(block, parent, cells, proofs_only=True)
     if not hidden.any():
         return found, []
-    found, clashing = with_hidden(model.compiled, bounds.windows, found, cells, active, hidden)
+    found, clashing = with_hidden(block, found, cells, hidden)
     text = "No counts agree with everything that is printed around this one: some sum of this table does not hold."
     return found, [Contradiction(area, AREAS, (), (cell,), text) for area, cell in clashing]
 

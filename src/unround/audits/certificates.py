@@ -22,6 +22,7 @@ from unround.bounds.propagation import Bounds, propagate
 from unround.bounds.prover import BETWEEN, Prover, sums_of
 from unround.bounds.tighten import BlockRows, chain, followed
 from unround.errors import InputError, InternalError
+from unround.evidence.cells import Block
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of
@@ -208,9 +209,10 @@ def _candidates(
     model: Model, inferred: InferredBlock, bounds: BlockBounds, area: int, cells: list[int], rows: BlockRows | None
 ) -> Iterator[list[int]]:
     """Return what the bounds of some cells depend on: first a quick guess, where there are many claims; then for certain."""
+    block = Block(model.compiled, bounds.windows, bounds.tight, active=inferred.active)
     if rows is not None:
-        yield list(followed(model.compiled, bounds.tight, area, cells, rows))
-    chains = [chain(model.compiled, bounds.windows, bounds.tight, area, cell, inferred.active, rows) for cell in cells]
+        yield list(followed(block, area, cells, rows))
+    chains = [chain(block, area, cell, rows) for cell in cells]
     yield sorted({e for one in chains for e in one})
 
 
@@ -263,7 +265,8 @@ def _in_family(
         area, _, key = name.partition(BETWEEN)
         return row_of[area], key
 
-    prover = Prover(model.compiled, bounds.windows, bounds.linked, cells_linked, inferred.active, cell_of, called)
+    block = Block(model.compiled, bounds.windows, bounds.linked.tight, active=inferred.active)
+    prover = Prover(block, bounds.linked, cells_linked, cell_of, called)
     for area in np.flatnonzero(wanted.any(axis=1)).tolist():
         for column, system, proof in prover.prove(area, np.flatnonzero(wanted[area]).tolist()):
             own, between, complete = list[int](), list[int](), True

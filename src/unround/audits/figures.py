@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.bounds import FIGURE, Active, BlockBounds, Contradiction, put, rows_of
+from unround.audits.bounds import FIGURE, Active, BlockBounds, Contradiction
 from unround.audits.model import Model, ModelFigure
 from unround.bounds.certificates import contradiction
 from unround.bounds.tighten import LARGEST_FACTORS, OFF, BlockRows, tighten
-from unround.evidence.block import Tight
+from unround.evidence.block import CellBounds
 from unround.figures import FigureKind
 from unround.mechanisms.base import BoolArray
 from unround.proofs import contradiction_in_words, figure_value, renamed_figure
@@ -179,12 +179,12 @@ def figure_bounds(
         found = _contradictions(model, counts, values, bad, refuted)
         values[bad] = np.where(refuted, FIGURE_ABSENT, values[bad])
         rows = rows.of_figures(values != FIGURE_ABSENT)
-        put(tight, _tighten(model, rows, assumed, active, bad), bad)
+        tight.put(bad, _tighten(model, rows, assumed, active, bad))
     return FigureBounds(values, rows, replace(assumed, tight=tight, linked=None)), found
 
 
-def _tighten(model: Model, rows: BlockRows, assumed: BlockBounds, active: Active, areas: Ints) -> Tight:
-    windows = rows_of(assumed.windows, areas)
+def _tighten(model: Model, rows: BlockRows, assumed: BlockBounds, active: Active, areas: Ints) -> CellBounds:
+    windows = assumed.windows.rows(areas)
     return tighten(model.compiled, windows, active[areas], proofs_only=True, rows=rows.of(areas))
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.bounds import Active, BlockBounds, NestedAreas, rows_of, tight_of
+from unround.audits.bounds import Active, BlockBounds, NestedAreas
 from unround.audits.claims import known_alone
 from unround.audits.figures import FigureBounds
 from unround.audits.model import Model
@@ -26,12 +26,12 @@ from unround.engines.forest import empty_posterior, marginals, posteriors
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import IN_TABLES
 from unround.engines.rates import RatePairs
-from unround.evidence.block import UNSETTLED, Distributions, Ints, Posterior, PriorWeights, Tight, Windows
-from unround.evidence.keys import Drawn
+from unround.evidence.block import UNSETTLED, CellBounds, Distributions, Ints, Posterior, PriorWeights
+from unround.evidence.cells import Block
+from unround.evidence.keys import KeyedEvidence
 from unround.mechanisms.base import BoolArray, FloatArray, reaches
 from unround.prior import DENSER, Prior
 from unround.release import FIGURE_ABSENT, Counts
-from unround.sums.compiled import CompiledSums
 
 WIDE = 45
 """Cells with more possible counts may be too wide for their sums, in areas where some sum is: pairs are from 50 on."""
@@ -72,7 +72,7 @@ class BlockProbabilities:
     - `before`: The cells whose likeliest count would be likely without rates, too.
     """
 
-    reach: Tight
+    reach: CellBounds
     posterior: Posterior
     lowest: FloatArray
     highest: FloatArray
@@ -115,7 +115,7 @@ class Weighing(NamedTuple):
     - `bounds`: What is possible; of `bounds.linked`, the links are used.
     - `reach`: The bounds to keep to, of every area on its own.
     - `active`: Which sums hold in which area.
-    - `drawn`: What keys make of these areas.
+    - `keyed`: What keys make of these areas.
     - `worked_out`: Weights that were worked out before, by prior, and are kept for the next time.
     """
 
@@ -123,16 +123,16 @@ class Weighing(NamedTuple):
     prior: Prior
     counts: Counts
     bounds: BlockBounds
-    reach: Tight
+    reach: CellBounds
     active: Active
-    drawn: Drawn | None = None
+    keyed: KeyedEvidence | None = None
     worked_out: dict[str, PriorWeights | None] | None = None
 
     def of(self, rows: NDArray[np.int64]) -> Weighing:
         """Return the same for some areas, each on its own."""
-        bounds = replace(self.bounds, windows=rows_of(self.bounds.windows, rows), linked=None)
-        drawn = None if self.drawn is None else self.drawn.of(rows)
-        some = self.counts[rows], bounds, tight_of(self.reach, rows), self.active[rows], drawn
+        bounds = replace(self.bounds, windows=self.bounds.windows.rows(rows), linked=None)
+        keyed = None if self.keyed is None else self.keyed.rows(rows)
+        some = self.counts[rows], bounds, self.reach.rows(rows), self.active[rows], keyed
         return Weighing(self.model, self.prior, *some)
 
     def weights(self, variant: str, wanted: BoolArray | None = None) -> PriorWeights | None:
@@ -145,15 +145,23 @@ class Weighing(NamedTuple):
             kept[variant] = self.prior.weights(*given)
         return kept[variant]
 
+    def block(self, variant: str, wanted: BoolArray | None = None) -> Block:
+        """Return what engines take, under one prior of the set."""
+        weights = self.weights(variant, wanted)
+        return Block(self.model.compiled, self.bounds.windows, self.reach, weights, self.active, self.keyed)
+
+    def alone(self) -> Block:
+        """Return the same without sums: what was published of each count by itself, within the bounds."""
+        weights = self.prior.weights_alone(self.reach.low, self.reach.high)
+        return Block(self.model.no_sums, self.bounds.windows, self.reach, weights)
+
     def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> Posterior:
         """Return what is likely under one prior of the set, every area on its own."""
-        given = self.model.compiled, self.bounds.windows, self.reach, self.weights(variant, wanted), self.active
-        return posteriors(*given, value, self.drawn, wanted)
+        return posteriors(self.block(variant, wanted), value, wanted)
 
     def distributions(self, variant: str) -> list[dict[int, Distribution]]:
         """Return the distributions of all areas, of cells that have one."""
-        given = self.model.compiled, self.bounds.windows, self.reach, self.weights(variant), self.active, self.drawn
-        return _kept(marginals(*given)[1])
+        return _kept(marginals(self.block(variant))[1])
 
 
 def weigh(
@@ -169,17 +177,10 @@ def weigh(
     """Work out how likely each count is."""
     best, linked = here.prior.variants[0], None
     if nested is not None and here.bounds.linked is not None:
-        linked = link(
-            here.model.compiled,
-            here.bounds.windows if here.drawn is None else here.drawn.windows,
-            here.reach,
-            here.bounds.linked.parent,
-            nested.cells,
-            here.weights(best),
-            here.active,
-            alike=nested.alike,
-            keep=keep,
-        )
+        block = here.block(best)
+        if here.keyed is not None:  # between areas, only repeated counts account for keys
+            block = replace(block, windows=here.keyed.windows, keyed=None)
+        linked = link(block, here.bounds.linked.parent, nested.cells, alike=nested.alike, keep=keep)
         posterior = linked.posterior
     else:
         posterior = here.posterior(best, wanted=wanted)
@@ -216,7 +217,7 @@ def _later(here: Weighing, stated: Posterior, each: OverPriors, cut_off: BoolArr
             for area, row in enumerate(rows):
                 _average(found[area], [one[area] for one in several], row, stated, each.lowest)
         if off.any():
-            alone = _kept(marginals(here.model.no_sums, some.bounds.windows, some.reach, _alone(some))[1])
+            alone = _kept(marginals(some.alone())[1])
             for own, single, without in zip(found, alone, off, strict=True):
                 for cell in np.flatnonzero(without).tolist():
                     own.pop(cell, None)
@@ -307,11 +308,11 @@ def probability_alone(here: Weighing, posterior: Posterior, near: BoolArray) -> 
     found = np.full(near.shape, np.nan)
     rows = np.flatnonzero(near.any(axis=1))
     if rows.size:
-        windows, wanted = rows_of(here.bounds.windows, rows), near[rows]
+        windows, wanted = here.bounds.windows.rows(rows), near[rows]
         tight = tighten(here.model.no_sums, windows)
         weights = here.prior.weights_alone(tight.low, tight.high, wanted)
         value = np.maximum(posterior.mode[rows], 0)
-        asked = posteriors(here.model.no_sums, windows, tight, weights, value=value, wanted=wanted).asked
+        asked = posteriors(Block(here.model.no_sums, windows, tight, weights), value, wanted).asked
         assert asked is not None  # they were asked for
         found[rows] = np.where(wanted, asked, np.nan)
     return found
@@ -358,10 +359,6 @@ def connected(model: Model, wanted: BoolArray) -> BoolArray:
     found = np.empty_like(wanted)
     found[:, order] = np.logical_or.reduceat(wanted[:, order], starts, axis=1)[:, which]
     return found
-
-
-def _alone(here: Weighing) -> PriorWeights | None:
-    return here.prior.weights_alone(here.reach.low, here.reach.high)
 
 
 def _kept(found: Distributions) -> list[dict[int, Distribution]]:
@@ -418,8 +415,7 @@ def _without_sums(here: Weighing, cut_off: BoolArray, posterior: Posterior) -> P
     rows = np.flatnonzero(cut_off.any(axis=1))
     if not rows.size:
         return posterior
-    some = here.of(rows)
-    alone = posteriors(here.model.no_sums, some.bounds.windows, some.reach, _alone(some))
+    alone = posteriors(here.of(rows).alone())
     off = cut_off[rows]
     changed = {}
     for name in ("mode", "probability", "mean", "deviation"):
@@ -437,26 +433,20 @@ class _Rates:
     here: Weighing
     pairs: RatePairs
     rows: BlockRows
-    reach: Tight
+    reach: CellBounds
     chosen: BoolArray
 
     def of(self, rows: NDArray[np.int64]) -> _Rates:
         """Return the same for some areas."""
-        return _Rates(self.here.of(rows), self.pairs, self.rows.of(rows), tight_of(self.reach, rows), self.chosen[rows])
+        return _Rates(self.here.of(rows), self.pairs, self.rows.of(rows), self.reach.rows(rows), self.chosen[rows])
 
-    def weights(self, variant: str) -> PriorWeights | None:
-        """Return the weights of one prior of the set, of the cells of rates."""
-        wanted = np.zeros(self.reach.low.shape, dtype=np.bool_)
+    def block(self, variant: str) -> Block:
+        """Return what the engine takes, under one prior of the set."""
+        here, wanted = self.here, np.zeros(self.reach.low.shape, dtype=np.bool_)
         wanted[np.ix_(self.chosen, self.pairs.cells)] = True
-        given = self.here.counts, self.reach.low, self.reach.high, variant, wanted
-        return self.pairs.prior(self.here.prior.weights(*given))
-
-    def given(self, variant: str) -> tuple[CompiledSums, Windows, Tight, PriorWeights | None, BoolArray]:
-        """Return what the engine takes."""
-        pairs, here = self.pairs, self.here
-        windows = here.bounds.windows if here.drawn is None else here.drawn.windows
-        tight = pairs.tight(self.reach, self.chosen)
-        return pairs.compiled, pairs.windows(windows), tight, self.weights(variant), pairs.active(here.active)
+        weights = here.prior.weights(here.counts, self.reach.low, self.reach.high, variant, wanted)
+        block = Block(here.model.compiled, here.bounds.windows, self.reach, weights, here.active, here.keyed)
+        return self.pairs.block(block, self.chosen)
 
     def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> Posterior:
         """Return what is likely under one prior of the set; areas without rates, or too wide ones, have nothing."""
@@ -465,7 +455,7 @@ class _Rates:
         asked = None if value is None else np.pad(value[:, cells], ((0, 0), (0, more)))
         some = np.zeros((len(self.chosen), len(cells) + more), dtype=np.bool_)
         some[:, : len(cells)] = True if wanted is None else wanted[:, cells]
-        found = posteriors(*self.given(variant), asked, None, some, rates=pairs.input(self.rows))
+        found = posteriors(self.block(variant), asked, some, rates=pairs.input(self.rows))
         into = empty_posterior(*self.reach.low.shape, asked=value is not None)
         whole = np.asarray(found.possible & (found.cut == 0))
         for name in ("mode", "probability", "mean", "deviation", "asked"):
@@ -476,8 +466,7 @@ class _Rates:
 
     def distributions(self, variant: str) -> dict[int, FloatArray]:
         """Return the distributions of the first area, from the lower bounds of the cells on."""
-        given = self.given(variant)
-        _, found = marginals(*given, rates=self.pairs.input(self.rows))
+        _, found = marginals(self.block(variant), rates=self.pairs.input(self.rows))
         widths = found.high[0].astype(np.int64) - found.low[0] + 1
         starts = found.start[0].tolist()
         return {
@@ -558,10 +547,10 @@ def _with_forest(rates: _Rates, found: BlockProbabilities, threshold: float, not
     )
 
 
-def _merged_bounds(before: Tight, by_rates: Tight, weighed: BoolArray) -> Tight:
+def _merged_bounds(before: CellBounds, by_rates: CellBounds, weighed: BoolArray) -> CellBounds:
     """Return bounds that are those by rates where probabilities are."""
     low, high = np.where(weighed, by_rates.low, before.low), np.where(weighed, by_rates.high, before.high)
-    return Tight(low, high, before.by_low, before.by_high, before.depth_low, before.depth_high, before.feasible)
+    return replace(before, low=low, high=high)
 
 
 def _kept_with_rates(rates: _Rates, weighed: BoolArray, lowest: FloatArray) -> dict[int, Distribution]:

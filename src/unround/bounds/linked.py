@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from unround.bounds.tighten import tighten
 from unround.errors import InternalError
-from unround.evidence.block import NO_UPPER_BOUND, Ints, Tight, Windows
+from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows
+from unround.evidence.cells import Block
 from unround.mechanisms.base import BoolArray
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.families import Rows
@@ -386,7 +387,7 @@ class LinkedBounds:
     - `loops`: Where bounds come from several sums together: these sums, numbered as in `hidden.SumsOfBlock`.
     """
 
-    tight: Tight
+    tight: CellBounds
     moved: BoolArray
     parent: Rows
     clashes: tuple[FamilyClash, ...]
@@ -394,16 +395,7 @@ class LinkedBounds:
     loops: Mapping[Place, tuple[int, ...]] = field(default_factory=dict)
 
 
-def linked_bounds(
-    compiled: CompiledSums,
-    windows: Windows,
-    tight: Tight,
-    parent: Rows,
-    linked: BoolArray,
-    active: BoolArray | None = None,
-    *,
-    proofs_only: bool = False,
-) -> LinkedBounds:
+def linked_bounds(block: Block, parent: Rows, linked: BoolArray, *, proofs_only: bool = False) -> LinkedBounds:
     """Tighten bounds by the sums between parents and children, until nothing changes.
 
     Notes
@@ -411,7 +403,7 @@ def linked_bounds(
     Where parent and children contradict each other, the link is dropped, everything derived from it is undone, and
     propagation starts again: one wrong count cannot spoil other families.
     """
-    used = parent.astype(np.int64).copy()
+    tight, used = block.bounds, parent.astype(np.int64).copy()
     broken = ~tight.feasible
     for at in np.unique(used[broken & (used >= 0)]):
         used[used == at] = -1  # a child that is not feasible says nothing about the others
@@ -419,29 +411,25 @@ def linked_bounds(
     clashes: list[FamilyClash] = []
     while True:
         low, high = tight.low.copy(), tight.high.copy()
-        clash = _propagate(compiled, windows, low, high, used, linked, active, proofs_only)
+        clash = _propagate(block, low, high, used, linked, proofs_only)
         if not clash:
             break
         for at, column in clash.items():
             used[used == at] = -1
             clashes.append(FamilyClash(at, column))
     moved = (low != tight.low) | (high != tight.high)
-    tightened = Tight(low, high, tight.by_low, tight.by_high, tight.depth_low, tight.depth_high, tight.feasible)
-    return LinkedBounds(tightened, moved, used, tuple(sorted(clashes, key=lambda clash: clash.parent)))
+    return LinkedBounds(
+        replace(tight, low=low, high=high), moved, used, tuple(sorted(clashes, key=lambda clash: clash.parent))
+    )
 
 
 def with_hidden(
-    compiled: CompiledSums,
-    windows: Windows,
-    bounds: LinkedBounds,
-    linked: BoolArray,
-    active: BoolArray,
-    hidden: BoolArray,
+    block: Block, bounds: LinkedBounds, linked: BoolArray, hidden: BoolArray
 ) -> tuple[LinkedBounds, tuple[Place, ...]]:
     """Narrow the bounds of hidden counts to what all sums together leave of them; return also where nothing is left."""
-    sums = SumsOfBlock(compiled, active, bounds.parent, linked)
-    certain = hidden & windows.certain & bounds.tight.feasible[:, None]
-    found = hidden_bounds(sums, windows, bounds.tight.low, bounds.tight.high, certain)
+    sums = SumsOfBlock(block.compiled, block.active, bounds.parent, linked)
+    certain = hidden & block.windows.certain & bounds.tight.feasible[:, None]
+    found = hidden_bounds(sums, block.windows, bounds.tight.low, bounds.tight.high, certain)
     narrowed = replace(
         bounds,
         tight=replace(bounds.tight, low=found.low, high=found.high),
@@ -452,16 +440,7 @@ def with_hidden(
     return narrowed, found.clashing
 
 
-def _propagate(
-    compiled: CompiledSums,
-    windows: Windows,
-    low: Ints,
-    high: Ints,
-    parent: Rows,
-    linked: BoolArray,
-    active: BoolArray | None,
-    proofs_only: bool,
-) -> dict[int, int]:
+def _propagate(block: Block, low: Ints, high: Ints, parent: Rows, linked: BoolArray, proofs_only: bool) -> dict[int, int]:
     """Tighten bounds in place; return the parents with a contradiction, each with a column (or -1)."""
     columns = np.flatnonzero(linked)
     children = np.flatnonzero(parent >= 0)
@@ -472,8 +451,8 @@ def _propagate(
         rows = np.flatnonzero(moved)
         if not rows.size:
             break
-        cut = narrowed(windows, low, high, rows, proofs_only=proofs_only)
-        within = tighten(compiled, cut, None if active is None else active[rows])
+        cut = narrowed(block.windows, low, high, rows, proofs_only=proofs_only)
+        within = tighten(block.compiled, cut, None if block.active is None else block.active[rows])
         impossible = rows[~within.feasible]
         if impossible.size:
             # Some family of the area is wrong; the one in which it is a child is larger, and is dropped first.

@@ -11,10 +11,9 @@ from unround.bounds.certificates import certain_windows, certificates
 from unround.bounds.linked import LinkedBounds, Place, SumsOfBlock
 from unround.bounds.propagation import Bounds, propagate
 from unround.errors import InternalError
-from unround.evidence.block import Windows
+from unround.evidence.cells import Block
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of
-from unround.sums.compiled import CompiledSums
 from unround.system import Cell, Sum, System
 
 BETWEEN = " · "
@@ -30,10 +29,8 @@ NEARBY = 20_000
 class Prover:
     """Writes certificates for cells whose bounds depend on other areas.
 
-    - `compiled`: The sums of every area.
-    - `windows`, `bounds`: The documented windows, and the linked bounds by these, with `proofs_only`.
+    - `block`, `bounds`: The areas as documented, and the linked bounds by that, with `proofs_only`.
     - `linked`: The columns in which children add up to their parent.
-    - `active`: Areas × equations: which sums hold.
     - `cell_of`: Takes an area's row and a column, and returns the cell: its name within the area, what was published, and
       how.
     - `names`: The areas' names; they must differ.
@@ -41,18 +38,16 @@ class Prover:
 
     def __init__(
         self,
-        compiled: CompiledSums,
-        windows: Windows,
+        block: Block,
         bounds: LinkedBounds,
         linked: BoolArray,
-        active: BoolArray | None,
         cell_of: Callable[[int, int], Cell],
         names: Sequence[str],
     ) -> None:
-        self.compiled, self.windows, self.bounds, self.active = compiled, windows, bounds, active
+        self.compiled, self.windows, self.bounds, self.active = block.compiled, block.windows, bounds, block.active
         self.cell_of, self.names = cell_of, names
         self.linked = np.flatnonzero(linked).tolist()
-        self.sums = SumsOfBlock(compiled, active, bounds.parent, linked)
+        self.sums = SumsOfBlock(block.compiled, block.active, bounds.parent, linked)
         self.children = self.sums.children
 
     def prove(self, area: int, columns: Sequence[int]) -> list[tuple[int, System, Proof]]:

@@ -1,4 +1,4 @@
-"""Tight bounds for many areas at once: the bound propagation of `bounds.propagation`, as a compiled kernel over arrays.
+"""CellBounds bounds for many areas at once: the bound propagation of `bounds.propagation`, as a compiled kernel over arrays.
 
 It visits the sums in the same order and stops at the same point, so that both find the same bounds. So it does with what
 figures say: inequalities between the same cells in all areas, with factors of their own in each.
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.bounds.propagation import MOST_SWEEPS, UNBOUNDED, Bounds, Side, Trace, propagate
-from unround.evidence.block import NO_UPPER_BOUND, Ints, Tight, Windows
+from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows
+from unround.evidence.cells import Block
 from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import CompiledSums
@@ -106,7 +107,7 @@ class BoundsInput(NamedTuple):
 
 
 class BoundsOutput(NamedTuple):
-    """The kernel's output: the arrays of `Tight`."""
+    """The kernel's output: the arrays of `CellBounds`."""
 
     low: Ints
     high: Ints
@@ -153,7 +154,7 @@ def tighten(
     *,
     proofs_only: bool = False,
     rows: BlockRows | None = None,
-) -> Tight:
+) -> CellBounds:
     """Tighten the bounds of every area by the sums until nothing changes.
 
     Notes
@@ -191,7 +192,7 @@ def tighten(
     feasible = np.ones(areas, dtype=np.bool_)
     found = BoundsOutput(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
     in_threads(lambda first, last: tighten_areas(first, last, lists, given, found), areas)
-    return Tight(*found)
+    return CellBounds(*found)
 
 
 @kernel
@@ -370,15 +371,7 @@ def _snap(area: int, cell: int, given: BoundsInput, own: _Area) -> bool:
 # -- which sums a bound depends on --------------------------------------------------------------------------------------
 
 
-def chain(
-    compiled: CompiledSums,
-    windows: Windows,
-    tight: Tight,
-    area: int,
-    column: int,
-    active: BoolArray | None = None,
-    rows: BlockRows | None = None,
-) -> tuple[int, ...]:
+def chain(block: Block, area: int, column: int, rows: BlockRows | None = None) -> tuple[int, ...]:
     """Return the sums that the bounds of one cell depend on, as positions in `compiled.equations`; rows come after them.
 
     These sums and the windows of their cells are enough to find the bounds again: a small system, whose proof is easy to
@@ -391,36 +384,35 @@ def chain(
     nor where propagation was cut short. So the sums are tried; where they are not enough, propagation in that area is
     repeated step by step.
     """
-    quick = followed(compiled, tight, area, [column], rows)
-    alone = _Alone(compiled, windows, area, column, quick, rows)
+    compiled, bounds = block.compiled, block.bounds
+    quick = followed(block, area, [column], rows)
+    alone = _Alone(block, area, column, quick, rows)
     propagate(alone.equations, alone.bounds, None, alone.rows)
     low, high = alone.bounds.lows[0], min(alone.bounds.highs[0], NO_UPPER_BOUND)
-    if (low, high) == (tight.low[area, column], tight.high[area, column]):
+    if (low, high) == (bounds.low[area, column], bounds.high[area, column]):
         return quick
-    usable = np.ones(len(compiled.equations), dtype=np.bool_) if active is None else active[area]
+    usable = np.ones(len(compiled.equations), dtype=np.bool_) if block.active is None else block.active[area]
     sums = _connected(compiled.equations, usable, column, () if rows is None else rows.members())
-    alone, trace = _Alone(compiled, windows, area, column, sums, rows), Trace()
+    alone, trace = _Alone(block, area, column, sums, rows), Trace()
     propagate(alone.equations, alone.bounds, trace, alone.rows)
     return tuple(sorted(alone.origin[e] for e in _traced(trace, 0)))
 
 
-def followed(
-    compiled: CompiledSums, tight: Tight, area: int, columns: Sequence[int], rows: BlockRows | None = None
-) -> tuple[int, ...]:
+def followed(block: Block, area: int, columns: Sequence[int], rows: BlockRows | None = None) -> tuple[int, ...]:
     """Go back from sum to sum, following what last moved each bound; see `chain` for why that may not be enough."""
-    found: set[int] = set()
+    equations, found = block.compiled.equations, set[int]()
     queue: list[tuple[int, bool]] = [(column, is_low) for column in columns for is_low in (True, False)]
     seen = set(queue)
     for cell, is_low in queue:  # grows during the loop
-        e = int((tight.by_low if is_low else tight.by_high)[area, cell])
+        e = int((block.bounds.by_low if is_low else block.bounds.by_high)[area, cell])
         if e < 0:
             continue
         found.add(e)
-        if rows is not None and e >= len(compiled.equations):
-            terms = rows.row(area, e - len(compiled.equations)).terms
+        if rows is not None and e >= len(equations):
+            terms = rows.row(area, e - len(equations)).terms
             uses = [(other, factor > 0) for other, factor in terms if other != cell]
         else:
-            total, parts = compiled.equations[e]
+            total, parts = equations[e]
             # A total's bound depends on the same of its parts; a part's on the total's and the others' opposite ones.
             uses = [(total, is_low)] if cell != total else []
             uses += [(part, is_low == (cell == total)) for part in parts if part != cell]
@@ -436,17 +428,10 @@ class _Alone:
     `origin` says which sums, and rows after them, these are.
     """
 
-    def __init__(
-        self,
-        compiled: CompiledSums,
-        windows: Windows,
-        area: int,
-        column: int,
-        sums: tuple[int, ...],
-        rows: BlockRows | None = None,
-    ) -> None:
-        number = len(compiled.equations)
-        some = [compiled.equations[e] for e in sums if e < number]
+    def __init__(self, block: Block, area: int, column: int, sums: tuple[int, ...], rows: BlockRows | None) -> None:
+        equations, windows = block.compiled.equations, block.windows
+        number = len(equations)
+        some = [equations[e] for e in sums if e < number]
         said = [] if rows is None else [(e, rows.row(area, e - number)) for e in sums if e >= number]
         said = [(e, row) for e, row in said if row.terms]
         members = [*(c for total, parts in some for c in (total, *parts)), *(c for _, row in said for c in row.cells)]

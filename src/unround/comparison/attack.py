@@ -16,14 +16,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.bounds import BlockBounds, rows_of, tight_of
+from unround.audits.bounds import BlockBounds
 from unround.audits.claims import BlockClaims, ClaimKind, decide, known_alone
 from unround.audits.model import Model
 from unround.audits.weigh import NEAR, OverPriors
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.errors import InternalError
-from unround.evidence.block import Ints, Posterior, PriorWeights, Tight, Windows, WindowTable
+from unround.evidence.block import CellBounds, Ints, Posterior, PriorWeights, Windows, WindowTable
+from unround.evidence.cells import Block
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.mechanisms.base import BoolArray, FloatArray, IntArray
 from unround.options import THRESHOLD
@@ -200,7 +201,7 @@ class Narrower:
         tight = tighten(self.steps.compiled, bare)
         asked = np.column_stack([value, np.zeros((len(counts), more), dtype=np.int32)])
         weights = prior.weights(counts, tight.low[:, :columns], tight.high[:, :columns], variant)
-        found = posteriors(self.steps.compiled, whole, tight, _longer(weights, tight.low), None, asked)
+        found = posteriors(Block(self.steps.compiled, whole, tight, _longer(weights, tight.low)), asked)
         assert found.asked is not None
         return Posterior(
             np.ascontiguousarray(found.mode[:, :columns]),
@@ -298,16 +299,16 @@ class Attacker:
         posterior = self._posterior(counts, windows, documented, best, true)
         by_itself, _ = self._windows_alone.of(counts)
         reach = tighten(model.no_sums, by_itself)
-        weights = self.prior.weights_alone(reach.low, reach.high)
-        true_alone = posteriors(model.no_sums, by_itself, reach, weights, None, true).asked
-        alone = posteriors(model.no_sums, by_itself, reach, weights, None, np.maximum(posterior.mode, 0)).asked
+        without_sums = Block(model.no_sums, by_itself, reach, self.prior.weights_alone(reach.low, reach.high))
+        true_alone = posteriors(without_sums, true).asked
+        alone = posteriors(without_sums, np.maximum(posterior.mode, 0)).asked
         assert posterior.asked is not None
         assert true_alone is not None
         assert alone is not None
         near = np.asarray(posterior.probability >= NEAR * self.threshold)
 
         def asked(variant: str, rows: NDArray[np.int64], _which: BoolArray) -> FloatArray:
-            some = rows_of(windows, rows), tight_of(documented, rows)
+            some = windows.rows(rows), documented.rows(rows)
             found = self._posterior(counts[rows], *some, variant, np.maximum(posterior.mode[rows], 0)).asked
             assert found is not None
             return found
@@ -319,12 +320,12 @@ class Attacker:
         dropped = claims.of_kind(ClaimKind.LIKELY) & known_alone(each.mean, alone, self.threshold)
         return AttackResult(claims.dropping(dropped, alone), posterior, posterior.asked, true_alone)
 
-    def _posterior(self, counts: Counts, windows: Windows, documented: Tight, variant: str, value: Counts) -> Posterior:
+    def _posterior(self, counts: Counts, windows: Windows, documented: CellBounds, variant: str, value: Counts) -> Posterior:
         """Work out what is likely under one prior of the set, and how likely the counts are that are asked for."""
         if windows.certain.all() or (counts <= ABSENT).any():
             reach = documented if windows.certain.all() else tighten(self.model.compiled, windows)
             weights = self.prior.weights(counts, reach.low, reach.high, variant)
-            return posteriors(self.model.compiled, windows, reach, weights, None, value)
+            return posteriors(Block(self.model.compiled, windows, reach, weights), value)
         self._narrower = self._narrower or self._finest(counts[:PILOT], value[:PILOT])
         return self._narrower.posteriors(counts, self.prior, value, variant)
 

@@ -21,6 +21,7 @@ from unround.comparison.run import as_counts
 from unround.engines.forest import posteriors
 from unround.errors import InputError
 from unround.evidence.block import Posterior
+from unround.evidence.cells import Block
 from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
 from unround.prior import Prior, PriorFit
@@ -285,7 +286,9 @@ def _score(
         each = {name: narrower.posteriors(counts, prior, asked) for name, prior in priors.items()}
     else:
         each = {
-            name: posteriors(model.compiled, windows, tight, prior.weights(counts, tight.low, tight.high), active, asked)
+            name: posteriors(
+                Block(model.compiled, windows, tight, prior.weights(counts, tight.low, tight.high), active), asked
+            )
             for name, prior in priors.items()
         }
     given = np.broadcast_to(model.exact, counts.shape)

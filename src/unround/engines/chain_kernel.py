@@ -13,21 +13,19 @@ What is known of each cell, as the chains take it: the likelihood times the prio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.jit import inner
+from unround.jit import RandomState, inner, random_bits, uniform
 from unround.mechanisms.base import FloatArray
-from unround.sums.multiway import Ints
+from unround.sums.multiway import CrossedTable, Ints
 
 PAD = 4
 """Zeros before and behind the weights of every cell: no move leads beyond them."""
 
 Singles = NDArray[np.float32]
-RandomState = NDArray[np.uint64]
-RandomLanes = NDArray[np.uint32]
 
 COLD = 0.1
 """The temperature of the search for a first table, in units of one person too many or too few."""
@@ -38,35 +36,81 @@ FAR = 3
 ZERO, ONE, TWO, UNIT = np.float32(0), np.float32(1), np.float32(2), np.float32(2.0**-24)
 
 
-@inner
-def draw(random: RandomState, at: int) -> np.uint64:
-    """Return 64 random bits (splitmix64)."""
-    random[at] += np.uint64(0x9E3779B97F4A7C15)
-    z = random[at]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.uint64(z ^ (z >> np.uint64(31)))
+class Moves(NamedTuple):
+    """All moves, kind by kind.
 
-
-@inner
-def uniform(random: RandomState, at: int) -> float:
-    """Return a random number in [0, 1)."""
-    return float(draw(random, at) >> np.uint64(11)) * 2.0**-53
-
-
-@inner
-def keep_moves(
-    start: Ints, cell: Ints, step: Ints, kind_start: Ints, weight: FloatArray, along: int, low: Ints, high: Ints, kept: Ints,
-    ends: Ints, share: FloatArray,
-) -> float:  # fmt: skip
-    """List the moves of the first kinds that change no cell with one possible value.
-
-    The weight of all kinds together.
+    - `start`: Where the cells of each move begin, and where the last end.
+    - `cell`, `step`: The cells that a move changes (places in the table), and by how much for t = 1.
+    - `kind_start`: The first move of each kind, and how many there are.
+    - `weight`: How often each kind is chosen.
+    - `along`: How many kinds, the first ones, are products along axes.
     """
+
+    start: Ints
+    cell: Ints
+    step: Ints
+    kind_start: Ints
+    weight: FloatArray
+    along: int
+
+
+class TableLeaves(NamedTuple):
+    """The leaves of a table, and what they add up to, as in `CrossedTable`; and for every cell whether it is a leaf."""
+
+    leaves: NDArray[np.int64]
+    above_start: Ints
+    above: Ints
+    is_leaf: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, table: CrossedTable) -> TableLeaves:
+        """Return those of a table."""
+        is_leaf = np.zeros(table.cells.size, dtype=np.bool_)
+        is_leaf[table.leaves] = True
+        return cls(table.leaves, table.above_start, table.above, is_leaf)
+
+
+class Usable(NamedTuple):
+    """The moves that an area can make: `kept[ends[k] : ends[k + 1]]` are those of kind k; `share` adds up the weights."""
+
+    kept: Ints
+    ends: Ints
+    share: FloatArray
+
+
+class Goal(NamedTuple):
+    """Where every cell shall be: bounds, and by the place of the least count whether a count between them is possible."""
+
+    low: Ints
+    high: Ints
+    weights: Singles
+    place: NDArray[np.int64]
+
+
+class Lanes(NamedTuple):
+    """The chains of an area: the distances of every cell from its centre, random numbers, and scratch space.
+
+    Of a cell with a base, weights are the base less the distance; of others they are looked up, from the centre on.
+    """
+
+    base: Singles
+    weights: Singles
+    centre: NDArray[np.int64]
+    state: Singles
+    random: RandomState
+    random_lanes: NDArray[np.uint32]
+    chance: Singles
+
+
+@inner
+def keep_moves(moves: Moves, kinds: int, low: Ints, high: Ints, usable: Usable) -> float:
+    """List the moves of the first kinds that change no cell with one possible value; return the weight of these kinds."""
+    start, cell, step, kind_start, weight, _ = moves
+    kept, ends, share = usable
     size, total = 0, 0.0
     for kind in range(len(weight)):
         ends[kind] = size
-        for m in range(kind_start[kind], kind_start[kind + 1] if kind < along else kind_start[kind]):
+        for m in range(kind_start[kind], kind_start[kind + 1] if kind < kinds else kind_start[kind]):
             free = True
             for j in range(start[m], start[m + 1]):
                 if high[cell[j]] - low[cell[j]] < abs(step[j]):
@@ -83,8 +127,9 @@ def keep_moves(
 
 
 @inner
-def has_pinned_total(above_start: Ints, above: Ints, leaves: NDArray[np.int64], low: Ints, high: Ints, free: Ints) -> bool:
+def has_pinned_total(table: TableLeaves, low: Ints, high: Ints, free: Ints) -> bool:
     """Say whether some, but not all, of the leaves that can change have a total that cannot; `free` is scratch space."""
+    leaves, above_start, above, _ = table
     number = 0
     free[:] = 0
     for i in range(len(leaves)):
@@ -99,38 +144,26 @@ def has_pinned_total(above_start: Ints, above: Ints, leaves: NDArray[np.int64], 
 
 
 @inner
-def choose(random: RandomState, kept: Ints, ends: Ints, share: FloatArray) -> int:
+def choose(random: RandomState, usable: Usable) -> int:
     """Draw a move: a kind by its weight, then any of that kind."""
-    left, kind = uniform(random, 0) * share[len(share) - 1], 0
+    kept, ends, share = usable
+    left, kind = uniform(random) * share[len(share) - 1], 0
     while left >= share[kind]:
         kind += 1
     number = ends[kind + 1] - ends[kind]
-    return int(kept[ends[kind] + int(uniform(random, 0) * number)])
+    return int(kept[ends[kind] + int(uniform(random) * number)])
 
 
 @inner
-def advance(
-    moves: int,
-    start: Ints,
-    cell: Ints,
-    step: Ints,
-    kept: Ints,
-    ends: Ints,
-    share: FloatArray,
-    base: Singles,
-    weights: Singles,
-    centre: NDArray[np.int64],
-    state: Singles,
-    random: RandomState,
-    lanes: RandomLanes,
-    chance: Singles,
-) -> None:
+def advance(number_of_moves: int, moves: Moves, usable: Usable, lanes: Lanes) -> None:
     """Make so many moves in all lanes."""
+    start, cell, step, _, _, _ = moves
+    base, weights, centre, state, random, random_lanes, chance = lanes
     number = state.shape[1]
     low, middle, high, by = chance[0], chance[1], chance[2], chance[3]
-    for _ in range(moves):
-        m = choose(random, kept, ends, share)
-        first = -np.int64(draw(random, 0) % np.uint64(3))
+    for _ in range(number_of_moves):
+        m = choose(random, usable)
+        first = -np.int64(random_bits(random) % np.uint64(3))
         for lane in range(number):
             low[lane] = middle[lane] = high[lane] = ONE
         for j in range(start[m], start[m + 1]):
@@ -155,11 +188,11 @@ def advance(
                     middle[lane] *= weights[k + by_one]
                     high[lane] *= weights[k + by_one + by_one]
         for lane in range(number):
-            r = lanes[lane]
+            r = random_lanes[lane]
             r = np.uint32(r ^ np.uint32(r << np.uint32(13)))  # compiled code would go on with 64 bits
             r = np.uint32(r ^ (r >> np.uint32(17)))
             r = np.uint32(r ^ np.uint32(r << np.uint32(5)))
-            lanes[lane] = r
+            random_lanes[lane] = r
             two = low[lane] + middle[lane]
             total = two + high[lane]
             left = np.float32(np.int32(np.uint32(r * np.uint32(0x9E3779BB)) >> np.uint32(8))) * UNIT * total
@@ -191,49 +224,36 @@ def weight_of(state: Singles, lane: int, centre: NDArray[np.int64], logs: Single
 
 @inner
 def find_table(
-    start: Ints,
-    cell: Ints,
-    step: Ints,
-    kind_start: Ints,
-    weight: FloatArray,
-    is_leaf: NDArray[np.bool_],
-    least: Ints,
-    most: Ints,
-    low: Ints,
-    high: Ints,
-    weights: Singles,
-    place: NDArray[np.int64],
-    value: Ints,
-    random: RandomState,
-    tries: int,
+    moves: Moves, table: TableLeaves, low: Ints, high: Ints, goal: Goal, value: Ints, random: RandomState, tries: int
 ) -> bool:
-    """Search for a table that fits, by annealing: leaves stay within bounds, and all cells are led into theirs.
+    """Search for a table that fits, by annealing: leaves stay within bounds, and all cells are led to where they shall be.
 
     Whether every cell has a possible count now.
     """
+    start, cell, step, kind_start, weight, _ = moves
     wrong, total = 0, 0.0
     for c in range(len(value)):
-        wrong += misfit(c, value[c], low, high, weights, place)
+        wrong += misfit(c, value[c], goal)
     for kind in range(len(weight)):
         total += weight[kind]
     for _ in range(tries):
         if wrong == 0:
             return True
-        left, kind = uniform(random, 0) * total, 0
+        left, kind = uniform(random) * total, 0
         while left >= weight[kind]:
             left -= weight[kind]
             kind += 1
-        m = kind_start[kind] + int(uniform(random, 0) * (kind_start[kind + 1] - kind_start[kind]))
-        t = 1 if draw(random, 0) >> np.uint64(63) else -1
+        m = kind_start[kind] + int(uniform(random) * (kind_start[kind + 1] - kind_start[kind]))
+        t = 1 if random_bits(random) >> np.uint64(63) else -1
         change, inside = 0, True
         for j in range(start[m], start[m + 1]):
             c = cell[j]
             new = value[c] + t * step[j]
-            if is_leaf[c] and (new < least[c] or new > most[c]):
+            if table.is_leaf[c] and (new < low[c] or new > high[c]):
                 inside = False
                 break
-            change += misfit(c, new, low, high, weights, place) - misfit(c, value[c], low, high, weights, place)
-        if inside and (change <= 0 or uniform(random, 0) < np.exp(-change / COLD)):
+            change += misfit(c, new, goal) - misfit(c, value[c], goal)
+        if inside and (change <= 0 or uniform(random) < np.exp(-change / COLD)):
             wrong += change
             for j in range(start[m], start[m + 1]):
                 value[cell[j]] += t * step[j]
@@ -241,38 +261,36 @@ def find_table(
 
 
 @inner
-def scatter(
-    leaves: NDArray[np.int64], above_start: Ints, above: Ints, low: Ints, high: Ints, value: Ints, random: RandomState
-) -> None:
+def scatter(table: TableLeaves, low: Ints, high: Ints, value: Ints, random: RandomState) -> None:
     """Move every leaf by up to `FAR`, within its bounds, and all totals with it: somewhere else to start a search from."""
+    leaves, above_start, above, _ = table
     for i in range(len(leaves)):
         leaf = leaves[i]
         old = value[leaf]
-        new = old + int(uniform(random, 0) * (2 * FAR + 1)) - FAR
+        new = old + int(uniform(random) * (2 * FAR + 1)) - FAR
         change = max(low[leaf], min(high[leaf], new)) - old
         for j in range(above_start[i], above_start[i + 1]):
             value[above[j]] += change
 
 
 @inner
-def misfit(c: int, value: int, low: Ints, high: Ints, weights: Singles, place: NDArray[np.int64]) -> int:
+def misfit(c: int, value: int, goal: Goal) -> int:
     """Return by how much a count is out of bounds; 1 if it is within them but not possible."""
-    if value < low[c]:
-        return int(low[c] - value)
-    if value > high[c]:
-        return int(value - high[c])
-    return 0 if weights[place[c] + value - low[c]] > 0.0 else 1
+    if value < goal.low[c]:
+        return int(goal.low[c] - value)
+    if value > goal.high[c]:
+        return int(value - goal.high[c])
+    return 0 if goal.weights[goal.place[c] + value - goal.low[c]] > 0.0 else 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CellWeights:
+class CellWeights(NamedTuple):
     """The weights of all possible counts of some areas.
 
     - `low`, `high`: Areas × cells: the bounds.
     - `place`: Areas × cells: where in `weights` the least count is; the others follow it.
     - `base`, `centre`: Areas × cells: for cells that were rounded randomly, and have no prior and no bound of their own,
       the base and what was published. Elsewhere the base is 0.
-    - `weights`: Area after area, cell after cell, with `kernel.PAD` zeros before and behind each.
+    - `weights`: Area after area, cell after cell, with `PAD` zeros before and behind each.
     - `area`: Where each area begins in `weights`, and where the last ends.
     """
 
@@ -308,10 +326,6 @@ class CellWeights:
             for copy in range(copies):
                 found.weights[found.place[copy, k] : found.place[copy, k] + one.size] = scaled
         return found
-
-    def first(self) -> CellWeights:
-        """Return the weights of the first area alone."""
-        return self.one(0)
 
     def one(self, number: int) -> CellWeights:
         """Return the weights of one area alone."""

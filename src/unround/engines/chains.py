@@ -21,9 +21,13 @@ from numpy.typing import NDArray
 from unround.engines.chain_kernel import (
     ZERO,
     CellWeights,
+    Goal,
+    Lanes,
+    Moves,
     Singles,
+    TableLeaves,
+    Usable,
     advance,
-    draw,
     find_table,
     has_pinned_total,
     keep_moves,
@@ -31,7 +35,7 @@ from unround.engines.chain_kernel import (
     scatter,
     weight_of,
 )
-from unround.jit import in_threads, inner, kernel
+from unround.jit import in_threads, inner, kernel, random_bits
 from unround.mechanisms.base import FloatArray
 from unround.sums.multiway import CrossedTable, Ints
 
@@ -45,25 +49,6 @@ ANYWHERE = (1.0, 1.0)
 """The same for moves between any two leaves: one less here and one more there, and two that swap one coordinate."""
 
 Leaves = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Moves:
-    """All moves, kind by kind.
-
-    - `start`: Where the cells of each move begin, and where the last end.
-    - `cell`, `step`: The cells that a move changes (places in the table), and by how much for t = 1.
-    - `kind_start`: The first move of each kind, and how many there are.
-    - `weight`: How often each kind is chosen.
-    - `along`: How many kinds, the first ones, are products along axes.
-    """
-
-    start: Ints
-    cell: Ints
-    step: Ints
-    kind_start: Ints
-    weight: NDArray[np.float64]
-    along: int
 
 
 @lru_cache(maxsize=64)
@@ -231,8 +216,7 @@ class Effort:
     rhat: float = 1.05
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sampled:
+class Sampled(NamedTuple):
     """What chains found.
 
     - `status`: For every area `STUCK`, `APART`, `AGREED` or `FROZEN`.
@@ -249,22 +233,6 @@ class Sampled:
     rhat: FloatArray
     moves: NDArray[np.int64]
     best: Ints
-
-
-class Steps(NamedTuple):
-    """The arrays of `Moves`, as kernels take them."""
-
-    start: Ints
-    cell: Ints
-    step: Ints
-    kind_start: Ints
-    weight: FloatArray
-
-
-def steps_of(table: CrossedTable) -> Steps:
-    """Return the moves of a table, as kernels take them."""
-    moves = moves_of(table)
-    return Steps(moves.start, moves.cell, moves.step, moves.kind_start, moves.weight)
 
 
 def sample(
@@ -289,29 +257,18 @@ def sample(
         np.zeros(areas, dtype=np.int64),
         begin.copy(),
     )
-    is_leaf = np.zeros(cells, dtype=np.bool_)
-    is_leaf[table.leaves] = True
     tried = _Trial(
-        steps_of(table),
-        moves_of(table).along,
-        is_leaf,
-        table.leaves,
-        table.above_start,
-        table.above,
+        moves_of(table),
+        TableLeaves.of(table),
         seeds.astype(np.uint64),
         np.ascontiguousarray(begin),
+        LANES,
+        effort.sweeps,
+        effort.rounds,
         np.array([effort.error, effort.rhat]),
         np.zeros(areas, dtype=np.bool_) if skipped is None else skipped,
     )
-
-    def job(first: int, last: int) -> None:
-        _areas(
-            first, last, tried, given.low, given.high, given.place, given.base, given.centre, given.weights, given.area,
-            LANES, effort.sweeps, effort.rounds, result.status, result.chances, result.error, result.rhat, result.moves,
-            result.best,
-        )  # fmt: skip
-
-    in_threads(job, areas, threads, fewest=1)
+    in_threads(lambda first, last: _areas(first, last, tried, given, result), areas, threads, fewest=1)
     return result
 
 
@@ -330,122 +287,109 @@ def _nearest(given: CellWeights, leaves: NDArray[np.int64]) -> Ints:
 
 
 class _Trial(NamedTuple):
-    """What all areas of a run share."""
+    """What all areas of a run share. Compilers make better use of a number of lanes that they do not know."""
 
-    steps: Steps
-    along: int
-    is_leaf: NDArray[np.bool_]
-    leaves: NDArray[np.int64]
-    above_start: Ints
-    above: Ints
+    moves: Moves
+    table: TableLeaves
     seeds: NDArray[np.uint64]
     begin: Ints
+    lanes: int
+    sweeps: int
+    rounds: int
     limits: FloatArray
     skipped: NDArray[np.bool_]
 
 
 @kernel
-def _areas(
-    first: int, last: int, tried: _Trial, lows: Ints, highs: Ints, places: NDArray[np.int64], bases: Singles, centres: Ints,
-    weights: FloatArray, area_start: NDArray[np.int64], lanes: int, sweeps: int, rounds: int, status: NDArray[np.int64],
-    chances: FloatArray, errors: FloatArray, rhats: FloatArray, made: NDArray[np.int64], best: Ints,
-) -> None:  # fmt: skip
-    """Run the chains of a range of areas. Compilers make better use of a number of lanes that they do not know."""
-    start, cell, step, kind_start, weight = tried.steps
-    cells, kinds = lows.shape[1], len(weight)
-    random, lane_random = np.zeros(1, dtype=np.uint64), np.zeros(lanes, dtype=np.uint32)
-    state, value = np.zeros((cells, lanes), dtype=np.float32), np.zeros(cells, dtype=np.int32)
-    found = np.zeros(cells, dtype=np.int32)
-    chance, share = np.zeros((4, lanes), dtype=np.float32), np.zeros(kinds)
-    kept, ends = np.zeros(len(start), dtype=np.int32), np.zeros(kinds + 1, dtype=np.int32)
-    each = np.zeros(lanes)
+def _areas(first: int, last: int, tried: _Trial, given: CellWeights, result: Sampled) -> None:
+    """Run the chains of a range of areas."""
+    moves, lanes, cells = tried.moves, tried.lanes, given.low.shape[1]
+    random, random_lanes = np.zeros(1, dtype=np.uint64), np.zeros(lanes, dtype=np.uint32)
+    state, value = np.zeros((cells, lanes), dtype=np.float32), np.zeros((2, cells), dtype=np.int32)
+    chance, each = np.zeros((4, lanes), dtype=np.float32), np.zeros(lanes)
+    kept, ends = np.zeros(len(moves.start), dtype=np.int32), np.zeros(len(moves.weight) + 1, dtype=np.int32)
+    usable = Usable(kept, ends, np.zeros(len(moves.weight)))
     largest = 0
     for a in range(first, last):
-        largest = max(largest, area_start[a + 1] - area_start[a])
+        largest = max(largest, given.area[a + 1] - given.area[a])
     seen = np.zeros((lanes, largest), dtype=np.int32)
     logs, copied = np.zeros(largest, dtype=np.float32), np.zeros(largest, dtype=np.float32)
     for a in range(first, last):
         if tried.skipped[a]:
             continue
-        low, high, here = lows[a], highs[a], copied[: area_start[a + 1] - area_start[a]]
-        here[:] = weights[area_start[a] : area_start[a + 1]]
-        place, base = places[a] - area_start[a], bases[a]
-        centre = place + centres[a] - low  # where in the weights a cell at distance 0 is
+        low, high, here = given.low[a], given.high[a], copied[: given.area[a + 1] - given.area[a]]
+        here[:] = given.weights[given.area[a] : given.area[a + 1]]
+        place = given.place[a] - given.area[a]
+        centre = place + given.centre[a] - low  # where in the weights a cell at distance 0 is
         random[0] = tried.seeds[a]
-        pinned = has_pinned_total(tried.above_start, tried.above, tried.leaves, low, high, value)
-        kinds_used = kinds if pinned else tried.along
-        total = keep_moves(start, cell, step, kind_start, weight, kinds_used, low, high, kept, ends, share)
-        begun = True
-        for lane in range(lanes):
-            lane_random[lane] = np.uint32(draw(random, 0) >> np.uint64(32)) | np.uint32(1)
-            if lane < STARTS and begun:
-                value[:] = tried.begin[a]
-                if lane > 0 and pinned:  # where moves may not lead everywhere, starts that differ show it
-                    scatter(tried.leaves, tried.above_start, tried.above, low, high, value, random)
-                begun = find_table(
-                    start, cell, step, kind_start, weight, tried.is_leaf, low, high, low, high, here, place, value, random,
-                    SEARCH,
-                )  # fmt: skip
-                if not begun and lane > 0 and pinned:
-                    begun = True
-                    value[:] = found
-                found[:] = value
-                for c in range(cells):
-                    for other in range(lane, lanes, STARTS):
-                        state[c, other] = value[c] - centres[a, c]
-        if not begun:
+        pinned = has_pinned_total(tried.table, low, high, value[0])
+        total = keep_moves(moves, len(moves.weight) if pinned else moves.along, low, high, usable)
+        chains = Lanes(given.base[a], here, centre, state, random, random_lanes, chance)
+        if not _begin(tried, a, pinned, Goal(low, high, here, place), given.centre[a], chains, value):
             continue
-        free = 0
-        for c in range(cells):
-            free += tried.is_leaf[c] and high[c] > low[c]
-        thin = 2 * max(free, 8)
-        length = max(free, FEWEST_LEAVES) * sweeps // lanes + 1
         for k in range(len(here)):
             logs[k] = np.log(here[k]) if here[k] > ZERO else -np.inf
-        heaviest, done, turn, again = -np.inf, 0, 0, True
+        free = 0
+        for c in range(cells):
+            free += tried.table.is_leaf[c] and high[c] > low[c]
+        thin = 2 * max(free, 8)
+        length = max(free, FEWEST_LEAVES) * tried.sweeps // lanes + 1
+        heaviest, turn, again = -np.inf, 0, True
+        chances = result.chances[given.area[a] : given.area[a + 1]]
         while again:
-            if turn == 0 or rhats[a] > ASTRAY:
+            if turn == 0 or result.rhat[a] > ASTRAY:
                 seen[:] = 0
                 if total > 0.0:
-                    advance(
-                        length // 3,
-                        start,
-                        cell,
-                        step,
-                        kept,
-                        ends,
-                        share,
-                        base,
-                        here,
-                        centre,
-                        state,
-                        random,
-                        lane_random,
-                        chance,
-                    )
-                done += length // 3
+                    advance(length // 3, moves, usable, chains)
+                result.moves[a] += length // 3
             for _ in range(-(-length // thin)):
                 if total > 0.0:
-                    advance(
-                        thin, start, cell, step, kept, ends, share, base, here, centre, state, random, lane_random, chance
-                    )
-                done += thin
+                    advance(thin, moves, usable, chains)
+                result.moves[a] += thin
                 record(state, centre, seen)
-                if len(best):
-                    for lane in range(lanes):
-                        now = weight_of(state, lane, centre, logs)
-                        if now > heaviest + 1e-6:
-                            heaviest = now
-                            for c in range(cells):
-                                best[a, c] = centres[a, c] + int(state[c, lane])
-            rhats[a], worst = _compare(seen, low, high, place, each, chances[area_start[a] : area_start[a + 1]], errors[a])
-            status[a] = AGREED if rhats[a] <= tried.limits[1] and worst <= tried.limits[0] else APART
-            again = status[a] == APART and turn < rounds
+                heaviest = _keep_best(chains, logs, heaviest, given.centre[a], result.best[a])
+            result.rhat[a], worst = _compare(seen, low, high, place, each, chances, result.error[a])
+            agreed = result.rhat[a] <= tried.limits[1] and worst <= tried.limits[0]
+            result.status[a] = AGREED if agreed else APART
+            again = not agreed and turn < tried.rounds
             turn += 1
             length *= 2 if turn > 1 else 1
-        if status[a] == AGREED and pinned and _all_still(low, high, place, chances[area_start[a] : area_start[a + 1]]):
-            status[a] = FROZEN
-        made[a] = done
+        if result.status[a] == AGREED and pinned and _all_still(low, high, place, chances):
+            result.status[a] = FROZEN
+
+
+@inner
+def _begin(tried: _Trial, a: int, pinned: bool, goal: Goal, centre: Ints, chains: Lanes, spare: Ints) -> bool:
+    """Search for tables that the chains of an area start from; return whether there are any."""
+    table, low, high, random = tried.table, goal.low, goal.high, chains.random
+    value, found, begun = spare[0], spare[1], True
+    for lane in range(tried.lanes):
+        chains.random_lanes[lane] = np.uint32(random_bits(random) >> np.uint64(32)) | np.uint32(1)
+        if lane < STARTS and begun:
+            value[:] = tried.begin[a]
+            if lane > 0 and pinned:  # where moves may not lead everywhere, starts that differ show it
+                scatter(table, low, high, value, random)
+            begun = find_table(tried.moves, table, low, high, goal, value, random, SEARCH)
+            if not begun and lane > 0 and pinned:
+                begun = True
+                value[:] = found
+            found[:] = value
+            for c in range(len(low)):
+                for other in range(lane, tried.lanes, STARTS):
+                    chains.state[c, other] = value[c] - centre[c]
+    return begun
+
+
+@inner
+def _keep_best(chains: Lanes, logs: Singles, heaviest: float, centre: Ints, best: Ints) -> float:
+    """Note the likeliest table that any chain of an area has come to; return the logarithm of its weight."""
+    for lane in range(chains.state.shape[1]):
+        now = weight_of(chains.state, lane, chains.centre, logs)
+        if now > heaviest + 1e-6:
+            heaviest = now
+            for c in range(len(best)):
+                best[c] = centre[c] + int(chains.state[c, lane])
+    return heaviest
 
 
 @inner
@@ -465,9 +409,8 @@ def _all_still(low: Ints, high: Ints, place: NDArray[np.int64], chances: FloatAr
 
 @inner
 def _compare(
-    seen: NDArray[np.int32], low: Ints, high: Ints, place: NDArray[np.int64], each: FloatArray, chances: FloatArray,
-    error: FloatArray,
-) -> tuple[float, float]:  # fmt: skip
+    seen: Ints, low: Ints, high: Ints, place: NDArray[np.int64], each: FloatArray, chances: FloatArray, error: FloatArray
+) -> tuple[float, float]:
     """Put down probabilities and standard errors; return the largest R-hat and the largest error."""
     lanes = len(seen)
     worst_rhat, worst = 1.0, 0.0

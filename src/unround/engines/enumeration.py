@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.engines.chain_kernel import CellWeights, Singles, find_table, has_pinned_total
-from unround.engines.chains import Steps, moves_of, steps_of
-from unround.jit import in_threads, kernel
+from unround.engines.chain_kernel import CellWeights, Goal, Moves, TableLeaves, find_table, has_pinned_total
+from unround.engines.chains import moves_of
+from unround.jit import in_threads, inner, kernel
 from unround.mechanisms.base import FloatArray
 from unround.sums.multiway import CrossedTable, Ints
 
@@ -24,8 +24,7 @@ FEW_VISITS = 100_000
 """Steps that cost less than chains do: a millisecond or two."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Listed:
+class Listed(NamedTuple):
     """What was found by going through all tables.
 
     - `complete`: For every area whether all tables were gone through; if not, nothing else of it means anything.
@@ -49,7 +48,7 @@ def list_pinned(table: CrossedTable, given: CellWeights) -> Listed:
     showing it.
     """
     pinned = np.zeros(len(given.low), dtype=np.bool_)
-    _find_pinned(table.above_start, table.above, table.leaves, given.low, given.high, pinned)
+    _find_pinned(TableLeaves.of(table), given.low, given.high, pinned)
     return list_tables(table, given, FEW_VISITS, chosen=pinned)
 
 
@@ -79,56 +78,55 @@ def list_tables(
         np.zeros((areas, top)),
     )
 
-    def job(first: int, final: int) -> None:
-        _areas(
-            first, final, tried, table.leaves[order], table.above_start, table.above, order, complete, ends,
-            given.low, given.high, given.place, given.weights, visits, result.complete, result.number, result.chances,
-            result.best, result.weight,
-        )  # fmt: skip
-
-    in_threads(job, areas, threads, fewest=1)
+    walk = _Walk(order.astype(np.int64), complete, ends, visits)
+    leaves = TableLeaves.of(table)
+    in_threads(lambda first, final: _areas(first, final, tried, leaves, walk, given, result), areas, threads, fewest=1)
     return result
 
 
+class _Walk(NamedTuple):
+    """In which order leaves are set, which cells are complete with each of them, and how many steps may be taken."""
+
+    order: NDArray[np.int64]
+    complete: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    visits: int
+
+
 @kernel
-def _find_pinned(
-    above_start: Ints, above: Ints, leaves: NDArray[np.int64], low: Ints, high: Ints, pinned: NDArray[np.bool_]
-) -> None:
+def _find_pinned(table: TableLeaves, low: Ints, high: Ints, pinned: NDArray[np.bool_]) -> None:
     """Mark the areas in which some, but not all, of the leaves that can change have a total that cannot."""
     scratch = np.zeros(low.shape[1], dtype=np.int32)
     for a in range(len(low)):
-        pinned[a] = has_pinned_total(above_start, above, leaves, low[a], high[a], scratch)
+        pinned[a] = has_pinned_total(table, low[a], high[a], scratch)
 
 
 @kernel
 def _areas(
-    first: int, final: int, tried: NDArray[np.bool_], leaves: NDArray[np.int64], above_start: Ints, above: Ints,
-    order: NDArray[np.int64],
-    complete: NDArray[np.int64], ends: NDArray[np.int64], lows: Ints, highs: Ints, places: NDArray[np.int64],
-    weights: FloatArray, visits: int, done: NDArray[np.bool_], number: FloatArray, chances: FloatArray, best: Ints,
-    best_weight: FloatArray,
-) -> None:  # fmt: skip
+    first: int, final: int, tried: NDArray[np.bool_], table: TableLeaves, walk: _Walk, given: CellWeights, result: Listed
+) -> None:
     """Go through the tables of a range of areas."""
-    depth, cells, top = len(leaves), lows.shape[1], best.shape[1]
-    partial, rest_low, rest_high = np.zeros(cells, np.int64), np.zeros(cells, np.int64), np.zeros(cells, np.int64)
+    order, complete, ends, _ = walk
+    leaves, above_start, above, _ = table
+    weights, chances = given.weights, result.chances
+    depth, cells, top = len(leaves), given.low.shape[1], result.best.shape[1]
+    totals = np.zeros((3, cells), np.int64)
+    partial, rest_low, rest_high = totals[0], totals[1], totals[2]
     value, until = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
     product, mass, count = np.ones(depth + 2), np.zeros(depth + 2), np.zeros(depth + 2)
     for a in range(first, final):
         if not tried[a]:
             continue
-        low, high, place = lows[a], highs[a], places[a]
-        partial[:] = 0
-        rest_low[:] = 0
-        rest_high[:] = 0
+        low, high, place = given.low[a], given.high[a], given.place[a]
+        totals[:] = 0
         for k in range(depth):
             for j in range(above_start[order[k]], above_start[order[k] + 1]):
-                rest_low[above[j]] += low[leaves[k]]
-                rest_high[above[j]] += high[leaves[k]]
-        mass[:] = 0.0
-        count[:] = 0.0
+                rest_low[above[j]] += low[leaves[order[k]]]
+                rest_high[above[j]] += high[leaves[order[k]]]
+        mass[:] = count[:] = 0.0
         k, entering, steps = 0, True, 0
-        while k >= 0 and steps <= visits:
-            leaf, i = leaves[k], order[k]
+        while k >= 0 and steps <= walk.visits:
+            leaf, i = leaves[order[k]], order[k]
             if entering:  # set this leaf to the least count that its totals allow
                 least, most = np.int64(low[leaf]), np.int64(high[leaf])
                 for j in range(above_start[i], above_start[i + 1]):
@@ -175,23 +173,30 @@ def _areas(
             else:
                 mass[k + 1], count[k + 1] = product[k + 1], 1.0
                 entering = False
-                if top > 0 and product[k + 1] > best_weight[a, top - 1] * (1 + 1e-12):
-                    at = top - 1
-                    while at > 0 and product[k + 1] > best_weight[a, at - 1] * (1 + 1e-12):
-                        best_weight[a, at] = best_weight[a, at - 1]
-                        best[a, at] = best[a, at - 1]
-                        at -= 1
-                    best_weight[a, at] = product[k + 1]
-                    for c in range(cells):
-                        best[a, at, c] = partial[c]
-        done[a] = k < 0
-        number[a] = count[0]
-        if done[a] and mass[0] > 0.0:
+                _rank(product[k + 1], partial, result.weight[a], result.best[a])
+        result.complete[a] = k < 0
+        result.number[a] = count[0]
+        if k < 0 and mass[0] > 0.0:
             for c in range(cells):
                 for v in range(high[c] - low[c] + 1):
                     chances[place[c] + v] /= mass[0]
             for at in range(top):
-                best_weight[a, at] /= mass[0]
+                result.weight[a, at] /= mass[0]
+
+
+@inner
+def _rank(weight: float, values: NDArray[np.int64], best_weight: FloatArray, best: Ints) -> None:
+    """Put a table among the likeliest, if it is one of them; of equals, those that came first stay first."""
+    at = len(best_weight)
+    while at > 0 and weight > best_weight[at - 1] * (1 + 1e-12):
+        at -= 1
+        if at + 1 < len(best_weight):
+            best_weight[at + 1] = best_weight[at]
+            best[at + 1] = best[at]
+    if at < len(best_weight):
+        best_weight[at] = weight
+        for c in range(len(values)):
+            best[at, c] = values[c]
 
 
 Values = tuple[int, ...]
@@ -263,22 +268,17 @@ def shown_ends(
 ) -> tuple[tuple[int, int], ...]:
     """Return for every cell the least and the greatest count of tables seen, or found by leading it to its bounds."""
     ends = np.array(seen, dtype=np.int32).T.copy()
-    is_leaf = np.zeros(len(begin), dtype=np.bool_)
-    is_leaf[table.leaves] = True
-    weights = given.weights[: given.area[1]].astype(np.float32)
-    _lead(steps_of(table), is_leaf, given.low[0], given.high[0], weights, given.place[0], begin.astype(np.int32), ends)
+    goal = Goal(given.low[0], given.high[0], given.weights[: given.area[1]].astype(np.float32), given.place[0])
+    _lead(moves_of(table), TableLeaves.of(table), goal, begin.astype(np.int32), ends)
     return tuple((int(low), int(high)) for low, high in ends.T)
 
 
 @kernel
-def _lead(
-    steps: Steps, is_leaf: NDArray[np.bool_], low: Ints, high: Ints, weights: Singles, place: NDArray[np.int64], begin: Ints,
-    ends: Ints,
-) -> None:  # fmt: skip
+def _lead(moves: Moves, table: TableLeaves, bounds: Goal, begin: Ints, ends: Ints) -> None:
     """Lead one cell after the other to each of its bounds, from a table that fits."""
-    start, cell, step, kind_start, weight = steps
     random = np.array([1], dtype=np.uint64)
-    wanted_low, wanted_high, place_now = low.copy(), high.copy(), place.copy()
+    low, high, place = bounds.low, bounds.high, bounds.place
+    goal = Goal(low.copy(), high.copy(), bounds.weights, place.copy())
     value = begin.copy()
     for c in range(len(low)):
         for side in range(2):
@@ -286,13 +286,10 @@ def _lead(
             if ends[side, c] == target:
                 continue
             value[:] = begin
-            wanted_low[c] = wanted_high[c] = target
-            place_now[c] = place[c] + target - low[c]
-            if find_table(
-                start, cell, step, kind_start, weight, is_leaf, low, high, wanted_low, wanted_high, weights, place_now,
-                value, random, TRIES,
-            ):  # fmt: skip
+            goal.low[c] = goal.high[c] = target
+            goal.place[c] = place[c] + target - low[c]
+            if find_table(moves, table, low, high, goal, value, random, TRIES):
                 for other in range(len(low)):
                     ends[0, other] = min(ends[0, other], value[other])
                     ends[1, other] = max(ends[1, other], value[other])
-            wanted_low[c], wanted_high[c], place_now[c] = low[c], high[c], place[c]
+            goal.low[c], goal.high[c], goal.place[c] = low[c], high[c], place[c]

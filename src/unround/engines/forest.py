@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unround.engines.marginals import (
     NONE,
-    RandomState,
     is_linked,
     list_own,
     marginal,
@@ -34,18 +32,17 @@ from unround.engines.messages import (
 )
 from unround.engines.multiway_block import add_tables
 from unround.engines.rates import RateInput, no_rates, weigh_rates
-from unround.evidence.block import EXACT, Distributions, Ints, Posterior, PriorWeights, Tight, Windows
-from unround.evidence.cells import Evidence, evidence_of, plain
-from unround.evidence.keys import Drawn
+from unround.evidence.block import EXACT, Distributions, Ints, Posterior, PosteriorArrays
+from unround.evidence.cells import Block, Evidence, plain
 from unround.jit import in_threads, kernel
-from unround.mechanisms.base import BoolArray, FloatArray
-from unround.sums.compiled import HOME, CompiledSums, Forest, forest_of
+from unround.mechanisms.base import BoolArray
+from unround.sums.compiled import HOME, Forest, forest_of
 
 
 class _BlockInput(NamedTuple):
     """The kernel's input for a block: bounds, which areas and equations to use, and claimed counts.
 
-    `wanted` says which cells to compute; it has no rows where all are.
+    `wanted` says which cells to compute; it has no rows where all are. `seed` is that of draws.
     """
 
     low: Ints
@@ -54,35 +51,14 @@ class _BlockInput(NamedTuple):
     holds: BoolArray
     value: Ints
     wanted: BoolArray
-
-
-class _BlockOutput(NamedTuple):
-    """The kernel's output: the arrays of `Posterior`, those of `Distributions`, and states.
-
-    `asked`, `start` and `states` have no rows where they are not wanted.
-    """
-
-    mode: Ints
-    probability: FloatArray
-    mean: FloatArray
-    deviation: FloatArray
-    cut: Ints
-    possible: BoolArray
-    asked: FloatArray
-    start: NDArray[np.int64]
-    chances: FloatArray
-    states: NDArray[np.int32]
+    rates: RateInput
+    seed: np.uint64
 
 
 def posteriors(
-    compiled: CompiledSums,
-    windows: Windows,
-    tight: Tight,
-    prior: PriorWeights | None = None,
-    active: NDArray[np.bool_] | None = None,
+    block: Block,
     value: Ints | None = None,
-    drawn: Drawn | None = None,
-    wanted: NDArray[np.bool_] | None = None,
+    wanted: BoolArray | None = None,
     *,
     quick: bool = False,
     rates: RateInput | None = None,
@@ -93,7 +69,7 @@ def posteriors(
     -----
     Tables by several axes use all their sums, by Markov chains (`loops`), which know nothing of shared random numbers.
     Otherwise exact for the sums of the plan, in areas where no link is cut. A link is cut where one of its cells has more
-    than `buffers.MOST_VALUES` possible values, one of its pairs more than `buffers.MOST_STATES`, or it would take too long;
+    than `MOST_VALUES` possible values, one of its pairs more than `MOST_STATES` (`messages`), or it would take too long;
     the total of a pair with too many states still takes part. Under a flat prior, using fewer sums keeps an answer right
     but makes it less sharp; a fitted prior belongs to its sums. `Posterior.mode` is -1 for cells that nothing bounds, and
     in areas that are not possible.
@@ -101,11 +77,10 @@ def posteriors(
     A pair link of n parts with w × w windows takes about n³w⁴ multiplications: age by sex, where n is at most 10, half a
     millisecond.
     """
-    result = empty_posterior(*tight.low.shape, asked=value is not None)
-    given = compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, value
-    _run(*given, drawn=drawn, wanted=wanted, rates=rates)
-    if compiled.crossed and rates is None:
-        add_tables(compiled, windows, tight, prior, active, result, value, wanted, quick=quick)
+    result = empty_posterior(*block.bounds.low.shape, asked=value is not None)
+    _run(block, result, value, wanted, rates=rates)
+    if block.compiled.crossed and rates is None:
+        add_tables(block, result, value, wanted, quick=quick)
     return result
 
 
@@ -125,45 +100,28 @@ def empty_posterior(areas: int, columns: int, *, asked: bool = False) -> Posteri
 
 
 def marginals(
-    compiled: CompiledSums,
-    windows: Windows,
-    tight: Tight,
-    prior: PriorWeights | None = None,
-    active: NDArray[np.bool_] | None = None,
-    drawn: Drawn | None = None,
-    wanted: NDArray[np.bool_] | None = None,
-    *,
-    quick: bool = False,
-    rates: RateInput | None = None,
+    block: Block, wanted: BoolArray | None = None, *, quick: bool = False, rates: RateInput | None = None
 ) -> tuple[Posterior, Distributions]:
-    """Return the same as `posteriors`, and the distribution of every wanted cell with at most `buffers.MOST_VALUES` values.
+    """Return the same as `posteriors`, and the distribution of every wanted cell with at most `messages.MOST_VALUES` values.
 
     Areas without a solution (see `Posterior.possible`) have probabilities of zero.
     """
-    result = empty_posterior(*tight.low.shape)
-    found = empty_distributions(tight.low, tight.high if wanted is None else np.where(wanted, tight.high, tight.low - 1))
-    given = compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result
-    _run(*given, found=found, drawn=drawn, wanted=wanted, rates=rates)
-    if compiled.crossed and rates is None:
-        add_tables(compiled, windows, tight, prior, active, result, None, wanted, found, quick=quick)
+    low, high = block.bounds.low, block.bounds.high
+    result = empty_posterior(*low.shape)
+    found = empty_distributions(low, high if wanted is None else np.where(wanted, high, low - 1))
+    _run(block, result, None, wanted, found, rates=rates)
+    if block.compiled.crossed and rates is None:
+        add_tables(block, result, None, wanted, found, quick=quick)
     return result, found
 
 
-def samples(
-    compiled: CompiledSums,
-    windows: Windows,
-    tight: Tight,
-    number: int,
-    seed: int,
-    prior: PriorWeights | None = None,
-    active: NDArray[np.bool_] | None = None,
-) -> Ints:
+def samples(block: Block, number: int, seed: int) -> Ints:
     """Draw whole areas from their joint posteriors.
 
     Number × areas × columns; -1 in areas where no counts add up, and for cells that nothing bounds.
     """
-    states = np.full((number, *tight.low.shape), -1, dtype=np.int32)
-    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, None, states=states, seed=seed)
+    states = np.full((number, *block.bounds.low.shape), -1, dtype=np.int32)
+    _run(block, None, states=states, seed=seed)
     return states
 
 
@@ -176,55 +134,36 @@ def empty_distributions(low: Ints, high: Ints) -> Distributions:
 
 
 def _run(
-    compiled: CompiledSums,
-    windows: Windows,
-    prior: PriorWeights | None,
-    active: NDArray[np.bool_] | None,
-    low: Ints,
-    high: Ints,
-    chosen: BoolArray,
+    block: Block,
     result: Posterior | None,
     value: Ints | None = None,
-    found: Distributions | None = None,
-    states: NDArray[np.int32] | None = None,
-    seed: int = 0,
-    drawn: Drawn | None = None,
     wanted: BoolArray | None = None,
+    found: Distributions | None = None,
+    states: Ints | None = None,
+    seed: int = 0,
     rates: RateInput | None = None,
 ) -> None:
-    """Compute posteriors, or draw states, of the chosen areas: one kernel, compiled once."""
-    areas, columns = low.shape
-    forest = forest_of(compiled)
-    evidence = evidence_of(windows, prior, columns, len(forest.nodes), drawn)
-    holds = np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else active
+    """Compute posteriors, or draw states, of all areas that are feasible: one kernel, compiled once."""
+    areas, columns = block.bounds.low.shape
+    forest, evidence = forest_of(block.compiled), block.evidence()
     ints, floats = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns))
     given = _BlockInput(
-        plain(low, np.int32),
-        plain(high, np.int32),
-        plain(chosen, np.bool_),
-        plain(holds, np.bool_),
+        plain(block.bounds.low, np.int32),
+        plain(block.bounds.high, np.int32),
+        plain(block.bounds.feasible, np.bool_),
+        block.holds(),
         plain(ints if value is None else value, np.int32),
         plain(np.empty((0, columns), dtype=np.bool_) if wanted is None else wanted, np.bool_),
+        no_rates(len(forest.nodes)) if rates is None else rates,
+        np.uint64(seed),
     )
     if result is None:
         result = Posterior(ints, floats, floats, floats, np.zeros(areas, dtype=np.int32), np.zeros(areas, dtype=np.bool_))
-    filled = _BlockOutput(
-        result.mode,
-        result.probability,
-        result.mean,
-        result.deviation,
-        result.cut,
-        result.possible,
-        floats[:0] if result.asked is None else result.asked,
-        np.zeros((0, columns), dtype=np.int64) if found is None else found.start,
-        np.zeros(0) if found is None else found.chances,
-        np.zeros((0, 1, columns), dtype=np.int32) if states is None else states,
-    )
-    random_state = np.array([seed], dtype=np.uint64)
-    ruled_out = no_rates(len(forest.nodes)) if rates is None else rates
+    filled = result.arrays(found)
+    drawn = np.zeros((0, 1, columns), dtype=np.int32) if states is None else states
 
     def job(first: int, last: int) -> None:
-        _areas(first, last, forest, buffers_for(forest), evidence, ruled_out, given, random_state, filled)
+        _areas(first, last, forest, buffers_for(forest), evidence, given, filled, drawn)
 
     in_threads(job, areas)
 
@@ -236,14 +175,13 @@ def _areas(
     forest: Forest,
     buffers: Buffers,
     evidence: Evidence,
-    rates: RateInput,
     given: _BlockInput,
-    seed: RandomState,
-    results: _BlockOutput,
+    results: PosteriorArrays,
+    states: Ints,
 ) -> None:
     """Fill in the posteriors of a range of areas; or states alone."""
-    lows, highs, chosen, holds, value, wanted = given
-    mode, probability, mean, deviation, cut, possible, asked, places, chances, states = results
+    lows, highs, chosen, holds, value, wanted, rates, seed = given
+    mode, probability, mean, deviation, cut, possible, asked, places, chances = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     random_state, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
     for a in range(first, last):
@@ -265,7 +203,7 @@ def _areas(
             continue
         if not upward_pass(forest, buffers, arena, scratch):
             continue
-        seed_for(seed[0], a, random_state)
+        seed_for(seed, a, random_state)
         for k in range(len(states)):
             sample(forest, buffers, arena, evidence, a, low, high, random_state, state, states[k, a])
         if len(states) or not downward_pass(forest, buffers, arena, scratch, low, high):

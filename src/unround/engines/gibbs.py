@@ -37,13 +37,13 @@ from unround.bounds.tighten import BoundsInput, BoundsOutput, Lists, lists_of, t
 from unround.engines.forest import empty_distributions
 from unround.engines.linked_weights import CountWeights
 from unround.engines.loopy import exchange_messages, without_parts
-from unround.engines.marginals import RandomState, draw, is_linked, list_own, marginal, sample
+from unround.engines.marginals import is_linked, list_own, marginal, sample
 from unround.engines.messages import BELIEF, Buffers, arrange, buffers_for, downward_pass, set_local_evidence, upward_pass
-from unround.evidence.block import Distributions, Ints, PriorWeights
-from unround.evidence.cells import Evidence, evidence_of, plain, weight
-from unround.jit import MINUS_ONE, ZERO, in_threads, inner, kernel
+from unround.evidence.block import Distributions, Ints
+from unround.evidence.cells import Evidence, plain, weight
+from unround.jit import MINUS_ONE, ZERO, RandomState, in_threads, inner, kernel, uniform
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.sums.compiled import HOME, CompiledSums, Forest, Table, forest_of
+from unround.sums.compiled import HOME, Forest, Table, forest_of
 from unround.sums.families import Rows, seeds
 from unround.sums.forest import Equations, neighbours
 
@@ -282,11 +282,11 @@ def _weight_ratio(
 def _choose(swaps: Swaps, change: SwapStep, random_state: RandomState) -> int:
     """Propose a swap of a person of one kind, or of two kinds; set the cells that change, and return how many."""
     kinds = len(swaps.first) - 1
-    kind = int(draw(random_state) * kinds)
+    kind = int(uniform(random_state) * kinds)
     i, end = swaps.first[kind], swaps.first[kind + 1]
     j, stop = ZERO, ZERO
-    if draw(random_state) < 0.5:
-        kind = int(draw(random_state) * kinds)
+    if uniform(random_state) < 0.5:
+        kind = int(uniform(random_state) * kinds)
         j, stop = swaps.first[kind], swaps.first[kind + 1]
     number = 0
     # Cells are sorted; those of both kinds stay as they are.
@@ -316,10 +316,10 @@ def _swap(
     random_state: RandomState,
 ) -> None:
     """Propose a swap between two children, and accept it with the Metropolis probability."""
-    one = int(draw(random_state) * len(x))
-    two = (one + 1 + int(draw(random_state) * (len(x) - 1))) % len(x)
+    one = int(uniform(random_state) * len(x))
+    two = (one + 1 + int(uniform(random_state) * (len(x) - 1))) % len(x)
     number = _choose(swaps, change, random_state)
-    bar = draw(random_state)
+    bar = uniform(random_state)
     ratio = _weight_ratio(block, rows[1 + one], child_weights, one, x[one], change, number, 1)
     if ratio > 0.0:
         ratio *= _weight_ratio(block, rows[1 + two], child_weights, two, x[two], change, number, -1)
@@ -328,19 +328,6 @@ def _swap(
             c = change.cells[k]
             x[one, c] += change.steps[k]
             x[two, c] -= change.steps[k]
-
-
-@inner
-def _add_to_average(
-    averages: Averages, chain: int, member: int, column: int, weights: FloatArray, size: int, shift: int, share: float
-) -> None:
-    """Normalise a distribution and add it to an average."""
-    at = averages.start[member, column] + shift
-    everything = 0.0
-    for k in range(size):
-        everything += weights[k]
-    for k in range(size):
-        averages.chances[chain, at + k] += share * weights[k] / everything
 
 
 @inner
@@ -355,27 +342,54 @@ def _sum_of_others(block: GibbsBlock, rows: Table, x: Ints, drawn: int, j: int, 
             into[c] += x[b, c] if b < drawn else (block.low[row, c] + block.high[row, c]) // 2
 
 
+class _Room(NamedTuple):
+    """One child at hand, given the others: local evidence, bounds by that and by its sums, and what the others add up to."""
+
+    own: Evidence
+    window_high: Ints
+    bounds: BoundsOutput
+    others: Ints
+
+
+class _ChainAverages(NamedTuple):
+    """Where the conditional distributions of one family and one chain are added up."""
+
+    start: Table
+    chances: FloatArray
+
+
+@kernel
+def _narrow(lists: Lists, block: GibbsBlock, rows: Table, j: int, soft: bool, room: _Room) -> bool:
+    """Work out the evidence and the bounds of one child, given what the others add up to; return whether any count fits."""
+    row, own, bounds = rows[1 + j], room.own, room.bounds
+    use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
+    _condition(block, row, rows[0], room.others, soft, own, room.window_high[0])
+    bounds.low[:], bounds.high[:] = own.low, room.window_high
+    bounds.by_low[:] = bounds.by_high[:] = -1
+    bounds.depth_low[:] = bounds.depth_high[:] = 0
+    no_holes = np.zeros(1, dtype=np.int64)
+    given = BoundsInput(own.low, room.window_high, own.start, own.weights, no_holes, use)
+    tighten_areas(0, 1, lists, given, bounds)
+    return bool(bounds.feasible[0])
+
+
 @inner
 def _average(
     forest: Forest,
     buffers: Buffers,
     arena: FloatArray,
     spare: FloatArray,
-    own: Evidence,
     block: GibbsBlock,
     rows: Table,
     j: int,
-    others: Ints,
-    low: Ints,
-    high: Ints,
-    averages: Averages,
-    chain: int,
-    member: int,
+    room: _Room,
+    into: _ChainAverages,
 ) -> None:
     """Add one child's conditional distributions to the averages: its own and the parent's."""
-    row, parent, children = rows[1 + j], rows[0], len(rows) - 1
+    row, parent, share = rows[1 + j], rows[0], 1.0 / (len(rows) - 1)
+    low, high = room.bounds.low[0], room.bounds.high[0]
     for c in range(len(low)):
-        if averages.start[member + 1 + j, c] < 0:
+        if into.start[1 + j, c] < 0:
             continue
         begin, length = int(low[c]), int(high[c]) - int(low[c]) + 1
         if low[c] == high[c]:
@@ -384,50 +398,52 @@ def _average(
             at = buffers.nodes[forest.homes[c, HOME], BELIEF]
             begin, length = marginal(forest, buffers, arena, at, c, low, high, spare)
         else:
-            list_own(own, ZERO, c, begin, int(high[c]), spare)
-        _add_to_average(averages, chain, member + 1 + j, c, spare, length, begin - block.low[row, c], 1.0)
+            list_own(room.own, ZERO, c, begin, int(high[c]), spare)
+        everything = 0.0
+        for k in range(length):
+            everything += spare[k]
+        at = into.start[1 + j, c] + begin - block.low[row, c]
+        for k in range(length):
+            into.chances[at + k] += spare[k] / everything
         if block.linked[c]:
-            _add_to_average(
-                averages, chain, member, c, spare, length, begin + others[c] - block.low[parent, c], 1.0 / children
-            )
+            at = into.start[0, c] + begin + room.others[c] - block.low[parent, c]
+            for k in range(length):
+                into.chances[at + k] += share * spare[k] / everything
+
+
+class _Sampler(NamedTuple):
+    """What all families of a run share; `most_weights` is the most counts possible in all cells of an area together."""
+
+    forest: Forest
+    lists: Lists
+    swaps: Swaps
+    effort: Effort
+    most_weights: int
 
 
 @kernel
 def gibbs(
-    first: int,
-    last: int,
-    forest: Forest,
-    buffers: Buffers,
-    lists: Lists,
-    block: GibbsBlock,
-    families: FamilyRows,
-    swaps: Swaps,
-    effort: Effort,
-    most_weights: int,
-    averages: Averages,
+    first: int, last: int, buffers: Buffers, sampler: _Sampler, block: GibbsBlock, families: FamilyRows, averages: Averages
 ) -> None:
-    """Sample a range of families; `most_weights` is the most counts possible in all cells of an area together."""
-    columns = block.low.shape[1]
+    """Sample a range of families."""
+    forest, lists, swaps, effort, most_weights = sampler
+    columns, shown = block.low.shape[1], block.evidence
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     state = np.zeros((len(forest.nodes), 2), dtype=np.int64)
-    shown = block.evidence
-    cut = np.zeros((8, 1, columns), dtype=np.int32)
-    own_start, own_weights = np.zeros((1, columns), dtype=np.int64), np.empty(most_weights)
-    prior_low, prior_start = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns), dtype=np.int64)
-    own = Evidence(cut[0], own_start, own_weights, prior_low, prior_start, shown.prior_weights, shown.keys)
-    feasible, no_holes = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
-    found = BoundsOutput(cut[2], cut[3], cut[4], cut[5], cut[6], cut[7], feasible)
-    low, high = cut[2, 0], cut[3, 0]
-    others = np.zeros(columns, dtype=np.int32)
+    ints, places = np.zeros((9, 1, columns), dtype=np.int32), np.zeros((2, 1, columns), dtype=np.int64)
+    own = Evidence(ints[0], places[0], np.empty(most_weights), ints[1], places[1], shown.prior_weights, shown.keys)
+    found = BoundsOutput(ints[3], ints[4], ints[5], ints[6], ints[7], ints[8], np.ones(1, dtype=np.bool_))
+    low, high, others = ints[3, 0], ints[4, 0], np.zeros(columns, dtype=np.int32)
+    room = _Room(own, ints[2], found, others)
     change = SwapStep(np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64))
     random_state = np.zeros(1, dtype=np.uint64)
     for f in range(first, last):
-        rows = families.rows[families.first[f] : families.first[f + 1]]
-        parent, member = rows[0], families.first[f]
+        member, rows = families.first[f], families.rows[families.first[f] : families.first[f + 1]]
         x = np.zeros((len(rows) - 1, columns), dtype=np.int32)
         child_weights = ChildWeights(np.zeros(x.shape, dtype=np.int64), np.empty(len(x) * (most_weights + 2 * columns)))
         _list_weights(block, rows, child_weights)
         for chain in range(effort.chains):
+            into = _ChainAverages(averages.start[member : member + len(rows)], averages.chances[chain])
             random_state[0] = families.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
             x[:] = -1
             fits, tries, sweep, drawn = False, 0, 0, 0
@@ -435,41 +451,21 @@ def gibbs(
                 tries += not fits
                 for j in range(len(x)):
                     row = rows[1 + j]
-                    use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
                     _sum_of_others(block, rows, x, drawn, j, others)
-                    _condition(block, row, parent, others, not fits, own, cut[1, 0])
-                    cut[2:4] = cut[0:2]
-                    cut[4:6] = -1
-                    cut[6:8] = 0
-                    tighten_areas(0, 1, lists, BoundsInput(cut[0], cut[1], own_start, own_weights, no_holes, use), found)
-                    size, needed, _ = arrange(forest, buffers, low, high, use[0])
+                    possible = _narrow(lists, block, rows, j, not fits, room)
+                    size, needed, _ = arrange(forest, buffers, low, high, block.holds[row if len(block.holds) > 1 else 0])
                     if size > len(arena):
                         arena = np.empty(size + size // 4)
                     if needed > scratch.shape[1]:
                         scratch = np.empty((3, 2 * needed))
-                    lost = not feasible[0] or size < 0 or not set_local_evidence(forest, buffers, arena, own, 0, low, high)
+                    lost = not possible or size < 0 or not set_local_evidence(forest, buffers, arena, own, 0, low, high)
                     if lost or not upward_pass(forest, buffers, arena, scratch):
                         tries = MOST_TRIES
                         break
                     sample(forest, buffers, arena, own, 0, low, high, random_state, state, x[j])
                     drawn = max(drawn, j + 1)
                     if fits and sweep >= effort.settle and downward_pass(forest, buffers, arena, scratch, low, high):
-                        _average(
-                            forest,
-                            buffers,
-                            arena,
-                            scratch[0],
-                            own,
-                            block,
-                            rows,
-                            j,
-                            others,
-                            low,
-                            high,
-                            averages,
-                            chain,
-                            member,
-                        )
+                        _average(forest, buffers, arena, scratch[0], block, rows, j, room, into)
                         averages.kept[f, chain] += 1
                 for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES else 0):
                     _swap(block, rows, swaps, child_weights, x, change, random_state)
@@ -481,7 +477,7 @@ def gibbs(
                             averages.moments[chain, 1, member + 1 + b, c] += float(x[b, c]) ** 2
                 elif tries < MOST_TRIES:
                     _sum_of_others(block, rows, x, drawn, MINUS_ONE, others)
-                    fits = _fits(block, parent, others)
+                    fits = _fits(block, rows[0], others)
 
 
 EFFORT = Effort(chains=4, settle=2, sweeps=6, swaps=1000)
@@ -524,17 +520,10 @@ class FamilySamples:
 
 
 def sample_families(
-    compiled: CompiledSums,
-    listed: CountWeights,
-    prior: PriorWeights | None,
-    active: BoolArray | None,
-    families: dict[int, Rows],
-    linked: BoolArray,
-    effort: Effort = EFFORT,
-    *,
-    shrunk: bool = True,
+    listed: CountWeights, families: dict[int, Rows], linked: BoolArray, effort: Effort = EFFORT, *, shrunk: bool = True
 ) -> FamilySamples:
     """Sample all families of a batch of areas."""
+    compiled, given = listed.compiled, listed.block()
     rows, first = list[int](), [0]
     bounds = np.stack([listed.low, listed.high])
     contents = []
@@ -559,19 +548,19 @@ def sample_families(
     sweeps = _sweeps(effort, np.diff(first), np.add.reduceat(listed.width[members][:, chosen].mean(axis=1), first[:-1]))
     members_of = FamilyRows(np.array(first, dtype=np.int64), members, seeds(contents), sweeps)
     forest = forest_of(compiled)
-    holds = np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_)
     block = GibbsBlock(
-        evidence_of(listed.windows(), prior, columns, len(forest.nodes)),
+        given.evidence(),
         plain(listed.low, np.int32),
         plain(listed.high, np.int32),
-        holds,
+        given.holds(),
         plain(linked, np.bool_),
     )
-    lists, swaps = lists_of(columns, compiled.equations), swap_moves(columns, compiled.equations)
     most = int(listed.width.sum(axis=1).max(initial=1))
+    equations = compiled.equations
+    sampler = _Sampler(forest, lists_of(columns, equations), swap_moves(columns, equations), effort, most)
 
     def job(begin: int, end: int) -> None:
-        gibbs(begin, end, forest, buffers_for(forest), lists, block, members_of, swaps, effort, most, averages)
+        gibbs(begin, end, buffers_for(forest), sampler, block, members_of, averages)
 
     in_threads(job, len(families), fewest=2)
     family = np.repeat(np.arange(len(families)), np.diff(first))
@@ -580,10 +569,8 @@ def sample_families(
     error = _error(cell, averages.chances)
     leaves = without_parts(compiled, linked)
     if shrunk and leaves.size:
-        use = None if active is None else active[members]
         own_families = {begin: np.arange(begin + 1, end) for begin, end in pairwise(first)}
-        own_prior = None if prior is None else prior.rows(members)
-        beliefs, _ = exchange_messages(compiled, listed.take(members), own_prior, use, own_families, linked)
+        beliefs, _ = exchange_messages(listed.take(members), own_families, linked)
         kind = np.isin(np.arange(columns), leaves) + 2 * np.isin(np.arange(len(rows)), parents)[:, np.newaxis]
         kind = np.where(start >= 0, kind + 4 * family[:, np.newaxis], -1).ravel()[cell]
         found.chances[:], error = shrink(cell, kind, found.chances, beliefs.chances, error)
@@ -598,17 +585,11 @@ def sample_families(
 
 
 def sample_with_retry(
-    compiled: CompiledSums,
-    listed: CountWeights,
-    prior: PriorWeights | None,
-    active: BoolArray | None,
-    families: dict[int, Rows],
-    linked: BoolArray,
-    effort: Effort = EFFORT,
+    listed: CountWeights, families: dict[int, Rows], linked: BoolArray, effort: Effort = EFFORT
 ) -> Iterator[tuple[dict[int, Rows], FamilySamples]]:
     """Sample all families, then those that failed once more for longer; yield each time the families and the result."""
     for chosen in (effort, effort._replace(settle=LONGER * effort.settle, sweeps=LONGER * effort.sweeps)):
-        drawn = sample_families(compiled, listed, prior, active, families, linked, chosen)
+        drawn = sample_families(listed, families, linked, chosen)
         yield families, drawn
         families = {at: members for (at, members), bad in zip(families.items(), drawn.failed, strict=True) if bad}
         if not families:

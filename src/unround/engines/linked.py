@@ -24,9 +24,9 @@ from unround.engines.linked_weights import (
 )
 from unround.engines.loopy import exchange_messages, without_parts
 from unround.errors import InputError
-from unround.evidence.block import BY_CHAINS, UNSETTLED, Distributions, Posterior, PriorWeights, Tight, Windows
+from unround.evidence.block import BY_CHAINS, UNSETTLED, CellBounds, Distributions, Posterior
+from unround.evidence.cells import Block
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.sums.compiled import CompiledSums
 from unround.sums.families import MOST_LINKED, FamilyGroups, Rows, components, find_families
 from unround.sums.multiway import CrossedTable
 
@@ -73,7 +73,7 @@ class Linked:
     - `kept`: The distributions of the area that was asked for, from which its probabilities were taken.
     """
 
-    tight: Tight
+    tight: CellBounds
     moved: BoolArray
     parent: Rows
     posterior: Posterior
@@ -87,13 +87,9 @@ class Linked:
 
 
 def link(
-    compiled: CompiledSums,
-    windows: Windows,
-    tight: Tight,
+    block: Block,
     parent: Rows,
     linked: BoolArray,
-    prior: PriorWeights | None = None,
-    active: BoolArray | None = None,
     *,
     alike: BoolArray | None = None,
     effort: Effort = EFFORT,
@@ -111,21 +107,17 @@ def link(
 
     Results do not depend on the order of areas, nor on what else is in the block.
     """
-    areas, columns = tight.low.shape
+    areas, columns = block.bounds.low.shape
     if parent.shape != (areas,) or linked.shape != (columns,) or (parent >= areas).any():
         raise InputError("every area needs the row of its parent, or -1, and every column whether it is linked.")
-    bounds = linked_bounds(compiled, windows, tight, parent, linked, active)
+    bounds = linked_bounds(block, parent, linked)
     groups = find_families(bounds.parent, most)
-    work = _Work(compiled, windows, tight, bounds, linked, prior, active, alike, effort, keep)
+    work = _Work(block, bounds, linked, alike, effort, keep)
     batches = components(groups, BATCH)
     alone = np.ones(areas, dtype=np.bool_)
     for rows in batches:
         alone[rows] = False
-    rest = replace(bounds.tight, feasible=bounds.tight.feasible & alone)
-    work.put_own(np.flatnonzero(alone), posteriors(compiled, windows, rest, prior, active), np.flatnonzero(alone))
-    everyone = np.arange(areas)
-    work.keeper.enter(np.where(alone, everyone, -1), everyone)
-    work.keeper.keep_own(compiled, windows, rest, prior, active)
+    work.put_own(replace(block, bounds=bounds.tight), np.flatnonzero(alone))
     for rows in batches:
         work.batch(groups, rows)
     work.unlinked += [Unlinked(at, LARGE.format(most=most)) for at in groups.large]
@@ -149,19 +141,15 @@ class _Work:
 
     def __init__(
         self,
-        compiled: CompiledSums,
-        windows: Windows,
-        tight: Tight,
+        block: Block,
         bounds: LinkedBounds,
         linked: BoolArray,
-        prior: PriorWeights | None,
-        active: BoolArray | None,
         alike: BoolArray | None,
         effort: Effort,
         keep: int | None,
     ) -> None:
-        self.compiled, self.windows, self.tight, self.bounds = compiled, windows, tight, bounds
-        self.linked, self.prior, self.active, self.alike, self.effort = linked, prior, active, alike, effort
+        self.block, self.compiled, self.bounds = block, block.compiled, bounds
+        self.linked, self.alike, self.effort = linked, alike, effort
         areas, columns = bounds.tight.low.shape
         self.posterior = empty_posterior(areas, columns)
         self.method = np.zeros(areas, dtype=np.int8)
@@ -170,15 +158,20 @@ class _Work:
         self.unlinked: list[Unlinked] = []
         self.keeper = DistributionKeeper(keep, linked)
         self.in_tables = np.zeros(columns, dtype=np.bool_)
-        for table in compiled.crossed:
+        for table in block.compiled.crossed:
             self.in_tables[table.cells] = True
         self.in_forest = linked & ~self.in_tables  # the linked columns of which sampling and messages know all sums
 
-    def put_own(self, rows: Rows, found: Posterior, at: Rows) -> None:
-        """Copy the posterior of areas on their own into the results."""
-        self.put(rows, found, at)
+    def put_own(self, block: Block, rows: Rows) -> None:
+        """Work out some areas, each on its own, and put them into the results."""
+        everyone = np.arange(len(self.method))
+        chosen = np.isin(everyone, rows)
+        found = posteriors(block.only(chosen))
+        self.put(rows, found, rows)
         assert found.method is not None
-        self.method[rows], self.children[rows] = IN_TABLES[found.method[at]], 0
+        self.method[rows], self.children[rows] = IN_TABLES[found.method[rows]], 0
+        self.keeper.enter(np.where(chosen, everyone, -1), everyone)
+        self.keeper.keep_own(block.only(chosen))
 
     def put(self, rows: Rows, found: Posterior, at: Rows) -> None:
         """Copy the posterior of some areas into the results."""
@@ -189,17 +182,15 @@ class _Work:
         """Compute a batch of areas that are linked to no area outside it."""
         place = np.full(len(groups.unit), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
-        active = None if self.active is None else self.active[rows]
-        tight = Tight(*(getattr(self.bounds.tight, name)[rows] for name in Tight.__slots__))
+        block = replace(self.block, bounds=self.bounds.tight).rows(rows)
         unit = place[groups.unit[rows]]
-        self._equal_bounds(tight, unit)
-        listed = CountWeights(self.windows, tight.low, tight.high, rows)
-        prior = None if self.prior is None else self.prior.rows(rows)
+        self._equal_bounds(block.bounds, unit)
+        listed = CountWeights(block)
         self._merge(listed, unit, groups.height[rows], rows)
         listed.weights = listed.scale(listed.weights)  # always, or draws would depend on whether messages were exchanged
-        found = posteriors(self.compiled, listed.windows(), tight, prior, active)
+        found = posteriors(listed.block())
         self.keeper.enter(place, unit)
-        self.keeper.keep_own(self.compiled, listed.windows(), tight, prior, active)
+        self.keeper.keep_own(listed.block())
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
         assert found.method is not None
         assert found.error is not None
@@ -213,20 +204,19 @@ class _Work:
         families = {int(place[at]): place[groups.families[at]] for at in sorted(here & groups.families.keys())}
         families = {at: members for at, members in families.items() if self._possible(broken, at, members, rows)}
         # Before any message is multiplied into the weights.
-        windows = windows_for_tables(self.windows, listed, rows, merged[:, np.newaxis] | self.bounds.moved[rows])
+        windows = windows_for_tables(block.windows, listed, merged[:, np.newaxis] | self.bounds.moved[rows])
         small, large = dict[int, Rows](), dict[int, Rows]()
         silent = not without_parts(self.compiled, self.in_forest).size
         for at, members in families.items():
             if self._narrow(listed, at, members, rows):
                 width = float(self._widths(listed, at, members).mean())
                 (small if silent or is_sampled(len(members), width) else large)[at] = members
-        own_prior = prior
         if large:
-            prior = self._exchange(listed, large, found, rows, prior, active)
+            self._exchange(listed, large, found, rows)
         if small:
-            self._sample(listed, small, found, rows, prior, active)
+            self._sample(listed, small, found, rows)
         for table in self.compiled.crossed:
-            self._sample_tables(table, windows, tight, families, found, rows, own_prior, active)
+            self._sample_tables(replace(block, windows=windows), table, families, found, rows)
         self.put(rows, found, np.arange(len(rows)))
         self._spread(found, unit, rows)
         self._separate(rows[broken], rows[broken & (groups.height[rows] > 0)])
@@ -234,18 +224,13 @@ class _Work:
     def _separate(self, rows: Rows, heads: Rows) -> None:
         """Compute areas on their own after all."""
         if rows.size:
-            alone = replace(self.tight, feasible=np.zeros_like(self.tight.feasible))
-            alone.feasible[rows] = self.tight.feasible[rows]
-            self.put_own(rows, posteriors(self.compiled, self.windows, alone, self.prior, self.active), rows)
-            everyone = np.arange(len(self.method))
-            self.keeper.enter(np.where(np.isin(everyone, rows), everyone, -1), everyone)
-            self.keeper.keep_own(self.compiled, self.windows, alone, self.prior, self.active)
+            self.put_own(self.block, rows)
             self.unlinked += [Unlinked(at, MISFIT) for at in heads.tolist()]
 
-    def _equal_bounds(self, tight: Tight, unit: Rows) -> None:
+    def _equal_bounds(self, bounds: CellBounds, unit: Rows) -> None:
         """Give areas that are the same people the same bounds, in case propagation stopped early."""
         columns = np.flatnonzero(self.linked)
-        for array, join in ((tight.low, np.maximum), (tight.high, np.minimum)):
+        for array, join in ((bounds.low, np.maximum), (bounds.high, np.minimum)):
             some = array[:, columns]
             whole = some.copy()
             join.at(whole, unit, some)
@@ -260,7 +245,8 @@ class _Work:
             some = np.flatnonzero(height == step)
             factor = listed.weights[listed.stretches(some, columns)].copy()
             if self.alike is not None and self.alike[rows[some]].any():
-                both = (self.windows.start[rows[some]] >= 0) & (self.windows.start[rows[unit[some]]] >= 0)
+                shown = self.block.windows.start >= 0
+                both = shown[rows[some]] & shown[rows[unit[some]]]
                 twice = (both & self.alike[rows[some], np.newaxis])[:, columns]
                 factor[np.repeat(twice.ravel(), listed.width[np.ix_(some, columns)].ravel())] = 1.0
             listed.weights[listed.stretches(unit[some], columns)] *= factor
@@ -296,24 +282,15 @@ class _Work:
         """Return distributions without those of tables by several axes, not all of whose sums were used."""
         return replace(found, start=np.where(self.in_tables, -1, found.start)) if self.in_tables.any() else found
 
-    def _exchange(
-        self,
-        listed: CountWeights,
-        families: dict[int, Rows],
-        found: Posterior,
-        rows: Rows,
-        prior: PriorWeights | None,
-        active: BoolArray | None,
-    ) -> PriorWeights | None:
-        """Exchange messages in large families, and multiply them into the weights; return the prior beside these."""
+    def _exchange(self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
+        """Exchange messages in large families, and multiply them into the weights."""
         number = _sizes(families, len(rows))
         some = np.flatnonzero(number)
         place = np.full(len(rows), -1, dtype=np.int64)
         place[some] = np.arange(len(some))
         here = {int(place[at]): place[members] for at, members in families.items()}
-        few, use = listed.take(some), None if active is None else active[some]
-        own_prior = None if prior is None else prior.rows(some)
-        beliefs, factor = exchange_messages(self.compiled, few, own_prior, use, here, self.in_forest)
+        few = listed.take(some)
+        beliefs, factor = exchange_messages(few, here, self.in_forest)
         # Where no counts add up any more, the area keeps its own posterior.
         known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], beliefs.chances, len(some)) > 0)
         beliefs = self._of_forest(beliefs)
@@ -321,20 +298,12 @@ class _Work:
         self.keeper.take(beliefs, some[known], known)
         listed.weights[listed.stretches(some, np.arange(listed.low.shape[1]))] = few.scale(few.weights * factor)
         self.method[rows[some[known]]], self.children[rows[some[known]]] = LOOPY, number[some[known]]
-        # A parent has no prior of its own: it follows from its children's.
-        return None if prior is None else prior.without(np.array(list(families)), self.in_forest)
+        if listed.prior is not None:  # a parent has none of its own: it follows from its children's
+            listed.prior = listed.prior.without(np.array(list(families)), self.in_forest)
 
-    def _sample(
-        self,
-        listed: CountWeights,
-        families: dict[int, Rows],
-        found: Posterior,
-        rows: Rows,
-        prior: PriorWeights | None,
-        active: BoolArray | None,
-    ) -> None:
+    def _sample(self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
         """Sample small families; an area in two of them takes its probabilities from the smaller."""
-        for again, drawn in sample_with_retry(self.compiled, listed, prior, active, families, self.in_forest, self.effort):
+        for again, drawn in sample_with_retry(listed, families, self.in_forest, self.effort):
             self._take(drawn, ~drawn.failed, again, found, rows)
         heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
         self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]
@@ -360,26 +329,18 @@ class _Work:
             )
 
     def _sample_tables(
-        self,
-        table: CrossedTable,
-        windows: Windows,
-        tight: Tight,
-        families: dict[int, Rows],
-        found: Posterior,
-        rows: Rows,
-        prior: PriorWeights | None,
-        active: BoolArray | None,
+        self, block: Block, table: CrossedTable, families: dict[int, Rows], found: Posterior, rows: Rows
     ) -> None:
         """Sample families in one table by several axes; an area in two of them takes its probabilities from the smaller."""
         chosen = dict[int, Rows]()
         for at, members in families.items():
-            why = why_not_sampled(table, tight, self.linked, active, np.array([at, *members]))
+            why = why_not_sampled(block, table, self.linked, np.array([at, *members]))
             if why:
                 self.unlinked.append(Unlinked(int(rows[at]), why))
             else:
                 chosen[at] = members
         done = np.zeros(len(rows), dtype=np.bool_)
-        for drawn in sample_tables(self.compiled, table, windows, tight, prior, chosen):  # the smallest families first
+        for drawn in sample_tables(block, table, chosen):  # the smallest families first
             self.unlinked += [Unlinked(int(rows[at]), APART) for at in drawn.rows[~drawn.settled, 0].tolist()]
             here = done.copy()
             # Of two families of the same size, the one in which the area is the parent counts: it comes last.

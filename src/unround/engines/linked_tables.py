@@ -19,7 +19,8 @@ from unround.engines.chains import Effort
 from unround.engines.forest import empty_distributions, empty_posterior
 from unround.engines.linked_weights import CountWeights
 from unround.engines.multiway_block import WIDEST, TableBlock
-from unround.evidence.block import UNSETTLED, Distributions, Posterior, PriorWeights, Tight, Windows
+from unround.evidence.block import UNSETTLED, CellBounds, Distributions, Posterior, PriorWeights, Windows
+from unround.evidence.cells import Block
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import CompiledSums
 from unround.sums.families import Rows
@@ -60,14 +61,14 @@ class TableSamples:
     error: FloatArray
 
 
-def windows_for_tables(windows: Windows, listed: CountWeights, rows: Rows, replaced: BoolArray) -> Windows:
+def windows_for_tables(windows: Windows, listed: CountWeights, replaced: BoolArray) -> Windows:
     """Return the windows of a batch: as published, or as listed where other areas say more about a cell.
 
     Chains need not look up the weights of counts that were randomly rounded, but then keep to no bounds besides those that
     follow from the sums of the family itself.
     """
     low, high, start = (
-        np.where(replaced, new, old[rows])
+        np.where(replaced, new, old)
         for new, old in (
             (listed.low, windows.low),
             (listed.high, windows.high),
@@ -77,59 +78,46 @@ def windows_for_tables(windows: Windows, listed: CountWeights, rows: Rows, repla
     return Windows(low, high, start, np.concatenate([windows.weights, listed.weights]), windows.certain)
 
 
-def sample_tables(
-    compiled: CompiledSums,
-    table: CrossedTable,
-    windows: Windows,
-    tight: Tight,
-    prior: PriorWeights | None,
-    families: dict[int, Rows],
-) -> Iterator[TableSamples]:
+def sample_tables(block: Block, table: CrossedTable, families: dict[int, Rows]) -> Iterator[TableSamples]:
     """Draw tables of whole families, those of one size at a time."""
     for children in sorted({len(members) for members in families.values()}):
         some = {at: members for at, members in families.items() if len(members) == children}
-        rows = np.array([[at, *_in_own_order(tight, table, members)] for at, members in some.items()], dtype=np.int64)
-        yield _sampled(compiled, table, windows, tight, prior, rows)
+        rows = np.array([[at, *_in_own_order(block.bounds, table, members)] for at, members in some.items()], dtype=np.int64)
+        yield _sampled(block, table, rows)
 
 
-def why_not_sampled(table: CrossedTable, tight: Tight, linked: BoolArray, active: BoolArray | None, members: Rows) -> str:
+def why_not_sampled(block: Block, table: CrossedTable, linked: BoolArray, members: Rows) -> str:
     """Return why chains cannot link a family in a table; nothing if they can."""
     if not linked[table.cells].all():
         return PARTLY
-    if active is not None and not active[np.ix_(members, np.array(table.equations))].all():
+    if block.active is not None and not block.active[np.ix_(members, np.array(table.equations))].all():
         return SOME_SUMS
     if members.size * table.cells.size > MOST_CELLS:
         return MANY.format(most=MOST_CELLS)
     here = np.ix_(members, table.cells)
-    if (tight.high[here].astype(np.int64) - tight.low[here] >= WIDEST).any():
+    if (block.bounds.high[here].astype(np.int64) - block.bounds.low[here] >= WIDEST).any():
         return WIDE.format(widest=WIDEST)
     return ""
 
 
-def _in_own_order(tight: Tight, table: CrossedTable, members: Rows) -> list[int]:
+def _in_own_order(bounds: CellBounds, table: CrossedTable, members: Rows) -> list[int]:
     """Return children in an order that depends on their bounds alone: results do not depend on where they stand."""
-    bounds = np.concatenate([tight.low[members][:, table.cells], tight.high[members][:, table.cells]], axis=1)
-    return [int(members[i]) for i in np.lexsort(bounds.T[::-1])]
+    ends = np.concatenate([bounds.low[members][:, table.cells], bounds.high[members][:, table.cells]], axis=1)
+    return [int(members[i]) for i in np.lexsort(ends.T[::-1])]
 
 
-def family_block(
-    compiled: CompiledSums,
-    table: CrossedTable,
-    windows: Windows,
-    tight: Tight,
-    prior: PriorWeights | None,
-    rows: Rows,
-) -> TableBlock:
+def family_block(block: Block, table: CrossedTable, rows: Rows) -> TableBlock:
     """Return families of one size as chains take them: families × (1 + children) areas, the parents first."""
     families, members = rows.shape
+    compiled, windows, prior = block.compiled, block.windows, block.prior
     whole, family = _family(compiled, table, members - 1)
 
     def joined(array: NDArray[Any]) -> NDArray[Any]:
         """Put the columns of a family's areas beside each other."""
         return np.ascontiguousarray(array[rows].reshape(families, -1))
 
-    by_cell = [joined(getattr(tight, name)) for name in Tight.__slots__ if name != "feasible"]
-    bounds = Tight(**dict(zip(Tight.__slots__, [*by_cell, np.ones(families, dtype=np.bool_)], strict=True)))
+    by_cell = [joined(getattr(block.bounds, name)) for name in CellBounds.__slots__ if name != "feasible"]
+    bounds = CellBounds(*[*by_cell, np.ones(families, dtype=np.bool_)])
     shown = joined(windows.low), joined(windows.high), joined(windows.start)
     own = Windows(*shown, windows.weights, np.tile(windows.certain, members))
     own_prior = None
@@ -137,30 +125,23 @@ def family_block(
         start = joined(prior.start)
         start[:, : compiled.columns] = -1  # a parent's counts follow from its children's
         own_prior = PriorWeights(joined(prior.low), start, prior.weights)
-    return TableBlock(whole, family, own, bounds, own_prior, np.arange(families))
+    return TableBlock(Block(whole, own, bounds, own_prior), family, np.arange(families))
 
 
-def _sampled(
-    compiled: CompiledSums,
-    table: CrossedTable,
-    windows: Windows,
-    tight: Tight,
-    prior: PriorWeights | None,
-    rows: Rows,
-) -> TableSamples:
+def _sampled(block: Block, table: CrossedTable, rows: Rows) -> TableSamples:
     families, members = rows.shape
-    block = family_block(compiled, table, windows, tight, prior, rows)
-    block.answer(replace(EFFORT, sweeps=min(EFFORT.sweeps, LONGEST // block.table.leaves.size)))
-    result = empty_posterior(families, block.compiled.columns)
-    found = empty_distributions(*(one[rows].reshape(families, -1) for one in (tight.low, tight.high)))
-    block.put(result, None, found)
+    chains = family_block(block, table, rows)
+    chains.answer(replace(EFFORT, sweeps=min(EFFORT.sweeps, LONGEST // chains.table.leaves.size)))
+    result = empty_posterior(families, chains.compiled.columns)
+    found = empty_distributions(*(ends[rows].reshape(families, -1) for ends in (block.bounds.low, block.bounds.high)))
+    chains.put(result, None, found)
     assert result.method is not None
     assert result.error is not None
 
     def apart(array: NDArray[Any]) -> NDArray[Any]:
         return array.reshape(families * members, -1)
 
-    filled = np.zeros(compiled.columns, dtype=np.bool_)
+    filled = np.zeros(block.compiled.columns, dtype=np.bool_)
     filled[table.cells] = True
     by_cell = ("mode", "probability", "mean", "deviation", "error")
     return TableSamples(
@@ -168,7 +149,7 @@ def _sampled(
         (result.method != UNSETTLED) & result.possible,
         replace(result, **{name: apart(getattr(result, name)) for name in by_cell}),
         Distributions(apart(found.low), apart(found.high), np.where(filled, apart(found.start), -1), found.chances),
-        block.rhat,
+        chains.rhat,
         result.error.max(axis=1),
     )
 

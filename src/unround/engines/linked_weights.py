@@ -14,28 +14,24 @@ from numpy.typing import NDArray
 
 from unround.engines.forest import empty_distributions, marginals
 from unround.engines.marginals import ALIKE
-from unround.evidence.block import Distributions, Ints, Posterior, PriorWeights, Tight, Windows
+from unround.evidence.block import Distributions, Posterior, Windows
+from unround.evidence.cells import Block
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.sums.compiled import CompiledSums
 from unround.sums.families import Rows
 
 
 class CountWeights:
-    """The weights of all possible counts of some areas, cell after cell.
+    """The weights of all possible counts of a block, cell after cell; cells with too many possible values are not listed."""
 
-    - `windows`: The windows of all areas.
-    - `low`, `high`: Bounds of the areas in question; cells with too many possible values are not listed.
-    - `rows`: The rows of these areas.
-    """
-
-    def __init__(self, windows: Windows, low: Ints, high: Ints, rows: Rows) -> None:
-        self.low, self.high, self.certain = np.ascontiguousarray(low), np.ascontiguousarray(high), windows.certain
+    def __init__(self, block: Block) -> None:
+        self.compiled, self.prior, self.active, windows = block.compiled, block.prior, block.active, block.windows
+        self.bounds = block.bounds
+        self.low, self.high = np.ascontiguousarray(block.bounds.low), np.ascontiguousarray(block.bounds.high)
         grid = empty_distributions(self.low, self.high)
         self.start = grid.start
         self.width = np.where(grid.start >= 0, self.high.astype(np.int64) - self.low + 1, 0)
         self.begin = np.concatenate([[0], np.cumsum(self.width.sum(axis=1))])
-        shown = windows.start[rows]
-        origin = np.where(shown >= 0, shown + (self.low.astype(np.int64) - windows.low[rows]), -1)
+        origin = np.where(windows.start >= 0, windows.start + (self.low.astype(np.int64) - windows.low), -1)
         cell = np.repeat(np.arange(self.width.size), self.width.ravel())
         self.cell = cell
         self.step = np.arange(cell.size) - self.start.ravel()[cell]
@@ -50,11 +46,10 @@ class CountWeights:
         before = np.cumsum(width) - width
         return np.repeat(start - before, width) + np.arange(int(width.sum()))
 
-    def windows(self, weights: FloatArray | None = None) -> Windows:
-        """Return windows with these weights, or others; cells that are not listed have bounds only."""
-        return Windows(
-            self.low, self.high, self.start, self.weights if weights is None else weights, np.ones_like(self.certain)
-        )
+    def block(self) -> Block:
+        """Return the block with these weights in its windows; cells that are not listed have bounds only."""
+        windows = Windows(self.low, self.high, self.start, self.weights, np.ones(self.low.shape[1], dtype=np.bool_))
+        return Block(self.compiled, windows, self.bounds, self.prior, self.active)
 
     def scale(self, weights: FloatArray) -> FloatArray:
         """Divide the weights of every cell by their largest."""
@@ -75,8 +70,7 @@ class CountWeights:
 
     def take(self, rows: Rows) -> CountWeights:
         """Return the weights of some areas, each as often as it is named."""
-        windows = Windows(self.low, self.high, self.start, self.weights, self.certain)
-        return CountWeights(windows, self.low[rows], self.high[rows], rows)
+        return CountWeights(self.block().rows(rows))
 
 
 Kept = dict[int, tuple[int, FloatArray]]
@@ -125,19 +119,12 @@ class DistributionKeeper:
         self._place = -1 if self.row is None else int(place[self.row])
         self._representative = int(unit[self._place]) if self._place >= 0 else -1
 
-    def keep_own(
-        self, compiled: CompiledSums, windows: Windows, tight: Tight, prior: PriorWeights | None, active: BoolArray | None
-    ) -> None:
+    def keep_own(self, block: Block) -> None:
         """Keep the distributions that follow from the areas of a batch alone."""
-        if self._place < 0:
-            return
-        two = np.array([self._place, self._representative])
-        cut = Windows(windows.low[two], windows.high[two], windows.start[two], windows.weights, windows.certain)
-        bounds = Tight(*(getattr(tight, name)[two] for name in Tight.__slots__))
-        own_prior = None if prior is None else prior.rows(two)
-        _, found = marginals(compiled, cut, bounds, own_prior, None if active is None else active[two])
-        self._put(found, 0, self.columns)
-        self._put(found, 1, self.linked)
+        if self._place >= 0:
+            _, found = marginals(block.rows(np.array([self._place, self._representative])))
+            self._put(found, 0, self.columns)
+            self._put(found, 1, self.linked)
 
     def take(self, found: Distributions, rows: Rows, at: Rows) -> None:
         """Keep distributions of areas of the batch: those of `rows`, at these places in `found`."""

@@ -14,6 +14,7 @@ add up, so they speed up convergence without changing the fixed point.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,8 +23,8 @@ import numpy as np
 from unround.engines.linked_weights import CountWeights
 from unround.engines.marginals import is_linked, list_own, marginal, put_probabilities, summary
 from unround.engines.messages import BELIEF, Buffers, arrange, buffers_for, downward_pass, set_local_evidence, upward_pass
-from unround.evidence.block import Distributions, Ints, PriorWeights
-from unround.evidence.cells import Evidence, evidence_of, plain
+from unround.evidence.block import Distributions, Ints
+from unround.evidence.cells import Evidence, plain
 from unround.jit import ZERO, in_threads, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import HOME, CompiledSums, Forest, Table, forest_of
@@ -72,6 +73,19 @@ class TiltSchedule(NamedTuple):
     equations: Table
 
 
+class _Rounds(NamedTuple):
+    """How many rounds there are, the columns that messages are about, which totals are tilted when, and sizes of buffers.
+
+    `longest` is the room for the sum of a family's children, `most_weights` that for all weights of an area.
+    """
+
+    rounds: int
+    columns: Table
+    totals: TiltSchedule
+    longest: int
+    most_weights: int
+
+
 class BlockCells(NamedTuple):
     """The kernel's input for all areas: local evidence, bounds, and which sums hold.
 
@@ -103,13 +117,7 @@ class Messages(NamedTuple):
 
 
 def exchange_messages(
-    compiled: CompiledSums,
-    listed: CountWeights,
-    prior: PriorWeights | None,
-    active: BoolArray | None,
-    families: dict[int, Rows],
-    linked: BoolArray,
-    rounds: int = ROUNDS,
+    listed: CountWeights, families: dict[int, Rows], linked: BoolArray, rounds: int = ROUNDS
 ) -> tuple[Distributions, FloatArray]:
     """Run loopy belief propagation in all families at once.
 
@@ -119,40 +127,42 @@ def exchange_messages(
     areas, number = listed.low.shape
     heads = np.zeros(areas, dtype=np.bool_)
     heads[list(families)] = True
-    weights = listed.weights
-    prior = None if prior is None else prior.without(heads, linked)
+    block = listed.block()
+    if block.prior is not None:
+        block = replace(block, prior=block.prior.without(heads, linked))
     pieces = _family_pieces(listed, families, heads)
-    forest = forest_of(compiled)
-    windows = listed.windows(weights)
+    forest, size = forest_of(block.compiled), listed.weights.size
     cells = BlockCells(
-        evidence_of(windows, prior, number, len(forest.nodes)),
+        block.evidence(),
         plain(listed.low, np.int32),
         plain(listed.high, np.int32),
         listed.begin,
         listed.start,
         listed.width,
-        np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_),
+        block.holds(),
     )
     messages = Messages(
-        np.ones((2, weights.size)),
-        np.ones((2, weights.size)),
+        np.ones((2, size)),
+        np.ones((2, size)),
         np.full((areas, number), np.nan),
         np.full((areas, number), np.nan),
-        np.zeros(weights.size),
+        np.zeros(size),
     )
-    most = int(listed.width.max(initial=1)) * (1 + int(np.diff(pieces.first).max(initial=1)))
-    room_needed = int(np.diff(listed.begin).max(initial=1))
-    columns = without_parts(compiled, linked)
-    totals = _tilt_schedule(compiled.equations, tuple(columns.tolist()))
+    columns = without_parts(block.compiled, linked)
+    plan = _Rounds(
+        rounds,
+        columns,
+        _tilt_schedule(block.compiled.equations, tuple(columns.tolist())),
+        int(listed.width.max(initial=1)) * (1 + int(np.diff(pieces.first).max(initial=1))),
+        int(np.diff(listed.begin).max(initial=1)),
+    )
 
     def job(first: int, last: int) -> None:
-        spare = np.empty((2, most)), np.empty(room_needed)
-        _propagate(first, last, forest, buffers_for(forest), cells, pieces, columns, totals, rounds, *spare, messages)
+        _propagate(first, last, forest, buffers_for(forest), cells, pieces, plan, messages)
 
     in_threads(job, len(pieces.first_head), fewest=2)
-    return Distributions(listed.low, listed.high, listed.start, messages.beliefs), messages.incoming[0] * messages.incoming[
-        1
-    ]
+    factor = messages.incoming[0] * messages.incoming[1]
+    return Distributions(listed.low, listed.high, listed.start, messages.beliefs), factor
 
 
 def without_parts(compiled: CompiledSums, linked: BoolArray) -> Rows:
@@ -430,14 +440,12 @@ def _propagate(
     buffers: Buffers,
     cells: BlockCells,
     pieces: _FamilyPieces,
-    columns: Table,
-    totals: TiltSchedule,
-    rounds: int,
-    spare: FloatArray,
-    weights: FloatArray,
+    plan: _Rounds,
     messages: Messages,
 ) -> None:
     """Run all rounds in a range of pieces, and record the final beliefs."""
+    rounds, columns, totals, _, _ = plan
+    spare, weights = np.empty((2, plan.longest)), np.empty(plan.most_weights)
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     start = np.zeros((1, cells.low.shape[1]), dtype=np.int64)
     given, turns = cells.evidence, len(totals.first) - 1

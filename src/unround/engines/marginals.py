@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unround.engines.messages import (
     ABOVE,
@@ -33,7 +32,7 @@ from unround.engines.messages import (
 )
 from unround.evidence.block import NO_UPPER_BOUND, Ints
 from unround.evidence.cells import Evidence, weight
-from unround.jit import ZERO, inner
+from unround.jit import ZERO, RandomState, inner, mixed, uniform
 from unround.mechanisms.base import FloatArray
 from unround.sums.compiled import (
     CHILD,
@@ -176,29 +175,10 @@ def put_probabilities(weights: FloatArray, first: int, size: int, chances: Float
         chances[at + first - low + k] = weights[k] / everything if everything > 0.0 else 0.0
 
 
-RandomState = NDArray[np.uint64]
-"""The state of the random number generator: one number, changed by every draw. Its first value is the seed."""
-
-
-@inner
-def _mixed(z: np.uint64) -> np.uint64:
-    """Mix the bits of a number, as SplitMix64 does."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@inner
-def draw(random_state: RandomState) -> float:
-    """Return a number from 0 up to but not including 1, by SplitMix64: the same on every machine and in every thread."""
-    random_state[0] += np.uint64(0x9E3779B97F4A7C15)
-    return float(_mixed(random_state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
 @inner
 def seed_for(seed: np.uint64, area: int, random_state: RandomState) -> None:
     """Begin an area's own stream of random numbers: mixed twice, so that no two streams run one behind the other."""
-    random_state[0] = _mixed(seed ^ _mixed(np.uint64(area + 1)))
+    random_state[0] = mixed(seed ^ mixed(np.uint64(area + 1)))
 
 
 @inner
@@ -207,7 +187,7 @@ def _place_in(arena: FloatArray, at: int, size: int, random_state: RandomState) 
     everything = 0.0
     for k in range(size):
         everything += arena[at + k]
-    left, last = draw(random_state) * everything, 0
+    left, last = uniform(random_state) * everything, 0
     for k in range(size):
         if arena[at + k] > 0.0:
             left -= arena[at + k]
@@ -226,7 +206,7 @@ def _set_from_layer(
     everything, left, drawn = 0.0, 0.0, False
     for turn in range(2):
         if turn == 1:
-            left, drawn = draw(random_state) * everything, False
+            left, drawn = uniform(random_state) * everything, False
         for r in range(own[2]):
             for c in range(own[3]):
                 here = own[0] + r if layer == FIRST else own[1] + c if layer != TOTAL else own[0] + r + own[1] + c
@@ -263,7 +243,7 @@ def _divide(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, random_
             everything, left, drawn = 0.0, 0.0, False
             for turn in range(2):
                 if turn == 1:
-                    left = draw(random_state) * everything
+                    left = uniform(random_state) * everything
                 for r in range(max(0, row - before[0] - before[2] + 1 - box[0]), min(box[2], row - before[0] - box[0] + 1)):
                     line = partial + (row - box[0] - r - before[0]) * before[3] + column - box[1] - before[1]
                     first = max(0, column - before[1] - before[3] + 1 - box[1])
@@ -329,7 +309,7 @@ def _own_value(
     everything = 0.0
     for count in range(low, high + 1):
         everything += weight(evidence, area, column, count)
-    left, found = draw(random_state) * everything, low
+    left, found = uniform(random_state) * everything, low
     for count in range(low, high + 1):
         one = weight(evidence, area, column, count)
         if one > 0.0:

@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from unround.evidence.block import Ints
-from unround.evidence.cells import Evidence, weight
+from unround.evidence.cells import Evidence, weigh_keys, weight
 from unround.evidence.convolution import GUARD, Box, convolve, copy, correlate, crop, fill, scale
-from unround.evidence.keys import weigh_keys
 from unround.jit import MINUS_ONE, inner
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import (
@@ -317,7 +316,7 @@ def set_local_evidence(
                         arena[at + r * columns + step - r] *= factor
         if mode == PAIRED and not np.isnan(evidence.keys.constant[n]) and not forest.nodes[n, COPY]:
             cells = forest.nodes[n, CELL : CELL + 3]
-            weigh_keys(evidence.keys, evidence.low, evidence.start, evidence.weights, area, n, cells, arena, at, box)
+            weigh_keys(evidence, area, n, cells, arena, at, box)
         if scale(arena, at, rows * columns) == 0.0:
             return False
     return True

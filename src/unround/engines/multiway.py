@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.bounds.propagation import Bounds
-from unround.engines.answer import Answer, Marginal
+from unround.engines.answer import Answer, Marginal, support_of
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray
 from unround.sums.multiway import CrossedTable, Ints
@@ -152,13 +152,13 @@ class _Task:
         sampled = self._sample(1000, self._seeds(), None, witness)
         best = self._best([tuple(values) for values in sampled.best.tolist()])
         why = f"{kind}, small enough to be eliminated slice by slice"
-        return TableAnswer("elimination", why, Answer(None, found, best, relative=True), _ends(found))
+        return TableAnswer("elimination", why, Answer(None, found, best, relative=True), tuple(map(support_of, found)))
 
     def go_through(self, visits: int, why: str) -> TableAnswer | None:
         """Answer by going through all solutions; None if there are too many."""
         from unround.engines.enumeration import list_tables
 
-        listed = list_tables(self.table, self.given.first(), visits, self.top)
+        listed = list_tables(self.table, self.given.one(0), visits, self.top)
         if not listed.complete[0]:
             return None
         if not listed.number[0]:
@@ -169,7 +169,7 @@ class _Task:
         ]
         best.sort(key=lambda one: (-round(math.log(one[1]), 9), one[0]))
         number = int(listed.number[0]) if listed.number[0] < 2**53 else None
-        return TableAnswer("enumeration", why, Answer(number, marginals, tuple(best)), _ends(marginals))
+        return TableAnswer("enumeration", why, Answer(number, marginals, tuple(best)), tuple(map(support_of, marginals)))
 
     def run_chains(self, kind: str, witness: Callable[[], list[int] | None]) -> TableAnswer:
         """Answer by chains, longer ones where the first do not agree."""
@@ -186,7 +186,7 @@ class _Task:
         from unround.engines.enumeration import shown_ends
 
         marginals = self._marginals(chances.mean(axis=0))
-        seen = _ends(marginals)
+        seen = tuple(map(support_of, marginals))
         ends = shown_ends(self.table, self.given, seen, found.best[0])
         # A value that never changed, though a table with another one exists: no move leads there.
         if any(before[0] == before[1] and now[0] < now[1] for before, now in zip(seen, ends, strict=True)):
@@ -265,11 +265,3 @@ def tent(window: Window) -> int:
     base = (window.weights.size + 1) // 2
     rising = np.minimum(np.arange(1, 2 * base), np.arange(2 * base - 1, 0, -1)) / base
     return base if np.allclose(window.weights, rising * window.weights.max(), rtol=1e-12, atol=0) else 0
-
-
-def _ends(marginals: Sequence[Marginal]) -> tuple[tuple[int, int], ...]:
-    found = []
-    for low, chances in marginals:
-        there = np.flatnonzero(chances)
-        found.append((low + int(there[0]), low + int(there[-1])))
-    return tuple(found)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.bounds.search import cpsat_witness
-from unround.engines.chain_kernel import CellWeights
+from unround.engines.chain_kernel import CellWeights, TableLeaves
 from unround.engines.chains import AGREED, FROZEN, STUCK, Effort, sample
 from unround.engines.enumeration import list_pinned, list_tables
 from unround.engines.marginals import NONE, share_of, summary
@@ -23,15 +23,12 @@ from unround.evidence.block import (
     Distributions,
     Ints,
     Posterior,
-    PriorWeights,
-    Tight,
-    Windows,
+    PosteriorArrays,
 )
-from unround.evidence.cells import Evidence, evidence_of, weight
+from unround.evidence.cells import Block, Evidence, evidence_of, weight
 from unround.jit import in_threads, inner, kernel
 from unround.mechanisms import Window
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.sums.compiled import CompiledSums
 from unround.sums.forest import Equations
 from unround.sums.multiway import CrossedTable
 
@@ -58,11 +55,7 @@ AREAS = 256
 
 
 def add_tables(
-    compiled: CompiledSums,
-    windows: Windows,
-    tight: Tight,
-    prior: PriorWeights | None,
-    active: NDArray[np.bool_] | None,
+    block: Block,
     result: Posterior,
     value: Ints | None = None,
     wanted: BoolArray | None = None,
@@ -73,55 +66,41 @@ def add_tables(
     """Replace what the forest says of tables by several axes with what all their sums say."""
     assert result.method is not None
     assert result.error is not None
-    for table in compiled.crossed:
+    bounds = block.bounds
+    for table in block.compiled.crossed:
         cells = table.cells
-        width = tight.high[:, cells].astype(np.int64) - tight.low[:, cells]
-        rows = tight.feasible & (width < WIDEST).all(axis=1)
-        if active is not None:
-            rows &= active[:, list(table.equations)].all(axis=1)
+        width = bounds.high[:, cells].astype(np.int64) - bounds.low[:, cells]
+        rows = bounds.feasible & (width < WIDEST).all(axis=1)
+        if block.active is not None:
+            rows &= block.active[:, list(table.equations)].all(axis=1)
         if wanted is not None:
             rows &= wanted[:, cells].any(axis=1)
         chosen = np.flatnonzero(rows)
         for first in range(0, chosen.size, AREAS):
-            block = TableBlock(compiled, table, windows, tight, prior, chosen[first : first + AREAS])
+            some = TableBlock(block, table, chosen[first : first + AREAS])
             effort = QUICK if quick else EFFORT if wanted is None else SOME
-            block.answer(replace(effort, sweeps=min(effort.sweeps, MOST_MOVES // table.leaves.size)))
-            block.put(result, value, found)
+            some.answer(replace(effort, sweeps=min(effort.sweeps, MOST_MOVES // table.leaves.size)))
+            some.put(result, value, found)
 
 
 class TableBlock:
     """One table, in some areas.
 
-    - `compiled`: What all areas share; of it, the number of columns and the sums are used.
-    - `table`: The table: its cells and sums are positions in those.
-    - `windows`, `tight`, `prior`: As for `posterior.posteriors`.
-    - `rows`: The areas.
+    - `block`, `rows`: What is known of areas, and which of them.
+    - `table`: The table: its cells and sums are positions in those of the block.
     """
 
-    def __init__(
-        self,
-        compiled: CompiledSums,
-        table: CrossedTable,
-        windows: Windows,
-        tight: Tight,
-        prior: PriorWeights | None,
-        rows: NDArray[np.int64],
-    ) -> None:
-        self.compiled, self.table, self.rows = compiled, table, rows
+    def __init__(self, block: Block, table: CrossedTable, rows: NDArray[np.int64]) -> None:
+        self.compiled, self.table, self.rows = block.compiled, table, rows
         places = np.ix_(rows, table.cells)
-        self.given = CellWeights.empty(tight.low[places], tight.high[places])
-        evidence = evidence_of(windows, prior, compiled.columns, 0, None)
-        is_leaf = np.zeros(table.cells.size, dtype=np.bool_)
-        is_leaf[table.leaves] = True
-        given = self.given
-
-        def fill(first: int, last: int) -> None:
-            _fill(
-                first, last, rows, table.cells, is_leaf, evidence, windows.high, given.low, given.high, given.place,
-                given.base, given.centre, given.weights,
-            )  # fmt: skip
-
-        in_threads(fill, rows.size)
+        self.given = CellWeights.empty(block.bounds.low[places], block.bounds.high[places])
+        windows = block.windows
+        evidence = evidence_of(block.compiled, windows, block.prior)
+        given, leaves = self.given, TableLeaves.of(table)
+        in_threads(
+            lambda first, last: _fill(first, last, rows, table.cells, leaves.is_leaf, evidence, windows.high, given),
+            rows.size,
+        )
         self.seeds = _seeds(given.low, given.high, given.centre)
         self.method = np.full(rows.size, BY_CHAINS, dtype=np.int8)
         self.possible = np.ones(rows.size, dtype=np.bool_)
@@ -189,15 +168,9 @@ class TableBlock:
         """Write down what was found."""
         assert result.method is not None
         assert result.error is not None
-        asked = np.zeros((0, 0)) if result.asked is None or value is None else result.asked
-        values = np.zeros((1, 1), dtype=np.int32) if value is None else value
-        starts = np.zeros((0, 0), dtype=np.int64) if found is None else found.start
-        into = np.zeros(0) if found is None else found.chances
         known = self.possible & (self.method != UNSETTLED)
-        _put(
-            self.rows, self.table.cells, known, self.given.low, self.given.high, self.given.place, self.chances, values,
-            result.mode, result.probability, result.mean, result.deviation, asked, starts, into,
-        )  # fmt: skip
+        values = np.zeros((1, 1), dtype=np.int32) if value is None else value
+        _put(self.rows, self.table.cells, known, self.given, self.chances, values, result.arrays(found))
         places = np.ix_(self.rows, self.table.cells)
         result.error[places] = np.where(known[:, np.newaxis], self.error, 0.0)
         result.method[self.rows] = np.maximum(result.method[self.rows], self.method)
@@ -215,11 +188,17 @@ def _seeds(*what: Ints) -> NDArray[np.uint64]:
 
 @kernel
 def _fill(
-    first: int, last: int, rows: NDArray[np.int64], cells: NDArray[np.int64], is_leaf: NDArray[np.bool_], evidence: Evidence,
-    window_high: Ints, low: Ints, high: Ints, place: NDArray[np.int64], base: NDArray[np.float32], centre: Ints,
-    weights: FloatArray,
-) -> None:  # fmt: skip
+    first: int,
+    last: int,
+    rows: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    is_leaf: BoolArray,
+    evidence: Evidence,
+    window_high: Ints,
+    given: CellWeights,
+) -> None:
     """Write down the weights of every cell of some areas."""
+    low, high, place, base, centre, weights, _ = given
     for i in range(first, last):
         a = rows[i]
         for j in range(len(cells)):
@@ -254,29 +233,30 @@ def _base(evidence: Evidence, area: int, column: int, low: int, high: int) -> fl
 
 @kernel
 def _put(
-    rows: NDArray[np.int64], cells: NDArray[np.int64], known: NDArray[np.bool_], low: Ints, high: Ints,
-    place: NDArray[np.int64], chances: FloatArray, value: Ints, mode: Ints, probability: FloatArray, mean: FloatArray,
-    deviation: FloatArray, asked: FloatArray, starts: NDArray[np.int64], into: FloatArray,
-) -> None:  # fmt: skip
+    rows: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    known: BoolArray,
+    given: CellWeights,
+    chances: FloatArray,
+    value: Ints,
+    result: PosteriorArrays,
+) -> None:
     """Summarise every cell; without probabilities, nothing is known of it but its bounds."""
     for i in range(len(rows)):
         a = rows[i]
         for j in range(len(cells)):
-            c = cells[j]
-            size, at = high[i, j] - low[i, j] + 1, place[i, j]
-            mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = NONE, 0.0, np.nan, np.nan
+            c, low = cells[j], given.low[i, j]
+            size, at = given.high[i, j] - low + 1, given.place[i, j]
+            found, asked = (NONE, 0.0, np.nan, np.nan), 0.0
             if size == 1:
-                mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = low[i, j], 1.0, low[i, j], 0.0
+                found, asked = (int(low), 1.0, float(low), 0.0), 1.0 if len(result.asked) and value[a, c] == low else 0.0
             elif known[i]:
-                mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = summary(
-                    chances[at : at + size], low[i, j], size
-                )
-            if len(asked):
-                asked[a, c] = 0.0
-                if size == 1:
-                    asked[a, c] = 1.0 if value[a, c] == low[i, j] else 0.0
-                elif known[i]:
-                    asked[a, c] = share_of(chances[at : at + size], low[i, j], size, value[a, c])
-            if len(starts) and starts[a, c] >= 0 and known[i]:
+                found = summary(chances[at : at + size], low, size)
+                if len(result.asked):
+                    asked = share_of(chances[at : at + size], low, size, value[a, c])
+            result.mode[a, c], result.probability[a, c], result.mean[a, c], result.deviation[a, c] = found
+            if len(result.asked):
+                result.asked[a, c] = asked
+            if len(result.start) and result.start[a, c] >= 0 and known[i]:
                 for k in range(size):
-                    into[starts[a, c] + k] = chances[at + k] if size > 1 else 1.0
+                    result.chances[result.start[a, c] + k] = chances[at + k] if size > 1 else 1.0

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from unround.bounds.tighten import OFF, BlockRows
 from unround.engines.messages import BOX, LOCAL, MODE, PAIRED, Buffers, box_at
-from unround.evidence.block import Ints, PriorWeights, Tight, Windows
+from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
+from unround.evidence.cells import Block
 from unround.evidence.convolution import scale
 from unround.jit import inner
 from unround.mechanisms.base import BoolArray, FloatArray
@@ -107,42 +108,40 @@ class RatePairs:
         taken = [factors[:, least], factors[:, [k + 1 for k in least]], factors[:, most], factors[:, [k + 1 for k in most]]]
         return RateInput(node, is_first, *(np.ascontiguousarray(one) for one in taken))
 
-    def windows(self, windows: Windows) -> Windows:
-        """Return the windows of its cells; nothing is known of the rests."""
-        areas, more = len(windows.low), len(self.splits)
-        return Windows(
-            self._with(windows.low, 0),
-            self._with(windows.high, 0),
-            np.concatenate([windows.start[:, self.cells], np.full((areas, more), -1, dtype=np.int64)], axis=1),
-            windows.weights,
-            np.concatenate([windows.certain[self.cells], np.ones(more, dtype=np.bool_)]),
-        )
+    def block(self, block: Block, chosen: BoolArray) -> Block:
+        """Return some areas of a block with its cells, and the rests: of these nothing is known but what the others leave.
 
-    def prior(self, prior: PriorWeights | None) -> PriorWeights | None:
-        """Return the prior of its cells; all rests weigh the same."""
-        if prior is None:
-            return None
-        more = np.full((len(prior.low), len(self.splits)), -1, dtype=np.int64)
-        start = np.concatenate([prior.start[:, self.cells], more], axis=1)
-        return PriorWeights(self._with(prior.low, 0), start, prior.weights)
-
-    def tight(self, tight: Tight, chosen: BoolArray) -> Tight:
-        """Return the bounds of its cells, and what they leave of the rests; only of some areas."""
-        low, high = self._with(tight.low, 0), self._with(tight.high, 0)
+        All rests weigh the same; what is not in the universe is the rest, everywhere.
+        """
+        areas, more = len(block.bounds.low), len(self.splits)
+        windows = block.windows if block.keyed is None else block.keyed.windows
+        nowhere = np.full((areas, more), -1, dtype=np.int64)
+        low, high = self._with(block.bounds.low), self._with(block.bounds.high)
         for total, part, rest in self.splits:
             low[:, rest] = np.maximum(low[:, total].astype(np.int64) - high[:, part], 0)
             high[:, rest] = np.maximum(high[:, total].astype(np.int64) - low[:, part], low[:, rest])
-        nothing = np.zeros_like(low)
-        return Tight(low, high, nothing, nothing, nothing, nothing, tight.feasible & chosen)
-
-    def active(self, active: BoolArray) -> BoolArray:
-        """Return which of its sums hold; what is not in the universe is the rest, everywhere."""
-        return np.concatenate([active[:, self.sums], np.ones((len(active), len(self.splits)), dtype=np.bool_)], axis=1)
-
-    def _with(self, array: Ints, value: int) -> Ints:
-        return np.concatenate(
-            [array[:, self.cells], np.full((len(array), len(self.splits)), value, dtype=array.dtype)], axis=1
+        nothing, prior = np.zeros_like(low), None
+        if block.prior is not None:
+            start = np.concatenate([block.prior.start[:, self.cells], nowhere], axis=1)
+            prior = PriorWeights(self._with(block.prior.low), start, block.prior.weights)
+        assert block.active is not None
+        return Block(
+            self.compiled,
+            Windows(
+                self._with(windows.low),
+                self._with(windows.high),
+                np.concatenate([windows.start[:, self.cells], nowhere], axis=1),
+                windows.weights,
+                np.concatenate([windows.certain[self.cells], np.ones(more, dtype=np.bool_)]),
+            ),
+            CellBounds(low, high, nothing, nothing, nothing, nothing, block.bounds.feasible & chosen),
+            prior,
+            np.concatenate([block.active[:, self.sums], np.ones((areas, more), dtype=np.bool_)], axis=1),
         )
+
+    def _with(self, array: Ints) -> Ints:
+        """Return the columns of its cells, and zeros for the rests."""
+        return np.concatenate([array[:, self.cells], np.zeros((len(array), len(self.splits)), dtype=array.dtype)], axis=1)
 
 
 def rate_pairs(equations: Equations, rates: Sequence[Rate]) -> tuple[RatePairs, ...]:

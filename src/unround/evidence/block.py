@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +48,14 @@ class Windows:
     weights: FloatArray
     certain: BoolArray
 
+    def rows(self, rows: NDArray[np.integer]) -> Windows:
+        """Return the windows of some areas."""
+        return Windows(self.low[rows], self.high[rows], self.start[rows], self.weights, self.certain)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tight:
-    """Bounds by all sums together.
+class CellBounds:
+    """Bounds of every cell, by all sums together.
 
     `by_low` and `by_high` are the equation that set a bound last (-1: the published count itself), `depth_low` and
     `depth_high` the number of steps of the argument for it (0: none). `feasible` is False for areas in which some cell has
@@ -65,6 +69,15 @@ class Tight:
     depth_low: Ints
     depth_high: Ints
     feasible: BoolArray
+
+    def rows(self, rows: NDArray[np.integer]) -> CellBounds:
+        """Return the bounds of some areas."""
+        return CellBounds(*(getattr(self, name)[rows] for name in CellBounds.__slots__))
+
+    def put(self, rows: NDArray[np.integer], other: CellBounds) -> None:
+        """Overwrite the bounds of some areas by others, in their order."""
+        for name in CellBounds.__slots__:
+            getattr(self, name)[rows] = getattr(other, name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +123,28 @@ class Posterior:
     asked: FloatArray | None = None
     method: NDArray[np.int8] | None = None
     error: FloatArray | None = None
+
+    def arrays(self, found: Distributions | None = None) -> PosteriorArrays:
+        """Return the arrays of it, and of distributions beside it, as kernels fill them in."""
+        summaries = self.mode, self.probability, self.mean, self.deviation, self.cut, self.possible
+        asked = np.zeros((0, 0)) if self.asked is None else self.asked
+        if found is None:
+            return PosteriorArrays(*summaries, asked, np.zeros((0, 0), dtype=np.int64), np.zeros(0))
+        return PosteriorArrays(*summaries, asked, found.start, found.chances)
+
+
+class PosteriorArrays(NamedTuple):
+    """The arrays of `Posterior` and `Distributions` that kernels fill in; without rows, one is not wanted."""
+
+    mode: Ints
+    probability: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    cut: Ints
+    possible: BoolArray
+    asked: FloatArray
+    start: NDArray[np.int64]
+    chances: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,17 +1,19 @@
-"""Local evidence: how what was published of a cell, and its prior, weigh each true count, before any sum is used."""
+"""A block of areas with all that is known of their counts, and how that weighs each true count before any sum is used."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.evidence.block import Ints, PriorWeights, Windows
-from unround.evidence.keys import Drawn, KeyInput, no_keys
+from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
+from unround.evidence.convolution import Box
+from unround.evidence.keys import OWN, KeyedEvidence, KeyInput, no_keys
 from unround.jit import inner
-from unround.mechanisms.base import FloatArray
-from unround.sums.compiled import Table
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.sums.compiled import CompiledSums, Table
 
 
 class Evidence(NamedTuple):
@@ -26,6 +28,72 @@ class Evidence(NamedTuple):
     keys: KeyInput
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Areas that share one structure, and what is known of their counts: what engines take.
+
+    - `compiled`: The sums of every area.
+    - `windows`: The counts that are possible by what was published of each, and their likelihoods.
+    - `bounds`: What all sums leave possible.
+    - `prior`: How likely each count is a priori; None is flat.
+    - `active`: Areas × sums: which hold where; None where all do.
+    - `keyed`: What keys make of the windows; None where random numbers are independent.
+    """
+
+    compiled: CompiledSums
+    windows: Windows
+    bounds: CellBounds
+    prior: PriorWeights | None = None
+    active: BoolArray | None = None
+    keyed: KeyedEvidence | None = None
+
+    def rows(self, rows: NDArray[np.integer]) -> Block:
+        """Return some areas."""
+        return replace(
+            self,
+            windows=self.windows.rows(rows),
+            bounds=self.bounds.rows(rows),
+            prior=None if self.prior is None else self.prior.rows(rows),
+            active=None if self.active is None else self.active[rows],
+            keyed=None if self.keyed is None else self.keyed.rows(rows),
+        )
+
+    def only(self, chosen: BoolArray) -> Block:
+        """Return the same areas, of which only some are worked on."""
+        return replace(self, bounds=replace(self.bounds, feasible=self.bounds.feasible & chosen))
+
+    def evidence(self) -> Evidence:
+        """Return what is known of each cell by itself, as kernels take it."""
+        return evidence_of(self.compiled, self.windows, self.prior, self.keyed)
+
+    def holds(self) -> BoolArray:
+        """Return which sums hold where, as kernels take it: one row for all areas where all do."""
+        every = np.ones((1, len(self.compiled.equations)), dtype=np.bool_)
+        return every if self.active is None else plain(self.active, np.bool_)
+
+
+def evidence_of(
+    compiled: CompiledSums, windows: Windows, prior: PriorWeights | None, keyed: KeyedEvidence | None = None
+) -> Evidence:
+    """Put local evidence together."""
+    windows = windows if keyed is None else keyed.windows
+    prior = prior or PriorWeights(windows.low, np.full(windows.start.shape, -1, dtype=np.int64), np.ones(1))
+    keys = no_keys(len(compiled.plan.nodes), compiled.columns) if keyed is None else keyed.keys
+    return Evidence(
+        plain(windows.low, np.int32),
+        plain(windows.start, np.int64),
+        plain(windows.weights, np.float64),
+        plain(prior.low, np.int32),
+        plain(prior.start, np.int64),
+        plain(prior.weights, np.float64),
+        keys._replace(
+            constant=plain(keys.constant, np.float64),
+            published=plain(keys.published, np.int32),
+            start=plain(keys.start, np.int64),
+        ),
+    )
+
+
 @inner
 def weight(evidence: Evidence, area: int, column: int, count: int) -> float:
     """Return the weight of one true count of a cell, from its own published count and prior alone."""
@@ -38,34 +106,82 @@ def weight(evidence: Evidence, area: int, column: int, count: int) -> float:
     return float(found)
 
 
-def evidence_of(
-    windows: Windows, prior: PriorWeights | None, columns: int, nodes: int, drawn: Drawn | None = None
-) -> Evidence:
-    """Put local evidence together."""
-    if drawn is not None:
-        windows = drawn.windows
-    if prior is None:
-        prior = PriorWeights(windows.low, np.full(windows.start.shape, -1, dtype=np.int64), np.ones(1))
-    keys = no_keys(nodes, columns) if drawn is None else drawn.keys
-    return Evidence(
-        plain(windows.low, np.int32),
-        plain(windows.start, np.int64),
-        plain(windows.weights, np.float64),
-        plain(prior.low, np.int32),
-        plain(prior.start, np.int64),
-        plain(prior.weights, np.float64),
-        KeyInput(
-            plain(keys.constant, np.float64),
-            plain(keys.two_way, np.bool_),
-            plain(keys.published, np.int32),
-            plain(keys.start, np.int64),
-            plain(keys.first, np.int64),
-            plain(keys.arcs, np.float64),
-            plain(keys.row, np.int64),
-            int(keys.base),
-            plain(keys.ratios, np.float64),
-        ),
-    )
+@inner
+def _arc(evidence: Evidence, area: int, column: int, count: int, which: int) -> tuple[float, float]:
+    """Return one of the arcs of a cell's random number, if a count is its true one."""
+    keys, lows, starts, weights = evidence.keys, evidence.low, evidence.start, evidence.weights
+    if keys.start[area, column] >= 0:
+        arc = keys.arcs[keys.first[keys.start[area, column] + count - lows[area, column]] + which]
+        return arc[0], arc[1]
+    likely = weights[starts[area, column] + count - lows[area, column]]
+    return (0.0, likely) if count < keys.published[area, column] else (1.0 - likely, 1.0)
+
+
+@inner
+def _number_of_arcs(evidence: Evidence, area: int, column: int, count: int) -> int:
+    """Return how many arcs there are; −1 where the cell's random number is not known to lie anywhere."""
+    keys, lows, starts = evidence.keys, evidence.low, evidence.start
+    if keys.start[area, column] >= 0:
+        at = keys.start[area, column] + count - lows[area, column]
+        return int(keys.first[at + 1] - keys.first[at])
+    return 1 if keys.two_way[column] and starts[area, column] >= 0 else -1
+
+
+@inner
+def _bend(x: float) -> float:
+    """Return Bernoulli's third polynomial of a place on the circle, divided by 3!."""
+    x -= np.floor(x)
+    return ((x - 1.5) * x + 0.5) * x / 6.0
+
+
+@inner
+def _ratio(evidence: Evidence, area: int, cells: Table, first: int, second: int, constant: float) -> float:
+    """Return how much likelier a pair is with keys than with independent random numbers: `meeting`, over all arcs."""
+    total = first + second
+    several = _number_of_arcs(evidence, area, cells[0], total)
+    of_first = _number_of_arcs(evidence, area, cells[1], first)
+    of_second = _number_of_arcs(evidence, area, cells[2], second)
+    alone = together = 0.0
+    for i in range(several):
+        t1, t2 = _arc(evidence, area, cells[0], total, i)
+        for j in range(of_first):
+            a1, a2 = _arc(evidence, area, cells[1], first, j)
+            for k in range(of_second):
+                b1, b2 = _arc(evidence, area, cells[2], second, k)
+                alone += (t2 - t1) * (a2 - a1) * (b2 - b1)
+                for end, sign in ((t2, 1.0), (t1, -1.0)):
+                    at = constant - end
+                    together += sign * (
+                        _bend(a2 + b2 + at) - _bend(a1 + b2 + at) - _bend(a2 + b1 + at) + _bend(a1 + b1 + at)
+                    )
+    return max(0.0, 1.0 + together / alone) if alone > 1e-12 else 1.0
+
+
+@inner
+def weigh_keys(evidence: Evidence, area: int, n: int, cells: Table, arena: FloatArray, at: int, box: Box) -> None:
+    """Multiply the weights of a node's pairs by how much likelier keys make them."""
+    keys, starts = evidence.keys, evidence.start
+    if keys.row[n] >= 0:
+        known, steps = True, 0
+        for k in range(3):
+            known &= keys.start[area, cells[k]] < 0 and starts[area, cells[k]] >= 0
+        if known:
+            one, two = int(keys.published[area, cells[1]]), int(keys.published[area, cells[2]])
+            steps = (one + two - int(keys.published[area, cells[0]])) // keys.base + 2
+        if known and 0 <= steps < 5:
+            table, least = keys.ratios[keys.row[n], steps], 1 - keys.base
+            for r in range(box[2]):
+                for c in range(box[3]):
+                    k = at + r * box[3] + c
+                    if arena[k] > 0.0:
+                        arena[k] *= (1.0 - OWN) * table[box[0] + r - one - least, box[1] + c - two - least] + OWN
+            return
+    for r in range(box[2]):
+        for c in range(box[3]):
+            k = at + r * box[3] + c
+            if arena[k] > 0.0:
+                ratio = _ratio(evidence, area, cells, box[0] + r, box[1] + c, keys.constant[n])
+                arena[k] *= (1.0 - OWN) * ratio + OWN
 
 
 def plain(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:

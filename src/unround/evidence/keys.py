@@ -18,8 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.evidence.block import Ints, Windows
-from unround.evidence.convolution import Box
-from unround.jit import inner
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray, FloatArray, step_of
 from unround.mechanisms.keyed import arc_of, meeting
@@ -103,18 +101,16 @@ class KeyInput(NamedTuple):
     ratios: FloatArray
 
 
-class Drawn(NamedTuple):
+class KeyedEvidence(NamedTuple):
     """What keys make of a block: its windows, with the likelihoods of repeated counts, and the kernel's input."""
 
     windows: Windows
     keys: KeyInput
 
-    def of(self, rows: NDArray[np.int64]) -> Drawn:
+    def rows(self, rows: NDArray[np.integer]) -> KeyedEvidence:
         """Return the same for some areas."""
-        some = replace(
-            self.windows, low=self.windows.low[rows], high=self.windows.high[rows], start=self.windows.start[rows]
-        )
-        return Drawn(some, self.keys._replace(published=self.keys.published[rows], start=self.keys.start[rows]))
+        keys = self.keys._replace(published=self.keys.published[rows], start=self.keys.start[rows])
+        return KeyedEvidence(self.windows.rows(rows), keys)
 
 
 def no_keys(nodes: int, columns: int) -> KeyInput:
@@ -134,7 +130,7 @@ def no_keys(nodes: int, columns: int) -> KeyInput:
     )
 
 
-def drawn_by_keys(keyed: Keyed, windows: Windows, counts: Counts, active: BoolArray) -> Drawn:
+def keyed_evidence(keyed: Keyed, windows: Windows, counts: Counts, active: BoolArray) -> KeyedEvidence:
     """Return what keys make of some areas."""
     built = _Built(windows)
     for one in keyed.repeats:
@@ -181,13 +177,13 @@ class _Built:
         self._start[row, cells[0]], self._arc_start[row, cells[0]] = self._known[key]
         self._start[row, cells[1:]] = self._ones
 
-    def done(self, keyed: Keyed, counts: Counts) -> Drawn:
+    def done(self, keyed: Keyed, counts: Counts) -> KeyedEvidence:
         """Return what was built."""
         windows = replace(self._windows, start=self._start, weights=np.concatenate(self._weights))
         two_way = np.array([isinstance(how, TwoWay) for how in keyed.mechanisms])
         first, arcs = np.array(self._first, dtype=np.int64), np.array(self._arcs).reshape(-1, 2)
         tables = _ratio_tables(keyed)
-        return Drawn(windows, KeyInput(keyed.constant, two_way, counts, self._arc_start, first, arcs, *tables))
+        return KeyedEvidence(windows, KeyInput(keyed.constant, two_way, counts, self._arc_start, first, arcs, *tables))
 
 
 def _ratio_tables(keyed: Keyed) -> tuple[Table, int, FloatArray]:
@@ -254,101 +250,3 @@ def common_arcs(own: Sequence[Arc], places: Sequence[float]) -> list[Arc]:
         seen = (middle + place) % 1.0
         inside &= (seen >= start) & (seen < end)
     return [(float(ordered[k]), float(ordered[k + 1])) for k in np.flatnonzero(inside)]
-
-
-@inner
-def _arc(
-    keys: KeyInput, lows: Ints, starts: Table, weights: FloatArray, area: int, column: int, count: int, which: int
-) -> tuple[float, float]:
-    """Return one of the arcs of a cell's random number, if a count is its true one."""
-    if keys.start[area, column] >= 0:
-        arc = keys.arcs[keys.first[keys.start[area, column] + count - lows[area, column]] + which]
-        return arc[0], arc[1]
-    likely = weights[starts[area, column] + count - lows[area, column]]
-    return (0.0, likely) if count < keys.published[area, column] else (1.0 - likely, 1.0)
-
-
-@inner
-def _number_of_arcs(keys: KeyInput, lows: Ints, starts: Table, area: int, column: int, count: int) -> int:
-    """Return how many arcs there are; −1 where the cell's random number is not known to lie anywhere."""
-    if keys.start[area, column] >= 0:
-        at = keys.start[area, column] + count - lows[area, column]
-        return int(keys.first[at + 1] - keys.first[at])
-    return 1 if keys.two_way[column] and starts[area, column] >= 0 else -1
-
-
-@inner
-def _bend(x: float) -> float:
-    """Return Bernoulli's third polynomial of a place on the circle, divided by 3!."""
-    x -= np.floor(x)
-    return ((x - 1.5) * x + 0.5) * x / 6.0
-
-
-@inner
-def _ratio(
-    keys: KeyInput,
-    lows: Ints,
-    starts: Table,
-    weights: FloatArray,
-    area: int,
-    cells: Table,
-    first: int,
-    second: int,
-    constant: float,
-) -> float:
-    """Return how much likelier a pair is with keys than with independent random numbers: `meeting`, over all arcs."""
-    total = first + second
-    several = _number_of_arcs(keys, lows, starts, area, cells[0], total)
-    of_first = _number_of_arcs(keys, lows, starts, area, cells[1], first)
-    of_second = _number_of_arcs(keys, lows, starts, area, cells[2], second)
-    alone = together = 0.0
-    for i in range(several):
-        t1, t2 = _arc(keys, lows, starts, weights, area, cells[0], total, i)
-        for j in range(of_first):
-            a1, a2 = _arc(keys, lows, starts, weights, area, cells[1], first, j)
-            for k in range(of_second):
-                b1, b2 = _arc(keys, lows, starts, weights, area, cells[2], second, k)
-                alone += (t2 - t1) * (a2 - a1) * (b2 - b1)
-                for end, sign in ((t2, 1.0), (t1, -1.0)):
-                    at = constant - end
-                    together += sign * (
-                        _bend(a2 + b2 + at) - _bend(a1 + b2 + at) - _bend(a2 + b1 + at) + _bend(a1 + b1 + at)
-                    )
-    return max(0.0, 1.0 + together / alone) if alone > 1e-12 else 1.0
-
-
-@inner
-def weigh_keys(
-    keys: KeyInput,
-    lows: Ints,
-    starts: Table,
-    weights: FloatArray,
-    area: int,
-    n: int,
-    cells: Table,
-    arena: FloatArray,
-    at: int,
-    box: Box,
-) -> None:
-    """Multiply the weights of a node's pairs by how much likelier keys make them."""
-    if keys.row[n] >= 0:
-        known, steps = True, 0
-        for k in range(3):
-            known &= keys.start[area, cells[k]] < 0 and starts[area, cells[k]] >= 0
-        if known:
-            one, two = int(keys.published[area, cells[1]]), int(keys.published[area, cells[2]])
-            steps = (one + two - int(keys.published[area, cells[0]])) // keys.base + 2
-        if known and 0 <= steps < 5:
-            table, least = keys.ratios[keys.row[n], steps], 1 - keys.base
-            for r in range(box[2]):
-                for c in range(box[3]):
-                    k = at + r * box[3] + c
-                    if arena[k] > 0.0:
-                        arena[k] *= (1.0 - OWN) * table[box[0] + r - one - least, box[1] + c - two - least] + OWN
-            return
-    for r in range(box[2]):
-        for c in range(box[3]):
-            k = at + r * box[3] + c
-            if arena[k] > 0.0:
-                ratio = _ratio(keys, lows, starts, weights, area, cells, box[0] + r, box[1] + c, keys.constant[n])
-                arena[k] *= (1.0 - OWN) * ratio + OWN

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unround.audits import Finding, InferredBlock, Model
-from unround.audits.bounds import Contradiction, rows_of
+from unround.audits.bounds import Contradiction
 from unround.audits.certificates import Certificate
 from unround.audits.claims import ClaimKind, HeldBecause
 from unround.audits.findings import GIVEN, finding
@@ -19,6 +19,7 @@ from unround.audits.selfcheck import FAILED, table_named
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.engines.messages import MOST_VALUES
+from unround.evidence.cells import Block
 from unround.explanation.family import FamilyEvidence, cell_names, family_evidence
 from unround.job import AuditFolder
 from unround.job.folder import find_area, find_cell
@@ -306,12 +307,12 @@ def _shown(model: Model, counts: Counts, e: int, used: bool) -> SumShown:
 def _alone(area: InferredArea, cell: int, value: int) -> float | None:
     """Return how likely a count is from its published value and the column's own distribution, without sums."""
     model, prior = area.folder.model, area.folder.prior
-    windows = rows_of(area.inferred.assumed.windows, np.array([0]))
+    windows = area.inferred.assumed.windows.rows(np.array([0]))
     if prior.is_flat or windows.start[0, cell] < 0:
         return None
     asked = np.full((1, len(model.columns)), value, dtype=np.int32)
     tight = tighten(model.no_sums, windows)
-    posterior = posteriors(model.no_sums, windows, tight, prior.weights_alone(tight.low, tight.high), None, asked)
+    posterior = posteriors(Block(model.no_sums, windows, tight, prior.weights_alone(tight.low, tight.high)), asked)
     assert posterior.asked is not None  # it was asked for
     return float(posterior.asked[0, cell]) if posterior.probability[0, cell] > 0 else None
 
@@ -325,7 +326,7 @@ def _growth(area: InferredArea, cell: int, value: int) -> tuple[float | None, ..
     active = np.zeros((len(rings), len(model.equations)), dtype=np.bool_)
     for k, ring in enumerate(rings):
         active[k, list(ring)] = True
-    windows = rows_of(inferred.assumed.windows, rows)
+    windows = inferred.assumed.windows.rows(rows)
     bounds = tighten(model.compiled, windows, active)
     # With all sums it is what the audit does.
     active[-1] = inferred.active[0]
@@ -334,8 +335,8 @@ def _growth(area: InferredArea, cell: int, value: int) -> tuple[float | None, ..
     asked = np.full((len(rings), len(model.columns)), value, dtype=np.int32)
     wanted = np.zeros(asked.shape, dtype=np.bool_)
     wanted[:, cell] = True
-    drawn = auditor.drawn(windows, np.repeat(inferred.counts[:1], len(rings), axis=0), active)
-    posterior = posteriors(model.compiled, windows, bounds, None, active, asked, drawn, wanted)
+    keyed = auditor.keyed_evidence(windows, np.repeat(inferred.counts[:1], len(rings), axis=0), active)
+    posterior = posteriors(Block(model.compiled, windows, bounds, None, active, keyed), asked, wanted)
     assert posterior.asked is not None  # it was asked for
     known = (posterior.probability[:, cell] > 0).tolist()
     return tuple(p if there else None for p, there in zip(posterior.asked[:, cell].tolist(), known, strict=True))

@@ -23,6 +23,7 @@ from unround.bounds.linked import linked_bounds
 from unround.bounds.tighten import tighten
 from unround.engines.linked import link
 from unround.evidence.block import NO_UPPER_BOUND, Ints, WindowTable
+from unround.evidence.cells import Block
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior import Prior
 from unround.release import ABSENT, Counts
@@ -63,7 +64,7 @@ class Estimator:
         if nested is not None:
             found += nested.contradictions()
         if nested is not None and nested.linked:
-            bounds = linked_bounds(model.compiled, assumed.windows, reach, nested.parent, nested.cells, active)
+            bounds = linked_bounds(Block(model.compiled, assumed.windows, reach, active=active), nested.parent, nested.cells)
             found += [
                 Contradiction(one.parent, AREAS, (), (one.column,) if one.column >= 0 else (), "") for one in bounds.clashes
             ]
@@ -71,8 +72,7 @@ class Estimator:
         given = Weighing(model, self.prior, counts, assumed, reach, active, None, {})
         best, tight = self.prior.variants[0], reach
         if assumed.linked is not None and nested is not None:
-            weights, parent = given.weights(best), assumed.linked.parent
-            linked = link(model.compiled, assumed.windows, reach, parent, nested.cells, weights, active, alike=nested.alike)
+            linked = link(given.block(best), assumed.linked.parent, nested.cells, alike=nested.alike)
             posterior, tight = linked.posterior, linked.tight
         else:
             posterior = given.posterior(best)

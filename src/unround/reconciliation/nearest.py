@@ -82,7 +82,7 @@ def nearest_tables(
     start = (np.arange(areas * columns, dtype=np.int64) * width).reshape(areas, columns)
     forest = forest_of(compiled)
     nothing = Windows(low, high, np.full(low.shape, -1, dtype=np.int64), np.ones(1), np.ones(columns, dtype=np.bool_))
-    evidence = evidence_of(nothing, PriorWeights(low, start, weights), columns, len(forest.nodes))
+    evidence = evidence_of(compiled, nothing, PriorWeights(low, start, weights))
     best, possible = np.full(low.shape, -1, dtype=np.int32), np.zeros(areas, dtype=np.bool_)
     lows, highs, holds = plain(low, np.int32), plain(high, np.int32), plain(active, np.bool_)
 

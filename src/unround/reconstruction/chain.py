@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.jit import inlined, kernel
+from unround.jit import inlined, kernel, random_bits, uniform
 from unround.reconstruction.queries import TableEvidence
 from unround.reconstruction.records import (
     MOST_RECORDS,
@@ -69,22 +69,6 @@ MANY, REACH = 25, 5
 
 HOPELESS = -20.0
 """A move that has lost this much by some of the tables is not looked at further: what others could gain is far less."""
-
-
-@inlined
-def _next(chance: Words) -> Any:
-    """Return the next random number of 64 bits (splitmix64)."""
-    chance[0] = chance[0] + U64(0x9E3779B97F4A7C15)
-    z = chance[0]
-    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
-    return z ^ (z >> U64(31))
-
-
-@inlined
-def uniform(chance: Words) -> Any:
-    """Return a random number from 0 to 1."""
-    return F64(_next(chance) >> U64(11)) * (1.0 / 9007199254740992.0)
 
 
 @inlined
@@ -302,7 +286,7 @@ def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: 
     """Try to exchange each attribute of two persons with probability one half."""
     people, width = state.values.shape
     i, j = _below(chance, people), _below(chance, people)
-    chosen = I64(_next(chance) & U64((1 << width) - 1))
+    chosen = I64(random_bits(chance) & U64((1 << width) - 1))
     shifts[:] = 0
     for k in range(width):
         if (chosen >> k) & 1 and state.values[i, k] != state.values[j, k]:

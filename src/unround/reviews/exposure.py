@@ -23,6 +23,7 @@ from unround.audits.weigh import Weighing
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.evidence.block import NO_UPPER_BOUND, Ints
+from unround.evidence.cells import Block
 from unround.job import AuditFolder
 from unround.mechanisms import Exact, Weighted
 from unround.mechanisms.base import BoolArray, FloatArray, reaches
@@ -264,7 +265,7 @@ def weighing(auditor: Auditor, inferred: InferredBlock) -> Weighing:
     """Return what probabilities of some areas are worked out from."""
     reach = inferred.probabilities.reach
     given = auditor.model, auditor.prior, inferred.counts, inferred.assumed, reach, inferred.active
-    return Weighing(*given, auditor.drawn(inferred.assumed.windows, inferred.counts, inferred.active), {})
+    return Weighing(*given, auditor.keyed_evidence(inferred.assumed.windows, inferred.counts, inferred.active), {})
 
 
 def _alone(auditor: Auditor, inferred: InferredBlock, values: Ints, wanted: BoolArray) -> FloatArray:
@@ -273,7 +274,7 @@ def _alone(auditor: Auditor, inferred: InferredBlock, values: Ints, wanted: Bool
     windows = inferred.assumed.windows
     tight = tighten(model.no_sums, windows)
     weights = auditor.prior.weights_alone(tight.low, tight.high, wanted)
-    asked = posteriors(model.no_sums, windows, tight, weights, value=np.maximum(values, 0), wanted=wanted).asked
+    asked = posteriors(Block(model.no_sums, windows, tight, weights), np.maximum(values, 0), wanted).asked
     assert asked is not None  # they were asked for
     return np.where(wanted, asked, 0.0)
 

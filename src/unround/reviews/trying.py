@@ -10,7 +10,7 @@ the truth is none of them, but, as far as the priors are right, it could be any.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,7 @@ def plausible_worlds(table: ReviewedTable, prior: Prior, keys: Keys | None, numb
 def _drawn(auditor: Auditor, inferred: InferredBlock, variant: str, seed: int, rng: np.random.Generator) -> Counts:
     """Draw the true counts of some areas under one prior; all sums hold in what is returned."""
     here, model = weighing(auditor, inferred), auditor.model
-    states = samples(model.compiled, here.bounds.windows, here.reach, STATES, seed, here.weights(variant), inferred.active)
+    states = samples(replace(here.block(variant), keyed=None), STATES, seed)
     chosen = rng.integers(0, STATES, size=len(inferred.counts))
     drawn = states[chosen, np.arange(len(inferred.counts))].astype(np.int64)
     published = np.maximum(inferred.counts, 0)

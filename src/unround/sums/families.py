@@ -71,15 +71,17 @@ def find_families(parent: Rows, most: int = MOST_LINKED) -> FamilyGroups:
     return FamilyGroups(unit, above, height, families, tuple(large))
 
 
+def tops(parent: Rows) -> Rows:
+    """Return for every area the outermost that it lies in; it is its own where its parent is -1."""
+    top = np.where(parent >= 0, parent, np.arange(len(parent)))
+    while (top != top[top]).any():
+        top = top[top]
+    return top
+
+
 def components(groups: FamilyGroups, most: int) -> list[Rows]:
     """Return connected areas in batches of about `most`, without areas that are linked to no other."""
-    top = np.where(groups.above >= 0, groups.above, np.arange(len(groups.above)))
-    while True:
-        higher = top[top]
-        if (higher == top).all():
-            break
-        top = higher
-    piece = top[groups.unit]
+    piece = tops(groups.above)[groups.unit]
     size = np.bincount(piece, minlength=len(piece))
     rows = np.flatnonzero(size[piece] > 1)
     rows = rows[np.argsort(piece[rows], kind="stable")]
@@ -98,12 +100,10 @@ def components(groups: FamilyGroups, most: int) -> list[Rows]:
 
 def pieces_of(families: dict[int, Rows], areas: int) -> Rows:
     """Return for every area the number of its piece: families with a common area form one piece."""
-    above = np.arange(areas, dtype=np.int64)
+    above = np.full(areas, -1, dtype=np.int64)
     for parent, children in families.items():
         above[children] = parent
-    while (above != above[above]).any():
-        above = above[above]
-    return np.unique(above, return_inverse=True)[1].astype(np.int64)
+    return np.unique(tops(above), return_inverse=True)[1].astype(np.int64)
 
 
 def seeds(families: list[NDArray[np.int32]]) -> NDArray[np.uint64]:
