@@ -10,7 +10,8 @@ from typing import Any
 from markupsafe import Markup
 
 from unround.show.charts import Picture, Scale
-from unround.show.plots import Panel, Plot
+from unround.show.parts import Chart
+from unround.show.plots import Plot
 
 LARGEST = 3
 """How many of the largest runs a slope is fitted to: in smaller ones, most of the time is that of any run at all."""
@@ -23,7 +24,7 @@ def growth_plot(growth: Mapping[str, Sequence[Mapping[str, Any]]]) -> Plot:
         for what, up, unit in (("wall", "Time", "s"), ("peak_mb", "Memory", "MB")):
             points = [(float(one[by]), float(one[what])) for one in growth[by]]
             lines = (f"slope {slope(points):.2f} at the right; 1 is in proportion",)
-            panels.append(Panel(f"{up} by {across}", lines, _chart(points, f"{up} by {across}", across, unit)))
+            panels.append(Chart(_chart(points, f"{up} by {across}", across, unit), f"{up} by {across}", "\n".join(lines)))
     note = "Each dot is an audit, from the file to the report. Scales are logarithmic; a slope is of the last three dots."
     return Plot("An audit grows no faster than its table", note, tuple(panels))
 

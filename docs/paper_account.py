@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from docs.paper_figures import Place, distances, found_against_predicted, histograms, places
+from docs.paper_runs import excess, pooled, read_run, ten_seeds
 from unround.errors import InputError
 from unround.expectation import expectation, surprise
 from unround.mechanisms import Laplace
-from unround.replication import Claim, Experiment, claims, excess, pooled, ten_seeds
+from unround.replication import Claim, Experiment, claims
 from unround.replication.paper import (
     AGE,
     AGE_STRONG,
@@ -89,7 +90,7 @@ def kept_runs(folder: Path, name: str = RUNS) -> list[Experiment]:
     path = folder / "figures" / name
     if not path.is_file():
         raise InputError(f"{path} is not there: run the experiment first (fresh=True).")
-    return [Experiment.from_json(run) for run in json.loads(path.read_text(encoding="utf-8"))]
+    return [read_run(run) for run in json.loads(path.read_text(encoding="utf-8"))]
 
 
 def text(runs: Sequence[Experiment], keyed: Sequence[Experiment], hamlet: Place, town: Place) -> str:

@@ -11,7 +11,8 @@ from unround.mechanisms import Laplace
 from unround.replication.paper import FIVE, LAPLACE, noise_distances
 from unround.replication.searches import Experiment
 from unround.show.charts import Picture, Scale, columns, ticks
-from unround.show.plots import Panel, Plot
+from unround.show.parts import Chart
+from unround.show.plots import Plot
 from unround.simulation import published_counts, schema
 from unround.solution import Solution, solve
 
@@ -68,7 +69,7 @@ def histograms(place: Place, title: str) -> Plot:
         chart = columns(
             dict(cell.distribution), f"{cell.name}: distribution", kind="open", marked={truth: "s1"}, below="true count"
         )
-        panels.append(Panel(cell.name, (f"published {cell.published:,}, true count {truth:,}",), chart))
+        panels.append(Chart(chart, cell.name, f"published {cell.published:,}, true count {truth:,}"))
     return Plot(title, "Probability of each count; the true count is blue.", tuple(panels))
 
 
@@ -84,7 +85,7 @@ def distances() -> Plot:
             f"mean distance {found.mean():.3f}, variance {found.variance():.2f}",
             f"within 4: {100 * found.within(4):.1f}%",
         )
-        panels.append(Panel(title, lines, columns(shares, title, top=0.36, below="published − true")))
+        panels.append(Chart(columns(shares, title, top=0.36, below="published − true"), title, "\n".join(lines)))
     return Plot("Rounding and noise publish about equally far from the truth", "Share of counts by distance.", tuple(panels))
 
 
@@ -114,4 +115,4 @@ def found_against_predicted(runs: Sequence[Experiment]) -> Plot:
             drawn.dot(scale(ratio), y, 4, "bar s1 faint", f"simulated: {ratio:.2f}")
         drawn.dot(scale(paper), y, 5, "bar s3", f"the paper: {paper:.2f}")
     note = "Blue: ten simulated censuses. Pink: the paper. Grey: the range of 99.9% of counts, in a simulated census."
-    return Plot("Found against predicted", note, (Panel("", (), drawn.done()),))
+    return Plot("Found against predicted", note, (Chart(drawn.done()),))

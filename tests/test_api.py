@@ -112,14 +112,14 @@ def test_the_functions_about_publishing(census: Any, tmp_path: Path) -> None:
     scored = unround.calibrate(release=release, truth=truth)
     assert scored.to_json()["mechanism"]
     with pytest.raises(InputError, match="given twice"):
-        unround.whatif(release, release)
+        unround.review(release, earlier=release)
     again = unround.read(wide().with_columns(pl.col("men") - 3), describe=KEYS)
-    told = unround.whatif(wide(), again, repairs=[], describe=KEYS)
-    assert told.to_json()["repairs"] == []
+    added = unround.review(again, earlier=unround.read(wide(), describe=KEYS), repairs=[])
+    assert added.to_json()["repairs"] == []
     assert len(unround.paper()) > 30
     searched, compound = unround.paper(simulate=True, areas=200, rows="age")
     assert searched.to_json()
-    assert compound.wrong == 0
+    assert compound.proved_wrong == 0
 
 
 def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:

@@ -138,17 +138,18 @@ def shape(**properties: str) -> Shape:
 def test_the_property_with_the_codes_is_found() -> None:
     shapes = [shape(n="1", DAUID="10010001"), shape(n="2", DAUID="10010002"), shape(n="9", DAUID="99999999")]
     names = [("2021S051210010001", "10010001"), ("2021S051210010002", "10010002"), ("2021S051210010003", "10010003")]
-    found = match(shapes, names, "f")
-    assert (found.by, found.rows) == ("DAUID", (0, 1, -1))
-    assert (found.strange, found.without) == (("99999999",), ("2021S051210010003",))
-    assert matched_in_words(found.to_json()) == (
+    rows, matched = match(shapes, names, "f")
+    assert rows == [0, 1, -1]
+    assert matched["first_shapes_without_area"] == ["99999999"]
+    assert matched["first_areas_without_shape"] == ["2021S051210010003"]
+    assert matched_in_words(matched) == (
         "2 areas have a shape, matched by DAUID. 1 shape has a code that no area has (99999999). "
         "1 area has no shape (2021S051210010003)."
     )
 
 
 def test_codes_that_lost_their_zeros_are_known_again() -> None:
-    assert match([shape(ward="101"), shape(ward="7")], [("00101", ""), ("0", "")], "f").rows == (0, -1)
+    assert match([shape(ward="101"), shape(ward="7")], [("00101", ""), ("0", "")], "f")[0] == [0, -1]
 
 
 def test_without_any_code_the_properties_are_named() -> None:

@@ -18,7 +18,6 @@ import pytest
 
 from unround import simulate
 from unround.differences import diff
-from unround.differences.run import KEY, MatchedAudits, tally
 from unround.errors import InputError
 from unround.job import AuditFolder, audit
 from unround.options import AuditOptions
@@ -144,16 +143,6 @@ def test_an_audit_compared_with_itself_changes_nothing(make: Make) -> None:
     assert found["newly"] == found["lost"] == found["weaker"] == kinds()
     assert found["unchanged"] == {kind: AuditFolder.open(folder).summary[kind] for kind in kinds()}
     assert found["strongest"] == []
-
-
-def test_dealt_out_into_parts_the_claims_count_the_same(make: Make) -> None:
-    match = MatchedAudits.of(
-        *(AuditFolder.open(make(name, areas)) for name, areas in (("before", BEFORE), ("after", AFTER)))
-    )
-    whole, parts = tally(match), tally(match, at_a_time=5)
-    assert whole.cube.sort(KEY).equals(parts.cube.sort(KEY))
-    assert whole.by_cell.equals(parts.by_cell)
-    assert whole.strongest.equals(parts.strongest)
 
 
 def test_a_count_that_is_published_twice_counts_once(make: Make) -> None:

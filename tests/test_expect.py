@@ -8,12 +8,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from docs.paper_runs import shifted
 from scipy import stats
 
 from unround import expectation as expect
 from unround.equations import parse
 from unround.errors import InputError
-from unround.expectation import Expectation, expectation, interval, one_in, shifted, surprise
+from unround.expectation import Expectation, expectation, interval, one_in, surprise
 from unround.mechanisms import Rounding
 from unround.solution import solve
 

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 from docs.paper_account import KEYED_RUNS, kept_runs, text, write_docs
 from docs.paper_figures import places as simulated_places
+from docs.paper_runs import excess, pooled, read_run, ten_seeds
 from rich.console import Console
 
 from unround.errors import InputError
 from unround.expectation import expectation
 from unround.mechanisms import Mechanism, Rounding, Sample
-from unround.replication import Claim, Experiment, claims, excess, experiment, pooled, ten_seeds
+from unround.replication import Claim, Experiment, claims, experiment
 from unround.replication.paper import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX, matches
 from unround.replication.searches import FindPrediction, chances, places
 from unround.show import paper, show
@@ -276,11 +277,11 @@ def test_a_count_outside_its_interval_is_noticed(runs: list[Experiment]) -> None
     assert doubled.explained_by == "neither"
     tilted = replace(sex, sizes=FindPrediction(sex.below, 3 * sex.above), above=3 * sex.above)
     assert tilted.explained_by == "sizes"
-    assert tilted.evidence > 5
+    assert tilted.evidence_for_sizes > 5
     other = replace(sex, sizes=FindPrediction(0.1, 0.1))
     assert other.explained_by == "uniform"
-    assert other.evidence < -5
-    assert replace(sex, sizes=FindPrediction(0.0, 0.0)).evidence == 0
+    assert other.evidence_for_sizes < -5
+    assert replace(sex, sizes=FindPrediction(0.0, 0.0)).evidence_for_sizes == 0
 
 
 def test_an_experiment_survives_json_and_reports_progress() -> None:
@@ -289,7 +290,7 @@ def test_an_experiment_survives_json_and_reports_progress() -> None:
     assert seen[-1] == 300
     assert seen == sorted(seen)
     data = json.loads(json.dumps(run.to_json(), allow_nan=False))
-    assert Experiment.from_json(data) == run
+    assert read_run(data) == run
     assert experiment(300, 3, "age") == run
     assert data["outcomes"][0]["condition"] == "|population − Σ 2 parts| = 8"
     with pytest.raises(KeyError):
@@ -406,7 +407,7 @@ def test_keys_do_not_explain_the_excess() -> None:
     free = [run[FREE_STRONG.key] for run in kept]
     assert sum(not outcome.inside for outcome in free) >= 5
     run = experiment(400, 3, "age", keys=True)
-    assert Experiment.from_json(run.to_json()) == run
+    assert read_run(run.to_json()) == run
     assert any("by the keys of their records" in note for note in experiment_notes(run))
     assert not any("keys" in note for note in experiment_notes(experiment(400, 3, "age")))
 

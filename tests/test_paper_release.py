@@ -42,7 +42,7 @@ def test_it_finds_what_the_experiment_finds_in_the_same_census(searched: Release
     for key in ("sex exact", "age exact", "age strong"):
         mine, theirs = searched[key], run[key]
         assert (mine.groups, mine.below, mine.above) == (theirs.groups, theirs.below, theirs.above)
-        assert mine.predicted == theirs.uniform
+        assert mine.uniform == theirs.uniform
     assert searched["sex exact"].groups > 600
     assert searched["sex exact"].found > 0
     # A few sums are too sparse to be believed from the data alone; the rest are the experiment's.
@@ -93,7 +93,7 @@ def test_by_hand(tmp_path: Path) -> None:
     ]
     found = unround.paper(release=table([*plain, *special], tmp_path))["sex exact"]
     assert (found.groups, found.below, found.above, found.impossible) == (403, 1, 1, 0)
-    assert found.predicted.mean == pytest.approx(403 / 312.5)
+    assert found.uniform.mean == pytest.approx(403 / 312.5)
     assert found.within is True
 
 

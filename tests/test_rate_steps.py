@@ -214,7 +214,5 @@ def test_the_question_is_about_a_table_or_about_rates(files: Path, run: Run) -> 
     assert "--more, --rates and --against exclude each other" in done.err
     done = run("review", str(files / "true.toml"), "--rates", "all", "--accept", "R001:young", "--because", "it is out")
     assert (done.code, "--accept has no meaning with --rates" in done.err) == (2, True)
-    with pytest.raises(InputError, match="name the table that may be published in addition"):
-        unround.whatif(files / "true.toml")
-    with pytest.raises(InputError, match="rates and add exclude each other"):
-        unround.whatif(files / "true.toml", files / "plain.toml", rates=["all"])
+    with pytest.raises(InputError, match="missing a required argument: 'rates'"):
+        unround.rate_steps(files / "true.toml")  # type: ignore[call-arg]

@@ -27,6 +27,7 @@ from unround.show import charts
 from unround.show.audit import example, footing, picture, to_quote
 from unround.show.charts import Share, squares, waffle
 from unround.show.palette import PALETTE, tokens
+from unround.show.parts import Bullets, Text
 from unround.show.report import MOST_BLOCKS, MOST_CLASHES, MOST_ZEROS, page, write_pages
 from unround.show.strongest import MOST, letters, sentences, strongest
 from unround.show.words import NOTICE, headline, notice, verdict
@@ -638,12 +639,13 @@ def test_the_first_page_says_whether_why_and_what_next(census: AuditFolder, surv
 
 def test_the_example_is_the_first_finding_that_two_lines_explain(survey: AuditFolder) -> None:
     first = survey.findings.row(0, named=True)
-    found = example({kind: strongest(survey, kind) for kind in CLAIMS if survey.summary[kind]})
-    assert found is not None
-    assert found.kind == first["kind"] == "proved"
-    assert len(found.lines) == 2
-    assert found.lines[-1].endswith(f"So A = {re.search(r'must be ([0-9]+)', found.sentence)[1]}.")  # type: ignore[index]
-    assert first["district"] in found.sentence
+    sentence, arithmetic, _ = example({kind: strongest(survey, kind) for kind in CLAIMS if survey.summary[kind]})
+    assert isinstance(sentence, Text)
+    assert isinstance(arithmetic, Bullets)
+    assert first["kind"] == "proved"
+    assert len(arithmetic.items) == 2
+    assert arithmetic.items[-1].endswith(f"So A = {re.search(r'must be ([0-9]+)', sentence.text)[1]}.")  # type: ignore
+    assert first["district"] in sentence.text
 
 
 HEADLINES = [
@@ -750,7 +752,7 @@ def test_the_strip_leads_to_the_reasons(census: AuditFolder) -> None:
 )
 def test_the_strip_says_what_the_check_found(survey: AuditFolder, check: Any, state: str, said: str) -> None:
     one = footing({**survey.summary, "check": check})[0]
-    assert (one.what, one.state) == ("Rounding" if state == "not tested" else "Assumed rounding", state)
+    assert (one.what, one.value) == ("Rounding" if state == "not tested" else "Assumed rounding", state)
     assert one.said.endswith(said)
     assert (one.tone == "fine") == (state == "fits the data")
 
@@ -765,7 +767,7 @@ def test_the_strip_says_what_else_is_in_doubt(survey: AuditFolder) -> None:
         "contradictions": 1,
         "held_back": {"conditional": 1, "likely": 1200},
     }
-    shown = {one.what: (one.state, one.said, one.tone) for one in footing(told, "stop")}
+    shown = {one.what: (one.value, one.said, one.tone) for one in footing(told, "stop")}
     assert list(shown) == ["Decision", "Declared rounding", "Probabilities", "Data", "Held back"]
     assert shown["Decision"][0] == "stop"
     assert shown["Probabilities"][0] == "failed in 1 table"
@@ -773,7 +775,7 @@ def test_the_strip_says_what_else_is_in_doubt(survey: AuditFolder) -> None:
     assert shown["Held back"][0] == "1,201 claims"
     assert {tone for *_, tone in shown.values()} == {"fine", "doubt"}
     without = footing({**survey.summary, "selfcheck": None})
-    assert [one.state for one in without] == ["fits the data", "not tested"]
+    assert [one.value for one in without] == ["fits the data", "not tested"]
 
 
 def test_nothing_is_called_independent_where_the_check_found_otherwise(survey: AuditFolder, tmp_path: Path) -> None:

@@ -497,18 +497,22 @@ def test_a_layout_writes_the_files_that_are_looked_for(tmp_path, layout):
 
 
 @pytest.mark.parametrize(("old", "new"), [(a, b) for a in LAYOUTS for b in LAYOUTS if a != b])
-def test_a_census_of_another_layout_is_not_mixed_with(tmp_path, old, new):
-    unround.simulate(tmp_path, areas=6, seed=1, **LAYOUTS[old])
-    before = contents(tmp_path)
-    with pytest.raises(InputError) as complaint:
-        unround.simulate(tmp_path, areas=3, seed=2, **LAYOUTS[new])
-    assert all(name in str(complaint.value) for name in RELEASES[old])
-    assert "choose another folder with -o, or remove" in str(complaint.value)
-    assert contents(tmp_path) == before
-    for name in RELEASES[old]:
-        (tmp_path / name).unlink()
+def test_a_census_of_another_layout_is_replaced_too(tmp_path, old, new):
+    unround.simulate(tmp_path, areas=6, seed=1, boundaries=True, **LAYOUTS[old])
+    (tmp_path / "mine.csv").write_text("mine")
     unround.simulate(tmp_path, areas=3, seed=2, **LAYOUTS[new])
-    assert set(contents(tmp_path)) == {*RELEASES[new], "truth.parquet", "SIMULATED.txt"}
+    assert set(contents(tmp_path)) == {*RELEASES[new], "truth.parquet", "SIMULATED.txt", "mine.csv"}
+
+
+def test_a_note_names_no_files_elsewhere(tmp_path):
+    (tmp_path / "precious.csv").write_text("mine")
+    unround.simulate(tmp_path / "census", areas=3, seed=1)
+    note = tmp_path / "census" / "SIMULATED.txt"
+    note.write_text(
+        note.read_text(encoding="utf-8") + "    ../precious.csv  what an agency would publish\n", encoding="utf-8"
+    )
+    unround.simulate(tmp_path / "census", areas=3, seed=1)
+    assert (tmp_path / "precious.csv").read_text() == "mine"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -523,7 +527,7 @@ def test_the_same_layout_is_replaced_as_a_whole(tmp_path, layout):
     assert b"areas   3" in twice["SIMULATED.txt"]
 
 
-@pytest.mark.parametrize("name", [DATA, "release.toml", "truth.parquet", "SIMULATED.txt"])
+@pytest.mark.parametrize("name", [DATA, "truth.parquet", "SIMULATED.txt"])
 def test_a_file_that_is_not_known_to_be_simulated_is_never_replaced(tmp_path, name):
     (tmp_path / name).write_text("a real census, perhaps")
     with pytest.raises(InputError, match=rf"already contains {name}, but no SIMULATED.txt written by `unround simulate`"):

@@ -70,7 +70,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tried(files: Path, table: str = "table", **keys: Any) -> dict[str, Any]:
-    found = unround.whatif(files / "release.toml", files / f"{table}.toml", **keys)
+    found = unround.review(files / f"{table}.toml", earlier=files / "release.toml", **keys)
     assert isinstance(found, Review)
     return found.told
 
@@ -166,14 +166,14 @@ def test_what_cannot_be_tried(files: Path, tmp_path: Path, run: Run) -> None:
     with pytest.raises(
         InputError, match=r"table.toml and .*release.csv have no area in common: the table has XR000 …, the release R000 …"
     ):
-        unround.whatif(files / "release.toml", tmp_path / "table.toml")
+        unround.review(tmp_path / "table.toml", earlier=files / "release.toml")
 
 
 def test_a_truth_that_does_not_fit(files: Path, tmp_path: Path) -> None:
     def refused(true: pl.DataFrame, said: str) -> None:
         true.write_parquet(tmp_path / "truth.parquet")
         with pytest.raises(InputError, match=said):
-            unround.whatif(files / "release.toml", files / "children.toml", truth=tmp_path / "truth.parquet")
+            unround.review(files / "children.toml", earlier=files / "release.toml", truth=tmp_path / "truth.parquet")
 
     true = true_counts()
     refused(true.filter(pl.col("sex") != "men"), r"columns of the draft are missing from the truth .*men.*: give the true")

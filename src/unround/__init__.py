@@ -15,7 +15,7 @@ The public functions are called like the commands. From one sum to a whole censu
   `verify` checks its files and certificates, `diff` compares two audits, and `audit` of a folder writes its pages again.
 - Publishing. `simulate` invents a census, `protect` publishes true counts under a `mechanism`, `compare` weighs several ways
   of publishing, `reconstruct` says how much of each person tables give away, `calibrate` shows how often claims are right,
-  `whatif` says what one more table would expose, and `paper` recomputes the paper.
+  `rate_steps` says how coarse rates must be to add nothing, and `paper` recomputes the paper.
 - Errors. `InputError` is about what was given, `Infeasible` about data that no true counts fit, `InternalError` a fault of
   unround itself.
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from unround.api import explain as explain
     from unround.api import paper as paper
     from unround.api import protect as protect
+    from unround.api import rate_steps as rate_steps
     from unround.api import read as read
     from unround.api import reconcile as reconcile
     from unround.api import reconstruct as reconstruct
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from unround.api import solve as solve
     from unround.api import verify as verify
     from unround.api import view as view
-    from unround.api import whatif as whatif
     from unround.checks import Check as Check
     from unround.equations import parse as parse
     from unround.errors import Infeasible as Infeasible
@@ -83,7 +83,7 @@ _NAMES = {
     "api": (
         *("solve", "expect", "read", "describe", "check", "audit", "review"),
         *("explain", "serve", "view", "verify", "diff"),
-        *("whatif", "simulate", "protect", "compare", "reconcile", "reconstruct", "calibrate", "paper"),
+        *("rate_steps", "simulate", "protect", "compare", "reconcile", "reconstruct", "calibrate", "paper"),
     ),
     "errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),
     "mechanisms": ("Mechanism", "mechanism"),

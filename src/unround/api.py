@@ -315,9 +315,9 @@ def review(given: options.ReviewRequest) -> Review:
         truth = _truth(given.truth, drafts[0].release)
         earlier = [read(table) for table in _listed(given.earlier)]
 
-    def finish(folder: Path, told: Mapping[str, Any]) -> None:
+    def finish(folder: Path, reviewed: Mapping[str, Any]) -> None:
         if given.out is not None:
-            write_review(folder, told)
+            write_review(folder, reviewed)
         require_unchanged(opened)  # else the page would sign a file that nobody looked at
 
     return decide_on(
@@ -351,7 +351,7 @@ def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], PlanFile | None,
     if len(tables) == 1 and isinstance(tables[0], str | os.PathLike) and is_acro(Path(tables[0])):
         drafts, joint = _outputs(Path(tables[0]), given)
         return drafts, None, joint
-    found: list[Draft] = []
+    everything: list[Draft] = []
     for table in _listed(given.table):
         name = Path(table).name if isinstance(table, str | os.PathLike) else "the table"
         drafts = _tables_in(Path(table), given) if name != "the table" and given.describe is None else []
@@ -361,8 +361,8 @@ def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], PlanFile | None,
             toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
             origin = Origin(Path(table), toml, given.sheet) if name != "the table" else None
             drafts = [Draft(release, name, files, origin)]
-        found += drafts
-    return found, plan_file_of(given.plan), None
+        everything += drafts
+    return everything, plan_file_of(given.plan), None
 
 
 def _outputs(folder: Path, given: options.ReviewRequest) -> tuple[list[Draft], Draft]:
@@ -381,14 +381,14 @@ def _outputs(folder: Path, given: options.ReviewRequest) -> tuple[list[Draft], D
     def open_(what: str, why: str) -> Unsettled:
         return Unsettled(what, why, f'look at it by hand, then --ignore "{TOGETHER}|{what}" --because "…"')
 
-    found = read_acro(folder)
+    outputs = read_acro(folder)
     drafts = [
         draft(replace(release, notes=[*release.notes, table.about]), table.name, [table.file])
-        for table, release in zip(found.tables, found.releases(), strict=True)
+        for table, release in zip(outputs.tables, outputs.releases(), strict=True)
     ]
-    aside = [open_(name, f"{why}: it was not looked at") for name, why in found.others.items()]
-    aside += [open_(f"categories {at}", why) for at, why in enumerate(found.unlike(), 1)]
-    return drafts, draft(found.together(), TOGETHER, [table.file for table in found.tables], aside)
+    aside = [open_(name, f"{why}: it was not looked at") for name, why in outputs.others.items()]
+    aside += [open_(f"categories {at}", why) for at, why in enumerate(outputs.unlike(), 1)]
+    return drafts, draft(outputs.together(), TOGETHER, [table.file for table in outputs.tables], aside)
 
 
 def _tables_in(path: Path, given: options.ReviewRequest) -> list[Draft]:
@@ -495,32 +495,13 @@ def diff(given: options.DiffRequest) -> Diff:
 # -- ways of publishing -----------------------------------------------------------------------------------------------
 
 
-@takes(options.WhatIf)
-def whatif(given: options.WhatIf) -> Review | RateSteps:
-    """Review one more table beside what is published already: what it would expose, and which repairs of it help.
+@takes(options.Rates)
+def rate_steps(given: options.Rates) -> RateSteps:
+    """Find out how coarse rates must be printed to add nothing to what counts give away."""
+    from unround.reviews.rate_steps import rate_steps as find_steps
 
-    Or, with `rates` in place of `add`: how coarse rates must be printed to add nothing to what counts give away.
-    """
-    from unround.reviews.rate_steps import rate_steps
-
-    if given.rates is None and given.add is None:
-        raise ArgumentError("name the table that may be published in addition ({add}), or rates to ask about ({rates}).")
-    if given.rates is None:
-        release, plan_file = _opened(given.table, given)
-        return review(
-            given.add,
-            given.out,
-            earlier=release,
-            plan=plan_file,
-            policy=given.policy,
-            truth=given.truth,
-            repairs=given.repairs,
-            seed=given.seed,
-            progress=given.progress,
-            command=given.command,
-        )
     release, plan_file = _opened(given.table, given)
-    return rate_steps(
+    return find_steps(
         release,
         given.rates,
         plan_file=plan_file,
@@ -646,7 +627,7 @@ def compare(given: options.Compare) -> Comparison:
         from unround.show.compare import comparison
         from unround.show.page import page
 
-        write_result(given.out, "compare", compared.to_json(), lambda data: page(comparison(data)))
+        write_result(given.out, "compare", compared.to_json(), page(comparison(compared)))
     return compared
 
 
@@ -712,7 +693,7 @@ def calibrate(given: options.Calibrate) -> Calibrations:
         from unround.show.calibrate import calibration
         from unround.show.page import page
 
-        write_result(given.out, "calibrate", calibrated.to_json(), lambda data: page(calibration(data)))
+        write_result(given.out, "calibrate", calibrated.to_json(), page(calibration(calibrated)))
     return calibrated
 
 

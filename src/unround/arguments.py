@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -215,7 +215,7 @@ def path_or_none(given: AnyPath | None) -> Path | None:
 
 def paths_of(*given: Any) -> list[Path] | None:
     """Return all files that take part in an audit; None if something is not a file, so that its state cannot be told."""
-    flat = [one for item in given if item is not None for one in (item if isinstance(item, list | tuple) else [item])]
+    flat = [path for item in given if item is not None for path in (item if isinstance(item, list | tuple) else [item])]
     return [Path(item) for item in flat] if all(isinstance(item, str | os.PathLike) for item in flat) else None
 
 
@@ -275,13 +275,12 @@ def write_text(file: Path, text: str) -> None:
         raise InputError(f"{file} cannot be written: {problem.strerror}.") from None
 
 
-def write_result(out: AnyPath, name: str, data: Mapping[str, Any], page: Callable[[Any], str]) -> None:
+def write_result(out: AnyPath, name: str, data: Mapping[str, Any], page: str) -> None:
     """Write a result as JSON and as a page, both complete before either replaces an older one."""
     folder = Path(out)
-    shown = page(data)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / f"{name}.json", data)
-        write_whole(folder / f"{name}.html", shown)
+        write_whole(folder / f"{name}.html", page)
     except OSError as problem:
         raise InputError(f"cannot write to {folder}: {problem.strerror}. Choose another folder.") from None

@@ -50,14 +50,15 @@ def read_shapes(path: str | Path) -> list[Shape]:
     try:
         if content.get("type") == "Topology":
             arcs = [_arc(points, content.get("transform")) for points in content["arcs"]]
-            shapes = [shape for geometry in content["objects"].values() for shape in _of_geometry(geometry, arcs)]
+            named = [(geometry, geometry) for layer in content["objects"].values() for geometry in _geometries(layer)]
         elif content.get("type") == "FeatureCollection":
-            features = ((feature, tuple(_rings(feature.get("geometry")))) for feature in content["features"])
-            shapes = [Shape(_properties(feature), rings) for feature, rings in features if rings]
+            arcs = []
+            named = [(feature, feature.get("geometry")) for feature in content["features"]]
         else:
             raise InputError(
                 f"{path} is neither GeoJSON (a FeatureCollection) nor TopoJSON (a Topology), but {content.get('type')!r}."
             )
+        shapes = [Shape(_properties(about), rings) for about, geometry in named if (rings := tuple(_rings(geometry, arcs)))]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError):
         raise InputError(f"{path} has shapes that are not written as GeoJSON or TopoJSON writes them. {HELP}") from None
     if not shapes:
@@ -106,23 +107,25 @@ def _ring(points: Any) -> Ring:
     return ring
 
 
-# -- GeoJSON ----------------------------------------------------------------------------------------------------------
-
-
-def _rings(geometry: Mapping[str, Any] | None) -> Iterator[Ring]:
-    if geometry is None:
-        return
-    kind = geometry["type"]
-    if kind == "GeometryCollection":
+def _geometries(geometry: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
+    """Yield the geometries of a collection, or the one that is none."""
+    if geometry is not None and geometry.get("type") == "GeometryCollection":
         for part in geometry["geometries"]:
-            yield from _rings(part)
-    elif kind in ("Polygon", "MultiPolygon"):
-        polygons = [geometry["coordinates"]] if kind == "Polygon" else geometry["coordinates"]
-        for polygon in polygons:
-            yield from (_ring(points) for points in polygon if len(points) > 2)
+            yield from _geometries(part)
+    elif geometry is not None:
+        yield geometry
 
 
-# -- TopoJSON ---------------------------------------------------------------------------------------------------------
+def _rings(geometry: Mapping[str, Any] | None, arcs: list[Ring]) -> Iterator[Ring]:
+    """Yield the rings of polygons, written as points (GeoJSON) or as numbers of arcs (TopoJSON)."""
+    for part in _geometries(geometry):
+        if (kind := part.get("type")) in ("Polygon", "MultiPolygon"):
+            shape = part["arcs"] if "arcs" in part else part["coordinates"]
+            for ring in (ring for polygon in ([shape] if kind == "Polygon" else shape) for ring in polygon):
+                if "arcs" in part:
+                    yield _joined(ring, arcs)
+                elif len(ring) > 2:
+                    yield _ring(ring)
 
 
 def _arc(points: Any, transform: Mapping[str, Any] | None) -> Ring:
@@ -131,18 +134,6 @@ def _arc(points: Any, transform: Mapping[str, Any] | None) -> Ring:
         return arc
     scale, start = (np.asarray(transform[name], dtype=np.float64) for name in ("scale", "translate"))
     return np.asarray(np.cumsum(arc, axis=0) * scale + start)
-
-
-def _of_geometry(geometry: Mapping[str, Any], arcs: list[Ring]) -> Iterator[Shape]:
-    kind = geometry.get("type")
-    if kind == "GeometryCollection":
-        for part in geometry["geometries"]:
-            yield from _of_geometry(part, arcs)
-    elif kind in ("Polygon", "MultiPolygon"):
-        polygons = [geometry["arcs"]] if kind == "Polygon" else geometry["arcs"]
-        rings = tuple(_joined(ring, arcs) for polygon in polygons for ring in polygon)
-        if rings:
-            yield Shape(_properties(geometry), rings)
 
 
 def _joined(ring: list[int], arcs: list[Ring]) -> Ring:
@@ -180,39 +171,7 @@ NAMED = 5
 """Codes that are named where some do not match."""
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """What came of matching shapes with areas.
-
-    - `by`: The property that holds the codes.
-    - `rows`: For every shape its area; -1 where no area has its code.
-    - `strange`: Codes of shapes that no area has.
-    - `without`: Codes of areas that no shape has.
-    """
-
-    by: str
-    rows: tuple[int, ...]
-    strange: tuple[str, ...]
-    without: tuple[str, ...]
-
-    @property
-    def number(self) -> int:
-        """How many areas have a shape."""
-        return len({row for row in self.rows if row >= 0})
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data; of codes that do not match the first ones, and how many there are."""
-        return {
-            "by": self.by,
-            "matched": self.number,
-            "shapes_without_area": len(self.strange),
-            "areas_without_shape": len(self.without),
-            "first_shapes_without_area": list(self.strange[:NAMED]),
-            "first_areas_without_shape": list(self.without[:NAMED]),
-        }
-
-
-def matched_in_words(told: Mapping[str, Any]) -> str:
+def matched_in_words(matched: Mapping[str, Any]) -> str:
     """Say how many shapes and areas match, and name those that do not.
 
     >>> told = {"by": "DAUID", "matched": 3, "shapes_without_area": 1, "areas_without_shape": 0,
@@ -220,21 +179,21 @@ def matched_in_words(told: Mapping[str, Any]) -> str:
     >>> matched_in_words(told)
     '3 areas have a shape, matched by DAUID. 1 shape has a code that no area has (9).'
     """
-    number = told["matched"]
-    said = [f"{number:,} {'area has' if number == 1 else 'areas have'} a shape, matched by {told['by']}."]
+    number = matched["matched"]
+    said = [f"{number:,} {'area has' if number == 1 else 'areas have'} a shape, matched by {matched['by']}."]
     for key, single, more in (
         ("shapes_without_area", "shape has a code that no area has", "shapes have codes that no area has"),
         ("areas_without_shape", "area has no shape", "areas have no shape"),
     ):
-        if told[key]:
-            first = told[f"first_{key}"]
-            named = ", ".join(first) + (" …" if told[key] > len(first) else "")
-            said.append(f"{told[key]:,} {single if told[key] == 1 else more} ({named}).")
+        if matched[key]:
+            first = matched[f"first_{key}"]
+            named = ", ".join(first) + (" …" if matched[key] > len(first) else "")
+            said.append(f"{matched[key]:,} {single if matched[key] == 1 else more} ({named}).")
     return " ".join(said)
 
 
-def match(shapes: Sequence[Shape], names: Sequence[Sequence[str]], source: str) -> Matched:
-    """Match shapes with areas."""
+def match(shapes: Sequence[Shape], names: Sequence[Sequence[str]], source: str) -> tuple[list[int], dict[str, Any]]:
+    """Return the area of every shape, -1 where no area has its code; and what came of matching them, as plain data."""
     rows: dict[str, int] = {}
     for row, codes in reversed(list(enumerate(names))):
         rows |= {code: row for code in codes if code}
@@ -254,7 +213,14 @@ def match(shapes: Sequence[Shape], names: Sequence[Sequence[str]], source: str) 
     taken = set(at)
     strange = [shape.properties.get(by, "") or "no code" for shape, row in zip(shapes, at, strict=True) if row < 0]
     without = [codes[0] for row, codes in enumerate(names) if row not in taken]
-    return Matched(by, tuple(at), tuple(strange), tuple(without))
+    return at, {
+        "by": by,
+        "matched": number[by],
+        "shapes_without_area": len(strange),
+        "areas_without_shape": len(without),
+        "first_shapes_without_area": strange[:NAMED],
+        "first_areas_without_shape": without[:NAMED],
+    }
 
 
 def _row(code: str, rows: Mapping[str, int], bare: Mapping[str, int]) -> int:
@@ -281,7 +247,7 @@ class Boundaries:
     - `points`: All points, in whole numbers of the grid: x to the right, y downwards.
     - `starts`: Where every ring starts among them, and the end of the last.
     - `rows`: For every ring, its area.
-    - `told`: What came of matching them, `Matched.to_json()`, and where they come from.
+    - `told`: What came of matching them, see `match`, and where they come from.
     """
 
     points: Grid
@@ -350,8 +316,8 @@ def boundaries_of(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape]
     shapes, areas = shapes or read_shapes(path), folder.areas
     axis = folder.told["areas"][0]
     columns = [areas[name].cast(pl.String).fill_null("").to_list() for name in (axis, "code") if name in areas.columns]
-    matched = match(shapes, list(zip(*columns, strict=True)), str(path))
-    mine = [(shape, row) for shape, row in zip(shapes, matched.rows, strict=True) if row >= 0]
+    at, matched = match(shapes, list(zip(*columns, strict=True)), str(path))
+    mine = [(shape, row) for shape, row in zip(shapes, at, strict=True) if row >= 0]
     rings = [(ring, row) for shape, row in mine for ring in shape.rings]
     flat = projected(np.concatenate([ring for ring, _ in rings]))
     least = flat.min(axis=0)
@@ -359,8 +325,7 @@ def boundaries_of(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape]
     grid = np.rint((flat - least) * (GRID / span)).astype(np.int32)
     points, starts = _thinned(grid, np.cumsum([0, *(len(ring) for ring, _ in rings)]))
     rows = np.array([row for _, row in rings], dtype=np.int64)
-    about = {**matched.to_json(), "source": Path(path).name}
-    return _without_empty(Boundaries(points, starts, rows, about))
+    return _without_empty(Boundaries(points, starts, rows, matched | {"source": Path(path).name}))
 
 
 def _thinned(grid: Grid, starts: Rows) -> tuple[Grid, Rows]:

@@ -232,12 +232,17 @@ class EquationReader:
             raise self.error("the lower edge of a group is not above the upper one.", self._spot(spot))
         return GroupEdges(cell, low, high)
 
-    def _edge(self) -> Fraction | None:
+    def _number(self, missing: str) -> Token:
+        """Take the next token if it is a number."""
         token = self.peek()
         if token is None or token.kind != "number":
-            return None
+            raise self.error(missing, self._spot(token))
         self.at += 1
-        return self._decimal(token)
+        return token
+
+    def _edge(self) -> Fraction | None:
+        token = self.peek()
+        return None if token is None or token.kind != "number" else self._decimal(self._number(""))
 
     def _named_cell(self, what: str) -> Operand:
         token = self.peek()
@@ -256,10 +261,7 @@ class EquationReader:
     def _figure_value(self, rate: bool) -> tuple[Fraction, Fraction, Fraction]:
         """Read `= 12.4%`: the value, the step, and what a rate of one is printed as."""
         self._expect("=", "= and the published value are missing here.")
-        token = self.peek()
-        if token is None or token.kind != "number":
-            raise self.error("the published value is missing here, as in 12.4%.", self._spot(token))
-        self.at += 1
+        token = self._number("the published value is missing here, as in 12.4%.")
         value, step, per = self._decimal(token), Fraction(1, 10 ** len(token.text.partition(".")[2])), Fraction(1)
         if rate and self.take("%"):
             per = Fraction(100)
@@ -276,10 +278,10 @@ class EquationReader:
         return taken
 
     def _positive(self, what: str) -> Fraction:
-        token = self.peek()
-        if token is None or token.kind != "number" or self._decimal(token) <= 0:
-            raise self.error(f"{what} is missing here: a number above 0.", self._spot(token))
-        self.at += 1
+        missing = f"{what} is missing here: a number above 0."
+        token = self._number(missing)
+        if self._decimal(token) <= 0:
+            raise self.error(missing, token.position)
         return self._decimal(token)
 
     def _decimal(self, token: Token) -> Fraction:
@@ -367,11 +369,7 @@ class EquationReader:
         return Value(published, None, token)
 
     def _whole(self) -> int:
-        token = self.peek()
-        if token is None or token.kind != "number":
-            raise self.error("a whole number is missing here.", self._spot(token))
-        self.at += 1
-        return self._integer(token)
+        return self._integer(self._number("a whole number is missing here."))
 
     def _integer(self, token: Token) -> int:
         if "." in token.text:
@@ -425,21 +423,24 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
 
     # 2. Sums: names are looked up, bare values become cells of their own.
     unnamed = _Unnamed(reader, cells, default)
-    sums = []
+    sums, order = [], dict[str, None]()  # cells are listed as they first appear
     for statement in statements:
         if isinstance(statement, FigureText):
+            order |= dict.fromkeys(str(operand.name) for operand in statement.operands)
             continue
         left, right = statement
         if right is None:
             if len(left) > 1 or left[0].value is None or left[0].name is None:
                 spot = left[0].token
                 raise reader.error("this line is neither `name: value` nor a sum with =.", spot.position)
+            order.setdefault(left[0].name)
             continue
         if len(left) > 1 and len(right) > 1:
             raise reader.error("one side of a sum must be a single total.", left[0].token.position)
         (head,), parts = (left, right) if len(left) == 1 else (right, left)
         names = [unnamed.resolve(head, True), *(unnamed.resolve(part, False) for part in parts)]
         unnamed.end_sum()
+        order |= dict.fromkeys(names)
         stated = Sum(names[0], tuple(names[1:]))
         try:
             check_sum(stated, cells)
@@ -449,11 +450,13 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
     if not cells:
         raise reader.error('there is nothing to solve. Try "48! = 20 + 20 + 20".', 0)
     # 3. Figures, which name cells.
-    figures = _Figures(unnamed, sums)
+    figures: dict[str, PublishedFigure] = {}
     for statement in statements:
         if isinstance(statement, FigureText):
-            figures.add(statement)
-    return System(_as_written(cells, sums, statements), sums, figures.found.values())
+            published = _figure(statement, unnamed, sums)
+            if figures.setdefault(published.figure.name, published) is not published:
+                raise reader.error(f"there is already a figure called {published.figure.name!r}.", statement.token.position)
+    return System((cells[name] for name in order), sums, figures.values())
 
 
 def _operands_of(statement: Statement) -> Iterator[Operand]:
@@ -477,57 +480,21 @@ def _cell(reader: EquationReader, name: str, value: Value, default: Mechanism) -
     return cell
 
 
-def _as_written(cells: dict[str, Cell], sums: list[Sum], statements: list[Statement]) -> Iterator[Cell]:
-    """Return cells in the order in which they first appear, whether declared separately or inside a sum."""
-    pending = iter(sums)
-    order: dict[str, None] = {}
-    for statement in statements:
-        if isinstance(statement, FigureText):
-            order.update(dict.fromkeys(str(written.name) for written in statement.operands))
-            continue
-        left, right = statement
-        if right is None:
-            order.setdefault(str(left[0].name))
-        else:
-            written = next(pending)
-            order.update(dict.fromkeys((written.total, *written.parts)))
-    return (cells[name] for name in order)
-
-
-class _Figures:
-    """Makes figures of their text, once all cells and sums are known."""
-
-    def __init__(self, unnamed: _Unnamed, sums: list[Sum]) -> None:
-        self.unnamed = unnamed
-        self.reader = unnamed.reader
-        self.sums = sums
-        self.found: dict[str, PublishedFigure] = {}
-
-    def add(self, text: FigureText) -> None:
-        """Look its cells up, and keep it under its name."""
-        names = [self.unnamed.resolve(typed, False) for typed in text.operands]
-        groups = tuple(Group(self.unnamed.resolve(typed.cell, False), typed.low, typed.high) for typed in text.groups)
-        grid = Grid.of(text.step)
-        if text.kind is FigureKind.RATE:
-            name = f"{names[0]} / {names[1]}"
-            figure = Figure(name, text.kind, names[1], names[0], grid=grid, per=text.per)
-        else:
-            name = text.name or text.kind.value
-            figure = Figure(name, text.kind, names[0] if names else self._total(text, groups), groups=groups, grid=grid)
-        if name in self.found:
-            raise self.reader.error(f"there is already a figure called {name!r}.", text.token.position)
-        self.found[name] = PublishedFigure(figure, text.value)
-
-    def _total(self, text: FigureText, groups: tuple[Group, ...]) -> str:
-        """Return the total that the groups add up to."""
-        parts = {group.count for group in groups}
-        totals = [stated.total for stated in self.sums if set(stated.parts) == parts]
-        if not totals:
-            raise self.reader.error(
-                f"no sum has these groups as its parts. Say what they add up to, as in `{text.kind} age of N (…)`.",
-                text.token.position,
-            )
-        return totals[0]
+def _figure(text: FigureText, unnamed: _Unnamed, sums: list[Sum]) -> PublishedFigure:
+    """Make a figure of its text, once all cells and sums are known."""
+    names = [unnamed.resolve(typed, False) for typed in text.operands]
+    groups = tuple(Group(unnamed.resolve(typed.cell, False), typed.low, typed.high) for typed in text.groups)
+    grid = Grid.of(text.step)
+    if text.kind is FigureKind.RATE:
+        figure = Figure(f"{names[0]} / {names[1]}", text.kind, names[1], names[0], grid=grid, per=text.per)
+        return PublishedFigure(figure, text.value)
+    totals = names or [stated.total for stated in sums if set(stated.parts) == {group.count for group in groups}]
+    if not totals:
+        raise unnamed.reader.error(
+            f"no sum has these groups as its parts. Say what they add up to, as in `{text.kind} age of N (…)`.",
+            text.token.position,
+        )
+    return PublishedFigure(Figure(text.name or text.kind.value, text.kind, totals[0], groups=groups, grid=grid), text.value)
 
 
 Typed = tuple[int | None, Mechanism | None]

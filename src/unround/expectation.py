@@ -20,7 +20,6 @@ longer than most tables do.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -388,19 +387,3 @@ def surprise(count: int, mean: float) -> float:
     if mean <= 0:
         return 1.0 if count == 0 else 0.0
     return min(1.0, 2 * min(poisson_at_least(count, mean), poisson_at_most(count, mean)))
-
-
-def shifted(model: Expectation, shift: Sequence[tuple[int, Number]]) -> dict[int, Number]:
-    """Return the shares of residuals if the total is off by something that has nothing to do with the rounding.
-
-    >>> sexes = expectation(2, exact_total=True)
-    >>> shares = shifted(sexes, [(0, Fraction(1, 2)), (-1, Fraction(1, 4)), (1, Fraction(1, 4))])
-    >>> shares[8] / sexes.share(8)
-    Fraction(3, 2)
-    """
-    shares: dict[int, Number] = {}
-    for residual in model.residuals:
-        for by, how_often in shift:
-            at = residual.residual + by
-            shares[at] = shares.get(at, Fraction(0)) + residual.probability * how_often
-    return shares

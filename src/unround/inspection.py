@@ -17,7 +17,7 @@ from unround.output import scratch_folder
 from unround.prior import Prior
 from unround.release import ABSENT, Match, Release, adjustable, table_of, why_absent
 from unround.score.summary import contradiction_rows
-from unround.shown import Drawn, Tabular
+from unround.shown import Plottable, Tabular, plain
 from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
 from unround.tables.account import account
 from unround.tables.spool import Spool, Stage, survey
@@ -34,25 +34,14 @@ class TableInside:
     alone; `rejected` are candidates of either kind that were not believed.
     """
 
-    name: str
+    table: str
     columns: int
     mechanisms: tuple[str | None, ...]
-    documented: int
-    found: int
-    rejected: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "table": self.name,
-            "columns": self.columns,
-            "mechanisms": list(self.mechanisms),
-            "sums": {"documented": self.documented, "found": self.found, "rejected": self.rejected},
-        }
+    sums: Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class Inspection(Tabular, Drawn):
+class Inspection(Tabular, Plottable):
     """What is in a release.
 
     - `release`, `structure`: What was published, and how it adds up.
@@ -100,17 +89,15 @@ class Inspection(Tabular, Drawn):
         for at, column in enumerate(self.release.columns):
             if column.is_in_file:
                 members.setdefault(column.block, []).append(at)
-        found = Counter((table_of(self.release.columns, *one.equation), one.is_documented) for one in structure.sums)
-        rejected = Counter(table_of(self.release.columns, *one.equation) for one in structure.rejected)
-        kinds = {at: one.name if one else None for at, one in enumerate(structure.mechanisms)}
+        kept = Counter((table_of(self.release.columns, *judged.equation), judged.is_documented) for judged in structure.sums)
+        rejected = Counter(table_of(self.release.columns, *judged.equation) for judged in structure.rejected)
+        kinds = {at: how.name if how else None for at, how in enumerate(structure.mechanisms)}
         return [
             TableInside(
                 name,
                 len(those),
                 tuple(dict.fromkeys(kinds[at] for at in those)),
-                found[name, True],
-                found[name, False],
-                rejected[name],
+                {"documented": kept[name, True], "found": kept[name, False], "rejected": rejected[name]},
             )
             for name, those in members.items()
         ]
@@ -133,51 +120,51 @@ class Inspection(Tabular, Drawn):
             "levels": dict(self.levels),
             "columns": sum(column.is_in_file for column in columns),
             "added_totals": [column.key for column in columns if not column.is_in_file],
-            "tables": [table.to_json() for table in self.tables()],
+            "tables": plain(self.tables()),
             "cells": dict(self.cells),
-            "figures": [one.to_json() for one in structure.figures],
+            "figures": [figure.to_json() for figure in structure.figures],
             "left_out": {why: list(labels) for why, labels in self.release.left_out.items()},
-            "account": [one.to_json() for one in account(self.release, structure)],
+            "account": [entry.to_json() for entry in account(self.release, structure)],
             "mechanisms": [
                 {
-                    "block": one.block,
-                    "mechanism": one.mechanism.name if one.mechanism else None,
-                    "columns": [columns[c].key for c in one.columns],
-                    "suggested": one.suggested.name if one.suggested else None,
-                    "why": one.why,
+                    "block": evidence.block,
+                    "mechanism": evidence.mechanism.name if evidence.mechanism else None,
+                    "columns": [columns[c].key for c in evidence.columns],
+                    "suggested": evidence.suggested.name if evidence.suggested else None,
+                    "why": evidence.why,
                 }
-                for one in structure.how
+                for evidence in structure.how
             ],
-            "noise": [one.to_json([column.key for column in columns]) for one in structure.noise],
-            "sums": [self._sum_json(one) for one in structure.sums],
-            "rejected": [self._sum_json(one) for one in structure.rejected],
+            "noise": [noise.to_json([column.key for column in columns]) for noise in structure.noise],
+            "sums": [self._sum_json(judged) for judged in structure.sums],
+            "rejected": [self._sum_json(judged) for judged in structure.rejected],
             "repeats": [
-                {"columns": [columns[c].key for c in one.columns], "alike": one.alike, "why": one.why}
-                for one in structure.repeats
+                {"columns": [columns[c].key for c in repeat.columns], "alike": repeat.alike, "why": repeat.why}
+                for repeat in structure.repeats
             ],
-            "geography": [{"by": one.by, "parents": one.parents, "why": one.why} for one in structure.geography],
+            "geography": [{"by": place.by, "parents": place.parents, "why": place.why} for place in structure.geography],
             "nesting": self.nesting.to_json(),
             "contradictions": self.contradictions,
             "fit": self.fit.to_json(),
             "notes": self.notes,
         }
 
-    def _sum_json(self, one: JudgedSum) -> dict[str, Any]:
+    def _sum_json(self, judged: JudgedSum) -> dict[str, Any]:
         columns = self.release.columns
         return {
-            "total": columns[one.total].key,
-            "parts": [columns[part].key for part in one.parts],
-            "table": table_of(columns, *one.equation),
-            "origin": one.origin,
-            "ground": one.ground,
-            "compared_with": [columns[part].key for part in one.against],
-            "areas": one.areas,
-            "impossible": one.impossible,
-            "mean_residual": one.mean,
-            "spread": one.spread,
-            "expected_spread": one.expected,
-            "kept": one.kept,
-            "why": one.why,
+            "total": columns[judged.total].key,
+            "parts": [columns[part].key for part in judged.parts],
+            "table": table_of(columns, *judged.equation),
+            "origin": judged.origin,
+            "ground": judged.ground,
+            "compared_with": [columns[part].key for part in judged.against],
+            "areas": judged.areas,
+            "impossible": judged.impossible,
+            "mean_residual": judged.mean,
+            "spread": judged.spread,
+            "expected_spread": judged.expected,
+            "kept": judged.kept,
+            "why": judged.why,
         }
 
 
@@ -201,14 +188,14 @@ def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage
 
 def _tally(spool: Spool, in_file: NDArray[np.bool_]) -> dict[str, int]:
     """Count what is published and what is missing."""
-    found = Counter[str]()
+    tally = Counter[str]()
     for block in spool.blocks(4096):
         counts = block.counts if in_file.all() else block.counts[:, in_file]
         there = counts > ABSENT
-        found["published"] += int(there.sum())
+        tally["published"] += int(there.sum())
         for code, number in zip(*np.unique(counts[~there], return_counts=True), strict=True):
-            found[why_absent(int(code)) or "not a count"] += int(number)
-    return dict(found)
+            tally[why_absent(int(code)) or "not a count"] += int(number)
+    return dict(tally)
 
 
 def _contradictions(release: Release, spool: Spool, structure: Structure, progress: Stage) -> list[dict[str, Any]]:
@@ -219,9 +206,9 @@ def _contradictions(release: Release, spool: Spool, structure: Structure, progre
     for block in spool.blocks(block_size(len(model.columns))):
         progress("Checking", done, spool.rows)
         counts = model.counts_of(block.counts)
-        found = auditor.documented(counts, adjustable(block.areas)).contradictions
-        for one, row in zip(found, contradiction_rows(model, found, counts), strict=True):
-            where = {axis: block.areas[axis][one.area] for axis in release.areas}
+        clashes = auditor.documented(counts, adjustable(block.areas)).contradictions
+        for clash, row in zip(clashes, contradiction_rows(model, clashes, counts), strict=True):
+            where = {axis: block.areas[axis][clash.area] for axis in release.areas}
             rows.append(where | {name: text for name, text in row.items() if name != "area"})
         done += len(counts)
     return rows

@@ -228,8 +228,8 @@ inputs: ContextVar[Sequence[Path]] = ContextVar("inputs", default=())
 def _files_given(given: Any) -> list[Path]:
     """Return the files and folders among the values of options, but for the folder to write into."""
     values = [getattr(given, field.name) for field in fields(given) if field.name != "out"]
-    flat = [one for value in values for one in (value if isinstance(value, list | tuple) else [value])]
-    return [Path(one) for one in flat if isinstance(one, str | os.PathLike) and os.path.exists(one)]
+    flat = [item for value in values for item in (value if isinstance(value, list | tuple) else [value])]
+    return [Path(item) for item in flat if isinstance(item, str | os.PathLike) and os.path.exists(item)]
 
 
 _Given = TypeVar("_Given")
@@ -354,16 +354,16 @@ class Reading(Opening, Progress):
     )
 
 
+LIKELY = Option(
+    "Minimum probability to report a count as likely; the lowest of all priors tried must reach it.", above=0, most=1
+)
+
+
 @group(kw_only=True)
 class AuditOptions(Options):
     """What the user decides about an audit."""
 
-    threshold: float = option(
-        "Minimum probability to report a count as likely; the lowest of all priors tried must reach it.",
-        above=0,
-        most=1,
-        default=THRESHOLD,
-    )
+    threshold: float = option(LIKELY, default=THRESHOLD)
     prior: str = option("fitted (to this release) or flat (the paper's).", choices=("fitted", "flat"), default="fitted")
     population: str = option(
         "exact, or within5 to allow for the agency's adjustments of up to 5 to the populations of small areas.",
@@ -616,26 +616,18 @@ class DiffRequest(Progress):
 
 
 @group()
-class WhatIf(Reading):
-    """The options of `whatif`."""
+class Rates(Reading):
+    """The options of `rate_steps`."""
 
     table: Table = argument("What is published: any table that audit reads.", "RELEASE")
-    add: Table | None = option("What may be published in addition.", "TABLE", default=None)
-    out: AnyPath | None = option("Write the review of the table there.", "DIR", short="-o", default=None)
-    _: KW_ONLY
-    rates: Sequence[str] | None = option(
-        "In place of {add}: how coarse must these rates be to add nothing? Columns of rates, separated by commas; "
-        "“NUMERATOR of UNIVERSE” for one that is not printed yet; or all, for those computed from true counts.",
+    rates: Sequence[str] = option(
+        "Columns of rates, separated by commas; “NUMERATOR of UNIVERSE” for one that is not printed yet; or all, for those "
+        "computed from true counts.",
         "LIST",
         split=True,
-        excludes=("add", "repairs", "out", "policy"),
-        default=None,
     )
-    policy: "Policy | AnyPath | None" = option("What may be published.", "TOML", shown="the default policy", default=None)
-    truth: Table | None = option("The true counts: repairs, or rates, are published from them.", "FILE", default=None)
-    repairs: Sequence[str] | None = option(
-        "Repairs to try, as of review; or none.", "LIST", shown="all", split=True, default=None
-    )
+    _: KW_ONLY
+    truth: Table | None = option("The true counts: rates are published from them.", "FILE", default=None)
     seed: int = option(SEED, default=0)
 
 
@@ -729,12 +721,7 @@ class Compare(Opening, Progress):
     )
     seed: int = option(SEED, default=11)
     seeds: int = option("How many times to publish in each way.", default=5)
-    threshold: float = option(
-        "Minimum probability to report a count as likely; the lowest of all priors tried must reach it.",
-        above=0,
-        most=1,
-        default=THRESHOLD,
-    )
+    threshold: float = option(LIKELY, default=THRESHOLD)
     truth: Table | None = option("True counts of your own, in place of simulated ones.", "FILE", default=None)
     exact: Sequence[str] | None = option(
         "what is published exactly today. May be repeated.",

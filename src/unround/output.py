@@ -152,7 +152,7 @@ def text_of(path: Path) -> str:
 
 
 def _refuse_replacing_inputs(out: Path, names: Iterable[str]) -> None:
-    """Complain before a result takes the place of what it is made from."""
+    """Raise before a result takes the place of what it is made from."""
     replaced = {(out / name).resolve() for name in names}
     for path in inputs.get():
         there = path.resolve()
@@ -161,7 +161,7 @@ def _refuse_replacing_inputs(out: Path, names: Iterable[str]) -> None:
 
 
 def _refuse_links(work: Path) -> None:
-    """Complain of anything in a working folder that no run puts there, such as a link to somewhere else, or a pipe."""
+    """Raise if there is anything in a working folder that no run puts there, such as a link to somewhere else, or a pipe."""
     for folder, folders, files in os.walk(work):
         for name in (*folders, *files):
             path = Path(folder, name)

@@ -87,10 +87,10 @@ def told_range(code: int) -> tuple[int, int] | None:
 
 def why_absent(code: int) -> str | None:
     """Return why a cell is not a plain count; None for one that is."""
-    told = told_range(code)
-    if told is None:
+    ends = told_range(code)
+    if ends is None:
         return _WHY_ABSENT.get(code)
-    return f"printed unrounded, {told[0]}" if code >= _EXACTLY else f"suppressed, from {told[0]} to {told[1]}"
+    return f"printed unrounded, {ends[0]}" if code >= _EXACTLY else f"suppressed, from {ends[0]} to {ends[1]}"
 
 
 FigureValues = NDArray[np.int64]
@@ -313,7 +313,7 @@ class Release:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled with all counts: another process may not have the file."""
-        held = {one.name: getattr(self, one.name) for one in fields(self)} | {"read": HeldBlocks(tuple(self.blocks()))}
+        held = {field.name: getattr(self, field.name) for field in fields(self)} | {"read": HeldBlocks(tuple(self.blocks()))}
         return _unpickled, (held,)
 
     @property

@@ -57,7 +57,7 @@ class Shown:
         return str(_show().card(self))
 
 
-class Drawn(Shown):
+class Plottable(Shown):
     """A result that can be drawn as well."""
 
     __slots__ = ()

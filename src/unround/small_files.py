@@ -107,7 +107,7 @@ def watching() -> Iterator[dict[Path, State]]:
 
 
 def require_unchanged(seen: Mapping[Path, State]) -> None:
-    """Complain of files that are no longer as they were when they were opened: what was read is then neither."""
+    """Raise if files are no longer as they were when they were opened: what was read is then neither."""
     for path, state in seen.items():
         try:
             same = _state(path.stat()) == state
@@ -122,7 +122,7 @@ def _changed(path: Path) -> InputError:
 
 
 def is_file(path: Path) -> bool:
-    """Say whether a plain file is there; a name that is none is no error yet."""
+    """Return whether a plain file is there; a name that is none is no error yet."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # a name that is too long, or has a NUL in it

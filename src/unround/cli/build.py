@@ -150,9 +150,9 @@ def typed_command(made: Command) -> Callable[..., None]:
     """Return a command as a function for typer: its parameters are the options of both functions, and --quiet."""
     of_function = [field for field in in_order(made.function.group) if not isinstance(declaration(field), Hook)]  # type: ignore[attr-defined]
     of_shell = [
-        one.replace(annotation=eval(one.annotation, made.show.__globals__))
-        for one in inspect.signature(made.show).parameters.values()
-        if one.kind is one.KEYWORD_ONLY
+        parameter.replace(annotation=eval(parameter.annotation, made.show.__globals__))
+        for parameter in inspect.signature(made.show).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY
     ]
     quietness = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
 
@@ -238,12 +238,12 @@ def built(name: str, help_text: str, epilog: str, groups: Mapping[str, Sequence[
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog=epilog,
     )
-    for one in (made for commands in groups.values() for made in commands):
+    for single in (made for commands in groups.values() for made in commands):
         bare = {
             option(field.name): (declared.bare, declared.choices)
-            for field in fields(one.function.group)  # type: ignore[attr-defined]
+            for field in fields(single.function.group)  # type: ignore[attr-defined]
             if (declared := declaration(field)).bare
         }
         # Given as short_help, the first line is shown whole; it would be cut after 45 letters.
-        app.command(cls=type("Command", (ShellCommand,), {"bare": bare}), short_help=summary(one))(typed_command(one))
+        app.command(cls=type("Command", (ShellCommand,), {"bare": bare}), short_help=summary(single))(typed_command(single))
     return app

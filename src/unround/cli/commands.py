@@ -239,7 +239,12 @@ def audit(call: Call[AuditFolder], *, verbose: Verbose = False, json: Json = Fal
         show(folder, json, verbose=verbose)
 
 
-@command(
+def just_show(call: Call[Any], *, json: Json = False) -> None:
+    """Show the result."""
+    show(call(), json)
+
+
+explain = command(
     api.explain,
     """
     Examples:
@@ -247,10 +252,7 @@ def audit(call: Call[AuditFolder], *, verbose: Verbose = False, json: Json = Fal
       unround explain audit 10010001 "0 to 4 years"
       unround explain audit 10010001 10 --json         with the certificate, for programs
     """,
-)
-def explain(call: Call[Any], *, json: Json = False) -> None:
-    """Show the result."""
-    show(call(), json)
+)(just_show)
 
 
 @command(
@@ -398,7 +400,7 @@ def review(
     if report:
         raise InputError("--report goes with --against: give both, or neither.")
     if rates is not None:
-        show(call.of(api.whatif, "--rates")(rates=listed(rates)), json)
+        show(call.of(api.rate_steps, "--rates")(rates=listed(rates)), json)
         return
     if more is not None and not tables:
         raise InputError("--more is about a table beside what is published: unround review RELEASE --more TABLE.")
@@ -408,7 +410,7 @@ def review(
         raise typer.Exit(reviewed.exit_code)
 
 
-@command(
+protect = command(
     api.protect,
     """
     Examples:
@@ -424,13 +426,10 @@ def review(
     a total has the same key in every table that is published with this seed. PROTECTED.txt in the folder says what was
     done and by how much counts are off: do not publish that file.
     """,
-)
-def protect(call: Call[Any], *, json: Json = False) -> None:
-    """Show the result."""
-    show(call(), json)
+)(just_show)
 
 
-@command(
+reconcile = command(
     api.reconcile,
     """
     Examples:
@@ -443,10 +442,7 @@ def protect(call: Call[Any], *, json: Json = False) -> None:
     the clash is named, and its counts stay as they were published. reconciled.parquet holds every count with its mean,
     standard error and bounds. They are model estimates, not official counts.
     """,
-)
-def reconcile(call: Call[Any], *, json: Json = False) -> None:
-    """Show how much was gained."""
-    show(call(), json)
+)(just_show)
 
 
 @command(
@@ -536,9 +532,9 @@ def simulate(call: Call[Simulated], *, json: Json = False) -> None:
       unround reconstruct census/*.toml --truth census/persons.parquet -o found --variability 5
 
     Four guesses at the records of every area: drawn from the law of the country, without any table of the area; from the
-    area's own totals; from all tables, which is the reconstruction; and from the same tables unrounded. Each is held against
-    the truth: for everyone, for people who are alone in their area with their age and sex, and for people unlike the area's
-    most common kind. Axes of the tables are called like the columns of PERSONS, and their codes like the values.
+    area's own totals; from all tables, which is the reconstruction; and from the same tables unrounded. Each is compared
+    with the truth: for everyone, for people who are alone in their area with their age and sex, and for people unlike the
+    area's most common kind. Axes of the tables are called like the columns of PERSONS, and their codes like the values.
 
     Without --truth it refuses: unround does not write reconstructed persons about a real release. From records that
     `unround simulate` did not draw, aggregates alone are written.

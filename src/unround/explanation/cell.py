@@ -26,7 +26,7 @@ from unround.job.folder import find_area, find_cell
 from unround.mechanisms.base import FloatArray
 from unround.proofs import proof_in_words
 from unround.release import ABSENT, Counts
-from unround.shown import Drawn, Plain, Tabular
+from unround.shown import Plain, Plottable, Tabular
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +50,7 @@ class SumShown(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation(Finding, Plain, Tabular, Drawn):
+class Explanation(Finding, Plain, Tabular, Plottable):
     """Everything that an audit knows about one cell: the finding, and the argument for it.
 
     - `area`, `cell`: Where it is: its area, and its place on the other axes, with labels.
@@ -170,7 +170,7 @@ class InferredArea:
 
         They are worked out anew every time, which takes longer than all the rest: ask once.
         """
-        return {cell: _listed(*found) for cell, found in self.inferred.probabilities.distributions([0])[0].items()}
+        return {cell: _listed(*likely) for cell, likely in self.inferred.probabilities.distributions([0])[0].items()}
 
     def distribution(self, cell: int) -> Distribution:
         """Return that of one cell; empty where nothing says."""

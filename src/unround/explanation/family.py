@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from unround.audits.findings import finding
 from unround.bounds.prover import BETWEEN
 from unround.engines.linked_weights import ALONE, FAMILY, GIBBS, LOOPY, MERGED, METHODS, OWN
 from unround.job import AuditFolder
+from unround.shown import Plain
 from unround.sums.families import Rows
 
 MOST_AREAS = 30
@@ -38,7 +38,7 @@ _HOW = {
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyMember:
+class FamilyMember(Plain):
     """Another area of the family.
 
     - `row`: Its place in the audit.
@@ -48,6 +48,8 @@ class FamilyMember:
     - `low`, `high`, `value`, `probability`: What is known of it: the possible range, the likeliest count and how likely
       it is.
     """
+
+    ASIDE = ("row",)
 
     row: int
     code: str
@@ -61,7 +63,7 @@ class FamilyMember:
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyEvidence:
+class FamilyEvidence(Plain):
     """The other areas that contribute to what is known of a cell.
 
     - `method`: How probabilities were obtained: the name of one of `linked.methods.METHODS`, or `BOUNDS`.
@@ -80,11 +82,6 @@ class FamilyEvidence:
     error: float | None
     areas: tuple[FamilyMember, ...]
     more: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        areas = [{name: value for name, value in asdict(area).items() if name != "row"} for area in self.areas]
-        return asdict(self) | {"said": list(self.said), "areas": areas}
 
 
 def family_evidence(folder: AuditFolder, inferred: InferredBlock, rows: Sequence[int], cell: int) -> FamilyEvidence | None:
@@ -252,8 +249,8 @@ def cell_names(folder: AuditFolder, certificate: Certificate, rows: Sequence[int
     names = area_names(folder, rows)
     codes = [str(code).replace(BETWEEN, " ") for code in folder.areas[np.asarray(rows)][folder.told["areas"][0]].to_list()]
     called = dict(zip(codes, names, strict=True))
-    found = {}
+    called_so = {}
     for cell in certificate.system.cells:
         area, _, key = cell.name.partition(BETWEEN)
-        found[cell.name] = f"{display[key]} in {called[area]}"
-    return found
+        called_so[cell.name] = f"{display[key]} in {called[area]}"
+    return called_so

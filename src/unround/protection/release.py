@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +23,7 @@ from unround.regions import published_exactly
 from unround.release import AREA, SUPPRESSED, Block, Column, Release
 from unround.shown import Shown
 from unround.simulation.files import ABOUT, TABLE, Parts
+from unround.small_files import toml_text
 from unround.structure import PlanFile, Structure
 from unround.sums.forest import Equations
 from unround.tables import SIMULATED
@@ -91,44 +90,28 @@ def release_toml(
     """Describe the table: its axes, how counts were protected, which are exact, and which sums hold among true counts."""
     columns = release.columns
     names = {axis: "characteristic" if release.axes == _CENSUS and axis == _CENSUS[0] else axis for axis in release.axes}
-    lines = [
-        "# A table protected by `unround protect`.",
-        'format = "tidy"',
-        f"data = {json.dumps(TABLE)}",
-        f"value = {json.dumps(_VALUE)}",
-        'missing = "suppressed"  # an empty cell: the count exists, and was not published',
-        f"default = {json.dumps(how.name)}",
-        f"areas = {_list(release.areas)}",
-    ]
+    axes: dict[str, dict[str, Any]] = {}
     for axis in release.areas:
-        lines += ["", f"[axes.{_key(axis)}]"]
-        lines += [f'name = "{axis}_name"'] if f"{axis}_name" in areas else []
-        if axis == AREA:
-            lines += [f"{key} = {json.dumps(key)}" for key in ("level", "parent") if key in areas]
-    for axis, name in names.items():
-        lines += ["", f"[axes.{_key(name)}]", f"column = {json.dumps(axis, ensure_ascii=False)}"]
-        lines += ['name = "characteristic"'] if name != axis else []
-    for at in sorted(exact):
-        lines += ["", "[[exact]]"]
-        codes = zip(names.values(), columns[at].codes, strict=True)
-        lines += [f"{_key(name)} = {json.dumps(code, ensure_ascii=False)}" for name, code in codes]
-    for total, parts in sums:
-        lines += ["", "[[sums]]", 'axis = "columns"', f"total = {json.dumps(columns[total].key, ensure_ascii=False)}"]
-        lines.append(f"parts = {_list(_keys(columns, parts))}")
-    return "\n".join(lines) + "\n"
-
-
-def _keys(columns: Sequence[Column], which: Iterable[int]) -> list[str]:
-    return [columns[at].key for at in which]
-
-
-def _key(name: str) -> str:
-    """Return a name as TOML takes it for a key: in quotes only where it needs them."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
-
-
-def _list(words: Iterable[str]) -> str:
-    return f"[{', '.join(json.dumps(word, ensure_ascii=False) for word in words)}]"
+        axes[axis] = {"name": f"{axis}_name"} if f"{axis}_name" in areas else {}
+        axes[axis] |= {key: key for key in ("level", "parent") if axis == AREA and key in areas}
+    axes |= {name: {"column": axis, "name": None if name == axis else "characteristic"} for axis, name in names.items()}
+    content = {
+        "format": "tidy",
+        "data": TABLE,
+        "value": _VALUE,
+        "missing": "suppressed",
+        "default": how.name,
+        "areas": list(release.areas),
+        "axes": axes,
+        "exact": [dict(zip(names.values(), columns[at].codes, strict=True)) for at in sorted(exact)],
+        "sums": [
+            {"axis": "columns", "total": columns[total].key, "parts": [columns[part].key for part in parts]}
+            for total, parts in sums
+        ],
+    }
+    return toml_text(
+        content, "A table protected by `unround protect`. A count that is missing exists, and was not published."
+    )
 
 
 AREAS_AT_ONCE = 2048

@@ -2,9 +2,9 @@
 
 - `run`: START HERE. `reconstruct` is the whole way
 - `records`: the truth, and whether `simulate` drew it; the national law, learnt from other areas; arrays and files of these
-- `queries`: what each published column counts, held against the records, and as arrays
+- `queries`: what each published column counts, compared with the records, and as arrays
 - `chain`: worlds that fit the tables, drawn by a chain over records, and the four guesses made from them
-- `score`: records ranked by confidence and held against the truth, and what follows for all areas
+- `score`: records ranked by confidence and compared with the truth, and what follows for all areas
 - `claims`: what is so in every world that fits: bounds, a solver, certificates
 - `asking`: questions to many areas, also on a cluster; ways of publishing, tables left out and claims in a sample of areas
 """

@@ -35,7 +35,6 @@ from unround.reconstruction.claims import (
     Variability,
     area_bounds,
     certificate,
-    checked,
     claim_line,
     common_cells,
     cross_table,
@@ -93,31 +92,10 @@ class Inquiry:
     effort: ChainEffort
     seed: int
 
-    def ask(
-        self,
-        question: AreaQuestion,
-        areas: Ints,
-        parts: Path,
-        step: Callable[[int], None],
-        *,
-        keep_guesses: bool = False,
-        cluster: str | None = None,
-    ) -> GuessTally:
-        """Answer a question for some areas, block by block; blocks that an earlier run did are read."""
-        task = Task(self, question, areas, parts.resolve(), keep_guesses)
-        missing = [number for number in range(task.blocks) if not task.path(number).exists()]
-        step(len(areas) - sum(len(task.areas_of(number)) for number in missing))
-        if cluster is None:
-            for number in missing:
-                step(task.work(number))
-        elif missing:
-            task.work_on(cluster, missing, step)
-        return GuessTally.joined([GuessTally.load(task.path(number)) for number in range(task.blocks)])
-
     def answers(
         self, questions: Sequence[AreaQuestion], areas: Ints, stage: str, work: Work, guesses_of: str = ""
     ) -> dict[str, GuessTally]:
-        """Answer several questions for the same areas; the reconstructed records of one of them may be kept."""
+        """Answer questions for some areas, block by block; the reconstructed records of one of them may be kept."""
         done, whole = 0, len(questions) * len(areas)
 
         def step(number: int) -> None:
@@ -126,12 +104,8 @@ class Inquiry:
             work.progress(stage, done, whole)
 
         step(0)
-        return {
-            question.name: self.ask(
-                question, areas, work.parts, step, keep_guesses=question.name == guesses_of, cluster=work.cluster
-            )
-            for question in questions
-        }
+        tasks = [Task(self, question, areas, work.parts.resolve(), question.name == guesses_of) for question in questions]
+        return {task.question.name: task.answer(work.cluster, step) for task in tasks}
 
     def truth_of(self, area: int) -> AreaTruth:
         """Return the truth of an area."""
@@ -205,6 +179,17 @@ class Task:
     def path(self, number: int) -> Path:
         """Return where the scores of a block are, or will be."""
         return self.folder / f"{self.name}-{number:06}.npz"
+
+    def answer(self, cluster: str | None, step: Callable[[int], None]) -> GuessTally:
+        """Do all blocks but those that an earlier run did, and return what comes of them."""
+        missing = [number for number in range(self.blocks) if not self.path(number).exists()]
+        step(len(self.areas) - sum(len(self.areas_of(number)) for number in missing))
+        if cluster is None:
+            for number in missing:
+                step(self.work(number))
+        elif missing:
+            self.work_on(cluster, missing, step)
+        return GuessTally.joined([GuessTally.load(self.path(number)) for number in range(self.blocks)])
 
     def work(self, number: int) -> int:
         """Do a block, keep its scores, and return how many areas it has."""
@@ -367,10 +352,6 @@ def without_questions(published: Published, records: PersonRecords, sample: Ints
     return questions
 
 
-MOST_CHECKED = 20
-"""Claims that are proved again by a linear program."""
-
-
 def sample_of(case: Case, number: int, seed: int) -> Ints:
     """Choose areas by their names and the seed alone."""
     chance = np.array([random_number(seed, "sample", name) for name in case.records.areas])
@@ -424,7 +405,7 @@ def claimed(
     )
     written: list[dict[str, Any]] = []
     counted_up: dict[str, Any] = {"areas": len(sample), "attributes": list(table.names), "at_least": 0, "exactly": 0}
-    counted_up |= {"persons": 0, "true": 0, "by_number": {}, "checked": 0, "confirmed": 0, "contradictory": 0}
+    counted_up |= {"persons": 0, "true": 0, "by_number": {}, "contradictory": 0}
     counted_up |= {"by_solver": 0, "by_solver_true": 0, "written_out": 0, "certified": 0}
     worlds: list[Variability] = []
     for number, area in enumerate(sample.tolist()):
@@ -456,16 +437,13 @@ def claimed(
 
 
 def _count(counted_up: dict[str, Any], case: Case, table: CrossTable, bounds: AreaBounds, area: int) -> None:
-    """Count the claims of an area, hold them against the truth, and check a few again."""
+    """Count the claims of an area, and compare them with the truth."""
     true = _true_cells(case, table, area)
     for cell, least, exactly in bounds.claims():
         counted_up["exactly" if exactly else "at_least"] += 1
         counted_up["persons"] += least
         counted_up["true"] += int(true[cell] == least if exactly else true[cell] >= least)
         counted_up["by_number"][str(least)] = counted_up["by_number"].get(str(least), 0) + 1
-        if counted_up["checked"] < MOST_CHECKED and (sure := checked(table, bounds, cell, least)) is not None:
-            counted_up["checked"] += 1
-            counted_up["confirmed"] += int(sure)
 
 
 def _true_cells(case: Case, table: CrossTable, area: int) -> Ints:

@@ -1,8 +1,7 @@
 """Verified claims: so many persons with these attributes live here, in every world that fits the tables.
 
 A claim follows from bounds that were propagated, or from a solver's proof that no world has fewer. Claims of few persons
-alone are counted: they single people out. Every claim that bounds prove is checked again, for a few of them, by a linear
-program over the columns alone, which shares no code with the propagation.
+alone are counted: they single people out.
 
 Bounds are those of every cell of the full cross table of an area, propagated from the windows of all columns to a fixpoint.
 A cell is a combination of values of all attributes. A column that counts at most U persons leaves a cell no more than U less
@@ -35,7 +34,7 @@ from unround.jit import kernel
 from unround.mechanisms import Mechanism, Suppressed, Unpublished
 from unround.proofs import Proof, proof_of_least, proofs_of
 from unround.release import ABSENT, SUPPRESSED
-from unround.simulation.persons import Query, margins
+from unround.simulation.persons import Query, joined, margins
 from unround.system import Cell, Sum, System
 
 Ints = NDArray[np.int64]
@@ -101,16 +100,10 @@ def cross_table(queries: Sequence[Query], sizes: Mapping[str, int]) -> CrossTabl
     grouped = margins([queries[at] for at in used], sizes)
     grid = dict(zip(names, np.indices(shape, dtype=np.int16).reshape(len(names), -1), strict=True)) if names else {}
     atom = np.zeros((len(grouped), prod(shape)), dtype=np.int32)
-    starts, held, atoms, lists = [], [], 0, 0
+    first, starts, held = joined(grouped)
     for m, margin in enumerate(grouped):
-        atom[m] = atoms + (margin.atom_of(grid) if margin.attributes else 0)
-        starts.append(margin.starts[:-1] + lists)
-        held.append(margin.columns[margin.held])
-        atoms += margin.atoms
-        lists += len(margin.held)
-    all_starts = np.concatenate([*starts, [lists]]).astype(np.int64)
-    all_held = np.concatenate([*held, np.zeros(0)]).astype(np.int32)
-    return CrossTable(tuple(names), shape, used, CellLayout(atom, all_starts, all_held, len(used)))
+        atom[m] = first[m] + (margin.atom_of(grid) if margin.attributes else 0)
+    return CrossTable(tuple(names), shape, used, CellLayout(atom, starts, held, len(used)))
 
 
 def column_bounds(counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> tuple[Ints, Ints]:
@@ -185,9 +178,6 @@ def propagated(
 SMALL = 3
 """Claims of at most so many persons are counted."""
 
-CHECKED_CELLS = 20_000
-"""Open cells up to which the linear program is tried."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AreaBounds:
@@ -220,32 +210,6 @@ def area_bounds(table: CrossTable, counts: Sequence[int], mechanisms: Sequence[M
     low, high = column_bounds(counts, mechanisms)
     least, most, least_by, most_by, fits = propagated(table.layout, low, high, MOST_PASSES)
     return AreaBounds(least, np.minimum(most, UNBOUNDED), low, high, bool(fits), least_by, most_by)
-
-
-def checked(table: CrossTable, bounds: AreaBounds, cell: int, least: int) -> bool | None:
-    """Prove a claim again with a linear program over the columns; None where it is too large to try.
-
-    In the reals a cell can be less than in whole numbers, so that a claim the program does not confirm may still be true;
-    one that it confirms is.
-    """
-    import scipy.sparse
-    from scipy.optimize import linprog
-
-    # A column of nobody rules out its cells; nothing that was propagated is used here.
-    nobody = np.zeros(len(table.layout.starts) - 1, dtype=bool)
-    atom = np.repeat(np.arange(len(nobody)), np.diff(table.layout.starts))
-    nobody[atom[bounds.high[table.layout.held] == 0]] = True
-    open_cells = np.flatnonzero(~nobody[table.layout.atom].any(axis=0))
-    if len(open_cells) > CHECKED_CELLS:
-        return None
-    rows, columns = members(table, open_cells)
-    matrix = scipy.sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(table.layout.columns, len(open_cells)))
-    bounded = bounds.high < UNBOUNDED
-    above = scipy.sparse.vstack([matrix[bounded], -matrix])
-    limits = np.concatenate([bounds.high[bounded], -bounds.low])
-    wanted = (open_cells == cell).astype(float)
-    answer = linprog(wanted, A_ub=above, b_ub=limits, bounds=(0, None), method="highs")
-    return bool(answer.status == 0 and np.ceil(answer.fun - 1e-6) >= least)
 
 
 def members(table: CrossTable, cells: Ints) -> tuple[Ints, Ints]:
@@ -369,7 +333,7 @@ def _system(columns: Columns, counts: Sequence[int], bounds: AreaBounds, cell: i
 
 
 def _ruled_out(bounds: AreaBounds, cells: Ints) -> NDArray[np.bool_]:
-    """Say which cells are in a column that shows that nobody is."""
+    """Return which cells are in a column that shows that nobody is."""
     by = bounds.most_by[cells]
     return np.asarray((bounds.most[cells] == 0) & (by >= 0) & (bounds.high[by] == 0))
 

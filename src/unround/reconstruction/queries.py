@@ -3,7 +3,7 @@
 An axis of a table that is called like an attribute holds groups of its values; any other axis (the characteristics of a
 profile) holds groups of values of several attributes. A code stands for a value by its name, for a range of ages by its
 words, for everyone if it is called a total, and for the values of its parts where the table says so. What cannot be told is
-left out, and said. Every column is then held against the records: one that cannot have come from them counts something
+left out, and said. Every column is then compared with the records: one that cannot have come from them counts something
 else, and one that only repeats another adds nothing. The rest becomes the arrays that the chain takes.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished
 from unround.reconstruction.records import CountTable, CountWindows, PersonRecords, Rows, Tables, by_attribute
 from unround.release import ABSENT, SUPPRESSED, Column, Release
-from unround.simulation.persons import Query, counted, margins, query
+from unround.simulation.persons import Query, counted, joined, margins, query
 from unround.tables.labels import age_range
 
 _TOTAL = re.compile(r"(?:total\b.*|all\b.*|both sexes|everyone|persons|population(?:, \d+)?)", re.IGNORECASE)
@@ -184,13 +185,13 @@ def _mechanisms(
 ) -> list[Mechanism]:
     """Return how columns were published; exactly, if one is not what is declared, or nothing is, and every count is true."""
     fits, equal = np.ones(len(declared), dtype=bool), np.ones(len(declared), dtype=bool)
-    limits = Limits()
     for start, shown in counts.blocks():
         there = shown > ABSENT
         equal &= ((shown == true.read(start, start + len(shown))) | ~there).all(axis=0)
         for at, how in enumerate(declared):
             if how is not None and fits[at]:
-                fits[at] = limits.possible(how, shown[there[:, at], at])
+                values = np.unique(shown[there[:, at], at]).tolist()
+                fits[at] = None not in (limits(how, value) for value in values)  # type: ignore[arg-type]  # it has a hash
     mechanisms: list[Mechanism] = []
     for at, how in enumerate(declared):
         if (how is None or not fits[at]) and equal[at]:
@@ -204,24 +205,9 @@ def _mechanisms(
     return mechanisms
 
 
-class Limits:
-    """The smallest and the largest true count behind published ones, each worked out once."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Mechanism, int], tuple[int, int] | None] = {}
-
-    def of(self, how: Mechanism, value: int) -> tuple[int, int] | None:
-        """Return the limits of a published count; None where it cannot have been published in this way."""
-        if (how, value) not in self._known:
-            self._known[how, value] = _limits(how, value)
-        return self._known[how, value]
-
-    def possible(self, how: Mechanism, counts: NDArray[np.int64]) -> bool:
-        """Say whether all counts of a column can have been published in this way."""
-        return all(self.of(how, value) is not None for value in np.unique(counts).tolist())
-
-
-def _limits(how: Mechanism, value: int) -> tuple[int, int] | None:
+@cache
+def limits(how: Mechanism, value: int) -> tuple[int, int] | None:
+    """Return the limits of the true count behind a published one; None where it cannot have been published in this way."""
     try:
         window = how.window(value)
     except InputError:
@@ -376,14 +362,15 @@ def _impossible(published: Published) -> tuple[NDArray[np.int64], tuple[int, int
     """
     times = np.zeros(len(published.queries), dtype=np.int64)
     never = np.zeros(len(published.queries), dtype=bool)
-    limits, examples = Limits(), list[tuple[int, int]]()
+    examples: list[tuple[int, int]] = []
     for start, counts in published.counts.blocks():
         off = np.zeros(counts.shape, dtype=bool)
         true = published.true.read(start, start + len(counts))
         for at, how in enumerate(published.mechanisms):
             shown = counts[:, at] > ABSENT
             values, place = np.unique(counts[shown, at], return_inverse=True)
-            known = [pair for value in values.tolist() if (pair := limits.of(how, value)) is not None]
+            ends = [limits(how, value) for value in values.tolist()]  # type: ignore[arg-type]  # it has a hash
+            known = [pair for pair in ends if pair is not None]
             if len(known) < len(values):
                 never[at] = True
             elif known:
@@ -399,7 +386,7 @@ def _impossible(published: Published) -> tuple[NDArray[np.int64], tuple[int, int
 
 
 def _repeats(published: Published) -> NDArray[np.bool_]:
-    """Say which columns count the same as an earlier one, and show the same number everywhere."""
+    """Return which columns count the same as an earlier one, and show the same number everywhere."""
     seen: dict[Query, list[int]] = {}
     pairs: list[tuple[int, int]] = []
     for at, counted_by in enumerate(published.queries):
@@ -467,27 +454,15 @@ def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str
     grouped = sorted((margin for margin in margins(queries, sizes) if margin.attributes), key=lambda margin: -margin.atoms)
     most = max(sizes.values())
     step = np.zeros((len(grouped), len(names), most), dtype=np.int32)
-    base, starts, held, atoms, lists = [], [], [], 0, 0
     for m, margin in enumerate(grouped):
         stride = 1
         for axis in reversed(range(len(margin.attributes))):
             name = margin.attributes[axis]
             step[m, list(names).index(name), : sizes[name]] = stride * margin.classes[axis]
             stride *= margin.shape[axis]
-        base.append(atoms)
-        starts.append(margin.starts[:-1] + lists)
-        held.append(margin.columns[margin.held])  # both ascend within a margin
-        atoms += margin.atoms
-        lists += len(margin.held)
-    none = np.zeros(0, dtype=np.int64)
-    return Tables(
-        np.array(base, dtype=np.int64),
-        np.ascontiguousarray(step.transpose(1, 2, 0)),
-        np.concatenate([*starts, [lists]]).astype(np.int64),
-        np.concatenate([*held, none]).astype(np.int32),
-        *by_attribute(step),
-        len(queries),
-    )
+    first, starts, held = joined(grouped)
+    steps = np.ascontiguousarray(step.transpose(1, 2, 0))
+    return Tables(np.array(first, dtype=np.int64), steps, starts, held, *by_attribute(step), len(queries))
 
 
 class Likelihoods:

@@ -575,7 +575,7 @@ def _values(seen: pl.Series, name: str, path: Path) -> pl.Series:
 
 
 def _is_simulated(path: Path, table: _Table) -> bool:
-    """Say whether `simulate` draws exactly these records again, from the seed in the note beside them."""
+    """Return whether `simulate` draws exactly these records again, from the seed in the note beside them."""
     note = path.with_name(NOTE)
     if not note.is_file():
         return False

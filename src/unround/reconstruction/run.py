@@ -130,7 +130,7 @@ def reconstruct(
     files_used: Sequence[Path] | None = None,
     finish: Callable[[Path, dict[str, Any]], None] = lambda *_: None,
 ) -> Reconstruction:
-    """Reconstruct the people of every area, hold them against the truth, and write aggregates into a folder.
+    """Reconstruct the people of every area, compare them with the truth, and write aggregates into a folder.
 
     `finish` adds pages to the finished folder before anybody sees it.
     """

@@ -1,4 +1,4 @@
-"""How much of the truth a set of worlds holds: records ranked by confidence, and held against the true ones.
+"""How much of the truth a set of worlds holds: records ranked by confidence, and compared with the true ones.
 
 A record and its number of copies make a key: "the second man of 41, married …". The confidence in a key is the share of
 worlds that hold it. As many keys as there are people, the most confident ones, are the best guess: no other list of as many
@@ -40,12 +40,11 @@ GROUPS = ("everyone", "alone", "unlike")
 """All people; those who are alone in their area with their age and sex; those unlike the area's most common kind."""
 
 
-@inner
-def _mixed(key: int) -> Any:
-    """Return a number that looks random, to put keys of the same confidence into an order that favours none."""
-    z = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+def _mixed(keys: Ints) -> Ints:
+    """Return numbers that look random, to put keys of the same confidence into an order that favours none."""
+    z = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    return np.int64((z ^ (z >> np.uint64(32))) >> np.uint64(1))
+    return ((z ^ (z >> np.uint64(32))) >> np.uint64(1)).astype(np.int64)
 
 
 def ranked(worlds: Ints, each: int, most: int) -> tuple[Ints, Ints]:
@@ -53,87 +52,34 @@ def ranked(worlds: Ints, each: int, most: int) -> tuple[Ints, Ints]:
 
     `worlds` are those of all seeds one after the other, `each` of every seed; the records of a world ascend.
     """
-    seeds = len(worlds) // each
-    return _counted(np.sort(_keys_by_seed(worlds, each, most)), seeds)  # numpy sorts many times as fast as a kernel
+    of_seed = np.repeat(np.arange(len(worlds)) // each, worlds.shape[1])
+    return _by_seed(_keys(worlds, most).ravel(), of_seed, len(worlds) // each)
 
 
-@kernel
-def _keys_by_seed(worlds: Ints, each: int, most: int) -> Ints:
-    """Return the keys of all worlds, each times the number of seeds, plus its own seed.
-
-    A key is the record times `most`, plus how many of it came before in the world.
-    """
-    number, people = worlds.shape
-    seeds = number // each
-    held = np.empty(number * people, np.int64)
-    for w in range(number):
-        copies, seed = 0, w // each
-        for i in range(people):
-            copies = copies + 1 if i > 0 and worlds[w, i] == worlds[w, i - 1] else 0
-            held[w * people + i] = (worlds[w, i] * most + copies) * seeds + seed
-    return held
+def _by_seed(held: Ints, of_seed: Ints, seeds: int) -> tuple[Ints, Ints]:
+    """Return the different ones among some numbers, in ascending order, and how often each seed has them."""
+    different, place = np.unique(held, return_inverse=True)
+    counts = np.bincount(of_seed * len(different) + place.ravel(), minlength=seeds * len(different))
+    return different, counts.reshape(seeds, len(different))
 
 
-@kernel
-def _counted(held: Ints, seeds: int) -> tuple[Ints, Ints]:
-    """Return the different keys among those of `_keys_by_seed`, sorted, and how often each seed has them."""
-    different, end = 0, np.int64(-1)
-    for at in range(held.shape[0]):
-        if held[at] >= end:
-            different, end = different + 1, (held[at] // seeds + 1) * seeds
-    keys = np.empty(different, np.int64)
-    counts = np.zeros((seeds, different), np.int64)
-    key, end = -1, np.int64(-1)
-    for at in range(held.shape[0]):
-        if held[at] >= end:
-            key += 1
-            keys[key] = held[at] // seeds
-            end = (keys[key] + 1) * seeds
-        counts[held[at] - end + seeds, key] += 1
-    return keys, counts
+def _keys(worlds: Ints, most: int) -> Ints:
+    """Return the keys of worlds: a record times `most`, plus how many of it came before in its world."""
+    place = np.arange(worlds.shape[1])
+    new = np.concatenate([np.ones((len(worlds), 1), dtype=bool), worlds[:, 1:] != worlds[:, :-1]], axis=1)
+    return worlds * most + place - np.maximum.accumulate(np.where(new[:, : len(place)], place, 0), axis=1)
 
 
-@kernel
-def best(keys: Ints, counts: Ints, people: int, worlds: int) -> Bools:
+def best(keys: Ints, counts: Ints, people: int) -> Bools:
     """Choose as many keys as there are people, those in most worlds."""
-    level = np.zeros(worlds + 1, np.int64)
-    for at in range(keys.shape[0]):
-        level[counts[at]] += 1
-    least, above = worlds, 0
-    while least > 0 and above + level[least] < people:
-        above += level[least]
-        least -= 1
-    ties = np.empty(level[least], np.int64)
-    order = np.empty(level[least], np.int64)
-    tied = 0
-    chosen = np.zeros(keys.shape[0], np.bool_)
-    for at in range(keys.shape[0]):
-        if counts[at] > least:
-            chosen[at] = True
-        elif counts[at] == least and least > 0:
-            ties[tied], order[tied] = at, _mixed(keys[at])
-            tied += 1
-    picked = np.argsort(order[:tied])
-    for at in range(min(tied, people - above)):
-        chosen[ties[picked[at]]] = True
-    return chosen
-
-
-@kernel
-def found_in(keys: Ints, others: Ints) -> Bools:
-    """Say which keys are among others; both ascend."""
-    among = np.zeros(keys.shape[0], np.bool_)
-    at = 0
-    for i in range(keys.shape[0]):
-        while at < others.shape[0] and others[at] < keys[i]:
-            at += 1
-        among[i] = at < others.shape[0] and others[at] == keys[i]
-    return among
+    chosen = np.zeros(len(keys), dtype=bool)
+    chosen[np.lexsort((_mixed(keys), -counts))[:people]] = True
+    return chosen & (counts > 0)
 
 
 @kernel
 def near(codes: Ints, guess: Ints, radix: int, ages: int) -> Bools:
-    """Say which true records can be paired with guessed ones that differ by at most a year of age, in most pairs.
+    """Return which true records can be paired with guessed ones that differ by at most a year of age, in most pairs.
 
     `codes` and `guess` are records; a year of age adds `radix` to a record, and there are `ages` of them.
     """
@@ -171,59 +117,32 @@ def _by_rest(codes: Ints, radix: int, ages: int) -> tuple[Ints, Ints]:
 # -- people who are alone ---------------------------------------------------------------------------------------------
 
 
-@inner
-def _seen(code: int, radix: Ints, sizes: Ints) -> int:
-    """Return a number for what everybody sees of a person."""
-    looks = 0
-    for k in range(radix.shape[0]):
-        looks = looks * sizes[k] + (code // radix[k]) % sizes[k]
+def _seen(codes: Ints, radix: Ints, sizes: Ints) -> Ints:
+    """Return numbers for what everybody sees of some persons."""
+    looks = np.zeros(codes.shape, dtype=np.int64)
+    for each, size in zip(radix, sizes, strict=True):
+        looks = looks * size + (codes // each) % size
     return looks
 
 
-@kernel
 def found_alone(worlds: Ints, each: int, alone: Ints, radix: Ints, sizes: Ints) -> Ints:
     """Count people who are alone and whose record is the most common one among persons of the worlds who look like them.
 
     Returns that for all seeds, then without each of them. `alone` are the records of these people, `radix` and `sizes`
     belong to the attributes that everybody sees. A person whom nobody in any world looks like is not found.
     """
-    number, people = worlds.shape
-    seeds = number // each
-    whole = 1
-    for k in range(sizes.shape[0]):
-        whole *= sizes[k]
-    target = np.full(whole, -1, np.int64)
-    for at in range(alone.shape[0]):
-        target[_seen(alone[at], radix, sizes)] = at
-    held = np.empty(number * people, np.int64)
-    many = 0
-    for w in range(number):
-        for i in range(people):
-            if target[_seen(worlds[w, i], radix, sizes)] >= 0:
-                held[many] = worlds[w, i] * seeds + w // each
-                many += 1
-    held = held[:many]
-    held.sort()
-    sets = seeds + 1 if seeds > 1 else 1
-    most, guess = np.zeros((alone.shape[0], sets), np.int64), np.full((alone.shape[0], sets), -1, np.int64)
-    times = np.zeros(sets, np.int64)
-    for at in range(many):
-        code, seed = held[at] // seeds, held[at] % seeds
-        for s in range(sets):
-            times[s] += s == 0 or s - 1 != seed
-        if at + 1 < many and held[at + 1] // seeds == code:
-            continue
-        who = target[_seen(code, radix, sizes)]
-        for s in range(sets):
-            better = times[s] > most[who, s] or (times[s] == most[who, s] and _mixed(code) > _mixed(guess[who, s]))
-            if times[s] > 0 and better:
-                most[who, s], guess[who, s] = times[s], code
-        times[:] = 0
-    right = np.zeros(sets, np.int64)
-    for who in range(alone.shape[0]):
-        for s in range(sets):
-            right[s] += guess[who, s] == alone[who]
-    return right
+    seeds = len(worlds) // each
+    target = np.full(int(np.prod(sizes)), -1, dtype=np.int64)
+    target[_seen(alone, radix, sizes)] = np.arange(len(alone))
+    world, person = np.nonzero(target[_seen(worlds, radix, sizes)] >= 0)
+    codes, counts = _by_seed(worlds[world, person], world // each, seeds)
+    who, mixed, held = target[_seen(codes, radix, sizes)], _mixed(codes), counts.sum(axis=0)
+    right = []
+    for times in [held, *(held - of_seed for of_seed in counts)] if seeds > 1 else [held]:
+        order = np.lexsort((mixed, times, who))
+        last = order[np.append(who[order][1:] != who[order][:-1], True)] if len(order) else order  # the guess at each person
+        right.append(int((codes[last] == alone[who[last]])[times[last] > 0].sum()))
+    return np.array(right)
 
 
 # -- all together -----------------------------------------------------------------------------------------------------
@@ -273,14 +192,14 @@ def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int, seen
     people, seeds = worlds.shape[1], len(worlds) // each
     most = max(people, len(truth.codes)) + 1
     keys, counts = ranked(np.ascontiguousarray(worlds), each, most)
-    true = _keys_by_seed(truth.codes[None], 1, most)
-    right = found_in(keys, true)
+    true = _keys(truth.codes[None], most)[0]
+    right = np.isin(keys, true, assume_unique=True)
     held = counts.sum(axis=0)
     sets = [held, *(held - of_seed for of_seed in counts)] if seeds > 1 else [held]
     exact, close = np.zeros((len(sets), len(GROUPS)), np.int64), np.zeros((len(sets), len(GROUPS)), np.int64)
     for number, among in enumerate(sets):
-        chosen = best(keys, among, people, each * (seeds if number == 0 else seeds - 1))
-        hit = found_in(true, keys[chosen])
+        chosen = best(keys, among, people)
+        hit = np.isin(true, keys[chosen], assume_unique=True)
         exact[number] = (truth.groups & hit[:, None]).sum(axis=0)
         if ages:
             close[number] = (truth.groups & near(truth.codes, keys[chosen] // most, radix, ages)[:, None]).sum(axis=0)

@@ -21,8 +21,8 @@ says about a count goes into every other sum that this count stands in, and so o
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from unround.prior import Prior
 from unround.regions import published_exactly
 from unround.release import ABSENT, SUPPRESSED, Column, Counts, Release
 from unround.replication.paper import AREAS, OVER, SEARCHES, Search
+from unround.shown import Plain
 from unround.simulation import MISSING, PLAIN, SEXES, Constants, CountBlock, Rounds, Schema, published_counts, schema
 from unround.structure import PlanFile, Structure
 from unround.sums.forest import Equations
@@ -101,25 +102,57 @@ def uniform(search: Search, groups: int) -> FindPrediction:
     return FindPrediction(float(groups * model.share(search.residual)), float(groups * model.share(-search.residual)))
 
 
-@dataclass(slots=True)
-class Outcome:
+@dataclass(kw_only=True)
+class Searched:
+    """What one search found.
+
+    - `groups`: In how many groups of cells every published value is above 10.
+    - `below`, `above`: Finds with parts that add up to less than the total, and to more.
+    """
+
+    search: Search = field(kw_only=False)
+    groups: int = 0
+    below: int = 0
+    above: int = 0
+
+    @property
+    def found(self) -> int:
+        """All finds."""
+        return self.below + self.above
+
+    @property
+    def uniform(self) -> FindPrediction:
+        """What uniform remainders predict."""
+        return uniform(self.search, self.groups)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        search = self.search
+        return {
+            "search": search.key,
+            "title": search.title,
+            "condition": condition(search),
+            "groups": self.groups,
+            "found": self.found,
+            "below": self.below,
+            "above": self.above,
+            "values": self.found * search.values,
+            "paper": {"groups": search.groups, "found": search.found},
+        }
+
+
+@dataclass(kw_only=True)
+class Outcome(Searched):
     """What one search found in a simulated census; `add` looks through some of its areas.
 
-    - `search`: Which one.
     - `kinds`: How many different sums of the profile it looked at, each column for itself.
-    - `groups`, `expected_groups`: How many groups of cells had all values above 10, and how many the true counts let
-      expect.
-    - `below`, `above`: Finds with parts that add up to less than the total, and to more.
+    - `expected_groups`: How many groups the true counts let expect.
     - `repeated`: Finds in areas that hold the same people as the one area inside them.
     - `sizes`: What the simulated true counts predict.
     """
 
-    search: Search
-    kinds: int
-    groups: int = 0
+    kinds: int = field(kw_only=False)
     expected_groups: float = 0.0
-    below: int = 0
-    above: int = 0
     repeated: int = 0
     sizes: FindPrediction = FindPrediction(0.0, 0.0)
 
@@ -146,16 +179,6 @@ class Outcome:
         self.sizes = FindPrediction(sizes.below + float(is_below.sum()), sizes.above + float(is_above.sum()))
 
     @property
-    def found(self) -> int:
-        """All finds."""
-        return self.below + self.above
-
-    @property
-    def uniform(self) -> FindPrediction:
-        """What uniform remainders predict."""
-        return uniform(self.search, self.groups)
-
-    @property
     def inside(self) -> bool:
         """Whether the finds lie in the interval that the true counts let expect."""
         low, high = self.sizes.interval
@@ -172,7 +195,7 @@ class Outcome:
         return "sizes" if sizes else "uniform" if uniform else "neither"
 
     @property
-    def evidence(self) -> float:
+    def evidence_for_sizes(self) -> float:
         """The logarithm of how many times as likely the sizes make these finds, by direction, as uniform remainders."""
         pairs = ((self.below, self.sizes.below, self.uniform.below), (self.above, self.sizes.above, self.uniform.above))
         if any(finds and not (by_size and uniform) for finds, by_size, uniform in pairs):
@@ -183,31 +206,26 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {
-            **_named(self.search),
+        return super().to_json() | {
             "kinds": self.kinds,
-            "groups": self.groups,
             "expected_groups": self.expected_groups,
-            "found": self.found,
-            "below": self.below,
-            "above": self.above,
             "repeated": self.repeated,
-            "values": self.found * self.search.values,
             "uniform": self.uniform.to_json(self.below, self.above),
             "sizes": self.sizes.to_json(self.below, self.above),
             "explained_by": self.explained_by,
-            "evidence_for_sizes": self.evidence,
-            "paper": {"groups": self.search.groups, "found": self.search.found},
+            "evidence_for_sizes": self.evidence_for_sizes,
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(Plain):
     """The paper's experiment on a simulated census, or on several, one after the other.
 
     `areas` is how many each has; `repeated_areas` are those that hold the same people as the one area inside them; `keys`
     says whether counts were rounded by the keys of their records.
     """
+
+    ALSO = ("level", "inside", "evidence_for_sizes")
 
     areas: int
     seeds: tuple[int, ...]
@@ -221,68 +239,25 @@ class Experiment:
         return {outcome.search.key: outcome for outcome in self.outcomes}[key]
 
     @property
+    def level(self) -> float:
+        """What the intervals hold."""
+        return LEVEL
+
+    @property
     def inside(self) -> bool:
         """Whether every count lies in the interval predicted from the true counts."""
         return all(outcome.inside for outcome in self.outcomes)
 
     @property
-    def evidence(self) -> float:
+    def evidence_for_sizes(self) -> float:
         """The logarithm of how many times as likely the sizes make all finds as uniform remainders."""
-        return sum(outcome.evidence for outcome in self.outcomes)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Experiment:
-        """Read it back from what `to_json` returned."""
-        searches = {search.key: search for search in SEARCHES}
-        outcomes = tuple(
-            Outcome(
-                search=searches[kept["search"]],
-                sizes=FindPrediction(kept["sizes"]["below"], kept["sizes"]["above"]),
-                **{key: kept[key] for key in ("kinds", "groups", "expected_groups", "below", "above", "repeated")},
-            )
-            for kept in data["outcomes"]
-        )
-        return cls(
-            data["areas"], tuple(data["seeds"]), data["rows"], data["repeated_areas"], outcomes, data.get("keys", False)
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, as `python -m unround.research paper --simulate --json` prints it."""
-        return {
-            "areas": self.areas,
-            "seeds": list(self.seeds),
-            "rows": self.rows,
-            "keys": self.keys,
-            "repeated_areas": self.repeated_areas,
-            "level": LEVEL,
-            "inside": self.inside,
-            "evidence_for_sizes": self.evidence,
-            "outcomes": [outcome.to_json() for outcome in self.outcomes],
-        }
+        return sum(outcome.evidence_for_sizes for outcome in self.outcomes)
 
 
 def condition(search: Search) -> str:
     """Say what makes a find, as a formula."""
     total = "population" if search.exact_total else "total"
     return f"|{total} − Σ {search.parts} parts| = {search.residual}"
-
-
-def _named(search: Search) -> dict[str, str]:
-    return {"search": search.key, "title": search.title, "condition": condition(search)}
-
-
-def pooled(runs: Sequence[Experiment]) -> Experiment:
-    """Add up several runs of the same size: what chance hides in one may show in many."""
-    first = runs[0]
-    outcomes = []
-    for same in zip(*(run.outcomes for run in runs), strict=True):
-        sizes = FindPrediction(sum(run.sizes.below for run in same), sum(run.sizes.above for run in same))
-        names = ("groups", "expected_groups", "below", "above", "repeated")
-        sums = {name: sum(getattr(run, name) for run in same) for name in names}
-        outcomes.append(replace(same[0], sizes=sizes, **sums))
-    seeds = tuple(seed for run in runs for seed in run.seeds)
-    repeated = sum(run.repeated_areas for run in runs)
-    return Experiment(first.areas, seeds, first.rows, repeated, tuple(outcomes), first.keys)
 
 
 # -- where to look ----------------------------------------------------------------------------------------------------
@@ -391,39 +366,25 @@ def experiment(
 
 
 def _repeats(block: CountBlock, children: dict[str, int]) -> Iterator[bool]:
-    """Say of each area whether it has just one area inside; those inside come first."""
+    """Yield for each area whether it has just one area inside; those inside come first."""
     for region, parent in zip(block.regions["region"], block.regions["parent"], strict=True):
         yield children.pop(region, 0) == 1
         if parent is not None:
             children[parent] = children.get(parent, 0) + 1
 
 
-def ten_seeds(
-    areas: int = AREAS, rows: str = "short", progress: Callable[[int], None] | None = None, *, keys: bool = False
-) -> list[Experiment]:
-    """Run the experiment for ten seeds; `Experiment.inside` says whether each agrees with its prediction."""
-    return [experiment(areas, seed, rows, progress, keys=keys) for seed in range(1, 11)]
-
-
 AREAS_AT_ONCE = 2048
 
 
-@dataclass
-class Finds:
+@dataclass(kw_only=True)
+class Finds(Searched):
     """What one search found in a release.
 
-    - `search`: Which one.
     - `sums`: The sums that it looks at, as positions of columns.
-    - `groups`: In how many groups of cells every value is above 10.
-    - `below`, `above`: Finds with parts that add up to less than the total, and to more.
     - `impossible`: Groups whose parts cannot add up to the total, however they were rounded.
     """
 
-    search: Search
-    sums: Equations
-    groups: int = 0
-    below: int = 0
-    above: int = 0
+    sums: Equations = field(kw_only=False)
     impossible: int = 0
 
     def add(self, counts: Counts) -> None:
@@ -443,36 +404,18 @@ class Finds:
         return (BASE - 1) * (self.search.parts + (not self.search.exact_total))
 
     @property
-    def found(self) -> int:
-        """All finds."""
-        return self.below + self.above
-
-    @property
-    def predicted(self) -> FindPrediction:
-        """What uniform remainders predict."""
-        return uniform(self.search, self.groups)
-
-    @property
     def within(self) -> bool | None:
         """Whether the number of finds is in the interval around the prediction; None with nowhere to look."""
-        low, high = self.predicted.interval
+        low, high = self.uniform.interval
         return low <= self.found <= high if self.groups else None
 
-    def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
+    def to_json(self, names: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return it as plain data; `names` are those of the columns."""
-        search = self.search
-        return {
-            **_named(search),
+        return super().to_json() | {
             "sums": [{"total": names[total], "parts": [names[part] for part in parts]} for total, parts in self.sums],
-            "groups": self.groups,
-            "found": self.found,
-            "below": self.below,
-            "above": self.above,
             "impossible": self.impossible,
-            "values": self.found * search.values,
-            "predicted": self.predicted.to_json(self.below, self.above),
+            "predicted": self.uniform.to_json(self.below, self.above),
             "within": self.within,
-            "paper": {"groups": search.groups, "found": search.found},
         }
 
 
@@ -608,21 +551,23 @@ def age_model() -> Model:
 
 
 @dataclass
-class Compound:
+class Compound(Plain):
     """Counts that follow from all sums of age by sex together, with the exact population, and how many were right.
 
     - `areas`, `cells`: Areas with published counts, and their rounded counts.
-    - `by_depth`: Counts that have one possible value, by how many sums follow one upon the other in the argument.
-    - `wrong`: How many of these are not the true ones; none, unless something is broken.
+    - `proved_by_depth`: Counts that have one possible value, by how many sums follow one upon the other in the argument.
+    - `proved_wrong`: How many of these are not the true ones; none, unless something is broken.
     - `likely`, `likely_right`: Counts with a probability of at least the threshold under the paper's flat prior, and
       those that were right.
     """
 
+    ALSO = ("proved",)
+
     threshold: float = THRESHOLD
     areas: int = 0
     cells: int = 0
-    by_depth: dict[int, int] = field(default_factory=dict)
-    wrong: int = 0
+    proved_by_depth: dict[int, int] = field(default_factory=dict)
+    proved_wrong: int = 0
     likely: int = 0
     likely_right: int = 0
 
@@ -637,7 +582,7 @@ class Compound:
     @property
     def proved(self) -> int:
         """How many counts have one possible value."""
-        return sum(self.by_depth.values())
+        return sum(self.proved_by_depth.values())
 
     def add(self, block: CountBlock) -> None:
         """Audit one block of areas."""
@@ -650,21 +595,8 @@ class Compound:
         self.cells += int((counts > ABSENT)[:, ~self._model.exact].sum())
         pinned, likely = claims.certain, claims.of_kind(ClaimKind.LIKELY)
         for depth, number in zip(*np.unique(claims.depth[pinned], return_counts=True), strict=True):
-            self.by_depth[int(depth)] = self.by_depth.get(int(depth), 0) + int(number)
+            self.proved_by_depth[int(depth)] = self.proved_by_depth.get(int(depth), 0) + int(number)
         right = claims.values == true
-        self.wrong += int((pinned & ~right).sum())
+        self.proved_wrong += int((pinned & ~right).sum())
         self.likely += int(likely.sum())
         self.likely_right += int((likely & right).sum())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "areas": self.areas,
-            "cells": self.cells,
-            "proved": self.proved,
-            "proved_by_depth": {str(depth): number for depth, number in sorted(self.by_depth.items())},
-            "proved_wrong": self.wrong,
-            "likely": self.likely,
-            "likely_right": self.likely_right,
-            "threshold": self.threshold,
-        }

@@ -219,7 +219,7 @@ def rate_steps(
 ) -> RateSteps:
     """Say how coarse rates must be printed, if they are computed from true counts, to add no claim.
 
-    Arguments are documented with `unround.whatif`; `wanted` with `choose_rates`.
+    Arguments are documented with `unround.rate_steps`; `wanted` with `choose_rates`.
     """
     if seed < 0:
         raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")

@@ -8,8 +8,7 @@ and on the explorer's page "About".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
@@ -18,7 +17,7 @@ from unround.job.folder import REVIEW, REVIEWED
 from unround.show import selfcheck
 from unround.show.charts import Share, per_10_000, waffle
 from unround.show.check import keys_explain, known_by
-from unround.show.parts import Chart
+from unround.show.parts import Bullets, Chart, Fact, Part, Text
 from unround.show.strongest import Strong
 from unround.show.words import CLAIMS, UNGROUPED, at_least, listed, percent, rate, several, share
 from unround.small_files import plain_json
@@ -32,30 +31,23 @@ STATES = {FITS: "fits the data", DEPARTS: "departs from the data", CONTRADICTS: 
 
 NOT_TESTED = "not tested"
 
-DECISIONS = {name: (name, FINE if name == "publish" else DOUBT) for name in ("publish", "undecided", "revise", "stop")}
+DECISIONS = ("publish", "undecided", "revise", "stop")
 
 
-@dataclass(frozen=True, slots=True)
-class Footing:
-    """One thing that claims rest on.
-
-    - `what`: What was looked at.
-    - `state`: What came of it, in a word or two.
-    - `tone`: `FINE`, `DOUBT` or `UNKNOWN`.
-    - `said`: The same in a sentence.
-    - `anchor`: The section with the reasons.
-    """
-
-    what: str
-    state: str
-    tone: str
-    said: str
-    anchor: str
-
-
-def footing(summary: Mapping[str, Any], decision: str | None = None) -> tuple[Footing, ...]:
-    """Return what the claims of an audit rest on."""
-    return tuple(_entries(summary, decision))
+def footing(summary: Mapping[str, Any], decision: str | None = None) -> list[Fact]:
+    """Return what the claims of an audit rest on: what was looked at, how it came out, and the section with the reasons."""
+    facts = [mechanism(summary), probabilities(summary)]
+    if decision is not None:
+        tone = FINE if decision == "publish" else DOUBT
+        facts.insert(0, Fact("Decision", decision, "By the policy check: see review.html.", tone, "verdict"))
+    suspect, clashes, held = summary["suspect"]["areas"], summary["contradictions"], sum(summary["held_back"].values())
+    faults = [several(clashes, "inconsistency", "inconsistencies")] if clashes else []
+    faults += [several(suspect, "area with suspect data", "areas with suspect data")] if suspect else []
+    if faults:
+        facts.append(Fact("Data", "faults found", f"{listed(faults)}; set apart.", DOUBT, "faults"))
+    if held:
+        facts.append(Fact("Held back", several(held, "claim"), "Not listed, and no sign of safety.", DOUBT, "held"))
+    return facts
 
 
 def decision_of(folder: AuditFolder) -> str | None:
@@ -70,71 +62,41 @@ def decision_of(folder: AuditFolder) -> str | None:
     return decision if decision in DECISIONS else None
 
 
-def _entries(summary: Mapping[str, Any], decision: str | None) -> Iterator[Footing]:
-    if decision is not None:
-        state, tone = DECISIONS[decision]
-        yield Footing("Decision", state, tone, "By the policy check: see review.html.", "verdict")
-    yield mechanism(summary)
-    yield probabilities(summary)
-    faults = _faults(summary)
-    if faults is not None:
-        yield faults
-    held = _held_back(summary)
-    if held is not None:
-        yield held
-
-
-def mechanism(summary: Mapping[str, Any]) -> Footing:
+def mechanism(summary: Mapping[str, Any]) -> Fact:
     """Say whether the data fit how they are thought to have been published."""
     check = summary.get("check")
     rounded = all(name.startswith(("rounding:", "exact")) for name in summary["mechanisms"])
     noun = "rounding" if rounded else "mechanism"
     if check is None or check["verdict"] == UNTESTED:
-        return Footing(noun.capitalize(), NOT_TESTED, UNKNOWN, f"A wrong {noun} would make claims wrong.", "check")
+        return Fact(noun.capitalize(), NOT_TESTED, f"A wrong {noun} would make claims wrong.", UNKNOWN, "check")
     how, verdict = f"{known_by(check)} {noun}", check["verdict"]
     what = how.capitalize()
     if verdict == FITS:
-        return Footing(what, STATES[FITS], FINE, f"The data fit the {how}.", "check")
+        return Fact(what, STATES[FITS], f"The data fit the {how}.", FINE, "check")
     if verdict == DEPARTS:
         why = "keys explain it." if keys_explain(check["families"]) else "probabilities may be off."
-        return Footing(what, STATES[DEPARTS], DOUBT, f"The data depart from the {how}: {why}", "check")
+        return Fact(what, STATES[DEPARTS], f"The data depart from the {how}: {why}", DOUBT, "check")
     impossible = max(
         (family.get("impossible", 0) for family in check["families"] if family["verdict"] == CONTRADICTS), default=0
     )
     some = f"at least {impossible:,}" if impossible > 1 else "some"
     said = f"The data contradict the {how}: {some} published figures cannot come from it."
-    return Footing(what, STATES[CONTRADICTS], DOUBT, said, "check")
+    return Fact(what, STATES[CONTRADICTS], said, DOUBT, "check")
 
 
-def probabilities(summary: Mapping[str, Any]) -> Footing:
+def probabilities(summary: Mapping[str, Any]) -> Fact:
     """Say how probabilities did when published counts were hidden and predicted."""
     what, checked = "Probabilities", summary.get("selfcheck")
     if not checked:
-        return Footing(what, NOT_TESTED, UNKNOWN, "No prior was fitted that could have been checked.", "selfcheck")
+        return Fact(what, NOT_TESTED, "No prior was fitted that could have been checked.", UNKNOWN, "selfcheck")
     failed = sum(table["verdict"] == "failed" for table in checked["tables"])
     said = selfcheck.in_a_clause(summary)
     if failed:
         state = f"failed in {several(failed, 'table')}"
-        return Footing(what, state, DOUBT, f"{said} Likely claims there are withheld.", "selfcheck")
+        return Fact(what, state, f"{said} Likely claims there are withheld.", DOUBT, "selfcheck")
     if not selfcheck.says_anything(summary):  # a check that had nothing to look at has not been passed
-        return Footing(what, "nothing to check", UNKNOWN, said, "selfcheck")
-    return Footing(what, "self-check passed", FINE, said, "selfcheck")
-
-
-def _faults(summary: Mapping[str, Any]) -> Footing | None:
-    suspect, clashes = summary["suspect"]["areas"], summary["contradictions"]
-    if not suspect and not clashes:
-        return None
-    parts = [several(clashes, "inconsistency", "inconsistencies")] if clashes else []
-    parts += [several(suspect, "area with suspect data", "areas with suspect data")] if suspect else []
-    return Footing("Data", "faults found", DOUBT, f"{listed(parts)}; set apart.", "faults")
-
-
-def _held_back(summary: Mapping[str, Any]) -> Footing | None:
-    number = sum(summary["held_back"].values())
-    if not number:
-        return None
-    return Footing("Held back", several(number, "claim"), DOUBT, "Not listed, and no sign of safety.", "held")
+        return Fact(what, "nothing to check", said, UNKNOWN, "selfcheck")
+    return Fact(what, "self-check passed", said, FINE, "selfcheck")
 
 
 # -- the first page ---------------------------------------------------------------------------------------------------
@@ -145,22 +107,6 @@ MOST_STEPS = 4
 
 NAMED = 4
 """Cells of the arithmetic that are named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A finding in two lines of arithmetic.
-
-    - `kind`: Proved, conditional or likely.
-    - `sentence`: What was printed, and what it must or most likely was.
-    - `lines`: The arithmetic, with letters for counts.
-    - `letters`: What the letters stand for.
-    """
-
-    kind: str
-    sentence: str
-    lines: tuple[str, ...]
-    letters: str
 
 
 def picture(summary: Mapping[str, Any]) -> Chart:
@@ -175,13 +121,13 @@ def picture(summary: Mapping[str, Any]) -> Chart:
         Share("likely 0", "likely zero", zeros),
         Share("open: nothing is claimed", "open", whole - claims),
     ]
-    rows = [(one, per_10_000(one.number, whole)) for one in shares]
-    said = "; ".join(f"{one.name}: {many}" for one, many in rows)
+    rows = [(part, per_10_000(part.number, whole)) for part in shares]
+    said = "; ".join(f"{part.name}: {many}" for part, many in rows)
     drawn = waffle(shares, whole, f"10,000 squares for the published counts. {said}")
     key = [
-        (one.kind, one.name, many, "" if one.kind == "open" else f"{one.number:,} in all")
-        for one, many in rows
-        if one.number
+        (part.kind, part.name, many, "" if part.kind == "open" else f"{part.number:,} in all")
+        for part, many in rows
+        if part.number
     ]
     return Chart(drawn, _picture_title(summary, whole), key=key, style="of")
 
@@ -213,47 +159,39 @@ def to_quote(summary: Mapping[str, Any], title: str) -> str:
 # -- one example ------------------------------------------------------------------------------------------------------
 
 
-def example(strong: Mapping[str, Sequence[Strong]]) -> Example | None:
+def example(strong: Mapping[str, Sequence[Strong]]) -> list[Part]:
     """Return the finding that matters most, of the strongest of each kind, among those that two lines explain."""
     for kind, findings in strong.items():
-        short = [
-            finding
-            for finding in findings
-            if kind == "likely" or (len(finding.steps) <= MOST_STEPS and not finding.more_steps)
-        ]
-        if short:
-            return _likely(short[0]) if kind == "likely" else _certain(short[0])
-    return None
+        for finding in findings:
+            if kind == "likely" or (len(finding.steps) <= MOST_STEPS and not finding.more_steps):
+                means, lines = _likely(finding) if kind == "likely" else _certain(finding)
+                row = finding.finding
+                published = "nothing was published" if row["published"] is None else f"{row['published']:,} was published"
+                sentence = f"{finding.what} in {finding.area or finding.code}: {published}; {means}."
+                letters = Text(_letters(finding, lines), "small quiet")
+                return [Text(sentence, "example"), Bullets(lines, style="arithmetic"), letters]
+    return []
 
 
-def _opening(strong: Strong, means: str) -> str:
-    row = strong.finding
-    published = "nothing was published" if row["published"] is None else f"{row['published']:,} was published"
-    return f"{strong.what} in {strong.area or strong.code}: {published}; {means}."
-
-
-def _certain(strong: Strong) -> Example:
-    row = strong.finding
+def _certain(strong: Strong) -> tuple[str, Sequence[str]]:
+    """Say what a count must be, and the proof in two lines."""
+    row, (*first, last) = strong.finding, strong.steps
     on = f", given {row['assumptions']}" if row["kind"] == "conditional" and row["assumptions"] else ""
-    *first, last = strong.steps
-    lines = (" ".join(first[:-1]), f"{first[-1]} {last}") if len(first) > 1 else (*first, last)
-    return Example(row["kind"], _opening(strong, f"it must be {row['value']:,}{on}"), lines, _letters(strong, lines))
+    lines = (" ".join(first[:-1]), f"{first[-1]} {last}") if len(first) > 1 else strong.steps
+    return f"it must be {row['value']:,}{on}", lines
 
 
-def _likely(strong: Strong) -> Example:
-    row = strong.finding
+def _likely(strong: Strong) -> tuple[str, Sequence[str]]:
+    """Say what a count most likely is, and how probable it becomes."""
+    row, grown = strong.finding, dict(strong.growth)
+    alone = next((grown[name] for name in grown if "fitted to the release" in name), next(iter(grown.values()), None))
     lines = list(strong.steps[:1])
-    grown = dict(strong.growth)
-    alone = next((grown[name] for name in grown if "fitted to the release" in name), None)
-    if alone is None:
-        alone = next(iter(grown.values()), None)
     if alone is not None:
         lines.append(
             f"From its published value alone, {row['value']:,} has a probability of {percent(alone)}; with everything else "
             f"that was published of the area, {at_least(row)}."
         )
-    means = f"most likely it is {row['value']:,} ({at_least(row)})"
-    return Example(row["kind"], _opening(strong, means), tuple(lines), _letters(strong, lines))
+    return f"most likely it is {row['value']:,} ({at_least(row)})", lines
 
 
 def _letters(strong: Strong, lines: Sequence[str]) -> str:

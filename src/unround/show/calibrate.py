@@ -16,17 +16,18 @@ from unround.show.parts import (
     Bullets,
     Chart,
     Charts,
-    Column,
-    Document,
     Only,
     Part,
-    Row,
     Section,
     Table,
+    TableColumn,
+    TableRow,
     Terms,
     Text,
+    titled,
 )
 from unround.show.words import percent, several
+from unround.shown import plain
 
 if TYPE_CHECKING:
     from unround.comparison.calibration import Calibrations
@@ -195,17 +196,14 @@ DIAGONAL = (
 )
 
 
-def calibration(result: Calibrations | Mapping[str, Any]) -> Document:
+@titled("How often claims are right", "Calibration")
+def calibration(result: Calibrations | Mapping[str, Any]) -> Iterator[Part]:
     """Say how often claims are right, the worst world first, and which prior to trust when."""
-    measured = result if isinstance(result, Mapping) else result.to_json()
-    return Document("How often claims are right", list(_calibration(measured)), "Calibration")
-
-
-def _calibration(measured: Mapping[str, Any]) -> Iterator[Part]:
+    measured = plain(result)
     yield Text("\n".join(calibration_lead(measured)), "lead")
     if len(measured["worlds"]) > 1:
         title, (heads, rows) = "Likely claims, the worst world first", worlds_table(measured["worlds"])
-        marked = [Row(row, "wrong" if row[-1].endswith(OVERSTATED) else "") for row in rows]
+        marked = [TableRow(row, "wrong" if row[-1].endswith(OVERSTATED) else "") for row in rows]
         worlds = [(world["world"], world["description"]) for world in measured["worlds"] if world["world"]]
         table = Table(heads, marked, title, left=("worst band", "verdict"))
         yield Section(title, [table, Only(PAGE, [Terms(worlds)])])
@@ -228,7 +226,7 @@ def claims_parts(by_value: Sequence[Mapping[str, Any]]) -> list[Part]:
         return [Text("There are none.")]
     above, marked = "", []
     for value, *numbers in rows:
-        marked.append(Row(["" if value == above else value, *numbers], "wrong" if numbers[-1] else ""))
+        marked.append(TableRow(["" if value == above else value, *numbers], "wrong" if numbers[-1] else ""))
         above = value
     left = ("stated between", "verdict")
     return [Table(heads, marked, "Likely claims, by the count claimed", left=left, legend=CLAIMS_NOTE)]
@@ -245,7 +243,7 @@ def _reliability(group: Mapping[str, Any]) -> Part:
             cells += [f"{row['claims']:,}", f"{100 * row['right']:.1f}%"] if row else ["", ""]
         fitted = by_bin["fitted"].get(start)
         rows.append([*cells, _ruler(fitted["stated"], fitted["right"]) if fitted else ""])
-    return Table(("stated", "flat: claims", "right", "fitted: claims", "right", Column("", left=True)), rows)
+    return Table(("stated", "flat: claims", "right", "fitted: claims", "right", TableColumn("", left=True)), rows)
 
 
 def _ruler(stated: float, right: float, width: int = 40) -> str:

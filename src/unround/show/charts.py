@@ -148,7 +148,7 @@ def stacked_bars(rows: Mapping[str, Mapping[str, float]], what: str, digits: int
     labels, left = _label_room(list(rows))
     sums = [sum(row[kind] for kind in kinds) for row in rows.values()]
     top = 22 if len(kinds) > 1 else 2
-    right = 10 + SIGN * max((len(f"{total_and_parts:,.{digits}f}") for total_and_parts in sums), default=1)
+    right = 10 + SIGN * max((len(f"{number:,.{digits}f}") for number in sums), default=1)
     said = "; ".join(f"{name}: {_listed(row, digits)}" for name, row in rows.items())
     drawn = Picture(360, top + 26 * len(rows) + 2, f"{what}. {said}")
     x = left
@@ -206,6 +206,13 @@ def _vertical(drawn: Picture, scale: Scale, at: Sequence[float], top: float, bot
             end = x + half
 
 
+def _horizontal(drawn: Picture, scale: Scale, at: Sequence[float], left: float, right: float) -> None:
+    """Draw horizontal grid lines, with their shares to the left."""
+    for tick in at:
+        drawn.line(left, scale(tick), right, scale(tick), "grid")
+        drawn.text(left - 6, scale(tick) + 4, f"{tick:.0%}", "soft", "end")
+
+
 def pairs(rows: Sequence[tuple[str, str, float, float]], what: str) -> Markup:
     """Draw two probabilities per row, joined: hollow for the first, filled for the second, whose number is written."""
     labels, left = _label_room([row[0] for row in rows], 22)
@@ -239,24 +246,28 @@ def risk_against_error(points: Sequence[Mapping[str, Any]], across: str, up: str
     drawn = Picture(WIDE, bottom + 38, f"{up}, by {across}. {said}")
     most, high = 1.12 * max(point["error"] for point in points) or 1, 1.12 * max(point["risk"] for point in points) or 1
     x, y = Scale(0, most, left, right), Scale(0, high, bottom, top)
-    for tick in ticks(0, high):
-        drawn.line(left, y(tick), right, y(tick), "grid")
-        drawn.text(left - 6, y(tick) + 4, f"{tick:.0%}", "soft", "end")
+    _horizontal(drawn, y, ticks(0, high), left, right)
     _vertical(drawn, x, ticks(0, most), top, bottom, _plain)
     drawn.text(0, 12, f"↑ {up}", "soft")
     drawn.text(right, bottom + 32, f"{across} →", "soft", "end")
-    for one in points:
-        at = x(one["error"]), y(one["risk"])
-        drawn.line(at[0], y(one["risk"] - one["risk_by"]), at[0], y(one["risk"] + one["risk_by"]), f"stroke {one['kind']}")
+    for point in points:
+        at = x(point["error"]), y(point["risk"])
         drawn.line(
-            x(one["error"] - one["error_by"]), at[1], x(one["error"] + one["error_by"]), at[1], f"stroke {one['kind']}"
+            at[0], y(point["risk"] - point["risk_by"]), at[0], y(point["risk"] + point["risk_by"]), f"stroke {point['kind']}"
         )
-        title = f"{one['name']}: mean error {one['error']:.3f}, {up} {percent(one['risk'])}"
-        if one["proved"]:
-            drawn.dot(*at, 10, f"stroke {one['kind']}", f"{title}; some counts can be proved")
-        drawn.dot(*at, 6, f"bar {one['kind']}", title)
-    for (name_x, name_y, anchor), one in zip(_names_apart(points, x, y, right), points, strict=True):
-        drawn.text(name_x, name_y, one["name"], "title", anchor)
+        drawn.line(
+            x(point["error"] - point["error_by"]),
+            at[1],
+            x(point["error"] + point["error_by"]),
+            at[1],
+            f"stroke {point['kind']}",
+        )
+        title = f"{point['name']}: mean error {point['error']:.3f}, {up} {percent(point['risk'])}"
+        if point["proved"]:
+            drawn.dot(*at, 10, f"stroke {point['kind']}", f"{title}; some counts can be proved")
+        drawn.dot(*at, 6, f"bar {point['kind']}", title)
+    for (name_x, name_y, anchor), point in zip(_names_apart(points, x, y, right), points, strict=True):
+        drawn.text(name_x, name_y, point["name"], "title", anchor)
     return drawn.done()
 
 
@@ -265,9 +276,9 @@ def _names_apart(points: Sequence[Mapping[str, Any]], x: Scale, y: Scale, right:
     taken = [
         (x(point["error"]) - 10, y(point["risk"]) - 9, x(point["error"]) + 10, y(point["risk"]) + 9) for point in points
     ]
-    found: dict[int, tuple[float, float, str]] = {}
-    for at, one in sorted(enumerate(points), key=lambda pair: y(pair[1]["risk"])):
-        wide, px, py = 7.2 * len(one["name"]), x(one["error"]), y(one["risk"])
+    names: dict[int, tuple[float, float, str]] = {}
+    for at, point in sorted(enumerate(points), key=lambda pair: y(pair[1]["risk"])):
+        wide, px, py = 7.2 * len(point["name"]), x(point["error"]), y(point["risk"])
         places = [
             (start, py + 5 + dy, side)
             for dy in (0, -16, 16, -24, 24, -34, 34, -46, 46)
@@ -289,40 +300,38 @@ def _names_apart(points: Sequence[Mapping[str, Any]], x: Scale, y: Scale, right:
             )
         ]
         place, box = free[0] if free else (places[0], boxes[0])
-        found[at] = place
+        names[at] = place
         taken.append((box[0], box[1], box[0] + wide, box[2]))
-    return [found[at] for at in range(len(points))]
+    return [names[at] for at in range(len(points))]
 
 
 def reliability(series: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]], across: str, up: str) -> Markup:
     """Draw how often claims are right against the probability that they state; on the diagonal both agree."""
-    bands = [band for _, found in series.values() for band in found]
+    bands = [band for _, of_series in series.values() for band in of_series]
     least = min([0.6, *(band.get("low", band["right"]) for band in bands), *(band["stated"] for band in bands)])
     least = math.floor(least * 10 + 1e-9) / 10
     left, top, side = 40.0, 40.0 if len(series) > 1 else 22.0, 270.0
     said = "; ".join(
-        f"{name}: " + ", ".join(f"stated {percent(band['stated'])}, right {percent(band['right'])}" for band in found)
-        for name, (_, found) in series.items()
+        f"{name}: " + ", ".join(f"stated {percent(band['stated'])}, right {percent(band['right'])}" for band in of_series)
+        for name, (_, of_series) in series.items()
     )
     drawn = Picture(left + side + 30, top + side + 38, f"{up}, by {across}. {said}")
     x, y = Scale(least, 1, left, left + side), Scale(least, 1, top + side, top)
-    for tick in ticks(least, 1):
-        drawn.line(left, y(tick), left + side, y(tick), "grid")
-        drawn.text(left - 6, y(tick) + 4, f"{tick:.0%}", "soft", "end")
+    _horizontal(drawn, y, ticks(least, 1), left, left + side)
     _vertical(drawn, x, ticks(least, 1), top, top + side, lambda tick: f"{tick:.0%}")
     drawn.line(x(least), y(least), x(1), y(1), "diagonal")
     drawn.text(0, 12, f"↑ {up}", "soft")
     drawn.text(left + side, top + side + 32, f"{across} →", "soft", "end")
     most = max((band["claims"] for band in bands), default=1)
     start = left
-    for name, (kind, found) in series.items():
+    for name, (kind, of_series) in series.items():
         if len(series) > 1:
             drawn.dot(start + 5, 27, 5, f"bar {kind}")
             drawn.text(start + 15, 31, name)
             start += 15 + SIGN * len(name) + 18
         if len(series) > 1:
-            drawn.path([(x(band["stated"]), y(band["right"])) for band in found], f"stroke {kind}")
-        for band in found:
+            drawn.path([(x(band["stated"]), y(band["right"])) for band in of_series], f"stroke {kind}")
+        for band in of_series:
             at = x(band["stated"]), y(band["right"])
             if "low" in band:
                 drawn.line(at[0], y(band["low"]), at[0], y(band["high"]), f"stroke {kind}")
@@ -363,9 +372,7 @@ def columns(
     drawn = Picture(wide, height + (38 if below else 24), said)
     step = (wide - left - 4) / max(1, len(places))
     y = Scale(0, high, height, 6)
-    for tick in lines:
-        drawn.line(left, y(tick), wide, y(tick), "grid")
-        drawn.text(left - 6, y(tick) + 4, f"{tick:.0%}", "soft", "end")
+    _horizontal(drawn, y, lines, left, wide)
     every = max(1, math.ceil((SIGN * max(len(f"{place:,}") for place in places) + 8) / step))
     middle = places.index(0) if 0 in places else 0
     for at, place in enumerate(places):
@@ -423,18 +430,15 @@ def histogram(
     high, lines = _share_scale(largest)
     start, floor = left + (wide - places * step) / 2, top + height
     drawn = Picture(left + wide + 8, floor + 44, f"{name}: {in_words(distribution, published)}", "histogram")
-    for tick in lines:
-        y = floor - height * tick / high
-        drawn.line(left, y, left + wide, y, "grid")
-        drawn.text(left - 6, y + 4, f"{tick:.0%}", "soft", "end")
+    _horizontal(drawn, Scale(0, high, floor, top), lines, left, left + wide)
     for at, p in bars.items():
         x, tall = start + at * step, max(height * p / high, 0.8)
         gap = 2 if step > 8 else 0.3
         best = "best" if p >= largest * (1 - ALIKE) else "faint"
         low = first + at * each
-        which = f"{low:,}" if each == 1 else f"{low:,}–{low + each - 1:,}"
+        counted = f"{low:,}" if each == 1 else f"{low:,}–{low + each - 1:,}"
         corner = 2 if step > 8 else 0
-        drawn.rect(x + gap, floor - tall, step - 2 * gap, tall, f"bar {kind} {best}", f"{which}: {percent(p)}", corner)
+        drawn.rect(x + gap, floor - tall, step - 2 * gap, tall, f"bar {kind} {best}", f"{counted}: {percent(p)}", corner)
         if step >= 26 and p >= largest / 50:
             drawn.text(x + step / 2, floor - tall - 4, f"{100 * p:.0f}", anchor="middle")
     every = max(1, -(-(8 * len(f"{last:,}") + 10) // int(step)))
@@ -528,18 +532,16 @@ class Share(NamedTuple):
     number: int
 
 
-def squares(shares: Sequence[Share], whole: int) -> list[int]:
-    """Return how many of 10,000 squares each share gets: at least one where there is anything, and 10,000 in all.
-
-    The last share, of which there is most, makes up the difference.
+def squares(shares: Sequence[Share], whole: int, number: int = ALL) -> list[int]:
+    """Return how many squares each share gets: at least one where there is anything; the last makes up the difference.
 
     >>> squares([Share("proved", "proved", 3), Share("open", "open", 999_997)], 1_000_000)
     [1, 9999]
     """
-    numbers = [max(1, round(ALL * share.number / whole)) if share.number else 0 for share in shares[:-1]]
-    while sum(numbers) > ALL:
+    numbers = [max(1, round(number * share.number / whole)) if share.number else 0 for share in shares[:-1]]
+    while sum(numbers) > number:
         numbers[numbers.index(max(numbers))] -= 1
-    return [*numbers, ALL - sum(numbers)]
+    return [*numbers, number - sum(numbers)]
 
 
 def waffle(shares: Sequence[Share], whole: int, said: str) -> Markup:
@@ -547,10 +549,10 @@ def waffle(shares: Sequence[Share], whole: int, said: str) -> Markup:
     size = SIDE * PIXELS
     drawn = Picture(size, size, said, "waffle")
     start = 0
-    for one, many in zip(shares, squares(shares, whole), strict=True):
+    for share, many in zip(shares, squares(shares, whole), strict=True):
         for x, y, wide, tall in _runs(start, start + many):
             place = (x * PIXELS, y * PIXELS, wide * PIXELS, tall * PIXELS)
-            drawn.rect(*place, f"bar {one.kind}", f"{one.name}: {per_10_000(one.number, whole)} of 10,000")
+            drawn.rect(*place, f"bar {share.kind}", f"{share.name}: {per_10_000(share.number, whole)} of 10,000")
         start += many
     lines = "".join(f"M{at * PIXELS} 0V{size}M0 {at * PIXELS}H{size}" for at in range(1, SIDE))
     drawn.shape(lines, "seams")

@@ -20,7 +20,21 @@ from unround.checks.families import (
     UNTESTED,
 )
 from unround.errors import InputError
-from unround.show.parts import QUIET, TERMINAL, Bullets, Cell, Document, Line, Only, Part, Section, Table, Text, rest
+from unround.show.parts import (
+    QUIET,
+    TERMINAL,
+    Bullets,
+    Chart,
+    Document,
+    Line,
+    Only,
+    Part,
+    Section,
+    Table,
+    TableCell,
+    Text,
+    rest,
+)
 from unround.show.words import notice, percent, several
 
 if TYPE_CHECKING:
@@ -104,7 +118,8 @@ def family_verdict(family: Family) -> str:
 def residual_plot(check: Check | Inspection) -> Plot:
     """Draw observed and expected shares of every family, the worst first."""
     from unround.show.charts import columns
-    from unround.show.plots import Panel, Plot
+    from unround.show.plots import Plot
+    from unround.show.site import cut
 
     panels = []
     drawn = [entry for entry in (check if isinstance(check, Check) else check.fit).ordered if len(entry.expected) > 1]
@@ -127,8 +142,8 @@ def residual_plot(check: Check | Inspection) -> Plot:
             expected={far: family.expected.get(far, 0.0) for far in places},
             below=what,
         )
-        lines = (table if len(table) <= 46 else f"{table[:45]}…", f"{family.sums:,} sums{tail}: {family_verdict(family)}")
-        panels.append(Panel(kind, lines if table else lines[1:], chart))
+        said = f"{family.sums:,} sums{tail}: {family_verdict(family)}"
+        panels.append(Chart(chart, kind, f"{cut(table, 46)}\n{said}" if table else said))
     if not panels:
         raise InputError("there is nothing to draw: no family of sums could be tested.")
     how = known_by(check.to_json())
@@ -178,7 +193,7 @@ def _families(families: Sequence[Family]) -> Part:
             "" if family.p_value is None else _chance(family.p_value),
             "" if family.tail_ratio is None else f"{family.tail_ratio:.2f}",
             f"{family.impossible:,}" if family.impossible else "",
-            Cell(family_verdict(family), tone=TONES[family.verdict]),
+            TableCell(family_verdict(family), tone=TONES[family.verdict]),
         ]
         for family in families
     ]
@@ -194,17 +209,17 @@ def _families(families: Sequence[Family]) -> Part:
 
 def _random_numbers(result: Check, everything: bool) -> Iterator[Part]:
     """Say what the random numbers of every table do, as far as that can be told."""
-    known = {name: one for name, one in result.numbers.tables.items() if everything or one.model != UNKNOWN}
+    known = {name: known_of for name, known_of in result.numbers.tables.items() if everything or known_of.model != UNKNOWN}
     if not known:
         return
     rows = []
-    for name, one in known.items():
-        counts = {True: "whole", False: "weighted", None: ""}[one.whole]
-        p = "" if one.p_value is None else _chance(one.p_value)
-        rows.append([name, one.in_words.removesuffix(", weighted"), counts, p])
+    for name, known_of in known.items():
+        counts = {True: "whole", False: "weighted", None: ""}[known_of.whole]
+        p = "" if known_of.p_value is None else _chance(known_of.p_value)
+        rows.append([name, known_of.in_words.removesuffix(", weighted"), counts, p])
     unknown = len(result.numbers.tables) - len(known)
     more = f" Of {several(unknown, 'more table')} it cannot be told; --all lists them." if unknown else ""
-    some = any(one.model == PARTLY for one in known.values())
+    some = any(known_of.model == PARTLY for known_of in known.values())
     partly = "; partly controlled: rounded so that more sums add up than would by chance" if some else ""
     legend = (
         "independent: each count has a random number of its own; alike: the same count rounds alike everywhere; keyed: "
@@ -235,12 +250,12 @@ def _estimates(result: Check, few: int) -> Iterator[Part]:
     """Say which mechanism was inferred, and what repeated counts do."""
     estimates, said = result.estimates, []
     kinds: dict[str, list[dict[str, Any]]] = {}
-    for one in estimates.tables:
-        if not one["declared"]:
-            kinds.setdefault(one["mechanism"] or "not known", []).append(one)
+    for table in estimates.tables:
+        if not table["declared"]:
+            kinds.setdefault(table["mechanism"] or "not known", []).append(table)
     for name, tables in kinds.items():
         columns = sum(table["columns"] for table in tables)
-        most = max(tables, key=lambda one: int(one["columns"]))
+        most = max(tables, key=lambda table: int(table["columns"]))
         more = f"; likewise in {several(len(tables) - 1, 'more table')}" if len(tables) > 1 else ""
         said.append((f"{name} ({columns:,} columns)", f"{most['why']}{more}"))
     if said:
@@ -255,14 +270,14 @@ def _repeats(result: Check, few: int) -> Iterator[str]:
     if estimates.repeats:
         alike = sum(repeat["alike"] for repeat in estimates.repeats)
         yield f"{alike:,} always the same, {len(estimates.repeats) - alike:,} rounded anew each time."
-    for one in result.numbers.repeats[:few]:
-        names = ", ".join(one.columns[:6]) + (f" … ({len(one.columns)} columns)" if len(one.columns) > 6 else "")
-        said = one.model
-        if one.constants:
-            apart = ", ".join(f"{(c - one.constants[0]) % 1:.3f}" for c in one.constants[1:])
-            said = f"{said}, constants that differ from the first by {apart} (± {max(one.errors):.3f})"
-        p = "" if one.p_value is None else f"; p = {_chance(one.p_value)}"
-        yield f"{names}, the same count: {said}; {one.why}{p}"
+    for repeat in result.numbers.repeats[:few]:
+        names = ", ".join(repeat.columns[:6]) + (f" … ({len(repeat.columns)} columns)" if len(repeat.columns) > 6 else "")
+        said = repeat.model
+        if repeat.constants:
+            apart = ", ".join(f"{(c - repeat.constants[0]) % 1:.3f}" for c in repeat.constants[1:])
+            said = f"{said}, constants that differ from the first by {apart} (± {max(repeat.errors):.3f})"
+        p = "" if repeat.p_value is None else f"; p = {_chance(repeat.p_value)}"
+        yield f"{names}, the same count: {said}; {repeat.why}{p}"
     for rated in [rate for rate in estimates.rates if rate["by_remainder"]][:few]:
         rates = ", ".join(f"{remainder}: {of['up']:.1%}" for remainder, of in rated["by_remainder"].items())
         p = "" if rated["p_value"] is None else f"; p = {_chance(rated['p_value'])} against unbiased rounding"
@@ -285,7 +300,7 @@ def _figures(figures: Sequence[JudgedFigure], everything: bool) -> Iterator[Part
     """Say what every figure was computed from, and what it tells."""
     if not figures:
         return
-    order = sorted(figures, key=lambda one: ORDER[one.verdict])
+    order = sorted(figures, key=lambda figure: ORDER[figure.verdict])
     listed = [family for family in order if everything or family.verdict != "unclear"]
     listed = listed if everything else listed[:MOST_FIGURES]
     rows: list[Line] = [
@@ -298,7 +313,7 @@ def _figures(figures: Sequence[JudgedFigure], everything: bool) -> Iterator[Part
             f"{entry.contradictions:,}" if entry.contradictions_by_chance else "",
             f"{entry.contradictions_by_chance:,.0f}" if entry.contradictions_by_chance else "",
             "" if entry.left is None else f"{entry.left[0]:.1f} → {entry.left[1]:.1f}",
-            Cell(_verdict(entry), tone="strong" if entry.verdict == "evidence" else ""),
+            TableCell(_verdict(entry), tone="strong" if entry.verdict == "evidence" else ""),
         ]
         for entry in listed
     ]

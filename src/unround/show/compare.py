@@ -17,14 +17,15 @@ from unround.show.parts import (
     Bullets,
     Chart,
     Charts,
-    Document,
     Files,
     Only,
     Part,
     Section,
     Table,
     Text,
+    titled,
 )
+from unround.shown import plain
 
 if TYPE_CHECKING:
     from unround.comparison import Comparison
@@ -100,15 +101,15 @@ def rates_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list
         [
             row["name"],
             f"{source} counts",
-            _counted(told["conditional"]),
-            _counted(told["conditional_wrong"]),
-            _counted(told["likely"]),
-            f"{100 * told['likely_right'] / told['likely']:.1f}%" if told["likely"] else "",
-            _counted(told["small_disclosed"]),
-            "" if told["mean_error"] is None else f"{told['mean_error']:.3f}",
+            _counted(added["conditional"]),
+            _counted(added["conditional_wrong"]),
+            _counted(added["likely"]),
+            f"{100 * added['likely_right'] / added['likely']:.1f}%" if added["likely"] else "",
+            _counted(added["small_disclosed"]),
+            "" if added["mean_error"] is None else f"{added['mean_error']:.3f}",
         ]
         for row in rows
-        for source, told in (row["rates"] or {}).items()
+        for source, added in (row["rates"] or {}).items()
     ]
 
 
@@ -144,51 +145,51 @@ def _clamped_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[l
 # -- sentences --------------------------------------------------------------------------------------------------------
 
 
-def lead(told: Mapping[str, Any]) -> str:
+def lead(compared: Mapping[str, Any]) -> str:
     """Say what was compared."""
-    releases = f"each published {told['seeds']} times" if told["seeds"] > 1 else "each published once"
+    releases = f"each published {compared['seeds']} times" if compared["seeds"] > 1 else "each published once"
     return (
-        f"{told['areas']:,} areas with {told['cells']:,} counts and {told['sums']:,} sums per area, from {told['source']}, "
-        f"{releases} in every way."
+        f"{compared['areas']:,} areas with {compared['cells']:,} counts and {compared['sums']:,} sums per area, from "
+        f"{compared['source']}, {releases} in every way."
     )
 
 
-def footnotes(told: Mapping[str, Any]) -> list[str]:
+def footnotes(compared: Mapping[str, Any]) -> list[str]:
     """Return how to read the numbers of a comparison, and what was left out of account."""
-    found = [
+    notes = [
         f"Expected: the mean error of a large count, in closed form. Truth: the probability that all sums, the mechanism "
-        f"and a prior fitted to the release give to the true count, on average over {told['cells_to_infer']:,} counts; "
+        f"and a prior fitted to the release give to the true count, on average over {compared['cells_to_infer']:,} counts; "
         "alone: without sums, from the published count and that prior. ±: one standard error over releases. 1s and 2s: "
         "true counts of one or two that are correctly proved or likely.",
     ]
-    rows = told["mechanisms"]
-    found += [f"ε of {row['name']}, whole release: {row['epsilon_note']}." for row in rows if row["epsilon"] is not None]
-    if any(row["epsilon"] is None for row in told["mechanisms"]):
-        found.append(
+    rows = compared["mechanisms"]
+    notes += [f"ε of {row['name']}, whole release: {row['epsilon_note']}." for row in rows if row["epsilon"] is not None]
+    if any(row["epsilon"] is None for row in compared["mechanisms"]):
+        notes.append(
             "ε is none where some tables can be distinguished with certainty, as with all rounding: nothing then limits "
             "what a release may reveal."
         )
-    if any(row["left_out_of_account"] for row in told["mechanisms"]):
-        cut = max(row["left_out_of_account"] or 0.0 for row in told["mechanisms"])
-        found.append(
+    if any(row["left_out_of_account"] for row in compared["mechanisms"]):
+        cut = max(row["left_out_of_account"] or 0.0 for row in compared["mechanisms"])
+        notes.append(
             f"Noise is unbounded: counts less than {cut:g} times as likely as the most likely, given the figures published "
             "with them, are ignored."
         )
-    found += [
+    notes += [
         f"{row['name']}: in {mean_count(row['not_exact'])} areas some sums had too many possible counts to be used, so more "
         "could be inferred than is shown."
         for row in rows
         if row["not_exact"]
     ]
-    if told["rates"]:
-        found.append(
-            f"{RATES}: claims that exist because of rates rounded to {told['rate_step']:g} points "
-            f"({len(told['rates']):,} per area), or are certain only because of them; some of these counts are likely "
+    if compared["rates"]:
+        notes.append(
+            f"{RATES}: claims that exist because of rates rounded to {compared['rate_step']:g} points "
+            f"({len(compared['rates']):,} per area), or are certain only because of them; some of these counts are likely "
             "without rates. Mean error: of the rates, in points. Rates from published counts can be computed by any reader, "
             "and are set aside if the data show that they were. What rates add beside noise without bounds, or where "
             "counts that stand in several tables are rounded by keys, is not worked out: it need not be nothing."
         )
-    return [*found, *told["notes"]]
+    return [*notes, *compared["notes"]]
 
 
 # -- the document -----------------------------------------------------------------------------------------------------
@@ -196,30 +197,27 @@ def footnotes(told: Mapping[str, Any]) -> list[str]:
 ATTACKER = "An attacker has the published table, the sums that hold in it, and the mechanism."
 
 
-def comparison(found: Comparison | Mapping[str, Any]) -> Document:
+@titled("Ways of publishing, side by side", "Comparison")
+def comparison(result: Comparison | Mapping[str, Any]) -> Iterator[Part]:
     """Say what each way of publishing costs, and what it gives away."""
-    told = found if isinstance(found, Mapping) else found.to_json()
-    return Document("Ways of publishing, side by side", list(_comparison(told)), "Comparison")
-
-
-def _comparison(told: Mapping[str, Any]) -> Iterator[Part]:
-    rows = told["mechanisms"]
+    compared = plain(result)
+    rows = compared["mechanisms"]
     colours = {row["name"]: colour(row["name"]) for row in rows}
-    yield Text(f"{lead(told)} {ATTACKER}", "lead")
+    yield Text(f"{lead(compared)} {ATTACKER}", "lead")
     yield Only(PAGE, list(_drawings(rows)))
     heads, errors = errors_table(rows)
     short = [[cell.split(" ± ")[0] for cell in row] for row in errors]  # a terminal is too narrow for standard errors
     yield Only(TERMINAL, [Section("How far off", [Table(heads, short)])])
     yield Only(PAGE, [Section("How far off", [Table(heads, errors, "How far off", colours=colours)])])
-    for title, (heads, found) in (("What can be inferred", risks_table(rows)), (RATES, rates_table(rows))):
-        if found:
-            yield Section(title, [Table(heads, found, title, colours=colours, left=("rates from",))])
+    for title, (heads, cells) in (("What can be inferred", risks_table(rows)), (RATES, rates_table(rows))):
+        if cells:
+            yield Section(title, [Table(heads, cells, title, colours=colours, left=("rates from",))])
     if any(row["negative"] > 0 for row in rows):
         title, (heads, clamped) = "Negative counts published as 0", _clamped_table(rows)
         said = Text("Noise makes some counts negative. Publishing 0 instead makes them look better, and totals too large.")
         yield Only(PAGE, [Section(title, [said, Table(heads, clamped, title, colours=colours)])])
-    yield Section("In words", [Bullets(sentences(told))])
-    yield Section("How to read it", [Bullets(footnotes(told), QUIET)])
+    yield Section("In words", [Bullets(sentences(compared))])
+    yield Section("How to read it", [Bullets(footnotes(compared), QUIET)])
 
 
 def _drawings(rows: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
@@ -299,15 +297,15 @@ SURE = 2.5
 """Differences of fewer standard errors than this are not called differences."""
 
 
-def sentences(told: Mapping[str, Any]) -> list[str]:
+def sentences(compared: Mapping[str, Any]) -> list[str]:
     """Return what to make of a comparison."""
-    rows = told["mechanisms"]
-    found = list(_wrong(rows))
-    found += [_against(rows[0], row) for row in rows[1:]]
-    found += [_clamping(row) for row in rows if row["negative"] > 0]
-    found += list(_noise(rows))
-    found += list(_rates_in_words(rows))
-    return found
+    rows = compared["mechanisms"]
+    said = list(_wrong(rows))
+    said += [_against(rows[0], row) for row in rows[1:]]
+    said += [_clamping(row) for row in rows if row["negative"] > 0]
+    said += list(_noise(rows))
+    said += list(_rates_in_words(rows))
+    return said
 
 
 def _rates_in_words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -319,8 +317,8 @@ def _rates_in_words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{row['name']}: what rates from true counts add is not worked out; it need not be nothing."
             continue
         true, published = row["rates"]["true"], row["rates"]["published"]
-        claims = [mean_count(one["conditional"] + one["likely"]) for one in (true, published)]
-        errors = ["unknown" if one["mean_error"] is None else f"{one['mean_error']:.2f}" for one in (true, published)]
+        claims = [mean_count(rates["conditional"] + rates["likely"]) for rates in (true, published)]
+        errors = ["unknown" if rates["mean_error"] is None else f"{rates['mean_error']:.2f}" for rates in (true, published)]
         yield (
             f"{row['name']}: rates from true counts add {claims[0]} claims, rates from published counts {claims[1]}; in "
             f"points, their mean error is {errors[0]} and {errors[1]}."
@@ -333,16 +331,16 @@ def _wrong(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{row['name']}: {row['proved_wrong']:g} proved counts were wrong. This is a fault in unround."
 
 
-def _differ(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
-    """Say whether two means differ by more than their standard errors explain; after one release, any does."""
-    errors = [row["standard_error"][name] or 0.0 for row in (one, other)]
-    return bool(abs(one[name] - other[name]) > SURE * (errors[0] ** 2 + errors[1] ** 2) ** 0.5 + 1e-12)
+def _differ(first: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
+    """Return whether two means differ by more than their standard errors explain; after one release, any does."""
+    errors = [row["standard_error"][name] or 0.0 for row in (first, other)]
+    return bool(abs(first[name] - other[name]) > SURE * (errors[0] ** 2 + errors[1] ** 2) ** 0.5 + 1e-12)
 
 
-def _change(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> str:
+def _change(first: Mapping[str, Any], other: Mapping[str, Any], name: str) -> str:
     """Return by how many per cent a number falls or rises."""
-    before, after = one[name], other[name]
-    if not before or not _differ(one, other, name):
+    before, after = first[name], other[name]
+    if not before or not _differ(first, other, name):
         return "stays the same"
     share = 100 * (after / before - 1)
     if abs(share) < 0.5:
@@ -424,12 +422,9 @@ def mean_count(value: float) -> str:
 # -- one table, published ---------------------------------------------------------------------------------------------
 
 
-def protected(made: Protected) -> Document:
+@titled("What was published, and what it cost")
+def protected(made: Protected) -> Iterator[Part]:
     """Say what was done to a table, and what it cost."""
-    return Document("What was published, and what it cost", list(_protected(made)))
-
-
-def _protected(made: Protected) -> Iterator[Part]:
     few = ", ".join(made.exact[:6]) + (" …" if len(made.exact) > 6 else "")
     exact = f", {len(made.exact):,} of them unrounded ({few})" if made.exact else ""
     how = made.choices.how.sentence

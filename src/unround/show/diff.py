@@ -19,14 +19,16 @@ from unround.show.parts import (
     Facts,
     Only,
     Part,
-    Row,
     Section,
     Table,
+    TableRow,
     Terms,
     Text,
     rest,
+    titled,
 )
 from unround.show.words import CLAIMS, block_named, listed, notice, number, percent, several, share, size_named
+from unround.shown import plain
 
 if TYPE_CHECKING:
     from unround.differences import Diff
@@ -135,6 +137,8 @@ def _raised(moves: Mapping[str, Mapping[str, int]], old: str, new: str) -> int:
 
 def scope(compared: Mapping[str, Any]) -> list[str]:
     """Return what could be compared, and what could not."""
+    from unround.differences.run import named
+
     matched = compared["matched"]
     sentences = [
         f"Compared: {several(matched['counts_in_both'], 'count')} per area in {several(matched['areas_in_both'], 'area')} "
@@ -144,12 +148,12 @@ def scope(compared: Mapping[str, Any]) -> list[str]:
     if again:
         sentences.append(
             f"{several(len(again), 'count')} per area {_are(len(again))} published again in the later audit "
-            f"({_few(again)}). Each is counted once here; the audit itself lists both numbers."
+            f"({named(again)}). Each is counted once here; the audit itself lists both numbers."
         )
     for side, name in (("earlier", "before"), ("later", "after")):
         areas, counts = matched[f"areas_only_{name}"], matched[f"counts_only_{name}"]
         if counts:
-            sentences.append(f"Only in the {side} audit: {several(len(counts), 'count')} per area ({_few(counts)}).")
+            sentences.append(f"Only in the {side} audit: {several(len(counts), 'count')} per area ({named(counts)}).")
         if areas:
             sentences.append(f"Only in the {side} audit: {several(areas, 'area')}.")
     if any(compared[side].get("zeros_not_listed") for side in ("before", "after")):
@@ -157,21 +161,15 @@ def scope(compared: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def _few(names: list[str]) -> str:
-    from unround.differences.run import named
-
-    return named(names)
-
-
 def differing(compared: Mapping[str, Any]) -> list[str]:
     """Return in what the audits differ besides what was published."""
     sentences = []
-    for one in compared["differences"]:
+    for change in compared["differences"]:
         old, new = (
-            share(one[side]) if one["what"] == "threshold" else f"{one[side]:,}" if isinstance(one[side], int) else one[side]
-            for side in ("before", "after")
+            share(value) if change["what"] == "threshold" else f"{value:,}" if isinstance(value, int) else value
+            for value in (change["before"], change["after"])
         )
-        sentences.append(f"The audits differ in {one['what']} ({old} before, {new} after): {one['means']}.")
+        sentences.append(f"The audits differ in {change['what']} ({old} before, {new} after): {change['means']}.")
     return sentences
 
 
@@ -204,7 +202,7 @@ HEADINGS = ("newly proved", "conditional", "likely", "no longer")
 
 def difference(result: Diff | Mapping[str, Any], called: tuple[str, str] = ("before", "after")) -> Document:
     """Say what changed between two audits; `called` are their names."""
-    compared = result if isinstance(result, Mapping) else result.to_json()
+    compared = plain(result)
     sides = [(name, one_side(compared[side])) for name, side in zip(called, ("before", "after"), strict=True)]
     said = notice(compared["after"]["product"])
     parts = [Only(TERMINAL, [Terms(sides)]), *changed(compared), Only(TERMINAL, [Text(said, QUIET)])]
@@ -219,7 +217,7 @@ def changed(compared: Mapping[str, Any], *, public: bool = False) -> Iterator[Pa
     few = public and compared["after"]["areas"] < FEWEST_AREAS
     if any(changes(row) for row in compared["by_value"].values()) and not few:
         rows = {size_named(name): row for name, row in compared["by_value"].items()}
-        foot = Row(["all", *_numbers(compared)], "strong")
+        foot = TableRow(["all", *_numbers(compared)], "strong")
         yield Section("By inferred count", [_changes("Inferred count", rows, foot)], level=3)
     blocks = {block_named(name, compared["by_block"]): row for name, row in compared["by_block"].items() if changes(row)}
     if blocks:
@@ -249,8 +247,8 @@ def _tiles(compared: Mapping[str, Any]) -> Part:
     return Facts([*facts, Fact("no longer claimed", lost, "claimed before; the reasons are below")], "tiles")
 
 
-def _changes(first: str, rows: Mapping[str, Mapping[str, Any]], foot: Row | None = None) -> Part:
-    lines = [Row([name, *_numbers(row)], claims=row["newly"]) for name, row in rows.items()]
+def _changes(first: str, rows: Mapping[str, Mapping[str, Any]], foot: TableRow | None = None) -> Part:
+    lines = [TableRow([name, *_numbers(row)], claims=row["newly"]) for name, row in rows.items()]
     return Table((first, *HEADINGS), lines, f"New claims by {first.lower()}", foot=foot)
 
 
@@ -270,12 +268,9 @@ def _strongest(compared: Mapping[str, Any]) -> Part:
 # -- whether a folder is in order -------------------------------------------------------------------------------------
 
 
-def verification(verified: Verification) -> Document:
+@titled("Is the audit in order?")
+def verification(verified: Verification) -> Iterator[Part]:
     """Say whether an audit folder is in order."""
-    return Document("Is the audit in order?", list(_verification(verified)))
-
-
-def _verification(verified: Verification) -> Iterator[Part]:
     if verified.holds:
         yield Text("Everything is as the audit left it.", STRONG)
         certificates = several(verified.certificates, "certificate")

@@ -11,9 +11,7 @@ from unround.show.parts import (
     QUIET,
     Bars,
     Bullets,
-    Cell,
     Chart,
-    Column,
     Document,
     Fold,
     Line,
@@ -21,6 +19,8 @@ from unround.show.parts import (
     Part,
     Section,
     Table,
+    TableCell,
+    TableColumn,
     Text,
 )
 from unround.show.words import (
@@ -69,8 +69,8 @@ def _explanation(cell: Explanation) -> Iterator[Part]:
     if cell.argument:
         yield Section("The argument", [Bullets([cell.argument])], level=3)
     elif cell.growth and cell.value is not None and cell.probability is not None:
-        rows = [(percent(probability), said, 0.0) for said, probability in growth(cell)]
-        table = Table((Column("probability"), "with"), [row[:2] for row in rows], "How probable it becomes", left=("with",))
+        rows = [(percent(probability), said) for said, probability in growth(cell)]
+        table = Table((TableColumn("probability"), "with"), rows, "How probable it becomes", left=("with",))
         yield Section(f"How probable {cell.value:,} becomes", [table], level=3)
     if not cell.argument:
         yield Text(due(cell))
@@ -87,7 +87,7 @@ def _others(cell: Explanation) -> Iterator[Part]:
     others = cell.others
     assert others is not None
     yield Bullets(others.said)
-    heads = ("area", Column("", left=True), "published", "possible", "likeliest", "probability")
+    heads = ("area", TableColumn("", left=True), "published", "possible", "likeliest", "probability")
     rows = [
         [
             area.name,
@@ -111,16 +111,24 @@ def _histogram(cell: Explanation) -> Iterator[Part]:
     yield Chart(histogram(cell.distribution, name=cell.key, kind=cell.kind, published=cell.published, height=110))
 
 
-def posterior(found: Posterior) -> Document:
+def posterior(result: Posterior) -> Document:
     """List every count of an area: what was published, what is possible, and how likely."""
-    where = " ".join(str(name) for name in found.area.values())
-    heads = ("cell", "published", "possible", "likeliest", "prob.", Column("distribution", left=True), Column("", left=True))
+    where = " ".join(str(name) for name in result.area.values())
+    heads = (
+        "cell",
+        "published",
+        "possible",
+        "likeliest",
+        "prob.",
+        TableColumn("distribution", left=True),
+        TableColumn("", left=True),
+    )
     rows: list[Line] = []
-    for value in found.cells.values():
-        name = Cell(value.key, small="" if value.label in value.key else value.label)
+    for value in result.cells.values():
+        name = TableCell(value.key, small="" if value.label in value.key else value.label)
         sure = percent_with_error(value.probability, value.error)
         bars = "" if value.kind == "given" else sparkline(value.distribution)
-        kind = Cell(value.kind, badge=value.kind)
+        kind = TableCell(value.kind, badge=value.kind)
         rows.append([name, number(value.published), span(value.low, value.high), number(value.mode), sure, bars, kind])
     more = f"and {len(rows) - MOST_CELLS:,} more cells: see .to_polars(). " if len(rows) > MOST_CELLS else ""
     note = Text(f"{more}Inferred from published values; not official counts.", QUIET)

@@ -9,8 +9,8 @@ from unround.audits.model import display_name
 from unround.inspection import Inspection
 from unround.release import AREA, Entry
 from unround.show.check import check
-from unround.show.parts import QUIET, Bullets, Cell, Code, Document, Line, Part, Section, Table, Terms, Text, rest
-from unround.show.words import NO_INCONSISTENCIES, several
+from unround.show.parts import QUIET, Bullets, Code, Document, Line, Part, Section, Table, TableCell, Terms, Text, rest
+from unround.show.words import NO_INCONSISTENCIES, ORIGINS, several
 from unround.structure import JudgedSum, MechanismEvidence, Nesting
 from unround.structure.evidence import FILES, FOUND
 from unround.structure.nesting import SIZES
@@ -26,7 +26,7 @@ MOST_ENTRIES = 40
 
 def how_it_was_read(entries: Sequence[Entry], most: int = MOST_ENTRIES) -> Section:
     """Return the account of a reading; what was not understood or not used comes first."""
-    ordered = sorted(entries, key=lambda one: (not one.settle, one.used))
+    ordered = sorted(entries, key=lambda entry: (not entry.settle, entry.used))
     rows = [(entry.place, entry.what.value, "yes" if entry.used else "no", entry.why) for entry in ordered[:most]]
     table = Table(("where", "what", "used", "why"), rows, "How it was read", left=("what", "used", "why"))
     settle = [(entry.place, f"settle it with {entry.settle}") for entry in ordered if entry.settle]
@@ -62,7 +62,7 @@ def _description(described: Described) -> Iterator[Part]:
         for verdict in described.verdicts
         if not verdict.used
     ]
-    answers = [(one.text, answer) for one, answer in described.answers]
+    answers = [(question.text, answer) for question, answer in described.answers]
     for title, items in (("Not used", refused), ("Answered, or assumed", answers)):
         if items:
             yield Section(title, [Bullets(items)])
@@ -114,17 +114,6 @@ def _few(codes: str | list[str]) -> str:
 EXAMPLES = 8
 """Sums, repeats or contradictions that are listed unless all are asked for."""
 
-ORIGINS = {
-    "indentation": "indentation",
-    "sex": "total, men and women",
-    "names": "names",
-    "universe": "counts of the same people",
-    "data": "the counts themselves",
-    "file": "the description",
-    "labels": "labels",
-    "files": "counts that appear in several files",
-}
-"""What proposed a sum, in words."""
 _MARKS = {FOUND: "found", FILES: "files"}
 """What is put behind a sum that nobody says holds; of others, labels suggest it."""
 
@@ -231,17 +220,17 @@ def _mechanisms(seen: Inspection, most: int) -> Part:
     """Say how the columns were published: one line per mechanism, or one per table if all are asked for."""
     rows = []
     groups: dict[str, list[MechanismEvidence]] = {}
-    for one in seen.structure.how:
-        if not any(seen.release.columns[at].is_in_file for at in one.columns):
+    for evidence in seen.structure.how:
+        if not any(seen.release.columns[at].is_in_file for at in evidence.columns):
             continue
-        groups.setdefault(one.mechanism.name if one.mechanism else "unknown, so not audited", []).append(one)
-    for name, found in sorted(groups.items(), key=lambda item: -sum(len(one.columns) for one in item[1])):
-        found.sort(key=lambda one: -len(one.columns))
-        shown = found if len(found) <= 3 or most > EXAMPLES else found[:1]
-        for one in shown:
-            where = f" ({one.block})" if one.block and len(found) > 1 else ""
-            rows.append([name, f"{len(one.columns):,}", f"{one.why}{where}"])
-        left = found[len(shown) :]
+        groups.setdefault(evidence.mechanism.name if evidence.mechanism else "unknown, so not audited", []).append(evidence)
+    for name, alike in sorted(groups.items(), key=lambda item: -sum(len(evidence.columns) for evidence in item[1])):
+        alike.sort(key=lambda evidence: -len(evidence.columns))
+        shown = alike if len(alike) <= 3 or most > EXAMPLES else alike[:1]
+        for evidence in shown:
+            where = f" ({evidence.block})" if evidence.block and len(alike) > 1 else ""
+            rows.append([name, f"{len(evidence.columns):,}", f"{evidence.why}{where}"])
+        left = alike[len(shown) :]
         if left:
             columns = sum(len(step.columns) for step in left)
             rows.append([name, f"{columns:,}", f"likewise, in {several(len(left), 'more table')}"])
@@ -258,22 +247,22 @@ def _used_sums(seen: Inspection, most: int) -> Part:
     kept = Counter(total_and_parts.origin for total_and_parts in sums if total_and_parts.is_documented)
     origins = ", ".join(f"{number:,} by {ORIGINS[origin]}" for origin, number in kept.most_common())
     inferred = Counter(total_and_parts.origin for total_and_parts in sums if not total_and_parts.is_documented)
-    found, matched = inferred[FOUND], inferred[FILES]
-    labels = inferred.total() - found - matched
+    by_counts, matched = inferred[FOUND], inferred[FILES]
+    labels = inferred.total() - by_counts - matched
     known = [f"{kept.total():,} documented or declared ({origins})"] if kept else []
     known += [f"{labels:,} suggested by labels alone"] if labels else []
     known += [f"{matched:,} by {ORIGINS[FILES]} under one name"] if matched else []
-    known += [f"{found:,} found in the counts"] if found else []
+    known += [f"{by_counts:,} found in the counts"] if by_counts else []
     rows: list[Line] = []
-    for one in sums[:most]:
-        error = one.spread / one.areas**0.5 if one.areas else 0.0
+    for kept_sum in sums[:most]:
+        error = kept_sum.spread / kept_sum.areas**0.5 if kept_sum.areas else 0.0
         marks = [
-            *([] if one.is_documented else [_MARKS.get(one.origin, "labels")]),
-            *(["on trust"] if one.unjudged else []),
+            *([] if kept_sum.is_documented else [_MARKS.get(kept_sum.origin, "labels")]),
+            *(["on trust"] if kept_sum.unjudged else []),
         ]
-        name = Cell(seen.sum_in_words(one), small=f"({', '.join(marks)})" if marks else "")
-        numbers = (f"{one.mean:+.2f} ± {error:.2f}", f"{one.spread:.2f}", f"{one.expected:.2f}")
-        rows.append([name, f"{one.areas:,}", *numbers, f"{one.impossible:,}"])
+        name = TableCell(seen.sum_in_words(kept_sum), small=f"({', '.join(marks)})" if marks else "")
+        numbers = (f"{kept_sum.mean:+.2f} ± {error:.2f}", f"{kept_sum.spread:.2f}", f"{kept_sum.expected:.2f}")
+        rows.append([name, f"{kept_sum.areas:,}", *numbers, f"{kept_sum.impossible:,}"])
     legend = "off by: mean of total − parts, ± its standard error; expected: the spread that rounding alone causes."
     if any(total_and_parts.against for total_and_parts in sums):
         legend += " Of a total that is not in the file, the parts in one table are compared with those in the other."

@@ -80,10 +80,10 @@ def _have(number: int) -> str:
 
 def worst_classes(rows: ArrayLike, kinds: ArrayLike, sizes: ArrayLike, by_area: ArrayLike) -> Ints:
     """Return for every area the place of its worst finding in `WORST`; `by_area` counts zeros that are not listed, too."""
-    found, first = np.unique(np.asarray(rows), return_index=True)
+    areas, first = np.unique(np.asarray(rows), return_index=True)
     kind, size = np.asarray(kinds)[first], np.asarray(sizes)[first]
     classes = np.where(np.asarray(by_area) > 0, len(WORST) - 2, len(WORST) - 1)
-    classes[found] = np.where(kind < 2, kind, np.array([2, 3, 3, 4])[size])
+    classes[areas] = np.where(kind < 2, kind, np.array([2, 3, 3, 4])[size])
     return classes
 
 
@@ -107,15 +107,15 @@ def _rounded(number: float) -> float:
 
 
 def draw(
-    found: Boundaries,
+    boundaries: Boundaries,
     classes: Ints,
     named: Sequence[tuple[str, str]],
     said: str,
     largest: int = LARGEST,
 ) -> DrawnMap:
     """Draw a map."""
-    box, there = found.box(), found.there
-    units, shapes, tall = _fitting(found, box, classes, largest)
+    box, there = boundaries.box(), boundaries.there
+    units, shapes, tall = _fitting(boundaries, box, classes, largest)
     large, dots = _paths(shapes, classes, len(named)), _runs(_raster(shapes, classes, (units, tall)), len(named))
     borders = " bordered" if len(there) <= FEW else ""
     parts = "".join(
@@ -133,18 +133,20 @@ def draw(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart choropleth" role="img" aria-label="{escape(said)} '
         f'{escape(listed)}." viewBox="0 0 {units} {tall}" {where}>{parts}</svg>'
     )
-    return DrawnMap(picture, key, (matched_in_words(found.told),))
+    return DrawnMap(picture, key, (matched_in_words(boundaries.told),))
 
 
-def _fitting(found: Boundaries, box: tuple[int, int, int, int], classes: Ints, largest: int) -> tuple[int, Boundaries, int]:
+def _fitting(
+    boundaries: Boundaries, box: tuple[int, int, int, int], classes: Ints, largest: int
+) -> tuple[int, Boundaries, int]:
     """Return the finest drawing that is small enough, by halving: its width, its shapes and its height."""
     low, high = 0, len(UNITS) - 1
     while low < high:
         middle = (low + high) // 2
-        shapes, tall = scaled(found, box, UNITS[middle])
+        shapes, tall = scaled(boundaries, box, UNITS[middle])
         fits = _bytes(shapes, classes, (UNITS[middle], tall)) <= largest
         low, high = (low, middle) if fits else (middle + 1, high)
-    return (UNITS[low], *scaled(found, box, UNITS[low]))
+    return (UNITS[low], *scaled(boundaries, box, UNITS[low]))
 
 
 def _extents(shapes: Boundaries) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
@@ -184,8 +186,8 @@ def _runs(grid: NDArray[np.int8], number: int) -> list[str]:
     kind = grid[row, start]
     end = np.where(np.append(row[1:] == row[:-1], False), np.append(start[1:], 0), grid.shape[1])
     paths = []
-    for one in range(number):
-        here = kind == one
+    for colour in range(number):
+        here = kind == colour
         y, x, long = row[here], start[here], (end - start)[here]
         across = np.diff(x, prepend=0) - np.append(0, long[:-1])  # a line ends where the next begins to move from
         down = np.diff(y, prepend=0)

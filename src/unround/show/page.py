@@ -22,6 +22,8 @@ KINDS = (*CLAIMS, "open", "given")
 LONG, NAME, CELL = 900, 160, 600
 """Characters of a sentence, a name and a cell that are shown."""
 
+BARS = Markup('<td class="bars" aria-hidden="true">{}</td>')
+
 _CODE = re.compile(r"`([^`\n]{1,200})`")
 
 
@@ -57,7 +59,7 @@ def _contents(parts: Iterable[Part]) -> Iterable[tuple[str, str]]:
     for part in parts:
         if isinstance(part, doc.Section) and part.anchor and part.short:
             yield part.anchor, part.short
-        elif isinstance(part, doc.Only | doc.Box):
+        elif isinstance(part, doc.Only | doc.Frame):
             yield from _contents(part.parts)
 
 
@@ -109,46 +111,44 @@ class _PagePrinter:
     def _(self, part: doc.Table) -> Markup:
         if not part.rows:
             return Markup()
-        shown = [(at, one) for at, one in enumerate(part.columns) if one.only in ("", PAGE)]
+        shown = [(at, column) for at, column in enumerate(part.columns) if column.only in ("", PAGE)]
         drawn = any(row.claims for row in part.lines)
         kinds = [kind for kind in CLAIMS if any((row.claims or {}).get(kind) for row in part.lines)]
         largest = max((sum(row.claims.values()) for row in part.lines if row.claims), default=0)
-        head = Markup().join(_head(one, at == part.header) for at, one in shown)
-        head = _with_bars(head, Markup('<td class="bars" aria-hidden="true"></td>'), drawn, part.header)
+        heads = [_head(column, at == part.header) for at, column in shown]
+        if drawn:
+            heads.insert(part.header + 1, BARS.format(""))
         body = Markup("\n").join(self.row(part, row, shown, largest if drawn else None) for row in part.lines)
         foot = Markup()
         if part.foot is not None:
             foot = Markup("<tfoot>{}</tfoot>").format(self.row(part, part.foot, shown, 0.0 if drawn else None))
         key = _key([(kind, kind, "", "") for kind in kinds]) if drawn else Markup()
         legend = Markup('<p class="quiet">{}</p>').format(prose(part.legend)) if part.legend else Markup()
-        table = Markup("{}<table{}><thead><tr>{}</tr></thead>\n<tbody>{}</tbody>{}</table>").format(
-            "", _class(part.style), head, body, foot
+        table = Markup("<table{}><thead><tr>{}</tr></thead>\n<tbody>{}</tbody>{}</table>").format(
+            _class(part.style), Markup().join(heads), body, foot
         )
         region = Markup('<div class="scroll" tabindex="0" role="region" aria-label="{}">{}</div>')
         return key + (region.format(cut(part.label or "Table", NAME), table) if not self.short else table) + legend
 
-    def row(self, table: doc.Table, row: doc.Row, shown: Sequence[tuple[int, doc.Column]], largest: float | None) -> Markup:
+    def row(
+        self, table: doc.Table, row: doc.TableRow, shown: Sequence[tuple[int, doc.TableColumn]], largest: float | None
+    ) -> Markup:
         """Return a row; where rows have claims, a bar of them follows the name."""
         cells = []
         for at, column in shown:
             cell = row.cells[at] if at < len(row.cells) else ""
-            said = cell if isinstance(cell, doc.Cell) else doc.Cell(cell)
+            said = cell if isinstance(cell, doc.TableCell) else doc.TableCell(cell)
             if at == table.header:
                 dot = Markup('<i class="dot {}"></i>').format(table.colours[said.text]) if table.colours else ""
                 small = Markup(" <small><bdi>{}</bdi></small>").format(cut(said.small, 80)) if said.small else ""
-                name = Markup('<th scope="row" class="name">{}<bdi>{}</bdi>{}</th>')
-                text = (
-                    Markup('<a href="{}">{}</a>').format(said.link, cut(said.text, NAME))
-                    if said.link
-                    else cut(said.text, NAME)
-                )
-                cells.append(name.format(dot, text, small))
+                text: str = cut(said.text, NAME)
+                text = Markup('<a href="{}">{}</a>').format(said.link, text) if said.link else text
+                cells.append(Markup('<th scope="row" class="name">{}<bdi>{}</bdi>{}</th>').format(dot, text, small))
             else:
                 kind = f"{'' if column.left else 'n'} {said.tone}"
                 cells.append(Markup("<td{}{}>{}</td>").format(_class(kind), _attribute("title", said.title), _said(said)))
         if largest is not None:
-            bars = Markup('<td class="bars" aria-hidden="true">{}</td>')
-            cells.insert(table.header + 1, bars.format(strip(row.claims, largest) if row.claims and largest else ""))
+            cells.insert(table.header + 1, BARS.format(strip(row.claims, largest) if row.claims and largest else ""))
         return Markup("<tr{}>{}</tr>").format(_class(row.tone), Markup().join(cells))
 
     @html.register
@@ -201,7 +201,7 @@ class _PagePrinter:
         return Markup("<div{}>{}</div>").format(_class(part.style), columns)
 
     @html.register
-    def _(self, part: doc.Box) -> Markup:
+    def _(self, part: doc.Frame) -> Markup:
         return Markup("<{0}{1}>{2}</{0}>").format(part.tag, _class(part.style), self.all(part.parts))
 
     @html.register
@@ -243,22 +243,14 @@ def _item(item: str | tuple[str, str]) -> Markup:
     return Markup("<li><bdi>{}</bdi>{}</li>").format(prose(name, 300), said)
 
 
-def _head(column: doc.Column, is_header: bool) -> Markup:
+def _head(column: doc.TableColumn, is_header: bool) -> Markup:
     if not column.name:
         return Markup("<td></td>")
     kind = "name" if is_header else "" if column.left else "n wrap"
     return Markup('<th scope="col"{}>{}</th>').format(_class(kind), column.name)
 
 
-def _with_bars(head: Markup, bars: Markup, drawn: bool, header: int) -> Markup:
-    """Return a row of headings with the place of the bars behind the heading of the names."""
-    if not drawn:
-        return head
-    cells = re.findall(r"<t[hd].*?</t[hd]>", str(head))
-    return Markup("".join([*cells[: header + 1], str(bars), *cells[header + 1 :]]))
-
-
-def _said(cell: doc.Cell) -> Markup:
+def _said(cell: doc.TableCell) -> Markup:
     small = Markup(" <small>{}</small>").format(prose(cell.small, CELL)) if cell.small else ""
     if cell.badge in KINDS:
         return Markup('<span class="badge {}">{}</span>{}').format(cell.badge, cell.text, small)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from unround.expectation import surprise
 from unround.replication.paper import Claim
 from unround.replication.searches import Experiment, FindPrediction, Outcome, condition
-from unround.show.parts import QUIET, Bullets, Cell, Document, Line, Part, Section, Table, Text
+from unround.show.parts import QUIET, Bullets, Document, Line, Part, Section, Table, TableCell, Text
 from unround.show.words import argument, notice, percent, several
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def claims(checked_claims: Iterable[Claim]) -> Document:
 
 
 def _claim(claim: Claim) -> Line:
-    note = Cell(claim.note, tone=QUIET)
+    note = TableCell(claim.note, tone=QUIET)
     return [claim.claim, claim.section, value_text(claim.paper), value_text(claim.computed), note]
 
 
@@ -68,7 +68,7 @@ def value_text(value: Any) -> str:
         return "–"
     if isinstance(value, list):
         apart = "; " if value and isinstance(value[0], list) else " "
-        return apart.join(value_text(one) for one in value)
+        return apart.join(value_text(item) for item in value)
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 10 else f"{value:,.2f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -105,7 +105,7 @@ def release_searches(searched: ReleaseSearches) -> Document:
         numbers = (
             f"{finds.groups:,}",
             f"{finds.found:,}",
-            prediction_text(finds.predicted),
+            prediction_text(finds.uniform),
             _chance(finds),
             f"{finds.impossible:,}",
         )
@@ -119,7 +119,7 @@ def release_searches(searched: ReleaseSearches) -> Document:
 
 def _chance(finds: Finds) -> str:
     """Return how likely a number of finds at least so far from the prediction is."""
-    chance = surprise(finds.found, finds.predicted.mean)
+    chance = surprise(finds.found, finds.uniform.mean)
     return f"{chance:.2f}" if chance >= 0.005 else f"{chance:.0e}"
 
 
@@ -156,12 +156,12 @@ def _compound(together: Compound | None) -> Iterator[Part]:
         return
     steps = ", ".join(
         f"{number:,} by {'one sum' if depth == 1 else argument(depth)}"
-        for depth, number in sorted(together.by_depth.items())
+        for depth, number in sorted(together.proved_by_depth.items())
     )
     right = f", {percent(together.likely_right / together.likely)} of them correctly" if together.likely else ""
     said = [
         f"{together.proved:,} of {together.cells:,} rounded counts in {together.areas:,} areas have one possible value"
-        f"{f': {steps}' if steps else ''}. {together.wrong:,} of these are wrong.",
+        f"{f': {steps}' if steps else ''}. {together.proved_wrong:,} of these are wrong.",
         f"{together.likely:,} more have a likeliest value of at least {together.threshold:.0%}{right} "
         "(under the paper's flat prior).",
     ]
@@ -243,9 +243,9 @@ def which_explains(run: Experiment) -> str:
 def weighed(run: Experiment) -> str:
     """Say which prediction makes all finds together likelier, and how many times."""
     better, worse = "the simulated sizes", "uniform remainders"
-    if run.evidence < 0:
+    if run.evidence_for_sizes < 0:
         better, worse = worse, better
-    times = exp(min(abs(run.evidence), 700))
+    times = exp(min(abs(run.evidence_for_sizes), 700))
     if times < 1.05:
         return f"All finds together are about as likely under {better} as under {worse}."
     said = f"{times:,.1f}" if times < 1000 else f"more than 10^{int(log10(times))}"

@@ -7,9 +7,10 @@ and are made safe where they are shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import wraps
+from typing import ParamSpec, TypeAlias
 
 from markupsafe import Markup
 
@@ -54,7 +55,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table: its heading, whether it is text, where it is shown, and how wide a terminal must be for it."""
 
     name: str
@@ -64,7 +65,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A cell that is more than text: a kind of claim as `badge`, a smaller text after it, a tone, a title, a link."""
 
     text: str
@@ -75,15 +76,15 @@ class Cell:
     link: str = ""
 
 
-Line: TypeAlias = list[str | Cell]
+Line: TypeAlias = list[str | TableCell]
 """A row of a table that is being made."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A row that is more than cells: with a tone, or with its claims of each kind, which a page draws as a bar."""
 
-    cells: Sequence[str | Cell]
+    cells: Sequence[str | TableCell]
     tone: str = ""
     claims: Mapping[str, float] | None = None
 
@@ -100,28 +101,28 @@ class Table:
     - `style`: A class of the stylesheet.
     """
 
-    heads: Sequence[str | Column]
-    rows: Sequence[Sequence[str | Cell] | Row]
+    heads: Sequence[str | TableColumn]
+    rows: Sequence[Sequence[str | TableCell] | TableRow]
     label: str = ""
     left: Sequence[str] = ()
     header: int = 0
-    foot: Row | None = None
+    foot: TableRow | None = None
     colours: Mapping[str, str] = field(default_factory=dict)
     legend: str = ""
     style: str = ""
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[TableColumn]:
         """The columns, each with everything that is known of it."""
         return [
-            one if isinstance(one, Column) else Column(one, left=at == self.header or one in self.left)
-            for at, one in enumerate(self.heads)
+            head if isinstance(head, TableColumn) else TableColumn(head, left=at == self.header or head in self.left)
+            for at, head in enumerate(self.heads)
         ]
 
     @property
-    def lines(self) -> list[Row]:
+    def lines(self) -> list[TableRow]:
         """The rows, each with everything that is known of it."""
-        return [row if isinstance(row, Row) else Row(row) for row in self.rows]
+        return [row if isinstance(row, TableRow) else TableRow(row) for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Frame:
     """Parts in a frame of their own: a card, a strip, a sheet to be signed."""
 
     parts: Sequence[Part]
@@ -241,7 +242,7 @@ class Files:
 
 
 Part: TypeAlias = (
-    Text | Bullets | Terms | Table | Chart | Charts | Code | Bars | Section | Fold | Side | Box | Facts | Only | Files
+    Text | Bullets | Terms | Table | Chart | Charts | Code | Bars | Section | Fold | Side | Frame | Facts | Only | Files
 )
 
 
@@ -265,6 +266,22 @@ class Document:
     contents: bool = False
     window: str = ""
     masthead: bool = True
+
+
+_Result = ParamSpec("_Result")
+
+
+def titled(title: str, kicker: str = "") -> Callable[[Callable[_Result, Iterator[Part]]], Callable[_Result, Document]]:
+    """Turn a function that yields what a result has to say into one that returns it as a document."""
+
+    def decorate(parts: Callable[_Result, Iterator[Part]]) -> Callable[_Result, Document]:
+        @wraps(parts)
+        def document(*result: _Result.args, **options: _Result.kwargs) -> Document:
+            return Document(title, list(parts(*result, **options)), kicker)
+
+        return document
+
+    return decorate
 
 
 def rest(number: int, most: int, where: str = "--all lists them") -> Text:

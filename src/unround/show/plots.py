@@ -13,8 +13,6 @@ from unround.show.page import page
 from unround.show.parts import QUIET, Chart, Charts, Document, Text
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from unround.explanation.cell import Explanation
     from unround.explanation.posterior import Posterior
     from unround.job import AuditFolder
@@ -31,21 +29,12 @@ VARIABLE = re.compile(r"var\(--([\w-]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """One chart, with its name and what is to be said of it."""
-
-    name: str
-    lines: tuple[str, ...]
-    chart: Markup
-
-
-@dataclass(frozen=True, slots=True)
 class Plot:
     """Several panels under a heading."""
 
     title: str
     note: str
-    panels: tuple[Panel, ...]
+    panels: tuple[Chart, ...]
 
     def save(self, path: Path | str) -> None:
         """Write it as .svg or .html, by the ending of the file's name."""
@@ -68,7 +57,7 @@ def distributions(title: str, cells: Iterable[Any]) -> Plot:
         name = cell.name if hasattr(cell, "name") else cell.key
         published = "not published" if cell.published is None else f"published {cell.published:,}"
         chart = histogram(cell.distribution, name=name, kind=cell.kind, published=cell.published, height=120)
-        panels.append(Panel(name, (f"{published}, possible {span(cell.low, cell.high)}, {cell.kind}",), chart))
+        panels.append(Chart(chart, name, f"{published}, possible {span(cell.low, cell.high)}, {cell.kind}"))
     more = f" The first {MOST_PANELS} of {len(drawn)} cells." if len(drawn) > MOST_PANELS else ""
     return Plot(title, f"Inferred from published values; not official counts.{more}", tuple(panels))
 
@@ -98,7 +87,7 @@ def claims_plot(folder: AuditFolder) -> Plot:
     rows = {size_named(size): numbers for size, numbers in folder.summary["sensitive_claims"]["by_value"].items()}
     chart = stacked_bars(rows, "Claims by inferred count")
     note = "Inferred from published values; not official counts."
-    return Plot("Counts that can be inferred, by their size", note, (Panel("inferred count", (), chart),))
+    return Plot("Counts that can be inferred, by their size", note, (Chart(chart, "inferred count"),))
 
 
 def check_plot(path: Path) -> None:
@@ -122,17 +111,17 @@ def save(plot: Plot, path: Path) -> None:
 
 def document(plot: Plot) -> Document:
     """Return a plot as a document: a page of panels."""
-    panels = [Chart(panel.chart, panel.name, "\n".join(panel.lines)) for panel in plot.panels]
-    return Document(plot.title, [Text(plot.note, QUIET), Charts(panels)], "unround")
+    return Document(plot.title, [Text(plot.note, QUIET), Charts(plot.panels)], "unround")
 
 
 def svg(plot: Plot) -> str:
     """Return a plot as one SVG that needs nothing else: on white, in the light colours."""
     from unround.show.charts import SIGN, Picture
 
-    heads = 20 + 16 * max(len(panel.lines) for panel in plot.panels)
-    sizes = [_size(panel.chart) for panel in plot.panels]
-    named = [SIGN * 1.15 * max(map(len, (panel.name, *panel.lines))) for panel in plot.panels]
+    lines = [panel.note.splitlines() for panel in plot.panels]
+    heads = 20 + 16 * max(map(len, lines))
+    sizes = [_size(panel.picture) for panel in plot.panels]
+    named = [SIGN * 1.15 * max(map(len, (panel.caption, *said))) for panel, said in zip(plot.panels, lines, strict=True)]
     wide = max(max(size[0], name) for size, name in zip(sizes, named, strict=True))
     across = min(ACROSS, len(plot.panels))
     rows = [range(start, min(start + across, len(plot.panels))) for start in range(0, len(plot.panels), across)]
@@ -150,10 +139,10 @@ def svg(plot: Plot) -> str:
     for row, height in zip(rows, tall, strict=True):
         for column, at in enumerate(row):
             x = MARGIN + column * (wide + GAP)
-            drawn.text(x, y + 14, plot.panels[at].name, "title")
-            for k, line in enumerate(plot.panels[at].lines):
+            drawn.text(x, y + 14, plot.panels[at].caption, "title")
+            for k, line in enumerate(lines[at]):
                 drawn.text(x, y + 31 + 16 * k, line, "soft")
-            drawn.parts.append(str(plot.panels[at].chart).replace("<svg ", f'<svg x="{x:g}" y="{y + heads:g}" ', 1))
+            drawn.parts.append(str(plot.panels[at].picture).replace("<svg ", f'<svg x="{x:g}" y="{y + heads:g}" ', 1))
         y += height + GAP
     return f"{drawn.done()}\n"
 

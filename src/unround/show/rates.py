@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from unround.show.parts import QUIET, Bullets, Document, Table, Text
 from unround.show.words import CLAIMS, several
+from unround.shown import plain
 
 if TYPE_CHECKING:
     from unround.reviews.rate_steps import RateSteps
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 HEADINGS = ("rates", *CLAIMS, "of 1–2", "mean error")
 
 
-def question(told: Mapping[str, Any]) -> str:
+def question(answered: Mapping[str, Any]) -> str:
     """Return what is asked."""
-    names = [rate["name"] for rate in told["rates"]]
-    which = ", ".join(names[:4]) + (f" and {several(len(names) - 4, 'other')}" if len(names) > 4 else "")
+    names = [rate["name"] for rate in answered["rates"]]
+    listed = ", ".join(names[:4]) + (f" and {several(len(names) - 4, 'other')}" if len(names) > 4 else "")
     noun = "the rate" if len(names) == 1 else "the rates"
-    return f"How coarse must {noun} {which} be to add nothing to the counts of {Path(told['release']).name}?"
+    return f"How coarse must {noun} {listed} be to add nothing to the counts of {Path(answered['release']).name}?"
 
 
 def points(step: float) -> str:
@@ -32,37 +33,36 @@ def points(step: float) -> str:
     return "1 point" if step == 1 else f"{step:g} points"
 
 
-def answer(told: Mapping[str, Any]) -> str:
+def answer(answered: Mapping[str, Any]) -> str:
     """Say which step adds nothing."""
-    fine, steps = told["adds_nothing_from"], told["steps"]
+    fine, steps = answered["adds_nothing_from"], answered["steps"]
     if fine is None:
-        first = f"add {_some(told, steps[-1])} even in steps of {points(steps[-1]['step'])}"
+        first = f"add {_some(answered, steps[-1])} even in steps of {points(steps[-1]['step'])}"
     elif fine == steps[0]["step"]:
         first = f"add no claim in steps of {points(fine)} or coarser, and finer ones were not tried"
     else:
         finer = next(row for row in reversed(steps) if row["step"] < fine)
-        first = (
-            f"add no claim in steps of {points(fine)} or coarser; steps of {points(finer['step'])} add {_some(told, finer)}"
-        )
+        some = _some(answered, finer)
+        first = f"add no claim in steps of {points(fine)} or coarser; steps of {points(finer['step'])} add {some}"
     return f"Rates computed from true counts {first}. Rates computed from the rounded counts add nothing on any step."
 
 
-def _some(told: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+def _some(answered: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     number = sum(row["newly"].values())
-    about = "" if told["method"] == "exact" else "about "
+    about = "" if answered["method"] == "exact" else "about "
     return f"{about}{several(number, 'claim')}" if number else "less than one claim"
 
 
-def rows(told: Mapping[str, Any]) -> list[list[str]]:
+def rows(answered: Mapping[str, Any]) -> list[list[str]]:
     """Return the table as text: as printed, one row for each step, and from the rounded counts."""
-    found = []
-    mark = "" if told["method"] == "exact" else "≈ "
-    if told["as_printed"] is not None:
-        found.append(["as printed", *_claims(told["as_printed"], ""), ""])
-    found += [[f"steps of {points(row['step'])}", *_claims(row, mark), _error(row)] for row in told["steps"]]
-    rounded = told["from_published_counts"]
-    found.append([f"from rounded counts, {points(rounded['step'])}", *_claims(rounded, mark), _error(rounded)])
-    return found
+    lines = []
+    mark = "" if answered["method"] == "exact" else "≈ "
+    if answered["as_printed"] is not None:
+        lines.append(["as printed", *_claims(answered["as_printed"], ""), ""])
+    lines += [[f"steps of {points(row['step'])}", *_claims(row, mark), _error(row)] for row in answered["steps"]]
+    rounded = answered["from_published_counts"]
+    lines.append([f"from rounded counts, {points(rounded['step'])}", *_claims(rounded, mark), _error(rounded)])
+    return lines
 
 
 def _claims(row: Mapping[str, Any], mark: str) -> list[str]:
@@ -77,43 +77,43 @@ def _error(row: Mapping[str, Any]) -> str:
     return "unknown" if row["mean_error"] is None else f"{row['mean_error']:.2g}"
 
 
-def footnotes(told: Mapping[str, Any]) -> list[str]:
+def footnotes(answered: Mapping[str, Any]) -> list[str]:
     """Return how to read the table."""
-    found = [
+    notes = [
         "Claims: counts that are claimed because of the rates, or with more certainty; all rates are printed on the same "
         "step, and no other figure is used. Of 1–2: those about counts of one or two. Mean error: from the true rate, in "
         "points.",
         "From rounded counts: whoever has the counts can compute such rates, so they cannot tell anything on any step; the "
-        "audit of the finest confirms it." if not any(told["from_published_counts"]["newly"].values())
+        "audit of the finest confirms it." if not any(answered["from_published_counts"]["newly"].values())
         else "From rounded counts: such rates cannot tell anything, but the audit took them for computed from true counts. "
         "Its verdicts on rates are not to be relied on here (unround check).",
     ]  # fmt: skip
-    drawn = told["drawn"]
+    drawn = answered["drawn"]
     if drawn is not None:
         times = f", {drawn['times']} times over" if drawn["times"] > 1 else ""
-        found.append(
+        notes.append(
             f"≈: approximate. Rates on other steps need the true counts, and none were given (--truth). Plausible true "
             f"counts of {several(drawn['areas'], 'area')} were drawn from the audit's estimates{times}, counts and rates "
             "were published from them, and numbers are scaled to all areas."
         )
     else:
-        wrong = sum(row["truth"]["wrong"][kind] for row in told["steps"] for kind in ("proved", "conditional"))
-        found.append(
+        wrong = sum(row["truth"]["wrong"][kind] for row in answered["steps"] for kind in ("proved", "conditional"))
+        notes.append(
             "Compared with the truth, no proved or conditional claim is wrong, on any step."
             if not wrong
             else f"Compared with the truth, {several(wrong, 'claim')} that should hold {'is' if wrong == 1 else 'are'} "
             "wrong: a documented fact does not hold, or the truth belongs to another release. Do not rely on these numbers."
         )
-    found.append(
+    notes.append(
         "This is so in these areas. A true rate close to the edge of a step can tell something on any step, so other areas "
         "may need coarser ones; and nothing here accounts for what somebody knows from elsewhere."
     )
-    return [*found, *told["notes"]]
+    return [*notes, *answered["notes"]]
 
 
-def rate_steps(found: RateSteps | Mapping[str, Any]) -> Document:
+def rate_steps(result: RateSteps | Mapping[str, Any]) -> Document:
     """Say how coarse rates must be to add nothing."""
-    told = found if isinstance(found, Mapping) else found.to_json()
-    table = Table(HEADINGS, rows(told), "Claims by step")
-    notes = Bullets(footnotes(told), QUIET)
-    return Document("How coarse must rates be?", [Text(question(told)), Text(answer(told), "lead"), table, notes])
+    answered = plain(result)
+    table = Table(HEADINGS, rows(answered), "Claims by step")
+    notes = Bullets(footnotes(answered), QUIET)
+    return Document("How coarse must rates be?", [Text(question(answered)), Text(answer(answered), "lead"), table, notes])

@@ -6,29 +6,26 @@ from collections.abc import Iterator
 from typing import Any
 
 from unround.reconciliation import Reconciled
-from unround.show.parts import ALARM, LEAD, QUIET, QUOTE, Bullets, Document, Files, Part, Section, Table, Text
+from unround.show.parts import ALARM, LEAD, QUIET, QUOTE, Bullets, Files, Part, Section, Table, Text, titled
 from unround.show.words import notice, percent, several
 
 FEW, LONGEST = 5, 240
 """Clashes that are written out, and how much of each; summary.json has the whole."""
 
 
-def reconciled(made: Reconciled) -> Document:
+@titled("One table that adds up")
+def reconciled(made: Reconciled) -> Iterator[Part]:
     """Say how much was gained."""
-    return Document("One table that adds up", list(_parts(made)))
-
-
-def _parts(made: Reconciled) -> Iterator[Part]:
-    told = made.summary
-    yield Text(lead(told), LEAD)
-    if told["mean_error"] is not None:
-        yield Text(sentence(told), QUOTE)
-        yield Text(_share(told))
-    rows = [[name, f"{many:,}"] for name, many in told["methods"].items() if many]
+    summary = made.summary
+    yield Text(lead(summary), LEAD)
+    if summary["mean_error"] is not None:
+        yield Text(sentence(summary), QUOTE)
+        yield Text(_share(summary))
+    rows = [[name, f"{many:,}"] for name, many in summary["methods"].items() if many]
     yield Section("How each count was made", [Table(("method", "counts"), rows, "Methods")])
-    yield from _left(told)
-    yield Text(f"{told['notice']}\n{notice(told['product'])}".strip(), QUIET)
-    files = [(name, "the table, as it came") for name in told["files"]]
+    yield from _left(summary)
+    yield Text(f"{summary['notice']}\n{notice(summary['product'])}".strip(), QUIET)
+    files = [(name, "the table, as it came") for name in summary["files"]]
     files += [
         ("reconciled.parquet", "every count: published, reconciled, mean, standard error, bounds"),
         ("summary.json", "the above"),
@@ -40,43 +37,45 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST].rsplit(' ', 1)[0]} …"
 
 
-def lead(told: dict[str, Any]) -> str:
+def lead(summary: dict[str, Any]) -> str:
     """Say what was wrong, and whether it is right now."""
-    sums, before, after = told["sums"], told["sums_off_before"], told["sums_off_after"]
+    sums, before, after = summary["sums"], summary["sums_off_before"], summary["sums_off_after"]
     if not before:
         return f"This table adds up already, in all of its {several(sums, 'sum')}: it is returned as it is."
     off = f"{before:,} of {several(sums, 'sum')} ({percent(before / sums)}) did not add up"
     if not after:
-        return f"{off}; now all do. {told['changed']:,} of {told['counts']:,} counts were changed."
+        return f"{off}; now all do. {summary['changed']:,} of {summary['counts']:,} counts were changed."
     return f"{off}; {after:,} still do not, because no true counts fit or none were found: see below."
 
 
-def sentence(told: dict[str, Any]) -> str:
+def sentence(summary: dict[str, Any]) -> str:
     """Say by how much errors went down, in words to cite."""
-    how = "measured against the true counts" if told["mean_error_from"] == "truth" else "by the model's own estimate"
-    return f"Mean error {told['mean_error_published']:.2f} → {told['mean_error']:.2f} persons per count, {how}."
+    how = "measured against the true counts" if summary["mean_error_from"] == "truth" else "by the model's own estimate"
+    return f"Mean error {summary['mean_error_published']:.2f} → {summary['mean_error']:.2f} persons per count, {how}."
 
 
-def _share(told: dict[str, Any]) -> str:
-    before, after = told["mean_error_published"], told["mean_error"]
+def _share(summary: dict[str, Any]) -> str:
+    before, after = summary["mean_error_published"], summary["mean_error"]
     if after < before:
         less = f"{percent(1 - after / before)} less"
     else:
-        less = "no less, because the result was rounded again" if told["round"] else "no less"
-    return f"That is {less}, over the {told['mean_error_of']:,} counts that stand in a sum and were not published exactly."
+        less = "no less, because the result was rounded again" if summary["round"] else "no less"
+    return (
+        f"That is {less}, over the {summary['mean_error_of']:,} counts that stand in a sum and were not published exactly."
+    )
 
 
-def _left(told: dict[str, Any]) -> Iterator[Part]:
+def _left(summary: dict[str, Any]) -> Iterator[Part]:
     """Name what was not made to add up."""
-    if told["clashes_in_all"]:
-        named = [(one["area"], _cut(one["text"])) for one in told["clashes"][:FEW]]
-        more = told["clashes_in_all"] - len(named)
+    if summary["clashes_in_all"]:
+        named = [(clash["area"], _cut(clash["text"])) for clash in summary["clashes"][:FEW]]
+        more = summary["clashes_in_all"] - len(named)
         rest = [Text(f"{more:,} more are in reconciled.parquet, marked as clashes.")] if more else []
-        title = f"No true counts fit in {several(told['clashes_in_all'], 'place')}: these counts are left as published"
+        title = f"No true counts fit in {several(summary['clashes_in_all'], 'place')}: these counts are left as published"
         yield Section(title, [Bullets(named, ALARM), *rest])
     for areas, what in (
-        (told["areas_left"], "No whole numbers that add up were found in {}; counts there are as published"),
-        (told["families_apart"], "The areas within {} were made to add up each by itself, not to their sum"),
+        (summary["areas_left"], "No whole numbers that add up were found in {}; counts there are as published"),
+        (summary["families_apart"], "The areas within {} were made to add up each by itself, not to their sum"),
     ):
         if areas:
             shown = ", ".join(areas[:FEW]) + (f" and {len(areas) - FEW:,} more" if len(areas) > FEW else "")

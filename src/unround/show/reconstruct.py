@@ -11,8 +11,9 @@ from markupsafe import Markup
 from unround.show import charts
 from unround.show.charts import WIDE, Picture, Scale, ticks
 from unround.show.page import page
-from unround.show.parts import QUIET, Bullets, Chart, Document, Part, Section, Table, Text
+from unround.show.parts import QUIET, Bullets, Chart, Part, Section, Table, Text, titled
 from unround.show.words import percent
+from unround.shown import plain
 
 if TYPE_CHECKING:
     from unround.reconstruction import Reconstruction
@@ -65,15 +66,15 @@ def confidence_table(measured: Mapping[str, Any]) -> Rows:
     """Return how many records are claimed at each confidence, and how many of them are right."""
     heads = ["confidence", "claims", "right", "of all people", "baseline: claims", "right"]
     rows = []
-    for one, base in zip(
+    for band, base in zip(
         measured["guesses"]["tables"]["confidence"], measured["guesses"]["national"]["confidence"], strict=True
     ):
         rows.append(
             [
-                f"{one['at_least']:.0%} or more",
-                f"{one['claims']:,}",
-                "–" if one["precision"] is None else percent(one["precision"]),
-                percent(one["recall"]),
+                f"{band['at_least']:.0%} or more",
+                f"{band['claims']:,}",
+                "–" if band["precision"] is None else percent(band["precision"]),
+                percent(band["recall"]),
                 f"{base['claims']:,}",
                 "–" if base["precision"] is None else percent(base["precision"]),
             ]
@@ -100,7 +101,7 @@ def without_table(measured: Mapping[str, Any]) -> Rows | None:
     if not compared or not compared["without"]:
         return None
     heads = ["left out", "records found", "age within one year", "alone", "unlike"]
-    ordered = sorted(compared["without"], key=lambda one: one["agreement"]["everyone"]["share"])
+    ordered = sorted(compared["without"], key=lambda way: way["agreement"]["everyone"]["share"])
     return heads, [_row(entry, entry["name"]) for entry in ordered]
 
 
@@ -243,10 +244,12 @@ def four_guesses(measured: Mapping[str, Any], measure: str) -> Markup:
     """Draw the shares of records found by the four guesses, as bars, group by group."""
     groups = [group for group in GROUPS if measured["groups"][group] and group in measured["guesses"]["tables"][measure]]
     shares = {group: {guess: measured["guesses"][guess][measure][group] for guess in GUESSES} for group in groups}
-    largest = max(one["share"] + 2 * (one["standard_error"] or 0) for found in shares.values() for one in found.values())
+    every = [agreed for by_guess in shares.values() for agreed in by_guess.values()]
+    largest = max(agreed["share"] + 2 * (agreed["standard_error"] or 0) for agreed in every)
     said = "; ".join(
-        f"{GROUPS[group]}: " + ", ".join(f"{GUESSES[guess][0]} {percent(one['share'])}" for guess, one in found.items())
-        for group, found in shares.items()
+        f"{GROUPS[group]}: "
+        + ", ".join(f"{GUESSES[guess][0]} {percent(agreed['share'])}" for guess, agreed in by_guess.items())
+        for group, by_guess in shares.items()
     )
     left, bar, between = 126.0, 20.0, 44.0
     height = len(groups) * (4 * bar + between) - 8
@@ -261,25 +264,22 @@ def four_guesses(measured: Mapping[str, Any], measure: str) -> Markup:
     for number, group in enumerate(groups):
         top = number * (4 * bar + between)
         drawn.text(0, top + 14, f"{GROUPS[group].capitalize()} ({measured['groups'][group]:,} people)", "title")
-        for place, (guess, one) in enumerate(shares[group].items()):
+        for place, (guess, agreed) in enumerate(shares[group].items()):
             name, kind = GUESSES[guess]
             y = top + 22 + place * bar
-            error = 2 * (one["standard_error"] or 0)
+            error = 2 * (agreed["standard_error"] or 0)
             drawn.text(left - 8, y + 13, name, anchor="end")
-            drawn.rect(left, y + 2, scale(one["share"]) - left, bar - 5, f"bar {kind}", f"{name}: {_shown(one)}")
-            end = scale(one["share"] + error)
-            drawn.line(scale(max(0.0, one["share"] - error)), y + bar / 2 - 0.5, end, y + bar / 2 - 0.5, "expected")
-            drawn.text(end + 6, y + 13, percent(one["share"]))
+            drawn.rect(left, y + 2, scale(agreed["share"]) - left, bar - 5, f"bar {kind}", f"{name}: {_shown(agreed)}")
+            end = scale(agreed["share"] + error)
+            drawn.line(scale(max(0.0, agreed["share"] - error)), y + bar / 2 - 0.5, end, y + bar / 2 - 0.5, "expected")
+            drawn.text(end + 6, y + 13, percent(agreed["share"]))
     return drawn.done()
 
 
-def reconstruction(result: Reconstruction | Mapping[str, Any]) -> Document:
+@titled("How much of each person could be reconstructed", "Reconstruction")
+def reconstruction(result: Reconstruction | Mapping[str, Any]) -> Iterator[Part]:
     """Give the four guesses, what confidence is worth, and what other ways of publishing would give away."""
-    measured = result if isinstance(result, Mapping) else result.to_json()
-    return Document("How much of each person could be reconstructed", list(_reconstruction(measured)), "Reconstruction")
-
-
-def _reconstruction(measured: Mapping[str, Any]) -> Iterator[Part]:
+    measured = plain(result)
     yield Text(lead(measured), "lead")
     yield Section("Four guesses", [Bullets(sentences(measured))])
     exact = Chart(four_guesses(measured, "agreement"), "", "All attributes right. Lines: two standard errors.")
@@ -293,12 +293,12 @@ def _reconstruction(measured: Mapping[str, Any]) -> Iterator[Part]:
     caption = "Of records stated at this confidence, this share is right"
     yield Section("By confidence", [Text(CONFIDENCE, QUIET), Chart(drawn, caption), _table(confidence_table(measured))])
     sampled = f"In {(measured['compared'] or {'areas': 0})['areas']:,} areas of a sample"
-    for title, said, found in (
+    for title, said, rows in (
         ("What other ways of publishing give away", "the same tables", ways_table(measured)),
         ("Without one of the tables", "the table that gives most away comes first", without_table(measured)),
     ):
-        if found is not None:
-            yield Section(title, [Text(f"{sampled}; {said}.", QUIET), _table(found)])
+        if rows is not None:
+            yield Section(title, [Text(f"{sampled}; {said}.", QUIET), _table(rows)])
     yield Section("How to read it", [Bullets(footnotes(measured), QUIET)])
 
 

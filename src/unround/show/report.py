@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,24 +33,24 @@ from unround.show.parts import (
     QUIET,
     QUOTE,
     TERMINAL,
-    Box,
     Bullets,
-    Cell,
     Chart,
     Code,
-    Column,
     Document,
     Fact,
     Facts,
     Files,
     Fold,
+    Frame,
     Line,
     Only,
     Part,
-    Row,
     Section,
     Side,
     Table,
+    TableCell,
+    TableColumn,
+    TableRow,
     Terms,
     Text,
     rest,
@@ -60,7 +61,6 @@ from unround.show.words import (
     INCONSISTENCIES,
     MEANINGS,
     NO_INCONSISTENCIES,
-    at_least,
     block_named,
     by_several,
     conditions,
@@ -172,7 +172,7 @@ def report(
 ) -> Document:
     """Return everything that an audit has to say."""
     summary = folder.summary
-    strong = {} if public else {kind: found for kind in CLAIMS if (found := _strongest(folder, kind))}
+    strong = {} if public else {kind: shown for kind in CLAIMS if (shown := _strongest(folder, kind))}
     parts: list[Part] = [_sheet(summary, strong, decision, public)]
     if diff is not None:
         since = f"What changed since {Path(diff['before']['path']).name}"
@@ -207,7 +207,8 @@ def report(
 def short(folder: AuditFolder, verbose: bool = False) -> Document:
     """Say what was found, what it rests on and what to do next, in some 25 lines; with `verbose` everything, before that."""
     summary, decision = folder.summary, audit.decision_of(folder)
-    entries = [Fact(entry.what.lower(), entry.state, "", TONES[entry.tone]) for entry in audit.footing(summary, decision)]
+    footing = audit.footing(summary, decision)
+    entries = [replace(fact, what=fact.what.lower(), said="", tone=TONES[fact.tone], anchor="") for fact in footing]
     parts: list[Part] = [
         Text(headline(summary), LEAD),
         Text(" ".join(verdict(summary))),
@@ -237,8 +238,8 @@ TONES = {audit.FINE: "", audit.DOUBT: ALARM, audit.UNKNOWN: "strong"}
 
 def _by_value(summary: Mapping[str, Any], first: str) -> Part:
     by_value = summary["sensitive_claims"]["by_value"]
-    rows = [Row([size_named(size), *(f"{by_value[size][kind]:,}" for kind in CLAIMS)]) for size in SMALL_FIRST]
-    return Table((first, *CLAIMS), rows, first, foot=Row(["all", *(f"{summary[kind]:,}" for kind in CLAIMS)], "strong"))
+    rows = [TableRow([size_named(size), *(f"{by_value[size][kind]:,}" for kind in CLAIMS)]) for size in SMALL_FIRST]
+    return Table((first, *CLAIMS), rows, first, foot=TableRow(["all", *(f"{summary[kind]:,}" for kind in CLAIMS)], "strong"))
 
 
 def _also(summary: Mapping[str, Any]) -> list[str]:
@@ -303,17 +304,17 @@ def _first_claims(folder: AuditFolder) -> Part:
             number(row["published"]),
             number(row["value"]),
             percent(row["probability_low"]),
-            Cell(row["kind"], badge=row["kind"]),
+            TableCell(row["kind"], badge=row["kind"]),
         ]
         for row in findings.to_dicts()
     ]
     more = folder.summary["listed"]["claims"] - len(rows)
-    heads: tuple[str | Column, ...] = (
-        *(Column(axis, left=True) for axis in axes),
+    heads: tuple[str | TableColumn, ...] = (
+        *(TableColumn(axis, left=True) for axis in axes),
         "published",
         "inferred",
         "probability at least",
-        Column("", left=True),
+        TableColumn("", left=True),
     )
     title = f"The first claims{f'; {more:,} more in .findings' if more > 0 else ''}"
     return Fold(title, [Table(heads, rows, "The first claims")], only=CARD) if rows else Text("")
@@ -359,16 +360,9 @@ def _an_example(folder: AuditFolder) -> str | None:
 def _sheet(
     summary: Mapping[str, Any], strong: Mapping[str, Sequence[Strong]], decision: str | None, public: bool
 ) -> Section:
-    entries = [
-        Fact(entry.what, entry.state, entry.said, entry.tone, entry.anchor) for entry in audit.footing(summary, decision)
-    ]
-    example = audit.example(strong)
-    left: list[Part] = [Text(" ".join(verdict(summary)), LEAD)]
-    if example is not None:
-        lines = Bullets(example.lines, style="arithmetic")
-        letters = Text(example.letters, "small quiet")
-        left.append(Section("For example", [Text(example.sentence, "example"), lines, letters], level=3))
-    left += [
+    left: list[Part] = [
+        Text(" ".join(verdict(summary)), LEAD),
+        Section("For example", audit.example(strong), level=3),
         _next(summary, public=public),
         Section("To quote", [Text(audit.to_quote(summary, name_of(summary)), QUOTE)], level=3),
     ]
@@ -380,7 +374,7 @@ def _sheet(
         "areas. To share the result, use `report-public.html`, and tell the agency first."
     )
     parts: list[Part] = [
-        Facts(entries, "footing", "What the claims rest on"),
+        Facts(audit.footing(summary, decision), "footing", "What the claims rest on"),
         Side([left, [audit.picture(summary)]], "front"),
         Text(status, "status" if public else "status alarm"),
         Text(notice(summary["product"]), "made"),
@@ -414,7 +408,10 @@ def _claims(summary: Mapping[str, Any]) -> Section:
             )
         )
         rows = [(block_named(name, chance), numbers, chance.get(name)) for name, numbers in summary["by_block"].items()]
-        lines = [Row([name, *_numbers(summary, numbers), *_beside(found)], claims=numbers) for name, numbers, found in rows]
+        lines = [
+            TableRow([name, *_numbers(summary, numbers), *_beside(by_chance)], claims=numbers)
+            for name, numbers, by_chance in rows
+        ]
         heads = ("Table", *_kinds(summary), "proofs from one sum", "by chance")
         parts.append(_limited(heads, lines, [numbers for _, numbers, _ in rows], MOST_BLOCKS, summary, "more tables"))
         silent = sum(name not in summary["by_block"] for name in chance)
@@ -434,7 +431,7 @@ def _beside(chance: Mapping[str, Any] | None) -> list[str]:
 
 def _limited(
     heads: Sequence[str],
-    lines: Sequence[Row],
+    lines: Sequence[TableRow],
     claims: Sequence[Mapping[str, Any]],
     most: int,
     summary: Mapping[str, Any],
@@ -443,22 +440,22 @@ def _limited(
     """Keep the first rows, and sum up the others."""
     left = claims[most:]
     sums = {kind: sum(row[kind] for row in left) for kind in CLAIMS}
-    foot = Row([f"{len(left):,} {more}", *_numbers(summary, sums)]) if left else None
+    foot = TableRow([f"{len(left):,} {more}", *_numbers(summary, sums)]) if left else None
     return Table(heads, lines[:most], f"Claims by {heads[0].lower()}", foot=foot)
 
 
 def _families(summary: Mapping[str, Any]) -> Iterator[Part]:
     """Say what single sums reveal, one row per kind of sum, with what chance predicts."""
-    met = sorted((family for family in summary["chance"] if family["groups"]), key=lambda one: -one["groups"])
+    met = sorted((family for family in summary["chance"] if family["groups"]), key=lambda family: -family["groups"])
     if not met:
         return
     one_base = len({family["base"] for family in met}) == 1
     drawn = []
-    for one in [family for family in met if family["proved"] or family["proved_expected"] >= 0.05][:MOST_FAMILIES]:
-        low, high = interval(one["proved_expected"], CHANCE)
-        base = "" if one_base else f", base {one['base']}"
-        label = f"{one['parts']} parts, {'exact' if one['exact_total'] else 'rounded'} total{base}"
-        drawn.append({"label": label, "found": one["proved"], "low": low, "high": high})
+    for family in [family for family in met if family["proved"] or family["proved_expected"] >= 0.05][:MOST_FAMILIES]:
+        low, high = interval(family["proved_expected"], CHANCE)
+        base = "" if one_base else f", base {family['base']}"
+        label = f"{family['parts']} parts, {'exact' if family['exact_total'] else 'rounded'} total{base}"
+        drawn.append({"label": label, "found": family["proved"], "low": low, "high": high})
     parts: list[Part] = []
     if drawn:
         note = "single sums that prove all their counts, by kind; diamond: found; grey: the range of chance, 99 times in 100"
@@ -529,7 +526,7 @@ def _risk(folder: AuditFolder, public: bool) -> Section:
                 )
             )
         routes = list(summary["by_route"].items())
-        lines = [Row([name, *_numbers(summary, row)], claims=row) for name, row in routes]
+        lines = [TableRow([name, *_numbers(summary, row)], claims=row) for name, row in routes]
         table = _limited(("Argument", *_kinds(summary)), lines, [row for _, row in routes], MOST_ROUTES, summary, "more")
         how = Text("How many sums a proof combines. Arguments of several steps reveal counts that no single sum does.")
         parts.append(Fold("By kind of argument", [how, table]))
@@ -577,17 +574,13 @@ def _findings(folder: AuditFolder, strong: Mapping[str, Sequence[Strong]]) -> Se
     ]
     for kind, cards_of in strong.items():
         why = Text(why_several(summary["priors"]["variants"]) if kind == "likely" else "")
-        cards = Box([Box(_card(one), f"card {kind}", "li") for one in cards_of], "cards", "ol")
+        cards = Frame([Frame(_card(finding), f"card {kind}", "li") for finding in cards_of], "cards", "ol")
         parts.append(Section(f"{kind.capitalize()}: {len(cards_of)} of {summary[kind]:,}", [why, cards], level=3))
     zeros = summary["sensitive_claims"]["by_value"]["0"]["likely"] - summary["zeros_not_listed"]
     if zeros:
         shown = first_zeros(folder, MOST_ZEROS)
-        lines = [
-            [entry["area"] or entry["code"], entry["what"], number(entry["row"]["published"]), at_least(entry["row"])]
-            for entry in shown
-        ]
         more = f" The first {len(shown)}; all of them are at the end of `findings.csv`." if zeros > len(shown) else ""
-        table = Table(("Area", "Count", "published", "probability of 0"), lines, "Likely zeros", left=("Count",))
+        table = Table(("Area", "Count", "published", "probability of 0"), shown, "Likely zeros", left=("Count",))
         said = Text(f"Nobody is counted there, if the claim is right.{more}")
         parts.append(Fold(several(zeros, "likely zero"), [said, table], "zeros"))
     return Section("The strongest findings, with their arithmetic", parts, "findings", "Strongest findings")
@@ -644,7 +637,7 @@ def _evidence(strong: Strong) -> list[Part]:
         [cell.letter, cell.what, f"{number(cell.published)}{' (exact)' if cell.mechanism == 'exact' else ''}"]
         for cell in strong.cells
     ]
-    heads = (Column("cell", left=True), "what it counts", "published")
+    heads = (TableColumn("cell", left=True), "what it counts", "published")
     table = Table(heads, lines, "Cells", left=("what it counts",), style="small letters")
     return [*parts, table, Text(f"and {strong.more_cells:,} more cells." if strong.more_cells else "", QUIET)]
 
@@ -666,7 +659,7 @@ def _faults(folder: AuditFolder, public: bool) -> Section:
                 "left out for that area; everything else was audited."
             )
         ]
-        rows = [[row["area"], row["clash"]] for row in first_contradictions(folder, MOST_CLASHES)] if not public else []
+        rows = [] if public else first_contradictions(folder, MOST_CLASHES)
         if rows:
             table = Table(("Area", "What is inconsistent"), rows, "Inconsistencies", left=("What is inconsistent",))
             more = rest(clashes, len(rows), "`contradictions.csv` has them all")
@@ -688,8 +681,7 @@ def _suspects(folder: AuditFolder, public: bool) -> list[Part]:
     )
     if public:
         return [Text(said)]
-    names = ("area", "sum", "published", "parts_add_up_to", "chance")
-    rows = [[row[name] for name in names] for row in first_suspects(folder, MOST_SUSPECTS)]
+    rows = first_suspects(folder, MOST_SUSPECTS)
     heads = ("Area", "Sum", "published total", "parts add up to", "chance at most")
     more = rest(suspect["sums"], len(rows), "`suspects.csv` has them all")
     table = Table(heads, rows, "Suspect data", left=("Sum",))
@@ -797,7 +789,7 @@ def _keys(summary: Mapping[str, Any]) -> list[Part]:
     if not said:
         return []
     first = said[:1] if rows else said
-    parts: list[Part] = [Text(one) for one in first]
+    parts: list[Part] = [Text(sentence) for sentence in first]
     if rows:
         more = ", and what else is known of them" if said[1:] else ""
         table = Table(("Table", "Constant", "By"), rows, "Keys by table", left=("By",))
@@ -815,8 +807,8 @@ def _conditions(summary: Mapping[str, Any]) -> list[Part]:
 
 
 def _held(summary: Mapping[str, Any], public: bool) -> list[Part]:
-    parts: list[Part] = [Text(one) for one in not_listed(summary) or ["Nothing is held back."]]
-    parts += [Text(one) for one in (*not_used(summary), *figures_used(summary))]
+    parts: list[Part] = [Text(sentence) for sentence in not_listed(summary) or ["Nothing is held back."]]
+    parts += [Text(sentence) for sentence in (*not_used(summary), *figures_used(summary))]
     failed = sum(table["verdict"] == "failed" for table in (summary.get("selfcheck") or {"tables": ()})["tables"])
     if failed:
         parts.append(

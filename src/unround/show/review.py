@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
+from unround.explanation.cell import SumShown
 from unround.job import AuditFolder
 from unround.reviews.decision import PUBLISH
 from unround.reviews.policy import LIKELY, RANGE, REVISE, STOP, UNDECIDED, UNROUNDED
 from unround.reviews.run import AUDIT, TOGETHER
 from unround.reviews.run import PAGE as PAGE_FILE
 from unround.reviews.trying import ESTIMATED
-from unround.show.charts import Picture
+from unround.show.charts import Picture, Share, squares
 from unround.show.check import fit_in_words
 from unround.show.diff import changed
 from unround.show.page import page
@@ -24,21 +25,21 @@ from unround.show.parts import (
     PAGE,
     QUIET,
     TERMINAL,
-    Box,
     Bullets,
-    Cell,
     Chart,
     Code,
-    Column,
     Document,
     Files,
+    Frame,
     Line,
     Only,
     Part,
-    Row,
     Section,
     Side,
     Table,
+    TableCell,
+    TableColumn,
+    TableRow,
     Terms,
     Text,
     rest,
@@ -46,6 +47,7 @@ from unround.show.parts import (
 from unround.show.report import files_of, write_pages
 from unround.show.strongest import sentences
 from unround.show.words import CLAIMS, arithmetic, listed, notice, number, percent, several, span
+from unround.shown import plain
 
 if TYPE_CHECKING:
     from unround.reviews import Review
@@ -90,7 +92,7 @@ ACCEPT = (
     "CELL --because TEXT`."
 )
 MARKS = {"proved": "ᵖ", "conditional": "ᶜ", "range": "ʳ", "likely": "ˡ"}
-"""How coloured cells of the draft are told apart without colours."""
+"""How coloured cells of the draft are reviewed apart without colours."""
 
 LEGEND = {kind: f"{'size known' if kind == RANGE else kind} {mark}" for kind, mark in MARKS.items()}
 LEGEND |= {kind: kind for kind in (UNROUNDED, "accepted", "hidden")}
@@ -111,38 +113,38 @@ SQUARES = (("proved", "proved"), ("conditional", "conditional"), ("likely", "lik
 """The kinds of counts among 100 squares, and their colours."""
 
 
-def headline(told: Mapping[str, Any]) -> str:
+def headline(reviewed: Mapping[str, Any]) -> str:
     """Return the decision in words."""
-    return HEADLINES[told["decision"]]
+    return HEADLINES[reviewed["decision"]]
 
 
-def meaning(told: Mapping[str, Any]) -> str:
+def meaning(reviewed: Mapping[str, Any]) -> str:
     """Say in a sentence why that is the decision."""
-    if told["decision"] == STOP and any(one["action"] == STOP for one in told["reasons"]):
+    if reviewed["decision"] == STOP and any(reason["action"] == STOP for reason in reviewed["reasons"]):
         return "The policy stops a table like this whatever could be repaired."
-    if told["decision"] == STOP and not told["repairs"]:
+    if reviewed["decision"] == STOP and not reviewed["repairs"]:
         return "The table is not within policy. No repair was tried."
-    said = MEANINGS[told["decision"]]
-    accepted = len(told["exceptions"]) + len(told["ignored"])
-    if told["decision"] == PUBLISH and accepted:
+    said = MEANINGS[reviewed["decision"]]
+    accepted = len(reviewed["exceptions"]) + len(reviewed["ignored"])
+    if reviewed["decision"] == PUBLISH and accepted:
         said = f"The table is within policy only because of {several(accepted, 'exception')} on record. {BEYOND}"
     elif accepted:
         said += f" {several(accepted, 'exception')} on record {'is' if accepted == 1 else 'are'} left out of this."
-    if told["decision"] in (REVISE, STOP) and told["unsettled"]:
-        said += f" Besides, {several(len(told['unsettled']), 'thing is', 'things are')} not settled."
+    if reviewed["decision"] in (REVISE, STOP) and reviewed["unsettled"]:
+        said += f" Besides, {several(len(reviewed['unsettled']), 'thing is', 'things are')} not settled."
     return said
 
 
-def masthead(told: Mapping[str, Any]) -> dict[str, str]:
+def masthead(reviewed: Mapping[str, Any]) -> dict[str, str]:
     """Return what identifies the table: file, digest, date, base."""
-    bases = list(told["table"]["mechanisms"])
-    name = files_of(told["table"]["source"])
-    digests = {one["name"]: one["sha256"] for one in told["files"]}
+    bases = list(reviewed["table"]["mechanisms"])
+    name = files_of(reviewed["table"]["source"])
+    digests = {file["name"]: file["sha256"] for file in reviewed["files"]}
     return {
         "file": name,
         # Of several files, or a frame: the digest of the counts themselves.
-        "sha256": f"{digests.get(name, told['table']['fingerprint'])[:12]}…",
-        "date": long_date(told["date"]),
+        "sha256": f"{digests.get(name, reviewed['table']['fingerprint'])[:12]}…",
+        "date": long_date(reviewed["date"]),
         "mechanism": listed([_base(name) for name in bases if name != "exact"]) or "unrounded",
     }
 
@@ -161,9 +163,9 @@ def long_date(iso: str) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def check_status(told: Mapping[str, Any]) -> tuple[str, str]:
+def check_status(reviewed: Mapping[str, Any]) -> tuple[str, str]:
     """Return the state of the mechanism check, and a sentence about it."""
-    check = told["check"]
+    check = reviewed["check"]
     if check["contradictions"]:
         said = several(check["contradictions"], "contradiction")
         return "FAILED", f"{said} between published figures. {fit_in_words(check)}"
@@ -173,9 +175,9 @@ def check_status(told: Mapping[str, Any]) -> tuple[str, str]:
     return STATUS[check["verdict"]], fit_in_words(check)
 
 
-def not_worked_out(told: Mapping[str, Any]) -> str:
+def not_worked_out(reviewed: Mapping[str, Any]) -> str:
     """Say what of the risk was not worked out; nothing where all of it was."""
-    sums = told["check"]["sums_for_bounds_only"]
+    sums = reviewed["check"]["sums_for_bounds_only"]
     if not sums:
         return ""
     return (
@@ -184,52 +186,45 @@ def not_worked_out(told: Mapping[str, Any]) -> str:
     )
 
 
-def self_check_status(told: Mapping[str, Any]) -> tuple[str, str]:
+def self_check_status(reviewed: Mapping[str, Any]) -> tuple[str, str]:
     """Return the state of the prior's self-check, and a sentence about it."""
-    if told["selfcheck"] is None:
+    if reviewed["selfcheck"] is None:
         return "NOT TESTED", "No prior was fitted to the table, or no published count of it could be predicted."
-    failed = told["check"]["self_check_failed"]
+    failed = reviewed["check"]["self_check_failed"]
     if failed:
         said = f"In {several(failed, 'table')} the prior fails to predict what was published: probabilities may be far off."
         return "FAILED", said
-    tables = told["selfcheck"]["tables"]
-    passed = sum(one["verdict"] == "passed" for one in tables)
+    tables = reviewed["selfcheck"]["tables"]
+    passed = sum(table["verdict"] == "passed" for table in tables)
     if not passed:
         return "NOT TESTED", "There are too few counts to check the prior by predicting what was published."
     return "PASSED", f"The prior predicts what was published in {several(passed, 'table')}."
 
 
-def example(told: Mapping[str, Any]) -> dict[str, Any] | None:
+def example(reviewed: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return one cell and the arithmetic by which readers find it out."""
-    one = told["example"]
-    if one is None:
+    cell = reviewed["example"]
+    if cell is None:
         return None
-    prints = "nothing" if one["published"] is None else number(one["published"])
+    prints = "nothing" if cell["published"] is None else number(cell["published"])
     how = {
-        "proved": f"readers can prove {number(one['value'])}",
-        "conditional": f"readers can prove {number(one['value'])}, under an assumption",
+        "proved": f"readers can prove {number(cell['value'])}",
+        "conditional": f"readers can prove {number(cell['value'])}, under an assumption",
     }.get(
-        one["claim"],
-        f"readers can tell that it is {number(one['value'])}, with a probability of up to "
-        f"{percent(one['probability_high'] or 0)}",
+        cell["claim"],
+        f"readers can tell that it is {number(cell['value'])}, with a probability of up to "
+        f"{percent(cell['probability_high'] or 0)}",
     )
-    steps = list(sentences(one["argument"])) if one["argument"] else [_sum_in_words(shown) for shown in one["sums"]]
+    steps = (
+        list(sentences(cell["argument"]))
+        if cell["argument"]
+        else [f"{shown['sum']}: {arithmetic(SumShown(**shown))}." for shown in cell["sums"]]
+    )
     return {
-        "sentence": f"{one['area']}, {one['what']}: you print {prints}; {how}.",
+        "sentence": f"{cell['area']}, {cell['what']}: you print {prints}; {how}.",
         "steps": steps[:MOST_STEPS],
         "more": len(steps) - len(steps[:MOST_STEPS]),
     }
-
-
-class _Shown:
-    """A sum from JSON, as `arithmetic` takes it."""
-
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self.total, self.parts, self.residual = told["total"], told["parts"], told["residual"]
-
-
-def _sum_in_words(told: Mapping[str, Any]) -> str:
-    return f"{told['sum']}: {arithmetic(_Shown(told))}."  # type: ignore[arg-type]  # it has what is needed
 
 
 # -- repairs ----------------------------------------------------------------------------------------------------------
@@ -265,100 +260,104 @@ def costs(row: Mapping[str, Any]) -> str:
     return "; ".join(said) or "nothing"
 
 
-def _repairs(told: Mapping[str, Any], most: int | None = None) -> Part:
+def _repairs(reviewed: Mapping[str, Any], most: int | None = None) -> Part:
     """Return the repairs as a table; in full, with the names by which they are asked for."""
-    rows: list[Row] = []
-    for row in told["repairs"][:most]:
-        action = Cell(row["action"], small="" if most else row["name"])
+    rows: list[TableRow] = []
+    for row in reviewed["repairs"][:most]:
+        action = TableCell(row["action"], small="" if most else row["name"])
         within = "yes" if row["within_policy"] else "no"
         tone = "" if row["within_policy"] else QUIET
-        rows.append(Row([str(row["rank"]), action, within, leaves(row), costs(row)], tone))
+        rows.append(TableRow([str(row["rank"]), action, within, leaves(row), costs(row)], tone))
     left = ("within policy", "leaves", "costs")
     return Table(("", "repair", *left), rows, "Repairs", left=left, header=1)
 
 
-def footnotes(told: Mapping[str, Any]) -> list[str]:
+def footnotes(reviewed: Mapping[str, Any]) -> list[str]:
     """Say how to read the repairs."""
-    if not told["repairs"]:
+    if not reviewed["repairs"]:
         return []
-    found = [
+    notes = [
         "Leaves: cells to act on that remain, on average, as a number and a share. A repair is within policy if all of its "
-        f"publications are; those that draw random numbers were published up to {told['draws']} times."
+        f"publications are; those that draw random numbers were published up to {reviewed['draws']} times."
     ]
-    if any(row["method"] == ESTIMATED for row in told["repairs"]):
-        found.append(
-            f"≈: estimated, because the true counts were not given (--truth). {told['worlds']['number']} sets of plausible "
-            "true counts were drawn from what the draft itself tells of them, each under one of the fitted priors, and the "
-            "repaired table was published from every one."
+    if any(row["method"] == ESTIMATED for row in reviewed["repairs"]):
+        notes.append(
+            f"≈: estimated, because the true counts were not given (--truth). {reviewed['worlds']['number']} sets of "
+            "plausible true counts were drawn from what the draft itself tells of them, each under one of the fitted "
+            "priors, and the repaired table was published from every one."
         )
-    return found
+    return notes
 
 
-def open_questions(told: Mapping[str, Any]) -> list[str]:
+def open_questions(reviewed: Mapping[str, Any]) -> list[str]:
     """Say what is not settled, and what settles it."""
-    return [f"{one['why'].rstrip('.')}. To settle it: {one['settle'].rstrip('.')}." for one in told["unsettled"]]
+    return [
+        f"{matter['why'].rstrip('.')}. To settle it: {matter['settle'].rstrip('.')}." for matter in reviewed["unsettled"]
+    ]
 
 
-def refusals(told: Mapping[str, Any]) -> list[str]:
+def refusals(reviewed: Mapping[str, Any]) -> list[str]:
     """Say which repairs were not tried."""
-    return [f"Not tried: {one['name']} ({one['why']})." for one in told["not_tried"]]
+    return [f"Not tried: {repair['name']} ({repair['why']})." for repair in reviewed["not_tried"]]
 
 
 # -- cells ------------------------------------------------------------------------------------------------------------
 
 
-def _cells(told: Mapping[str, Any], most: int) -> Part:
+def _cells(reviewed: Mapping[str, Any], most: int) -> Part:
     """Return the worst cells as a table."""
     rows: list[Line] = []
-    for one in told["cells"][:most]:
-        kind = one["claim"]
-        chance = f"up to {percent(one['probability_high'])}" if kind == LIKELY and one["probability_high"] else ""
-        value = span(one["low"], one["high"]) if kind == RANGE else number(one["value"])
+    for cell in reviewed["cells"][:most]:
+        kind = cell["claim"]
+        chance = f"up to {percent(cell['probability_high'])}" if kind == LIKELY and cell["probability_high"] else ""
+        value = span(cell["low"], cell["high"]) if kind == RANGE else number(cell["value"])
         rows.append(
             [
-                one["cell"],
-                one["what"],
-                number(one["published"]),
-                span(one["low"], one["high"]),
-                Cell(value, tone="strong"),
-                Cell(kind, badge=kind if kind in CLAIMS else "", small=chance),
-                "; ".join(one["rules"]),
-                one["comment"],
+                cell["cell"],
+                cell["what"],
+                number(cell["published"]),
+                span(cell["low"], cell["high"]),
+                TableCell(value, tone="strong"),
+                TableCell(kind, badge=kind if kind in CLAIMS else "", small=chance),
+                "; ".join(cell["rules"]),
+                cell["comment"],
             ]
         )
     heads = (
         "cell",
-        Column("count", left=True, only=PAGE),
+        TableColumn("count", left=True, only=PAGE),
         "you print",
-        Column("possible", only=PAGE),
+        TableColumn("possible", only=PAGE),
         "readers learn",
-        Column("claim", left=True),
-        Column("rule", left=True),
-        Column("comment", left=True, only=PAGE if any(one["comment"] for one in told["cells"][:most]) else NOWHERE),
+        TableColumn("claim", left=True),
+        TableColumn("rule", left=True),
+        TableColumn(
+            "comment", left=True, only=PAGE if any(cell["comment"] for cell in reviewed["cells"][:most]) else NOWHERE
+        ),
     )
     return Table(heads, rows, "Cells to act on", style="small")
 
 
-def exceptions(told: Mapping[str, Any]) -> list[str]:
+def exceptions(reviewed: Mapping[str, Any]) -> list[str]:
     """Say which exceptions apply, and which do not."""
-    found = []
-    for one in told["exceptions"]:
-        by = f" by {one['reviewer']}" if one.get("reviewer") else ""
-        found.append(
-            f"{one['cell']} ({one['claim']} {number(one['value'])}), accepted{by} on {one['time'][:10]}: {one['because']}"
-        )
-    found += [
-        f"{one['cell']}, left aside by {one['reviewer']} on {one['time'][:10]}: {one['because']}" for one in told["ignored"]
+    said = []
+    for entry in reviewed["exceptions"]:
+        by = f" by {entry['reviewer']}" if entry.get("reviewer") else ""
+        claim = f"{entry['claim']} {number(entry['value'])}"
+        said.append(f"{entry['cell']} ({claim}), accepted{by} on {entry['time'][:10]}: {entry['because']}")
+    said += [
+        f"{entry['cell']}, left aside by {entry['reviewer']} on {entry['time'][:10]}: {entry['because']}"
+        for entry in reviewed["ignored"]
     ]
-    return [*found, *(f"Not applied: {one['cell']}; {one['why']}." for one in told["exceptions_not_applied"])]
+    return [*said, *(f"Not applied: {entry['cell']}; {entry['why']}." for entry in reviewed["exceptions_not_applied"])]
 
 
 # -- how it was read --------------------------------------------------------------------------------------------------
 
 
-def reading_rows(told: Mapping[str, Any]) -> list[tuple[str, str]]:
+def reading_rows(reviewed: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Say how the table was read: what its columns are, which sums hold, what is hidden, and what was left out."""
-    read = told["reading"]
+    read = reviewed["reading"]
     by_mechanism: dict[str, list[str]] = {}
     for column in read["columns"]:
         by_mechanism.setdefault(column["mechanism"], []).append(column["what"])
@@ -389,246 +388,241 @@ def _few(names: Sequence[str], mark: str = ", ") -> str:
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
-def shares(told: Mapping[str, Any]) -> dict[str, int]:
-    """Divide 100 squares among the kinds of counts; whatever occurs gets one at least."""
-    numbers = {kind: sum(sizes.values()) for kind, sizes in told["claims"].items()}
-    whole = max(told["table"]["counts"], sum(numbers.values()), 1)
-    squares = {kind: max(1, round(100 * many / whole)) if many else 0 for kind, many in numbers.items()}
-    over = max(0, sum(squares.values()) - 100)
-    largest = max(squares, key=lambda kind: squares[kind])
-    squares[largest] -= over
-    return {**squares, "open": 100 - sum(squares.values())}
-
-
-def _squares(told: Mapping[str, Any]) -> Part:
+def _squares(reviewed: Mapping[str, Any]) -> Part:
     """Draw 100 squares: the share of counts that is open, likely, proved; with how many counts each colour stands for."""
-    each = shares(told)
-    said = listed([f"{each[kind]} {kind}" for kind, _ in SQUARES if each[kind]])
+    numbers = {kind: sum(sizes.values()) for kind, sizes in reviewed["claims"].items()}
+    numbers["open"] = max(0, reviewed["table"]["counts"] - sum(numbers.values()))
+    shares = [Share(kind, colour, numbers[kind]) for kind, colour in SQUARES]
+    each = squares(shares, max(sum(numbers.values()), 1), 100)
+    said = listed([f"{many} {share.name}" for share, many in zip(shares, each, strict=True) if many])
     picture = Picture(164, 164, f"Of 100 counts: {said}", "squares")
-    at = 0
-    for kind, colour in SQUARES:
-        for _ in range(each[kind]):
-            picture.rect(2 + 16 * (at % 10), 2 + 16 * (at // 10), 14, 14, f"bar {colour}", kind, 2)
-            at += 1
-    numbers = {kind: sum(sizes.values()) for kind, sizes in told["claims"].items()}
-    numbers["open"] = max(0, told["table"]["counts"] - sum(numbers.values()))
-    names = {LIKELY: f"likely ({_least(told)} or more)"}
-    key = [(colour, names.get(kind, kind), number(numbers[kind]), "") for kind, colour in SQUARES if numbers[kind]]
+    kinds = [share for share, many in zip(shares, each, strict=True) for _ in range(many)]
+    for at, share in enumerate(kinds):
+        picture.rect(2 + 16 * (at % 10), 2 + 16 * (at // 10), 14, 14, f"bar {share.kind}", share.name, 2)
+    names = {LIKELY: f"likely ({_least(reviewed)} or more)"}
+    key = [(share.kind, names.get(share.name, share.name), number(share.number), "") for share in shares if share.number]
     return Chart(picture.done(), "Of 100 counts", key=key)
 
 
-def _least(told: Mapping[str, Any]) -> str:
-    found = [one["probability"] for one in told["policy"]["limits"] if one["probability"] is not None]
-    return f"{100 * min(found):.6g}%" if found else "66%"
+def _least(reviewed: Mapping[str, Any]) -> str:
+    limits = [limit["probability"] for limit in reviewed["policy"]["limits"] if limit["probability"] is not None]
+    return f"{100 * min(limits):.6g}%" if limits else "66%"
 
 
-def write_review(folder: Path, told: Mapping[str, Any]) -> None:
+def write_review(folder: Path, reviewed: Mapping[str, Any]) -> None:
     """Write all pages into a folder that `review` made: the reports of the audits, and its own."""
-    for one in told.get("tables", ()):
-        write_review(folder / one["folder"], one)
-    if "tables" not in told and (folder / AUDIT).is_dir():
-        write_pages(AuditFolder.open(folder / AUDIT), decision=told["decision"], diff=told["diff"])
-    (folder / PAGE_FILE).write_text(page(review(told)), encoding="utf-8", newline="\n")
+    for table in reviewed.get("tables", ()):
+        write_review(folder / table["folder"], table)
+    if "tables" not in reviewed and (folder / AUDIT).is_dir():
+        write_pages(AuditFolder.open(folder / AUDIT), decision=reviewed["decision"], diff=reviewed["diff"])
+    (folder / PAGE_FILE).write_text(page(review(reviewed)), encoding="utf-8", newline="\n")
 
 
-def review(found: Review | Mapping[str, Any]) -> Document:
+def review(result: Review | Mapping[str, Any]) -> Document:
     """Give the decision first, then why, what to do, and where to look; on a page, the first sheet is to be signed."""
-    told = found if isinstance(found, Mapping) else found.to_json()
-    folder = None if isinstance(found, Mapping) else found.folder
-    if "tables" in told:
-        parts, of, product = list(_several(told)), several(len(told["files"]), "file"), None
+    reviewed, folder = plain(result), getattr(result, "folder", None)
+    if "tables" in reviewed:
+        parts, of, product = list(_several(reviewed)), several(len(reviewed["files"]), "file"), None
     else:
-        parts, of = [Box(list(_sheet(told)), "sheet", "article"), *_after(told)], files_of(told["table"]["source"])
-        product = told["table"]["product"]
+        parts, of = (
+            [Frame(list(_sheet(reviewed)), "sheet", "article"), *_after(reviewed)],
+            files_of(reviewed["table"]["source"]),
+        )
+        product = reviewed["table"]["product"]
     if folder is not None:
         parts.append(Files(f"{folder}/", [(name, what) for name, what in FILES.items() if (folder / name).exists()]))
-    title = f"Review of {of}: {headline(told).lower()}"
+    title = f"Review of {of}: {headline(reviewed).lower()}"
     return Document(title, parts, notice=notice(product), style="review", masthead=False)
 
 
-def _heading(told: Mapping[str, Any], facts: str, more: str, said: str) -> Iterator[Part]:
+def _heading(reviewed: Mapping[str, Any], facts: str, more: str, said: str) -> Iterator[Part]:
     """Return the decision, as a terminal and as a page begin with it."""
     yield Only(TERMINAL, [Text(f"DRAFT RELEASE REVIEW · {facts}", QUIET)])
-    yield Only(TERMINAL, [Text(f"■ {headline(told).upper()}", TONES[told["decision"]]), Text(said)])
-    verdict = Box([Section(headline(told), [Text(said)], level=1)], f"verdict {told['decision']}")
+    yield Only(TERMINAL, [Text(f"■ {headline(reviewed).upper()}", TONES[reviewed["decision"]]), Text(said)])
+    verdict = Frame([Section(headline(reviewed), [Text(said)], level=1)], f"verdict {reviewed['decision']}")
     yield Only(PAGE, [Text("Draft release review", "kicker"), Text(f"{facts}{more}", "facts-line"), verdict])
 
 
-def _several(told: Mapping[str, Any]) -> Iterator[Part]:
+def _several(reviewed: Mapping[str, Any]) -> Iterator[Part]:
     """Give the one decision on several tables, and list them by status."""
-    decision, tables = told["decision"], told["tables"]
-    number_of = several(sum(one["name"] != TOGETHER for one in tables), "table")
+    decision, tables = reviewed["decision"], reviewed["tables"]
+    number_of = several(sum(table["name"] != TOGETHER for table in tables), "table")
     said = {
         REVISE: "At least one table is not within policy, but repairs would bring it within: see its own page.",
         STOP: "At least one table is not within policy, and no repair that was tried brings it within: see its own page.",
         PUBLISH: f"All tables are within policy, each alone and all together. {BEYOND}",
     }.get(decision, MEANINGS[decision])
-    if told["exceptions"] or told["ignored"]:
-        said += f" {several(len(told['exceptions']) + len(told['ignored']), 'exception')} on record."
+    if reviewed["exceptions"] or reviewed["ignored"]:
+        said += f" {several(len(reviewed['exceptions']) + len(reviewed['ignored']), 'exception')} on record."
     order = [STOP, REVISE, UNDECIDED, PUBLISH]
     rows: list[Line] = []
-    for one in sorted(tables, key=lambda one: order.index(one["decision"])):
-        name = "All tables together" if one["name"] == TOGETHER else one["name"]
-        counts = f"{number(one['table']['counts'])} in {several(one['table']['areas'], 'area')}"
-        cell = Cell(name, small=counts, link=f"{one['folder']}/{PAGE_FILE}")
-        rows.append([cell, one["decision"], number(one["cells_to_act_on"]), _why(one), f"{one['reading']['sha256'][:12]}…"])
+    for table in sorted(tables, key=lambda table: order.index(table["decision"])):
+        name = "All tables together" if table["name"] == TOGETHER else table["name"]
+        counts = f"{number(table['table']['counts'])} in {several(table['table']['areas'], 'area')}"
+        cell = TableCell(name, small=counts, link=f"{table['folder']}/{PAGE_FILE}")
+        rows.append(
+            [cell, table["decision"], number(table["cells_to_act_on"]), _why(table), f"{table['reading']['sha256'][:12]}…"]
+        )
     heads = (
         "table",
-        Column("decision", left=True),
+        TableColumn("decision", left=True),
         "cells to act on",
-        Column("why", left=True),
-        Column("read as", left=True, only=PAGE),
+        TableColumn("why", left=True),
+        TableColumn("read as", left=True, only=PAGE),
     )
-    parts = [*_heading(told, f"{number_of} · {long_date(told['date'])}", "", said)]
+    parts = [*_heading(reviewed, f"{number_of} · {long_date(reviewed['date'])}", "", said)]
     parts.append(_inline("The tables, the worst first", [Table(heads, rows, "Tables by status")]))
-    questions = open_questions(told)
+    questions = open_questions(reviewed)
     if questions:
         parts.append(_inline("Not settled", [Bullets(questions, style="reasons")]))
-    accepted = [one for table in tables for one in exceptions(table)]
+    accepted = [sentence for table in tables for sentence in exceptions(table)]
     if accepted:
         parts.append(_inline("Exceptions on record", [Bullets(accepted)]))
-    yield Box([*parts, Only(PAGE, list(_signature(told)))], "sheet", "article")
-    drafts = [(one, one["picture"]) for one in tables if one["name"] != TOGETHER and one["picture"]]
-    yield Only(PAGE, [_draft(picture, one["name"]) for one, picture in drafts])
-    yield Bullets([f"Note: {note}" for note in told["notes"]], QUIET)
+    yield Frame([*parts, Only(PAGE, list(_signature(reviewed)))], "sheet", "article")
+    drafts = [(table, table["picture"]) for table in tables if table["name"] != TOGETHER and table["picture"]]
+    yield Only(PAGE, [_draft(picture, table["name"]) for table, picture in drafts])
+    yield Bullets([f"Note: {note}" for note in reviewed["notes"]], QUIET)
 
 
-def _why(told: Mapping[str, Any]) -> str:
+def _why(reviewed: Mapping[str, Any]) -> str:
     """Say in a sentence what the decision on a table rests on."""
-    reasons = [one["sentence"] for one in told["reasons"] if one["action"] != UNDECIDED]
-    open_ = [one["why"].rstrip(".") + "." for one in told["unsettled"]]
-    if not reasons and not open_ and told["name"] == TOGETHER:
+    reasons = [reason["sentence"] for reason in reviewed["reasons"] if reason["action"] != UNDECIDED]
+    open_ = [matter["why"].rstrip(".") + "." for matter in reviewed["unsettled"]]
+    if not reasons and not open_ and reviewed["name"] == TOGETHER:
         return "Nothing out of policy follows from the tables together that does not follow from one of them alone."
-    return " ".join([*reasons, *open_][:2]) or meaning(told)
+    return " ".join([*reasons, *open_][:2]) or meaning(reviewed)
 
 
-def _sheet(told: Mapping[str, Any]) -> Iterator[Part]:
-    head, table = masthead(told), told["table"]
+def _sheet(reviewed: Mapping[str, Any]) -> Iterator[Part]:
+    head, table = masthead(reviewed), reviewed["table"]
     counts = f"{several(table['counts'], 'count')} in {several(table['areas'], 'area')}"
     facts = f"{head['file']} · sha256 {head['sha256']} · {head['date']} · {head['mechanism']}"
-    yield from _heading(told, facts, f" · {counts}", meaning(told))
-    questions = open_questions(told)
+    yield from _heading(reviewed, facts, f" · {counts}", meaning(reviewed))
+    questions = open_questions(reviewed)
     if questions:
         more = rest(len(questions), FEW_QUESTIONS, "`review.json` has them all")
         yield _inline("Not settled", [Bullets(questions[:FEW_QUESTIONS], style="reasons"), more])
-    yield Side([_reasons(told), [_squares(told)]], "found")
-    clashes = told["check"]["clashes"]
+    yield Side([_reasons(reviewed), [_squares(reviewed)]], "found")
+    clashes = reviewed["check"]["clashes"]
     if clashes:
-        more = rest(told["check"]["contradictions"], len(clashes[:2]), "`audit/contradictions.csv` has them all")
+        more = rest(reviewed["check"]["contradictions"], len(clashes[:2]), "`audit/contradictions.csv` has them all")
         yield _inline("What contradicts", [Bullets(clashes[:2], style="arithmetic"), more])
-    shown = example(told)
+    shown = example(reviewed)
     if shown is not None:
         longer = [f"and {shown['more']} more steps: see the audit"] if shown["more"] else []
         steps = Bullets([*shown["steps"], *longer], QUIET, "arithmetic")
         yield _inline("In one example", [Text(shown["sentence"], "example"), steps])
-    if told["repairs"]:
-        title = "Any one of these is enough" if told["decision"] == REVISE else "What was tried"
-        left = len(told["repairs"]) - FEW_REPAIRS
+    if reviewed["repairs"]:
+        title = "Any one of these is enough" if reviewed["decision"] == REVISE else "What was tried"
+        left = len(reviewed["repairs"]) - FEW_REPAIRS
         tried = f"{several(left, 'more repair was', 'more repairs were')} tried; see all repairs." if left > 0 else ""
-        within = [row for row in told["repairs"] if row["within_policy"]]
-        if told["decision"] == REVISE and len(within) < len(told["repairs"][:FEW_REPAIRS]):
+        within = [row for row in reviewed["repairs"] if row["within_policy"]]
+        if reviewed["decision"] == REVISE and len(within) < len(reviewed["repairs"][:FEW_REPAIRS]):
             title = "Any one of these that is within policy is enough"
-        yield _inline(title, [_repairs(told, FEW_REPAIRS), Text(tried, QUIET)])
-    if told["cells"]:
-        worst = "The worst first. " if told["cells_to_act_on"] > FEW_CELLS else ""
+        yield _inline(title, [_repairs(reviewed, FEW_REPAIRS), Text(tried, QUIET)])
+    if reviewed["cells"]:
+        worst = "The worst first. " if reviewed["cells_to_act_on"] > FEW_CELLS else ""
         note = Text(f"{worst}All of them, with the proposed action: `cells.xlsx`.", QUIET)
-        yield _inline(f"Cells to act on: {told['cells_to_act_on']:,}", [_cells(told, FEW_CELLS), note])
-    yield Terms(list(_checks(told)), "wide checks")
-    yield Only(PAGE, list(_signature(told)))
+        yield _inline(f"Cells to act on: {reviewed['cells_to_act_on']:,}", [_cells(reviewed, FEW_CELLS), note])
+    yield Terms(list(_checks(reviewed)), "wide checks")
+    yield Only(PAGE, list(_signature(reviewed)))
 
 
 def _inline(title: str, parts: Sequence[Part]) -> Section:
     return Section(title, parts, style=INLINE)
 
 
-def _reasons(told: Mapping[str, Any]) -> list[Part]:
-    reasons = [one["sentence"] for one in told["reasons"] if one["action"] != UNDECIDED]
+def _reasons(reviewed: Mapping[str, Any]) -> list[Part]:
+    reasons = [reason["sentence"] for reason in reviewed["reasons"] if reason["action"] != UNDECIDED]
     title, listed_ = "Why", reasons[:FEW_REASONS]
     if not reasons:
         title = "Policy check"
-        accepted = [f"; {one['allowed']:,} would be acceptable" if one["allowed"] else "" for one in told["limits"]]
-        listed_ = [f"{one['found']}{more}." for one, more in zip(told["limits"], accepted, strict=True)]
-    limits = " ".join(one["sentence"] for one in told["limits"])
-    policy = Text(f"Policy “{told['policy']['name']}”: {limits}", "quiet policy-line")
+        accepted = [
+            f"; {limit['allowed']:,} would be acceptable" if limit["allowed"] else "" for limit in reviewed["limits"]
+        ]
+        listed_ = [f"{limit['found']}{more}." for limit, more in zip(reviewed["limits"], accepted, strict=True)]
+    limits = " ".join(limit["sentence"] for limit in reviewed["limits"])
+    policy = Text(f"Policy “{reviewed['policy']['name']}”: {limits}", "quiet policy-line")
     return [_inline(title, [Bullets(listed_, style="reasons"), rest(len(reasons), FEW_REASONS, "see below"), policy])]
 
 
-def _checks(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _checks(reviewed: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, (state, said) in (
-        ("Fit of the data", check_status(told)),
-        ("Self-check of probabilities", self_check_status(told)),
+        ("Fit of the data", check_status(reviewed)),
+        ("Self-check of probabilities", self_check_status(reviewed)),
     ):
         said = said.removeprefix("Not tested: ")
         yield name, f"{state}. {said[:1].upper()}{said[1:]}"
-    if not_worked_out(told):
-        yield "Probabilities", f"NOT COMPLETE. {not_worked_out(told)}"
-    if exceptions(told):
-        applied = len(told["exceptions"]) + len(told["ignored"])
-        refused = f", {len(told['exceptions_not_applied'])} not applied" if told["exceptions_not_applied"] else ""
+    if not_worked_out(reviewed):
+        yield "Probabilities", f"NOT COMPLETE. {not_worked_out(reviewed)}"
+    if exceptions(reviewed):
+        applied = len(reviewed["exceptions"]) + len(reviewed["ignored"])
+        refused = f", {len(reviewed['exceptions_not_applied'])} not applied" if reviewed["exceptions_not_applied"] else ""
         yield "Exceptions", f"{applied} applied{refused}; listed below."
 
 
-def _signature(told: Mapping[str, Any]) -> Iterator[Part]:
-    by = f": {told['reviewer']}" if told["reviewer"] else ""
-    yield Box([Text(f"Reviewer{by}"), Text("Signature"), Text("Date")], "signature")
-    files = [f"{file['name']} sha256 {file['sha256']}" for file in told["files"]]
-    read = [(one.get("name", "Read"), one["reading"]["sha256"]) for one in told.get("tables", [told])]
+def _signature(reviewed: Mapping[str, Any]) -> Iterator[Part]:
+    by = f": {reviewed['reviewer']}" if reviewed["reviewer"] else ""
+    yield Frame([Text(f"Reviewer{by}"), Text("Signature"), Text("Date")], "signature")
+    files = [f"{file['name']} sha256 {file['sha256']}" for file in reviewed["files"]]
+    read = [(table.get("name", "Read"), table["reading"]["sha256"]) for table in reviewed.get("tables", [reviewed])]
     lines = [
         *(f"{name} as sha256 {digest} (counts, columns, sums and what was left out)" for name, digest in read),
         *files,
-        f"unround {told['unround']} · seed {told['seed']} · {told['date']} · Not for publication: this page shows inferred "
-        "values of single cells.",
+        f"unround {reviewed['unround']} · seed {reviewed['seed']} · {reviewed['date']} · Not for publication: this page "
+        "shows inferred values of single cells.",
     ]
     yield Text("\n".join(lines), "made")
 
 
-def _after(told: Mapping[str, Any]) -> Iterator[Part]:
+def _after(reviewed: Mapping[str, Any]) -> Iterator[Part]:
     """Return what follows the first sheet."""
-    yield Section("How this table was read", [Terms(reading_rows(told), "wide")], "reading")
-    picture = told["picture"]
+    yield Section("How this table was read", [Terms(reading_rows(reviewed), "wide")], "reading")
+    picture = reviewed["picture"]
     if picture:
         yield Only(PAGE, [_draft(picture)])
-    if told["diff"] is not None:
-        yield Section("What is new beside what is out", [*changed(told["diff"])], "changed")
-    yield Only(PAGE, list(_policy(told)))
-    notes = [*footnotes(told), *refusals(told)]
-    if told["repairs"] or notes:
-        table = [_repairs(told)] if told["repairs"] else []
+    if reviewed["diff"] is not None:
+        yield Section("What is new beside what is out", [*changed(reviewed["diff"])], "changed")
+    yield Only(PAGE, list(_policy(reviewed)))
+    notes = [*footnotes(reviewed), *refusals(reviewed)]
+    if reviewed["repairs"] or notes:
+        table = [_repairs(reviewed)] if reviewed["repairs"] else []
         yield Only(PAGE, [Section("All repairs", [*table, Bullets(notes, QUIET)], "repairs")])
         yield Only(TERMINAL, [Bullets(notes, QUIET)])
-    if told["cells"]:
-        more = rest(told["cells_to_act_on"], MOST_CELLS, "`cells.xlsx` has them all")
-        yield Only(PAGE, [Section("Cells to act on", [_cells(told, MOST_CELLS), more, Text(ACCEPT, QUIET)], "cells")])
-    if exceptions(told):
+    if reviewed["cells"]:
+        more = rest(reviewed["cells_to_act_on"], MOST_CELLS, "`cells.xlsx` has them all")
+        yield Only(PAGE, [Section("Cells to act on", [_cells(reviewed, MOST_CELLS), more, Text(ACCEPT, QUIET)], "cells")])
+    if exceptions(reviewed):
         said = (
             "From `decisions.jsonl`. An exception applies to this very table, and to no surer claim than the one that was "
             "accepted."
         )
-        yield Section("Exceptions on record", [Bullets(exceptions(told)), Text(said, QUIET)], "exceptions")
-    alone = told["likely_alone"]
+        yield Section("Exceptions on record", [Bullets(exceptions(reviewed)), Text(said, QUIET)], "exceptions")
+    alone = reviewed["likely_alone"]
     known = (
         f" {several(alone, 'count is', 'counts are')} likely from the published value alone; sums add little to that, and "
         "no limit counts them."
         if alone
         else ""
     )
-    command: list[Part] = [Code(told["command"])] if told["command"] else []
-    made: list[Part] = [Text(f"{METHOD}{known} {BEYOND} {WHERE}"), Bullets(told["notes"], QUIET), *command]
+    command: list[Part] = [Code(reviewed["command"])] if reviewed["command"] else []
+    made: list[Part] = [Text(f"{METHOD}{known} {BEYOND} {WHERE}"), Bullets(reviewed["notes"], QUIET), *command]
     yield Only(PAGE, [Section("How this was made", made, "method")])
-    yield Only(TERMINAL, [Text("\n".join(f"Note: {note}" for note in told["notes"]), QUIET)])
+    yield Only(TERMINAL, [Text("\n".join(f"Note: {note}" for note in reviewed["notes"]), QUIET)])
 
 
-def _policy(told: Mapping[str, Any]) -> Iterator[Part]:
+def _policy(reviewed: Mapping[str, Any]) -> Iterator[Part]:
     rows = [
-        [one["sentence"], one["found"], number(one["allowed"]), "yes" if one["exceeded"] else "no"] for one in told["limits"]
+        [limit["sentence"], limit["found"], number(limit["allowed"]), "yes" if limit["exceeded"] else "no"]
+        for limit in reviewed["limits"]
     ]
     highest = (
         "How likely a count is goes by the highest probability that any of the priors gives to it: the highest found, which "
         "is not an upper bound."
     )
     table = Table(("limit", "found", "acceptable", "exceeded"), rows, "Limits", left=("found", "exceeded"), legend=highest)
-    source = Text(f"Word for word, from {told['policy']['source']}:")
-    yield Section("The policy in force", [table, source, Code(told["policy"]["text"])], "policy")
+    source = Text(f"Word for word, from {reviewed['policy']['source']}:")
+    yield Section("The policy in force", [table, source, Code(reviewed["policy"]["text"])], "policy")
 
 
 def _draft(picture: Mapping[str, Any], name: str = "The table") -> Part:
@@ -640,7 +634,7 @@ def _draft(picture: Mapping[str, Any], name: str = "The table") -> Part:
             top = "any" if reach and reach[1] is None else reach[1] if reach else ""
             known = f"{kind}: {reach[0]}{f' to {top}' if top != reach[0] else ''}" if kind and reach else ""
             text = f"{'·' if value is None else number(value)}{MARKS.get(kind, '') if kind else ''}"
-            line.append(Cell(text, tone=f"cell-{kind}" if kind else "", title=known))
+            line.append(TableCell(text, tone=f"cell-{kind}" if kind else "", title=known))
         rows.append(line)
     left = picture["left_out"]
     more = f" {several(left, 'row')} without cells to act on {'is' if left == 1 else 'are'} not shown." if left else ""

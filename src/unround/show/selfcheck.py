@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from unround.show import charts
-from unround.show.parts import ALARM, QUIET, Cell, Chart, Fold, Line, Part, Section, Side, Table, Text, rest
+from unround.show.parts import ALARM, QUIET, Chart, Fold, Line, Part, Section, Side, Table, TableCell, Text, rest
 from unround.show.words import percent, rate, several
 
 TITLE = "Self-check: published counts predicted from the others"
@@ -119,10 +119,18 @@ def _details(checked: Mapping[str, Any]) -> Iterator[Part]:
     better = f"Mean log score of the predictions under each prior, nearer 0 is better: {scores}." if scores else ""
     yield Fold("What this check does, and what it cannot see", [Text(f"{WHAT_IT_IS} {NO_TRUTH}"), Text(better, QUIET)])
     rows = []
-    for one in _worst(checked["tables"]):
-        why = f": {one['why']}" if one["why"] and one["verdict"] != "passed" else ""
-        missed = "–" if one["rms_z"] is None else f"{one['rms_z']:.1f}"
-        rows.append([one["table"], f"{one['columns']:,}", f"{one['cells']:,}", missed, f"{one['verdict']}{why}"])
+    for row in _worst(checked["tables"]):
+        why = f": {row['why']}" if row["why"] and row["verdict"] != "passed" else ""
+        missed = "–" if row["rms_z"] is None else f"{row['rms_z']:.1f}"
+        rows.append(
+            [
+                row["table"],
+                f"{row['columns']:,}",
+                f"{row['cells']:,}",
+                missed,
+                f"{row['verdict']}{why}",
+            ]
+        )
     if rows:
         heads = ("Table", "columns", "predictions", "zeros miss by", "verdict")
         table = Table(heads, rows, "Self-check by table", left=("verdict",))
@@ -130,7 +138,7 @@ def _details(checked: Mapping[str, Any]) -> Iterator[Part]:
         yield Fold(f"By table: {several(len(rows), 'table')}", [table, more])
     columns: list[Line] = [
         [
-            Cell(row["label"], small=row["column"]),
+            TableCell(row["label"], small=row["column"]),
             f"{row['predictions']:,}",
             rate(row["zeros_predicted"]),
             f"{row['zeros_published']:,}",
@@ -160,7 +168,7 @@ def _sentence(text: str) -> str:
 
 def _worst(tables: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the tables to be shown, those that failed first."""
-    return sorted(tables, key=lambda one: one["verdict"] != "failed")[:MOST_TABLES]
+    return sorted(tables, key=lambda table: table["verdict"] != "failed")[:MOST_TABLES]
 
 
 def _scores(scores: Mapping[str, float]) -> list[tuple[str, str]]:

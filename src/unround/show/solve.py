@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from unround.expectation import RAREST, Expectation, Number
 from unround.mechanisms.base import ALIKE
 from unround.proofs import figure_value
-from unround.show.parts import QUIET, STRONG, Bullets, Cell, Column, Document, Fold, Line, Part, Table, Text, rest
+from unround.show.parts import QUIET, STRONG, Bullets, Fold, Line, Part, Table, TableCell, TableColumn, Text, rest, titled
 from unround.show.words import argument, either, large, number, percent, percent_with_error, several, share, span, sparkline
 from unround.solution import CellAnswer, FigureAnswer, Solution
 
@@ -20,18 +20,18 @@ CELLS = (
     "possible",
     "likeliest",
     "prob.",
-    Column("distribution", left=True, least=80),
-    Column("90% range", left=True, least=60),
-    Column("", left=True),
+    TableColumn("distribution", left=True, least=80),
+    TableColumn("90% range", left=True, least=60),
+    TableColumn("", left=True),
 )
 
 
-def solution(solved: Solution) -> Document:
+@titled("Possible true counts")
+def solution(solved: Solution) -> Iterator[Part]:
     """Say everything that a person wants to know: the cells, the best solutions, the proofs, the assumptions."""
-    return Document("Possible true counts", list(_solution(solved) if solved.feasible else _clash(solved)))
-
-
-def _solution(solved: Solution) -> Iterator[Part]:
+    if not solved.feasible:
+        yield from _clash(solved)
+        return
     yield Text(_total_or_sum(solved))
     yield Table(CELLS, [_cell(cell) for cell in solved.cells[:MOST_CELLS]], "Cells")
     if len(solved.cells) > MOST_CELLS:
@@ -95,16 +95,16 @@ def _cell(cell: CellAnswer) -> Line:
         percent_with_error(cell.probability, cell.error),
         "" if given else sparkline(cell.distribution),
         "" if given else either(cell.sure),
-        Cell(cell.kind, badge=cell.kind),
+        TableCell(cell.kind, badge=cell.kind),
     ]
 
 
-def figure_in_words(one: FigureAnswer) -> str:
+def figure_in_words(stated: FigureAnswer) -> str:
     """Write for example: x / T = 12.4%, from 12.35% to 12.45% before rounding."""
-    figure = one.published.figure
-    value, low, high = (figure_value(figure, number) for number in (one.published.value, one.low, one.high))
+    figure = stated.published.figure
+    value, low, high = (figure_value(figure, number) for number in (stated.published.value, stated.low, stated.high))
     name = figure.name if figure.kind.value in (figure.name, "rate") else f"{figure.kind.value} {figure.name}"
-    aside = "" if one.in_probabilities else "; used for possible ranges alone"
+    aside = "" if stated.in_probabilities else "; used for possible ranges alone"
     return f"{name} = {value}: from {low} to {high} before rounding{aside}"
 
 
@@ -137,15 +137,15 @@ def _best(solved: Solution) -> Part:
     times = ["" if ranked.times_next is None else f"{ranked.times_next:.3g}" for ranked in solved.top]
     chances = [percent(ranked.probability or 0.0) for ranked in solved.top]
     if len(names) <= 8:
-        heads = [Column(name) for name in (*names, *(["prob."] if known else []), "times the next")]
+        heads = [TableColumn(name) for name in (*names, *(["prob."] if known else []), "times the next")]
         rows = [
-            [*(f"{one.values[name]:,}" for name in names), *([chance] if known else []), next_]
-            for one, chance, next_ in zip(solved.top, chances, times, strict=True)
+            [*(f"{ranked.values[name]:,}" for name in names), *([chance] if known else []), next_]
+            for ranked, chance, next_ in zip(solved.top, chances, times, strict=True)
         ]
         return Fold(title, [Table(heads, rows, title, header=-1)], only="")
     rows = [[name, *(f"{ranked.values[name]:,}" for ranked in solved.top)] for name in names]
     rows += [["prob.", *chances]] if known else []
-    heads = [Column("cell", left=True), *(Column(f"{rank}.") for rank in range(1, len(solved.top) + 1))]
+    heads = [TableColumn("cell", left=True), *(TableColumn(f"{rank}.") for rank in range(1, len(solved.top) + 1))]
     return Fold(title, [Table(heads, [*rows, ["times the next", *times]], title)], only="")
 
 
@@ -173,44 +173,43 @@ def _clash(solved: Solution) -> Iterator[Part]:
 # -- what to expect ---------------------------------------------------------------------------------------------------
 
 
-def expectation(expected: Expectation) -> Document:
+@titled("How often sums of this shape reveal their counts")
+def expectation(expected: Expectation) -> Iterator[Part]:
     """Say how often sums of one shape give something away."""
-    return Document("How often sums of this shape reveal their counts", list(_expectation(expected)))
-
-
-def _expectation(found: Expectation) -> Iterator[Part]:
-    shown = [residual for residual in found.residuals if residual.kind != "open" or len(found.residuals) <= MOST_RESIDUALS]
-    often = sorted(shown, key=lambda one: -one.probability)[:MOST_RESIDUALS]
+    residuals = expected.residuals
+    shown = [residual for residual in residuals if residual.kind != "open" or len(residuals) <= MOST_RESIDUALS]
+    often = sorted(shown, key=lambda residual: -residual.probability)[:MOST_RESIDUALS]
     kinds = {"proof": "proved", "strong": "likely", "open": "open"}
     rows: list[Line] = []
-    for one in sorted(often, key=lambda one: one.residual):
-        solutions = "too many" if one.solutions is None else f"{one.solutions:,}"
+    for residual in sorted(often, key=lambda residual: residual.residual):
+        solutions = "too many" if residual.solutions is None else f"{residual.solutions:,}"
         rows.append(
             [
-                f"{one.residual:+,}" if one.residual else "0",
-                f"{float(one.probability):.6g}",
-                solutions if len(solutions) < 16 else f"{one.solutions:.2e}",
-                one.best_cell,
-                f"{float(one.best_probability):.3f}",
-                Cell(kinds[one.kind], badge=kinds[one.kind]),
+                f"{residual.residual:+,}" if residual.residual else "0",
+                f"{float(residual.probability):.6g}",
+                solutions if len(solutions) < 16 else f"{residual.solutions:.2e}",
+                residual.best_cell,
+                f"{float(residual.best_probability):.3f}",
+                TableCell(kinds[residual.kind], badge=kinds[residual.kind]),
             ]
         )
-    heads = (Column("residual"), "share of sums", "solutions", "cell", "probability", "result")
+    heads = (TableColumn("residual"), "share of sums", "solutions", "cell", "probability", "result")
     yield Table(heads, rows, "Residuals", left=("cell", "result"), header=-1)
-    rare, silent = len(shown) - len(often), len(found.residuals) - len(shown)
+    rare, silent = len(shown) - len(often), len(residuals) - len(shown)
     for left_out, what in ((rare, "something, but less often"), (silent, "nothing")):
         if left_out:
             yield Text(f"{several(left_out, 'more residual reveals', 'more residuals reveal')} {what}.", QUIET)
-    yield Bullets(_legend(found), QUIET)
+    yield Bullets(_legend(expected), QUIET)
     said = []
-    for name, rate, expected in (
-        ("Proved", found.proof_share, found.expected_proofs),
-        ("Likely", found.strong_share, found.expected_strong),
+    for name, rate, number_of_sums in (
+        ("Proved", expected.proof_share, expected.expected_proofs),
+        ("Likely", expected.strong_share, expected.expected_strong),
     ):
-        areas = "" if expected is None else f"; {expected:,.4g} expected in {several(found.areas or 0, 'area')}"
-        said.append(f"{name}: {how_often(rate, found.exact)}{areas if rate else ''}.")
+        where = several(expected.areas or 0, "area")
+        areas = "" if number_of_sums is None else f"; {number_of_sums:,.4g} expected in {where}"
+        said.append(f"{name}: {how_often(rate, expected.exact)}{areas if rate else ''}.")
     yield Text("\n".join(said))
-    yield Fold("Assumed", [Bullets(found.assumptions, QUIET)], only="")
+    yield Fold("Assumed", [Bullets(expected.assumptions, QUIET)], only="")
 
 
 def _legend(expected: Expectation) -> list[str]:

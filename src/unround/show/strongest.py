@@ -23,6 +23,7 @@ from unround.job import AuditFolder
 from unround.job.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS
 from unround.proofs import figure_value, proofs_of
 from unround.release import ABSENT
+from unround.show import words
 from unround.show.words import arithmetic, growth
 from unround.system import PublishedFigure
 
@@ -131,7 +132,7 @@ def _in_doubt(folder: AuditFolder) -> pl.DataFrame:
                 rows = rows.filter(pl.col("kind") != ASSUMPTION)
             first = rows.collect_schema().names()[: len(types)]  # by place: headers are made safe for spreadsheets
             pairs = zip(first, types.items(), strict=True)
-            claims.append(rows.select(pl.col(own).cast(kind).alias(axis) for own, (axis, kind) in pairs))
+            claims.append(rows.select(pl.col(column).cast(kind).alias(axis) for column, (axis, kind) in pairs))
     return pl.concat(claims).unique().collect() if claims else pl.DataFrame(schema=types)
 
 
@@ -231,26 +232,26 @@ def _what_of(folder: AuditFolder, cell: dict[str, Any]) -> str:
     return f"{what} (area {cell['area']})" if "area" in cell else what
 
 
-def _renamed(told: Any, named: dict[str, str], key: str = "") -> Any:
+def _renamed(certificate: Any, named: dict[str, str], key: str = "") -> Any:
     """Return a certificate with its cells called differently, wherever it names one."""
-    if isinstance(told, dict):
+    if isinstance(certificate, dict):
         if key == "terms":
-            return {named.get(name, name): value for name, value in told.items()}
-        return {name: _renamed(value, named, name) for name, value in told.items()}
-    if isinstance(told, list):
-        return [_renamed(finding, named, key) for finding in told]
-    return named.get(told, told) if key in _NAMING else told
+            return {named.get(name, name): value for name, value in certificate.items()}
+        return {name: _renamed(value, named, name) for name, value in certificate.items()}
+    if isinstance(certificate, list):
+        return [_renamed(finding, named, key) for finding in certificate]
+    return named.get(certificate, certificate) if key in _NAMING else certificate
 
 
 _NAMING = ("cell", "name", "total", "parts", "rests_on", "universe", "numerator", "count")
 """Where a certificate names its cells."""
 
 
-def _figure(one: PublishedFigure) -> str:
-    figure = one.figure
+def _figure(stated: PublishedFigure) -> str:
+    figure = stated.figure
     is_rate = figure.kind is FigureKind.RATE
     of = f"{figure.numerator} / {figure.universe}" if is_rate else f"{figure.kind} of {figure.universe}"
-    return f"{of} = {figure_value(figure, one.value)}"
+    return f"{of} = {figure_value(figure, stated.value)}"
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -309,49 +310,44 @@ def _equation(names: list[str]) -> str:
     return f"{total} = {listed}"
 
 
-# -- zeros ------------------------------------------------------------------------------------------------------------
+# -- rows of tables ---------------------------------------------------------------------------------------------------
 
 
-def first_zeros(folder: AuditFolder, number: int) -> list[dict[str, Any]]:
-    """Return the first likely zeros: "area", "code", "what" and the row of each."""
+def first_zeros(folder: AuditFolder, number: int) -> list[list[str]]:
+    """Return the first likely zeros: area, count, what was published, and how probable 0 is."""
     import polars as pl
 
     zeros = pl.scan_parquet(folder.file(FINDINGS), glob=False).filter(pl.col("kind") == "likely", pl.col("value") == 0)
-    rows = []
-    for row in zeros.head(number).collect().to_dicts():
-        area, code = _place(folder, row)
-        rows.append({"area": area, "code": code, "what": _what(folder, _cell(folder, row)), "row": row})
-    return rows
+    rows = zeros.head(number).collect().to_dicts()
+    areas = [area or code for area, code in (_place(folder, row) for row in rows)]
+    return [
+        [area, _what(folder, _cell(folder, row)), words.number(row["published"]), words.at_least(row)]
+        for area, row in zip(areas, rows, strict=True)
+    ]
 
 
-# -- inconsistencies --------------------------------------------------------------------------------------------------
-
-
-def first_contradictions(folder: AuditFolder, number: int) -> list[dict[str, str]]:
-    """Return the first rows of `contradictions.csv`, as text: "area", "kind", "sums" and "clash"."""
+def _first_rows(folder: AuditFolder, name: str, number: int) -> list[tuple[str, dict[str, str]]]:
+    """Return the first rows of a CSV file, as text, each with what its area is called."""
     import polars as pl
 
-    clashes: pl.DataFrame = pl.scan_csv(folder.file(CONTRADICTIONS), infer_schema=False, glob=False).head(number).collect()
-    rows = []
-    for row in clashes.to_dicts():
-        names = [str(row.get(name) or "") for name in (*folder.told["areas"], "region_name")]
-        area = " ".join(dict.fromkeys(name for name in names if name))
-        rows.append({"area": area, **{name: str(row[name] or "") for name in ("kind", "sums", "clash")}})
-    return rows
+    rows: pl.DataFrame = pl.scan_csv(folder.file(name), infer_schema=False, glob=False).head(number).collect().fill_null("")
+    axes = rows.columns[: len(folder.told["areas"])]  # by place: headers are made safe for spreadsheets
+    names = [[*(row[axis] for axis in axes), row.get("region_name", "")] for row in rows.to_dicts()]
+    areas = [" ".join(dict.fromkeys(filter(None, parts))) for parts in names]
+    return list(zip(areas, rows.to_dicts(), strict=True))
 
 
-def first_suspects(folder: AuditFolder, number: int) -> list[dict[str, str]]:
-    """Return the first rows of `suspects.csv`: "area", "sum", what was published, what the parts add up to, the chance."""
-    import polars as pl
+def first_contradictions(folder: AuditFolder, number: int) -> list[list[str]]:
+    """Return the first rows of `contradictions.csv`: area, and what is inconsistent there."""
+    return [[area, row["clash"]] for area, row in _first_rows(folder, CONTRADICTIONS, number)]
 
-    suspects: pl.DataFrame = pl.scan_csv(folder.file(SUSPECTS), infer_schema=False, glob=False).head(number).collect()
-    axes = len(folder.told["areas"])
-    rows = []
-    for row in suspects.to_dicts():
-        names = list(dict.fromkeys([*list(row.values())[:axes], str(row.get("region_name") or "")]))
-        said = {name: str(row[name]) for name in ("sum", "published", "parts_add_up_to")}
-        rows.append({"area": " ".join(filter(None, names)), **said, "chance": one_in(float(row["chance_at_most"]))})
-    return rows
+
+def first_suspects(folder: AuditFolder, number: int) -> list[list[str]]:
+    """Return the first rows of `suspects.csv`: area, sum, what was published, what the parts add up to, and the chance."""
+    return [
+        [area, row["sum"], row["published"], row["parts_add_up_to"], one_in(float(row["chance_at_most"]))]
+        for area, row in _first_rows(folder, SUSPECTS, number)
+    ]
 
 
 def one_in(chance: float) -> str:

@@ -112,12 +112,12 @@ class _TerminalPrinter:
             return
         self.gap(part)
         grid = Grid.grid(padding=(0, 1, 0, 0))
-        for at, one in enumerate(part.items, 1):
+        for at, item in enumerate(part.items, 1):
             mark = f"{at:>2}." if part.style == "next" else " •"
-            if isinstance(one, str):
-                grid.add_row(mark, Words(one))
+            if isinstance(item, str):
+                grid.add_row(mark, Words(item))
             else:
-                grid.add_row(mark, Words(one[0]).append(f": {one[1]}" if one[1] else "", style="dim"))
+                grid.add_row(mark, Words(item[0]).append(f": {item[1]}" if item[1] else "", style="dim"))
         self.console.print(grid, style=TONES.get(part.tone, ""))
 
     @put.register
@@ -140,7 +140,9 @@ class _TerminalPrinter:
             return
         self.gap(part)
         shown = [
-            at for at, one in enumerate(part.columns) if one.only in ("", doc.TERMINAL) and one.least <= self.console.width
+            at
+            for at, column in enumerate(part.columns)
+            if column.only in ("", doc.TERMINAL) and column.least <= self.console.width
         ]
         grid = Grid(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         for at in shown:
@@ -190,15 +192,15 @@ class _TerminalPrinter:
             self.all(column)
 
     @put.register
-    def _(self, part: doc.Box) -> None:
+    def _(self, part: doc.Frame) -> None:
         self.all(part.parts)
 
     @put.register
     def _(self, part: doc.Facts) -> None:
         self.gap(part)
         line = Words(f"{part.title}: " if part.title else "")
-        for at, one in enumerate(part.items):
-            line.append("; " if at else "").append(f"{one.what} ").append(one.value, style=TONES.get(one.tone, ""))
+        for at, fact in enumerate(part.items):
+            line.append("; " if at else "").append(f"{fact.what} ").append(fact.value, style=TONES.get(fact.tone, ""))
         self.console.print(line.append("."))
 
     @put.register
@@ -222,7 +224,7 @@ class _TerminalPrinter:
         pass  # what a chart shows stands in a table or in words beside it
 
 
-def _cell(cell: str | doc.Cell) -> Words:
+def _cell(cell: str | doc.TableCell) -> Words:
     if isinstance(cell, str):
         return Words(cell)
     words = Words(cell.text, style=TONES.get(cell.badge or cell.tone, ""))

@@ -172,7 +172,7 @@ def sparkline(distribution: Sequence[tuple[int, float]]) -> str:
 
 # -- probabilities under several priors ---------------------------------------------------------------------------------
 
-NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
+NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine"}
 
 WHY_SEVERAL = (
     "Rounding hides part of the answer: these priors fit the published counts about equally well. The highest is the "
@@ -290,6 +290,18 @@ INCONSISTENCIES = {
     "areas": ("area that cannot be the sum of its parts", "areas that cannot be the sum of their parts"),
 }
 """The kinds of inconsistencies: one of them, and more."""
+
+ORIGINS = {
+    "indentation": "indentation",
+    "sex": "total, men and women",
+    "names": "names",
+    "universe": "counts of the same people",
+    "data": "the counts themselves",
+    "file": "the description",
+    "labels": "labels",
+    "files": "counts that appear in several files",
+}
+"""What proposed a sum, in words."""
 
 NO_INCONSISTENCIES = "No inconsistencies found: in every area, some true counts fit everything that was published."
 
@@ -588,8 +600,7 @@ def argument(depth: int) -> str:
     >>> argument(2), argument(12)
     ('a two-step argument', 'a 12-step argument')
     """
-    names = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine"}
-    return f"a {names.get(depth, depth)}-step argument"
+    return f"a {NUMBERS.get(depth, depth)}-step argument"
 
 
 def growth(cell: Explanation) -> Iterator[tuple[str, float]]:
@@ -602,11 +613,11 @@ def growth(cell: Explanation) -> Iterator[tuple[str, float]]:
             yield how, probability
     if cell.growth and cell.alone is not None:
         yield "from its published value alone, with the prior fitted to the release", cell.alone
-        own = cell.probability if cell.others is None else cell.own
-        if own is not None:
+        by_itself = cell.probability if cell.others is None else cell.own
+        if by_itself is not None:
             yield (
                 "within its possible range, with that prior" if cell.without_sums else f"with all sums and {_fitted(cell)}",
-                own,
+                by_itself,
             )
     if cell.growth and cell.others is not None and cell.probability is not None:
         yield "with the evidence from other areas", cell.probability
@@ -659,20 +670,19 @@ def figures_used(summary: Mapping[str, Any]) -> list[str]:
     if not used:
         return []
     claims, aside = summary["claims_because_of_figures"], [figure for figure in used if not figure["in_probabilities"]]
-    one = len(used) == 1
-    which = "One published figure was" if one else f"{len(used):,} published figures were"
+    single = len(used) == 1
+    figures = "One published figure was" if single else f"{len(used):,} published figures were"
     how = "for bounds alone" if len(aside) == len(used) else "for bounds and probabilities"
     if 0 < len(aside) < len(used):
         how += f", but {_by_kind(aside)} for bounds alone"
     more = f"{claims['conditional']:,} more counts are conditional and {claims['likely']:,} more likely"
     return [
-        f"{which} found to be computed from true counts, and used {how} (--figures off uses none). Because of "
-        f"{'it' if one else 'them'}, {more}."
+        f"{figures} found to be computed from true counts, and used {how} (--figures off uses none). Because of "
+        f"{'it' if single else 'them'}, {more}."
     ]
 
 
 def _by_kind(figures: Sequence[Mapping[str, Any]]) -> str:
-    """Say how many figures of each kind there are, as in “2 rates, 1 mean and 3 medians”."""
+    """Say how many figures of each kind there are, as in “2 rates, 1 mean, and 3 medians”."""
     times = Counter(figure["kind"] for figure in figures)
-    said = [several(times[kind], kind) for kind in ("rate", "mean", "median") if times[kind]]
-    return " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)
+    return listed([several(times[kind], kind) for kind in ("rate", "mean", "median") if times[kind]])

@@ -16,12 +16,11 @@ Areas come children first (the DAs of a CSD, the CSD, … the province), so that
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from unround.errors import InputError
 from unround.options import Simulate
-from unround.output import output_folder, text_of
+from unround.output import output_folder
 from unround.simulation.counts import (
     BLOCK,
     MISSING,
@@ -36,19 +35,17 @@ from unround.simulation.files import (
     AREAS,
     BESIDE,
     CONSTANTS,
-    NOTE_TITLE,
-    RELEASES,
     TRUTH,
     Editions,
     ReleaseFiles,
     Simulated,
     TruthWriter,
     finished,
+    older_simulation,
     write_areas,
 )
 from unround.simulation.geography import BOUNDARIES, plan, write_boundaries
 from unround.simulation.profile import ROWS, SAMPLE, SEXES, ProfileRow, RowSum, Schema, schema
-from unround.tables import NOTE
 
 __all__ = [
     "BLOCK",
@@ -71,11 +68,7 @@ __all__ = [
 
 
 def census(given: Simulate) -> Simulated:
-    """Write a synthetic census and its truth into a folder.
-
-    The same seed, areas and rows give the same numbers in every format. Files of these names that are not known to be
-    simulated, or are from a census in another format, are never replaced.
-    """
+    """Write a synthetic census and its truth into a folder; seed, areas and rows give the same numbers in every format."""
     file_format, rows = given.format or "statcan", given.rows or "age"
     if given.zip and file_format != "statcan":
         raise InputError(f"only the statcan format can be zipped, not {file_format}.")
@@ -86,7 +79,8 @@ def census(given: Simulate) -> Simulated:
     editions = Editions.of(given.levels, given.apart, given.repeat)
     place = plan(given.areas, given.seed, editions.nested)  # refuses a number of areas before anything is written
     layout, wide = f"{file_format}, zipped" if given.zip else file_format, file_format == "censusmapper"
-    with output_folder(Path(given.out), "simulate", lambda folder: older_census(folder, layout)) as output:
+    names = [name for names, _, _ in editions.files(layout) for name in names]
+    with output_folder(Path(given.out), "simulate", older_simulation((*names, *BESIDE, TRUTH))) as output:
         release = ReleaseFiles(output.done, layout, table, given.seed, editions, rounds)
         truth, done = TruthWriter(output.done, table, wide), 0
         try:
@@ -105,7 +99,6 @@ def census(given: Simulate) -> Simulated:
             write_areas(output.done / AREAS, place.regions, editions.levels, wide)
         if constants is not None:
             constants.table(table.plans, given.seed, editions.repeat).write_csv(output.done / CONSTANTS)
-        names = [name for names, _, _ in editions.files(layout) for name in names]
         what = "the true counts and estimates" if given.weighted else "the true counts, as they were drawn"
         facts = {"areas": f"{given.areas:,}", "seed": given.seed, "rows": rows, "format": layout}
         return finished(output, given, names, (TRUTH, what), truth.cells, _remarks(file_format, rounds), facts)
@@ -125,31 +118,3 @@ def _remarks(file_format: str, rounds: Rounds) -> list[str]:
     if rounds.weighted:
         remarks.append("Sample tables show weighted estimates; the truth is the estimate before it was rounded.")
     return remarks
-
-
-def older_census(out: Path, layout: str) -> list[str]:
-    """Return the files of an older census in a folder; raise if some are not known to be one, or have another layout."""
-    layouts = {}
-    for path in sorted(out.iterdir()):
-        for known, names in RELEASES.items():
-            for stem, suffix in ((re.escape(Path(name).stem), Path(name).suffix) for name in names):
-                if re.fullmatch(rf"{stem}(_(DA|CSD|CD|PR))?(_\d+)?{re.escape(suffix)}", path.name):
-                    layouts[path.name] = known
-    there = [name for name in (*layouts, *BESIDE, TRUTH, NOTE) if (out / name).exists()]
-    note = text_of(out / NOTE)
-    if there and not note.startswith(NOTE_TITLE):
-        raise InputError(
-            f"{out} already contains {_and(there)}, but no {NOTE} written by `unround simulate`: "
-            "choose another folder with -o."
-        )
-    others = [name for name in there if layouts.get(name, layout) != layout]
-    if others:
-        raise InputError(
-            f"{out} already contains {_and(others)} from another simulated census ({layouts[others[0]]}), which would "
-            f"not be replaced: choose another folder with -o, or remove {'it' if len(others) == 1 else 'them'} first."
-        )
-    return [*layouts, *(name for name in BESIDE if name in note), TRUTH, NOTE]
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -6,8 +6,9 @@ Each writer takes blocks of areas as they come and holds no more than one of the
 from __future__ import annotations
 
 import io
+import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +24,7 @@ from unround.errors import InputError
 from unround.figures import Figure
 from unround.mechanisms import Mechanism
 from unround.options import Simulate
-from unround.output import OutputFolder
+from unround.output import OutputFolder, text_of
 from unround.shown import Plain
 from unround.simulation.counts import MISSING, NONE, CountBlock, Rounds, described_figures, figures, publish, ratio
 from unround.simulation.geography import BOUNDARIES, LEVEL_NAMES, LEVELS
@@ -147,6 +148,24 @@ def finished(
     output.publish((NOTE, *files))
     extra = [out / name if name in beside else None for name in BESIDE]
     return Simulated(tuple(out / name for name in release), out / truth[0], out / NOTE, given.areas, cells, size, *extra)
+
+
+def older_simulation(names: Iterable[str]) -> Callable[[Path], list[str]]:
+    """Return what names the files of an older simulation in a folder: those that its note lists, and no others."""
+
+    def older(out: Path) -> list[str]:
+        note = text_of(out / NOTE)
+        listed = re.findall(r"^    ([\w.-]+\.(?:csv|gz|parquet|toml|zip))  ", note, re.MULTILINE)
+        ours = [NOTE, *dict.fromkeys(listed)] if note.startswith(NOTE_TITLE) else []
+        others = [name for name in (*names, NOTE) if name not in ours and (out / name).exists()]
+        if others:
+            raise InputError(
+                f"{out} already contains {' and '.join(others)}, but no {NOTE} written by `unround simulate` that lists "
+                f"{'it' if len(others) == 1 else 'them'}: choose another folder with -o."
+            )
+        return ours
+
+    return older
 
 
 def _columns(rows: Mapping[str, object]) -> list[str]:

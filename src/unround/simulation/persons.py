@@ -32,11 +32,10 @@ from unround.errors import ArgumentError, InputError
 from unround.mechanisms import HIDDEN, Exact, Mechanism, mechanism
 from unround.mechanisms.rounding import TwoWay
 from unround.options import Simulate
-from unround.output import known_by, output_folder
+from unround.output import output_folder
 from unround.simulation import Simulated
 from unround.simulation.counts import ONE, Constants
-from unround.simulation.files import Parts, finished, table_toml, toml_sums
-from unround.tables import NOTE
+from unround.simulation.files import Parts, finished, older_simulation, table_toml, toml_sums
 
 AGE, SEX = "age", "sex"
 OLDEST = 100
@@ -136,6 +135,16 @@ def _margin(names: tuple[str, ...], places: list[int], queries: Sequence[Query],
     order = np.lexsort((held, atom))
     starts = np.searchsorted(atom[order], np.arange(atoms + 1))
     return Margin(names, tuple(classes), tuple(shape), np.array(places), starts.astype(np.int64), held[order])
+
+
+def joined(grouped: Sequence[Margin]) -> tuple[list[int], Ints, NDArray[np.int32]]:
+    """Return the first atom of each margin, if all are numbered through; where an atom's columns begin; and the columns."""
+    first = np.cumsum([0, *(margin.atoms for margin in grouped)]).tolist()
+    lists = np.cumsum([0, *(len(margin.held) for margin in grouped)])
+    starts = [margin.starts[:-1] + start for margin, start in zip(grouped, lists, strict=False)]
+    held = [margin.columns[margin.held] for margin in grouped]  # both ascend within a margin
+    everything = np.concatenate([*starts, lists[-1:]]).astype(np.int64)
+    return first[:-1], everything, np.concatenate([*held, np.zeros(0)]).astype(np.int32)
 
 
 def counted(
@@ -585,8 +594,8 @@ def simulate_persons(given: Simulate) -> Simulated:
     if given.keys and not isinstance(how, TwoWay):
         raise InputError(f"keys decide which way counts are rounded at random, and {how.name} does not do that.")
     tables, people = tables_named(given.tables), TYPICAL if given.people is None else given.people
-    ours = [PERSONS, *(f"{table.name}{end}" for table in TABLES for end in (".parquet", ".toml")), NOTE]
-    with output_folder(Path(given.out), "simulate", known_by(NOTE, PERSONS, ours, "simulate --persons")) as output:
+    files = [name for table in tables for name in (f"{table.name}.parquet", f"{table.name}.toml")]
+    with output_folder(Path(given.out), "simulate", older_simulation((*files, PERSONS))) as output:
         persons, done = Parts(output.done / PERSONS), 0
         writers = [_TableWriter(output.done, table, how, given.seed, constants, keyed=given.keys) for table in tables]
         for block in person_blocks(given.areas, given.seed, people):
@@ -598,7 +607,6 @@ def simulate_persons(given: Simulate) -> Simulated:
         persons.close()
         for writer in writers:
             writer.close()
-        files = [name for table in tables for name in (f"{table.name}.parquet", f"{table.name}.toml")]
         truth = (PERSONS, "the records that the tables count, one row per person")
         return finished(output, given, files, truth, sum(writer.cells for writer in writers))
 

@@ -21,8 +21,16 @@ from unround.mechanisms.base import FloatArray, IntArray
 from unround.options import Simulate
 from unround.output import output_folder
 from unround.release import Column, Counts
-from unround.simulation import Simulated, older_census
-from unround.simulation.files import ABOUT, TABLE, TRUTH, finished, table_toml, toml_sums
+from unround.simulation.files import (
+    ABOUT,
+    TABLE,
+    TRUTH,
+    Simulated,
+    finished,
+    older_simulation,
+    table_toml,
+    toml_sums,
+)
 from unround.simulation.profile import SEXES
 from unround.sums.forest import Equations
 
@@ -400,7 +408,7 @@ def simulate_world(given: Simulate) -> Simulated:
     published = how.publish(true, np.random.default_rng(np.random.SeedSequence([given.seed, 1, *law.name.encode()])))
     if not given.rounded_total:
         published[:, 0] = true[:, 0]
-    with output_folder(Path(given.out), "simulate", lambda folder: older_census(folder, "tidy")) as output:
+    with output_folder(Path(given.out), "simulate", older_simulation((TABLE, ABOUT, TRUTH))) as output:
         shown = _cells(law, published, "published").with_columns(pl.col("published").replace(HIDDEN, None))
         shown.write_parquet(output.done / TABLE)
         _cells(law, true, "true").write_parquet(output.done / TRUTH)

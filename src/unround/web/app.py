@@ -229,8 +229,8 @@ class _Site:
 
     def failed(self, request: Request, problem: Exception) -> Response:
         """Say that something went wrong, without its inner details: these go to the terminal."""
-        own = f" {problem}" if isinstance(problem, UnroundError) else ""
-        said = f"This page could not be made because of a fault in unround.{own} Nothing can be concluded from its absence."
+        why = f" {problem}" if isinstance(problem, UnroundError) else ""
+        said = f"This page could not be made because of a fault in unround.{why} Nothing can be concluded from its absence."
         return self._problem(request, said, 500, {})
 
     def _problem(self, request: Request, said: str, status: int, heads: dict[str, str]) -> Response:

@@ -162,8 +162,8 @@ def passing(masks: Sequence[Mask], number: int) -> tuple[Mask, list[Mask]]:
     failed = np.zeros(number, dtype=np.uint8)
     for mask in masks:
         failed += ~mask
-    none, one = failed == 0, failed == 1
-    return none, [none | (one & ~mask) for mask in masks]
+    none, single = failed == 0, failed == 1
+    return none, [none | (single & ~mask) for mask in masks]
 
 
 def choices(facet: Facet, others: Mask, keys: tuple[str, ...]) -> list[FacetChoice]:

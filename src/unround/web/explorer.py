@@ -19,7 +19,8 @@ from unround.explanation.cell import Explanation, InferredArea, explain_in, infe
 from unround.job import AuditFolder
 from unround.job.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, ZEROS_NOT_LISTED, find_area, find_cell
 from unround.release import ABSENT
-from unround.show.audit import Footing, decision_of, footing
+from unround.show.audit import decision_of, footing
+from unround.show.parts import Fact
 from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, Facet, TextIndex, area_size_of, area_texts
 from unround.web.outline import Grouping, Outline, OutlineLine, Places, level_named, outline_of
 
@@ -225,9 +226,9 @@ class Explorer:
     def by_area_and_size(self) -> NDArray[np.int64]:
         """How many findings every area has, by the size of the count: a column each for `SIZES`."""
         places = self.claims.row * len(SIZES) + self.claims.size
-        found = np.bincount(places, minlength=len(self.codes) * len(SIZES)).reshape(-1, len(SIZES))
-        found[:, -1] += self._published[2]  # likely zeros that are counted, and not listed
-        return found
+        numbers = np.bincount(places, minlength=len(self.codes) * len(SIZES)).reshape(-1, len(SIZES))
+        numbers[:, -1] += self._published[2]  # likely zeros that are counted, and not listed
+        return numbers
 
     @property
     def by_area(self) -> NDArray[np.int64]:
@@ -335,7 +336,7 @@ class Explorer:
         return pl.read_csv(self.folder.file(name), infer_schema=False, glob=False).fill_null("").select(plain)
 
     @once
-    def footing(self) -> tuple[Footing, ...]:
+    def footing(self) -> list[Fact]:
         """What the claims rest on."""
         return footing(self.summary, decision_of(self.folder))
 

@@ -183,7 +183,7 @@ def chips(explorer: Explorer, wanted: Filter) -> list[tuple[str, str]]:
 def folded_zeros(wanted: Filter, matches: Found) -> dict[str, Any] | None:
     """Return how many zeros are left out because another size was chosen, and where they are listed."""
     sizes = wanted.chosen.get("size", ())
-    number = next((one.number for one in matches.choices.get("size", ()) if one.key == "0"), 0)
+    number = next((choice.number for choice in matches.choices.get("size", ()) if choice.key == "0"), 0)
     if not sizes or "0" in sizes or not number:
         return None
     return {"number": number, "address": with_query("/findings", {**wanted.query(), "size": "0"})}

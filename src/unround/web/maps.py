@@ -113,7 +113,7 @@ def _places(explorer: Explorer) -> list[tuple[str, str]]:
     numbers = np.bincount(grouping.of, minlength=len(grouping.keys))
     largest = np.argsort(-numbers, kind="stable")[:MOST_PLACES]
     return sorted(
-        ((grouping.keys[at], grouping.names[at]) for at in largest.tolist() if numbers[at] > 1), key=lambda one: one[1]
+        ((grouping.keys[at], grouping.names[at]) for at in largest.tolist() if numbers[at] > 1), key=lambda place: place[1]
     )
 
 

@@ -140,7 +140,7 @@ def _by_sums(model: Model, cells: list[int]) -> list[int | None]:
     at = {cell: line for line, cell in enumerate(cells)}
     parents: list[int | None] = [None] * len(cells)
     sums = [(total, parts) for total, parts in model.equations if total in at and len(parts) > 1]
-    for total, parts in sorted(sums, key=lambda one: len(one[1])):
+    for total, parts in sorted(sums, key=lambda pair: len(pair[1])):
         for part in parts:
             if part in at and parents[at[part]] is None and not _stands_under(parents, at[total], at[part]):
                 parents[at[part]] = at[total]
@@ -266,8 +266,8 @@ class Places:
         texts = [name for name, kind in areas.schema.items() if kind == pl.String]
         text = {name: areas[name].fill_null("").to_list() for name in texts}
         blank = [""] * len(codes)
-        self.short = [one or code for one, code in zip(text.get("code", blank), codes, strict=True)]
-        self.levels = [level_named(one) for one in text.get("level", blank)]
+        self.short = [short or code for short, code in zip(text.get("code", blank), codes, strict=True)]
+        self.levels = [level_named(level) for level in text.get("level", blank)]
         self._known = {code: name for code, name in zip(codes, names, strict=True) if name}
         self._known |= {short: name for short, name in zip(self.short, names, strict=True) if name}
         self._parents = text.get("parent", blank)
@@ -309,7 +309,10 @@ class Places:
         """Sort areas into the places that findings are filtered by; None where the file names no two."""
         for kind in FACETS:
             column = next(((word, codes, names) for k, word, codes, names in self._columns if k == kind), None)
-            if column is not None and len({one for one in column[1] if one} or {one for one in column[2] if one}) > 1:
+            if (
+                column is not None
+                and len({place for place in column[1] if place} or {place for place in column[2] if place}) > 1
+            ):
                 word, codes, names = column
                 keys = [code or name for code, name in zip(codes, names, strict=True)]
                 called = {key: name or self._known.get(key, "") for key, name in zip(keys, names, strict=True)}

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from unround.reconciliation import Reconciled
 from unround.reconciliation.run import COUNTS, SUMMARY
 from unround.show.page import page
-from unround.show.parts import QUIET, Cell, Document, Line, Part, Section, Table, Text
+from unround.show.parts import QUIET, Document, Line, Part, Section, Table, TableCell, Text
 from unround.show.reconcile import lead, sentence
 from unround.web.guard import Guard
 from unround.web.page import area_address, meant
@@ -81,40 +81,40 @@ def _start(table: Reconciled) -> tuple[Document, Any]:
     )
     rows: list[Line] = [
         [
-            Cell(one["area"], link=area_address(one["area"])),
-            f"{one['counts']:,}",
-            f"{one['changed']:,}",
-            f"{one['moved']:,.0f}",
+            TableCell(area["area"], link=area_address(area["area"])),
+            f"{area['counts']:,}",
+            f"{area['changed']:,}",
+            f"{area['moved']:,.0f}",
         ]
-        for one in listed.iter_rows(named=True)
+        for area in listed.iter_rows(named=True)
     ]
-    told = table.summary
-    shown = f"{len(rows):,} of {told['areas']:,} areas, those whose counts moved most first"
+    summary = table.summary
+    shown = f"{len(rows):,} of {summary['areas']:,} areas, those whose counts moved most first"
     parts: list[Part] = [
-        Text(lead(told)),
-        Text(sentence(told) if told["mean_error"] is not None else ""),
+        Text(lead(summary)),
+        Text(sentence(summary) if summary["mean_error"] is not None else ""),
         Section("Areas", [Text(shown, QUIET), Table(("area", "counts", "changed", "moved in all"), rows, "Areas")]),
     ]
-    return Document("One table that adds up", parts, notice=told["notice"]), told | {"listed": listed.to_dicts()}
+    return Document("One table that adds up", parts, notice=summary["notice"]), summary | {"listed": listed.to_dicts()}
 
 
 def _area(table: Reconciled, code: str) -> tuple[Document, Any]:
     """Show every count of an area: published, reconciled, and the difference."""
     counts, areas, axes = _scan(table)
-    found = counts.filter(_code(areas) == code).collect(engine="streaming")
-    if found.is_empty():
+    cells = counts.filter(_code(areas) == code).collect(engine="streaming")
+    if cells.is_empty():
         raise HTTPException(404, f"there is no area {code}.")
     shown: list[Line] = []
-    for one in found.iter_rows(named=True):
-        before, after = one["published"], one["reconciled"]
+    for cell in cells.iter_rows(named=True):
+        before, after = cell["published"], cell["reconciled"]
         off = None if before is None or after is None else after - before
-        name = ", ".join(str(one[axis]) for axis in axes)
-        between = "" if one["low"] is None else f"{one['low']:,}–{one['high']:,}"
-        shown.append([name, _number(before), _number(after), _number(off, "+"), between, one["method"]])
+        name = ", ".join(str(cell[axis]) for axis in axes)
+        between = "" if cell["low"] is None else f"{cell['low']:,}–{cell['high']:,}"
+        shown.append([name, _number(before), _number(after), _number(off, "+"), between, cell["method"]])
     heads = (", ".join(axes), "published", "reconciled", "difference", "possible", "method")
-    back = Table(("",), [[Cell("All areas", link="/")]], "Back")
+    back = Table(("",), [[TableCell("All areas", link="/")]], "Back")
     parts: list[Part] = [back, Table(heads, shown, f"Counts of {code}", left=("method",))]
-    return Document(code, parts, kicker="One table that adds up", notice=table.summary["notice"]), found.to_dicts()
+    return Document(code, parts, kicker="One table that adds up", notice=table.summary["notice"]), cells.to_dicts()
 
 
 def _number(value: float | None, sign: str = "") -> str:

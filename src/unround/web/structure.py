@@ -9,22 +9,11 @@ from markupsafe import Markup
 
 from unround.audits import Model
 from unround.show.charts import Picture
+from unround.show.words import ORIGINS
 from unround.web.outline import Outline, OutlineTable
 
 ROW, LABELS, WIDTH = 22, 260, 26
 """Of a map with names: how high a line is, the room for names, and how wide a level is."""
-
-ORIGINS = {
-    "indentation": "the table's indentation",
-    "sex": "the split by sex",
-    "names": "names that combine to another name",
-    "universe": "a count that is published more than once",
-    "files": "a count that appears in several files",
-    "data": "a search of the counts",
-    "file": "your description of the table",
-    "labels": "labels of the table",
-}
-"""What proposed a sum, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +44,12 @@ def sums_by_table(model: Model, outline: Outline) -> tuple[TableSums, ...]:
             sums[at].append(e)
     return tuple(
         TableSums(
-            tuple(found),
+            tuple(inside),
             len(split),
-            frozenset(line_of[model.equations[e][0]] for e in found),
-            frozenset(line_of[part] for e in found for part in model.equations[e][1]),
+            frozenset(line_of[model.equations[e][0]] for e in inside),
+            frozenset(line_of[part] for e in inside for part in model.equations[e][1]),
         )
-        for found, split in zip(sums, splits, strict=True)
+        for inside, split in zip(sums, splits, strict=True)
     )
 
 

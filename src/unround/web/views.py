@@ -22,6 +22,7 @@ from unround.show.report import against_truth, checked, name_of
 from unround.show.words import (
     CLAIMS,
     INCONSISTENCIES,
+    ORIGINS,
     again,
     arithmetic,
     conclusion,
@@ -41,7 +42,7 @@ from unround.web.lists import area_told, cell_told, finding_told, opened
 from unround.web.maps import small_map
 from unround.web.outline import UNNAMED, OutlineTable
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part, area_address, cell_address, key_meant, meant, with_query
-from unround.web.structure import ORIGINS, map_of, shapes, sum_told, sums_by_table
+from unround.web.structure import map_of, shapes, sum_told, sums_by_table
 from unround.web.trial import LONGEST, MOST_CELLS
 
 MOST_LINES = 400
@@ -203,7 +204,7 @@ def certificate(asked: Asked) -> Page:
     """Return the certificate of a proved cell, as it stands in proofs.jsonl."""
     explorer, row, at = asked.explorer, _row(asked), _cell(asked)
     seen, axes = explorer.look(row), tuple(explorer.folder.told["areas"])
-    written = [one for one in seen.certificates if one.cell == at]
+    written = [certificate for certificate in seen.certificates if certificate.cell == at]
     if not written:
         raise Missing("this count is not proved, so there is no certificate.")
     answer = next(proof_lines(explorer.folder.model, written, explorer.folder.areas[row : row + 1], axes))
@@ -399,7 +400,7 @@ def _named(explorer: Explorer, row: int, explained: Explanation) -> list[dict[st
 def _others(explorer: Explorer, key: str, explained: Explanation) -> list[dict[str, Any]]:
     """Return the other areas that take part in what is said of a cell, with the addresses of the same count there."""
     areas = explained.others.areas if explained.others else ()
-    return [{**asdict(one), "address": cell_address(explorer.codes[one.row], key)} for one in areas]
+    return [{**asdict(area), "address": cell_address(explorer.codes[area.row], key)} for area in areas]
 
 
 def _variant(explorer: Explorer, at: int) -> str:
