@@ -248,7 +248,7 @@ def test_results_do_not_depend_on_neighbours_or_threads() -> None:
     one, two = (sample(table, given, seeds, effort, threads=threads) for threads in (1, 3))
     assert (one.chances == two.chances).all()
     assert (one.rhat == two.rhat).all()
-    alone = sample(table, given.first(), seeds[:1], effort)
+    alone = sample(table, given.one(0), seeds[:1], effort)
     assert (alone.chances == one.chances[: given.area[1]]).all()
 
 

@@ -33,7 +33,7 @@ COLD = 0.1
 FAR = 3
 """How far the leaves of different starts are apart at most."""
 
-ZERO, ONE, TWO, UNIT = np.float32(0), np.float32(1), np.float32(2), np.float32(2.0**-24)
+ZERO, ONE, UNIT = np.float32(0), np.float32(1), np.float32(2.0**-24)
 
 
 class Moves(NamedTuple):

@@ -358,7 +358,7 @@ def _areas(first: int, last: int, tried: _Trial, given: CellWeights, result: Sam
             result.status[a] = FROZEN
 
 
-@inner
+@kernel
 def _begin(tried: _Trial, a: int, pinned: bool, goal: Goal, centre: Ints, chains: Lanes, spare: Ints) -> bool:
     """Search for tables that the chains of an area start from; return whether there are any."""
     table, low, high, random = tried.table, goal.low, goal.high, chains.random

@@ -192,7 +192,8 @@ def _rank(weight: float, values: NDArray[np.int64], best_weight: FloatArray, bes
         at -= 1
         if at + 1 < len(best_weight):
             best_weight[at + 1] = best_weight[at]
-            best[at + 1] = best[at]
+            for c in range(len(values)):
+                best[at + 1, c] = best[at, c]
     if at < len(best_weight):
         best_weight[at] = weight
         for c in range(len(values)):
