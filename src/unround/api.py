@@ -600,7 +600,7 @@ def reconcile(given: options.Reconcile) -> Reconciled:
 @takes(options.Compare)
 def compare(given: options.Compare) -> Comparison:
     """Publish the same table in several ways, infer what can be inferred from each, and judge both by the truth."""
-    from unround.comparison import DEFAULT, TODAY, WHAT_IFS, practice
+    from unround.comparison import DEFAULT, TODAY, WHAT_IFS, cell_key_designs, practice
     from unround.comparison import compare as compare_practices
     from unround.comparison import what_if as changed
     from unround.comparison.rates import rates_of
@@ -609,7 +609,9 @@ def compare(given: options.Compare) -> Comparison:
     truth = None if given.truth is None else _read(given.truth, given, given.progress)
     material = material_of(truth, given.exact, given.areas, given.rows, given.seed)
     if given.what_if is None:
-        practices = [practice(name, material) for name in (DEFAULT if given.mechanism is None else given.mechanism)]
+        named = DEFAULT if given.mechanism is None else given.mechanism
+        chosen = named if given.designs is None else cell_key_designs(given.designs)
+        practices = [practice(name, material) for name in chosen]
     else:
         wanted = WHAT_IFS if tuple(given.what_if) == ("all",) else given.what_if
         practices = [practice(TODAY, material), *(changed(name, material) for name in wanted if name != TODAY)]
@@ -622,6 +624,7 @@ def compare(given: options.Compare) -> Comparison:
         given.progress,
         rates=() if given.rates is None else rates_of(material, given.rates),
         step=given.rate_step,
+        designs=given.designs is not None,
     )
     if given.out is not None:
         from unround.show.compare import comparison

@@ -654,8 +654,14 @@ class Protect(Opening, Progress):
     exact: Sequence[str] = option(
         "Publish exactly: population, dwellings, or a column's key or name. May be repeated.", "NAME", default=()
     )
-    keys: bool = option("Round by the keys of records and a constant of the table, not independently.", default=False)
-    constant: float | None = option("With {keys}: the constant, from 0 to 1.", "NUMBER", shown="drawn", default=None)
+    keys: bool = option(
+        "Round or change counts by the keys of their records (and, where they are rounded, a constant of the table), not "
+        "independently.",
+        default=False,
+    )
+    constant: float | None = option(
+        "With {keys}: the constant of rounding, from 0 to 1.", "NUMBER", shown="drawn", default=None
+    )
     key_sums: AnyPath | None = option(
         "With {keys}: sums of your records' keys, one row per count.", "FILE", shown="drawn", default=None
     )
@@ -705,6 +711,12 @@ class Compare(Opening, Progress):
         "LIST",
         split=True,
         excludes=("mechanism",),
+        default=None,
+    )
+    designs: str | None = option(
+        "Tables of cell keys by their parameters, in place of {mechanism}: all, or ranges such as “D=1-4 V=1,2 js=0,2”.",
+        "RANGES",
+        excludes=("mechanism", "what_if"),
         default=None,
     )
     rates: Sequence[str] | None = option(
@@ -768,7 +780,11 @@ class Simulate(Progress):
         excludes=OTHER_TRUTHS,
         default=1,
     )
-    keys: bool = option("Round by the keys of records and a constant of every table.", excludes=("world",), default=False)
+    keys: bool = option(
+        "Round by the keys of records and a constant of every table; with {persons}, also cell keys.",
+        excludes=("world",),
+        default=False,
+    )
     constants: str = option(
         "constants of tables, such as 0 for all, or 8=0.31.", "LIST", shown="drawn", needs=("keys",), default=""
     )

@@ -16,6 +16,7 @@ from unround.comparison.practice import DEFAULT as DEFAULT
 from unround.comparison.practice import TODAY as TODAY
 from unround.comparison.practice import WHAT_IFS as WHAT_IFS
 from unround.comparison.practice import Practice as Practice
+from unround.comparison.practice import cell_key_designs as cell_key_designs
 from unround.comparison.practice import practice as practice
 from unround.comparison.practice import what_if as what_if
 from unround.comparison.run import Comparison as Comparison

@@ -243,13 +243,16 @@ class AttackResult:
     """What is inferred of a block of areas.
 
     `claims` are those of an audit. `truth` is the probability of the true count, and `alone` the same from the published
-    count and the column's distribution, without any sum.
+    count and the column's distribution, without any sum. `left` says how many values, from the least to the greatest, what
+    was published leaves of each count, with all sums, and `left_alone` without them; None where noise has no bounds.
     """
 
     claims: BlockClaims
     posterior: Posterior
     truth: NDArray[np.float64]
     alone: NDArray[np.float64]
+    left: Ints | None
+    left_alone: Ints | None
 
 
 class Attacker:
@@ -318,7 +321,9 @@ class Attacker:
         bounds = BlockBounds(windows, np.zeros(counts.shape, dtype=np.int32), given, documented)
         claims = decide(bounds, bounds, posterior, each.lowest, self.threshold)
         dropped = claims.of_kind(ClaimKind.LIKELY) & known_alone(each.mean, alone, self.threshold)
-        return AttackResult(claims.dropping(dropped, alone), posterior, posterior.asked, true_alone)
+        certain = bool(windows.certain.all() and by_itself.certain.all())
+        left, left_alone = (one.high - one.low + 1 if certain else None for one in (documented, reach))
+        return AttackResult(claims.dropping(dropped, alone), posterior, posterior.asked, true_alone, left, left_alone)
 
     def _posterior(self, counts: Counts, windows: Windows, documented: CellBounds, variant: str, value: Counts) -> Posterior:
         """Work out what is likely under one prior of the set, and how likely the counts are that are asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log, sqrt
+from math import isnan, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from unround.audits.claims import ClaimKind
 from unround.comparison.attack import AttackResult
 from unround.comparison.material import Material
-from unround.mechanisms import HIDDEN, Exact, Gaussian, Laplace, Mechanism, Nearest, Rounding, Unpublished
-from unround.mechanisms.base import IntArray
+from unround.mechanisms import HIDDEN, Exact, Gaussian, Laplace, Mechanism, Nearest, Rounding, Transition, Unpublished
+from unround.mechanisms.base import WIDEST, IntArray
 from unround.prior.exposure import Hierarchy
 
 FARTHEST = 20
@@ -24,6 +24,9 @@ SMALL = (1, 2)
 
 LARGE = 10
 """Above this it matters no longer how near 0 a count is; the paper looks at such counts only."""
+
+FEW = 3
+"""A feasibility interval of so few values leaves little to guess."""
 
 WITHIN = 4
 """How near the paper wants published counts to be."""
@@ -45,9 +48,10 @@ class Measures:
         """Take in the last release once more; the shares of distances stay what they are."""
         self.rows.append(self.rows[-1])
 
-    def means(self) -> dict[str, float]:
-        """Return the mean of every number over the releases."""
-        return {name: float(np.mean([row[name] for row in self.rows])) for name in self.rows[0]}
+    def means(self) -> dict[str, float | None]:
+        """Return the mean of every number over the releases; None where there is no such number."""
+        found = {name: float(np.mean([row[name] for row in self.rows])) for name in self.rows[0]}
+        return {name: None if isnan(mean) else mean for name, mean in found.items()}
 
     def standard_errors(self) -> dict[str, float | None]:
         """Return by how much these means would differ, typically, over other seeds; None after one release."""
@@ -55,7 +59,7 @@ class Measures:
         if many < 2:
             return dict.fromkeys(self.rows[0])
         spread = {name: float(np.std([row[name] for row in self.rows], ddof=1)) for name in self.rows[0]}
-        return {name: one / many**0.5 for name, one in spread.items()}
+        return {name: None if isnan(one) else one / many**0.5 for name, one in spread.items()}
 
     def distances(self) -> dict[str, float]:
         """Return how often published counts lay so far from the truth; the ends take all beyond."""
@@ -168,6 +172,19 @@ def _risks(inferred: AttackResult, true: IntArray, risks: NDArray[np.bool_]) -> 
         "small_disclosed": float((claimed & small).sum()),
         "small": float((small & risks).sum()),
         "not_exact": float((posterior.cut > 0).sum()),
+        **_intervals(inferred, risks),
+    }
+
+
+def _intervals(inferred: AttackResult, risks: NDArray[np.bool_]) -> dict[str, float]:
+    """Return how many values feasibility intervals hold, and how many hold few; NaN where something has no bounds."""
+    if inferred.left is None or inferred.left_alone is None or inferred.left_alone.max() > WIDEST:
+        return dict.fromkeys(("interval", "interval_alone", f"interval_up_to_{FEW}"), float("nan"))
+    left = inferred.left[:, risks]
+    return {
+        "interval": float(left.mean()),
+        "interval_alone": float(inferred.left_alone[:, risks].mean()),
+        f"interval_up_to_{FEW}": float((left <= FEW).mean()),
     }
 
 
@@ -221,6 +238,14 @@ def distances(mechanism: Mechanism) -> Distances | None:
     if isinstance(mechanism, Nearest):  # halves may go to the even multiple
         return Distances.of(mechanism, 2 * mechanism.base, mechanism.base)
     return None
+
+
+def mean_change(how: Mechanism, material: Material) -> float | None:
+    """Return how far a table of transition probabilities moves these true counts on average over all draws; else None."""
+    if not isinstance(how, Transition):
+        return None
+    by_row = np.array([sum(float(p) * abs(v) for v, p in row) for row in how.rows])
+    return float(by_row[how.row_of(material.true[:, material.judged()[0]].astype(np.int64))].mean())
 
 
 DELTA = 1e-10

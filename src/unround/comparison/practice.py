@@ -10,16 +10,18 @@ the likelihood. Without constants all tables show the same number, and one of th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
 from unround.comparison.material import Material
 from unround.errors import InputError
-from unround.mechanisms import HIDDEN, Exact, Mechanism, Rounding, Unpublished, Within
-from unround.mechanisms.base import FloatArray, IntArray, Window, counts, window_from
+from unround.mechanisms import HIDDEN, CellKey, Exact, Mechanism, Rounding, Unpublished, Within
+from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, window_from
+from unround.mechanisms.cellkey import largest_variance
 from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
 from unround.protection.table import ALIKE, KEYED, Protection, parse_protection, publish_counts
 from unround.sums.forest import Equations
@@ -166,6 +168,51 @@ class Practice:
     seen: Callable[[IntArray], IntArray] = lambda published: published
 
 
+LARGEST_CHANGES, VARIANCES, BLOCKED = "1-10", "0.5,1,2,3,4,6,8", "0-2"
+"""The designs of cell keys to compare, unless somebody says: D, V and js."""
+
+FAR = 4
+"""Changes of more standard deviations hardly occur: a larger D makes no other table."""
+
+
+def cell_key_designs(text: str) -> list[str]:
+    """Return the cell key tables of a range of parameters, by name; combinations that cannot be had are left out.
+
+    Examples
+    --------
+    >>> cell_key_designs("D=2-3 V=1,2 js=0,2")
+    ['cellkey:2,1', 'uniform:2', 'uniform:2,js=2', 'cellkey:3,1', 'cellkey:3,2', 'cellkey:3,2,js=2']
+    """
+    asked = {"D": LARGEST_CHANGES, "V": VARIANCES, "js": BLOCKED}
+    known = {name.lower(): name for name in asked}
+    for part in [] if text.strip().lower() == "all" else text.split():
+        name, equals, values = part.partition("=")
+        if name.lower() not in known or not equals:
+            raise InputError(f"designs are all, or ranges such as D=1-4 V=1,2 js=0,2; not {part!r}.")
+        asked[known[name.lower()]] = values
+    changes, variances, blocked = (_numbers(name, values) for name, values in asked.items())
+    found = []
+    for largest, variance, js in product(changes, variances, blocked):
+        if int(largest) ** 2 <= FAR**2 * variance and variance <= largest_variance(int(largest)):
+            with suppress(InputError):  # counts from 1 to js cannot be changed without bias
+                found.append(CellKey(int(largest), variance, int(js)).name)
+    if not found:
+        raise InputError("there is no cell key table with such parameters: V is at most D(D + 1)/3, and js = 2 needs 2.")
+    return found
+
+
+def _numbers(name: str, text: str) -> list[Fraction]:
+    """Return the numbers of a list such as 1-4 or 0.5,1."""
+    first, dash, last = text.partition("-")
+    try:
+        found = [Fraction(n) for n in range(int(first), int(last) + 1)] if dash else [fraction(n) for n in text.split(",")]
+    except (ValueError, InputError):
+        found = []
+    if not found or len(found) > 100 or (name != "V" and any(n.denominator > 1 for n in found)):
+        raise InputError(f"{name} is a list or a range, such as {name}=1-4 or {name}=1,2; not {text!r}.")
+    return found
+
+
 def practice(spec: str, material: Material) -> Practice:
     """Return the practice of publishing all but the exact columns by one mechanism, or by controlled rounding."""
     chosen = parse_protection(spec)
@@ -244,12 +291,12 @@ _CONSTANTS = 2021
 
 
 def _by_keys(chosen: Protection, material: Material) -> Practice:
-    """Round by the keys of records, with a constant for every table or with none.
+    """Round or change counts by the keys of records, with a constant for every table or with none.
 
-    Whoever infers knows the constants, since any large table gives its own away, and takes all roundings of one count
-    together. Between counts that only add up, keys are left out of account: they change little where counts are large.
+    Without constants a count is the same in all tables, and one of them says as much as all. Whoever infers knows the
+    constants, since any large table gives its own away, and takes all roundings of one count together. Between counts that
+    only add up, keys are left out of account: they change little where counts are large.
     """
-    base = _base(chosen.mechanism)
     constants = constants_of(material.tables, _CONSTANTS, 0.0 if chosen.keys == ALIKE else None)
     groups = repeated(len(material.columns), material.equations, material.exact)
     names = tuple(column.key for column in material.columns)
@@ -261,16 +308,19 @@ def _by_keys(chosen: Protection, material: Material) -> Practice:
 
     mechanisms = material.mechanisms(chosen.mechanism)
     assumed = list(mechanisms)
-    together = {group: Together(base, tuple(constants[material.tables[c]] for c in group)) for group in groups}
-    for group, how in together.items():
-        assumed[group[0]] = how
+    together = dict[tuple[int, ...], Together]()
+    for group in groups:
+        if chosen.keys == KEYED:
+            shifts = tuple(constants[material.tables[c]] for c in group)
+            assumed[group[0]] = together[group] = Together(_base(chosen.mechanism), shifts)
         for copy in group[1:]:
             assumed[copy] = Unpublished()
 
     def seen(published: IntArray) -> IntArray:
         found = published.copy()
-        for group, how in together.items():
-            found[:, group[0]] = how.code(published[:, group])
+        for group in groups:
+            if group in together:
+                found[:, group[0]] = together[group].code(published[:, group])
             found[:, group[1:]] = HIDDEN
         return found
 

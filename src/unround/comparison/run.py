@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unround.audits import Model
 from unround.comparison.attack import Attacker
 from unround.comparison.material import Material
-from unround.comparison.measure import Cost, Measures, added_up, cost, distances, measure
+from unround.comparison.measure import Cost, Measures, added_up, cost, distances, mean_change, measure
 from unround.comparison.practice import Practice
 from unround.comparison.rates import FINE, RateComparison, averaged, checked_step
 from unround.errors import InputError
@@ -42,6 +42,7 @@ class Compared:
     cost: Cost
     prior: str
     cut: float | None
+    mean_change: float | None = None
     rates: RatesTold | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -51,6 +52,7 @@ class Compared:
             **self.measures.means(),
             **self.cost.to_json(),
             "expected": self._expected(),
+            "mean_change": self.mean_change,
             "sentence": self.practice.sentence,
             "prior": self.prior,
             "left_out_of_account": self.cut,
@@ -79,10 +81,12 @@ class Comparison(Shown):
     notes: tuple[str, ...] = field(default=())
     rates: tuple[str, ...] = ()
     step: float = FINE
+    designs: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         errors, risks = self.material.judged()
+        rows = [one.to_json() for one in self.compared]
         return {
             "source": self.material.source,
             "areas": len(self.material.true),
@@ -95,9 +99,21 @@ class Comparison(Shown):
             "threshold": self.threshold,
             "rates": list(self.rates),
             "rate_step": self.step if self.rates else None,
-            "mechanisms": [one.to_json() for one in self.compared],
+            "mechanisms": [row | {"efficient": not any(_beats(other, row) for other in rows)} for row in rows],
+            "designs": self.designs,
             "notes": list(self.notes),
         }
+
+
+SLIGHTLY = 0.01
+"""Numbers that differ by no larger share are as good as each other: risks are measured on a few draws."""
+
+
+def _beats(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Say whether a way is better than another in error, risk or proofs, and as good in the others of these."""
+    pairs = [(one[name], other[name]) for name in ("truth_probability", "proved")]
+    pairs.append(tuple(row["mean_error"] if row["mean_change"] is None else row["mean_change"] for row in (one, other)))
+    return all(a <= b * (1 + SLIGHTLY) for a, b in pairs) and any(a < b * (1 - SLIGHTLY) for a, b in pairs)
 
 
 def compare(
@@ -110,6 +126,7 @@ def compare(
     *,
     rates: Sequence[Figure] = (),
     step: float = FINE,
+    designs: bool = False,
 ) -> Comparison:
     """Publish, infer, and judge.
 
@@ -159,10 +176,11 @@ def compare(
             done += 1
         price = cost(material, one.how, one.mechanisms)
         beside = averaged(rates_told) if rates_told else None
-        compared.append(Compared(one, measures, price, attackers[-1].prior.name, attackers[-1].cut, beside))
+        last, change = attackers[-1], mean_change(one.how, material)
+        compared.append(Compared(one, measures, price, last.prior.name, last.cut, change, beside))
     progress("Comparing", done, len(practices) * seeds)
     names = tuple(one.name for one in rates)
-    return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes, names, step)
+    return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes, names, step, designs)
 
 
 def fitted_prior(material: Material, one: Practice, published: IntArray) -> Prior:

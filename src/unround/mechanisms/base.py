@@ -95,6 +95,22 @@ class Mechanism(Protocol):
         ...
 
 
+@runtime_checkable
+class Keyable(Mechanism, Protocol):
+    """A mechanism that can take its random numbers from the keys of records."""
+
+    def publish_keyed(self, true: IntArray, numbers: NDArray[np.uint64]) -> IntArray:
+        """Publish true counts by random numbers in units of 2⁻⁶⁴."""
+        ...
+
+
+def keyable(how: Mechanism) -> Keyable:
+    """Return a mechanism that keys can decide for; raise InputError if they cannot."""
+    if not isinstance(how, Keyable):
+        raise InputError(f"keys decide how each count is rounded or changed at random, and {how.name} does not do that.")
+    return how
+
+
 def impossible(published: int | None, how: str, hint: str = "") -> InputError:
     """Return the error for a count that cannot have been published.
 

@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from os import PathLike
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.mechanisms.base import WIDEST, FloatArray, IntArray, Window, counts, fraction, window_from
-from unround.mechanisms.sampling import choose
+from unround.mechanisms.sampling import choose, scattered
 from unround.small_files import small_text
 
 Row = tuple[tuple[int, Fraction], ...]
@@ -87,11 +89,7 @@ class Transition:
 
         Raises `InputError` if the file cannot be read, or is not such a table.
         """
-        rows, period = _read(path)
-        try:
-            return Transition(rows, str(path), period)
-        except InputError as error:
-            raise InputError(f"{path}: {error.message}") from None
+        return _read(str(path), small_text(Path(path), "a transition table"))
 
     @classmethod
     def parse(cls, text: str) -> Transition:
@@ -152,6 +150,19 @@ class Transition:
             change[row == i] = values[choose(steps, int((row == i).sum()), rng)]
         return np.asarray(true + change, dtype=np.int64)
 
+    def publish_keyed(self, true: IntArray, numbers: NDArray[np.uint64]) -> IntArray:
+        """Look the change of every count up by a cell key, in units of 2⁻⁶⁴: the same key and count, the same change.
+
+        Changes are spread over the keys as at random, anew for every count, or that of a total would follow from its parts'.
+        """
+        true = np.asarray(true, dtype=np.int64)
+        row, u = self.row_of(true), scattered(scattered(numbers) + true.astype(np.uint64))
+        change = np.empty(true.shape, dtype=np.int64)
+        for i in np.unique(row):
+            steps = np.array([int(step * 2**64) for step in accumulate(p for _, p in self.rows[i][:-1])], dtype=np.uint64)
+            change[row == i] = np.array([v for v, _ in self.rows[i]])[np.searchsorted(steps, u[row == i], side="right")]
+        return true + change
+
 
 def _number(value: Fraction) -> str:
     """Return a fraction as a readable decimal."""
@@ -189,10 +200,10 @@ _ONS_ROWS, _ONS_PERIOD = 750, 250
 """In the layout of the Office for National Statistics, rows 501 to 750 repeat for larger counts."""
 
 
-def _read(path: str | PathLike[str]) -> tuple[tuple[Row, ...], int]:
-    """Return the rows of a CSV file, ordered by their true count, and how many of the last ones repeat."""
-    text = small_text(Path(path), "a transition table")
-    file = _TableFile(str(path), text)
+@lru_cache(maxsize=4)
+def _read(path: str, text: str) -> Transition:
+    """Return the table that stands in a CSV file; a name is turned into its mechanism many times in one run."""
+    file = _TableFile(path, text)
     header = file.header
     if set(_ONS) <= header.keys():
         rows = file.key_shares()
@@ -204,7 +215,10 @@ def _read(path: str | PathLike[str]) -> tuple[tuple[Row, ...], int]:
     wrong = next((min(place, i) for place, i in enumerate(sorted(rows)) if place != i), None if rows else 0)
     if wrong is not None:
         raise InputError(f"{path}: a transition table needs every true count from 0 to its largest; check {wrong}.")
-    return tuple(tuple(rows[i].items()) for i in sorted(rows)), period
+    try:
+        return Transition(tuple(tuple(rows[i].items()) for i in sorted(rows)), path, period)
+    except InputError as error:
+        raise InputError(f"{path}: {error.message}") from None
 
 
 class _TableFile:

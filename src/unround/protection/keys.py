@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.jit import kernel
 from unround.mechanisms.base import IntArray
+from unround.mechanisms.sampling import scattered
 from unround.protection.table import keepable, patterns
 from unround.protection.walk import Loops, Signs, Tableau, exchange, tableaux
 from unround.sums.forest import Equations
@@ -48,13 +49,6 @@ def hashed(secret: int, kind: str, names: Sequence[str]) -> Keys:
     return found
 
 
-def _mixed(numbers: Keys) -> Keys:
-    """Scatter numbers over all 64 bits (the end of splitmix64)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(numbers ^ (numbers >> np.uint64(31)))
-
-
 @dataclass(frozen=True, eq=False)
 class CellKeys:
     """The sums of keys of all cells of a table.
@@ -73,7 +67,7 @@ class CellKeys:
 
         Raises `InputError` where sums form loops in which keys cannot be made to add up.
         """
-        own = _mixed(_mixed(hashed(self.secret, "area", areas))[:, None] + hashed(self.secret, "column", self.columns))
+        own = scattered(scattered(hashed(self.secret, "area", areas))[:, None] + hashed(self.secret, "column", self.columns))
         empty = true <= 0
         keys = np.where(empty, np.uint64(0), own)
         for rows, which in patterns(keepable(true, self.sums)):

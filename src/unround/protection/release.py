@@ -18,7 +18,7 @@ from unround.mechanisms import HIDDEN, Exact, Mechanism
 from unround.mechanisms.base import IntArray
 from unround.mechanisms.sampling import SystemGenerator
 from unround.output import known_by, output_folder
-from unround.protection.table import ALIKE, Protection, ProtectionScore, keepable, publish_in_steps
+from unround.protection.table import ALIKE, KEYED, Protection, ProtectionScore, keepable, publish_in_steps
 from unround.regions import published_exactly
 from unround.release import AREA, SUPPRESSED, Block, Column, Release
 from unround.shown import Shown
@@ -145,7 +145,7 @@ class ProtectOptions:
             raise InputError(f"sums of keys are for tables rounded by keys, and {self.how.name} uses none.")
         if self.constant is None:
             return
-        if not self.how.keys:
+        if self.how.keys != KEYED:
             raise InputError(f"a constant is that of tables rounded by keys, and {self.how.name} uses none.")
         if not 0 <= self.constant <= 1:
             raise InputError(f"the constant of a table is a number from 0 to 1, not {self.constant}.")

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms import HIDDEN, Gaussian, Laplace, Mechanism, Rounding, Within, mechanism
-from unround.mechanisms.base import IntArray
-from unround.mechanisms.rounding import TwoWay
+from unround.mechanisms import HIDDEN, Gaussian, Laplace, Mechanism, Rounding, Transition, Within, mechanism
+from unround.mechanisms.base import IntArray, keyable
 from unround.sums.forest import Equations
 
 CONTROLLED, KEYED, ALIKE = "controlled", "keyed", "alike"
@@ -68,14 +67,15 @@ def parse_protection(spec: str) -> Protection:
     Laplace(t=1.45, clamped=False)
     >>> parse_protection("controlled:5").mechanism
     Rounding(base=5)
-    >>> parse_protection("alike:5").keys
-    'alike'
+    >>> parse_protection("alike:5").keys, parse_protection("alike:cellkey:2,1").mechanism
+    ('alike', CellKey(2, 1, js=0, stay=0))
     """
     name, colon, base = (part.strip() for part in spec.partition(":"))
     if name.lower() in (KEYED, ALIKE):
-        if colon and not base.isdecimal():
-            raise InputError(f"{name} needs a base, such as {name}:5; not {base!r}.")
-        return by_keys(parse_protection(f"rounding:{base}" if base else "rounding"), constants=name.lower() == KEYED)
+        plain = f"rounding:{base}" if base.isdecimal() else base or "rounding"
+        if colon and not (base.isdecimal() or ":" in base):
+            raise InputError(f"{name} needs a base or a mechanism, such as {name}:5 or {ALIKE}:cellkey:2,1; not {base!r}.")
+        return by_keys(parse_protection(plain), constants=name.lower() == KEYED)
     if name.lower() != CONTROLLED:
         try:
             how = mechanism(spec)
@@ -96,15 +96,22 @@ def parse_protection(spec: str) -> Protection:
     )
 
 
+_SAME_CELL = "The same records show the same change in every table."
+
+
 def by_keys(how: Protection, *, constants: bool = True) -> Protection:
     """Return the same protection with random numbers that come from the keys of records.
 
-    Raises `InputError` if it is no random rounding of each count.
+    Raises `InputError` if it is neither random rounding of each count nor a table of transition probabilities.
     """
     if how.keys:
         return how
-    if how.controlled or not isinstance(how.mechanism, TwoWay):
-        raise InputError(f"keys decide which way counts are rounded at random, and {how.name} does not do that.")
+    if how.controlled:
+        raise InputError(f"keys decide how each count is rounded on its own, and {how.name} does not do that.")
+    keyable(how.mechanism)
+    if isinstance(how.mechanism, Transition):
+        said = how.sentence.replace("each count independently", "by the sum of the records' keys and the count")
+        return replace(how, name=f"{ALIKE}:{how.name}", sentence=f"{said} {_SAME_CELL}", keys=ALIKE)
     name = KEYED if constants else ALIKE
     said = how.sentence.removesuffix(", each count independently.")
     more = (
@@ -112,8 +119,12 @@ def by_keys(how: Protection, *, constants: bool = True) -> Protection:
         if constants
         else "alone: the same records round alike in every table."
     )
-    called = f"{name}:{how.name.removeprefix(ROUNDING)}" if how.name.startswith(ROUNDING) else f"{how.name}, {name}"
-    return replace(how, name=called, sentence=f"{said}, by the sum of the records' keys {more}", keys=name)
+    return replace(
+        how,
+        name=f"{name}:{how.name.removeprefix(ROUNDING)}",
+        sentence=f"{said}, by the sum of the records' keys {more}",
+        keys=name,
+    )
 
 
 def publish_counts(
@@ -208,8 +219,7 @@ def publish_in_steps(
 def _by_numbers(
     safe: IntArray, how: Protection, sums: Equations, rng: np.random.Generator, numbers: NDArray[np.uint64] | None
 ) -> IntArray:
-    """Round every count by the sum of its records' keys."""
-    assert isinstance(how.mechanism, TwoWay)
+    """Round or change every count by the sum of its records' keys."""
     if numbers is None:
         from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
 
@@ -217,7 +227,7 @@ def _by_numbers(
         keys = CellKeys(names, sums, secret := secret_from(rng)).of([str(area) for area in range(len(safe))], safe)
         given = 0.0 if how.keys == ALIKE else None
         numbers = shifted(keys, [""] * len(names), constants_of([""], secret, given))
-    return how.mechanism.publish_keyed(safe, numbers)
+    return keyable(how.mechanism).publish_keyed(safe, numbers)
 
 
 def patterns(usable: NDArray[np.bool_]) -> Iterator[tuple[IntArray, tuple[int, ...]]]:

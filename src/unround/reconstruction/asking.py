@@ -23,7 +23,7 @@ from unround.errors import InputError, InternalError
 from unround.jit import in_threads
 from unround.job.cluster import work_on_cluster
 from unround.mechanisms import HIDDEN, Exact
-from unround.mechanisms.rounding import TwoWay
+from unround.mechanisms.base import keyable
 from unround.options import Stage
 from unround.protection import Protection, publish_counts
 from unround.reconstruction.chain import ChainEffort, Country, area_truth, random_number, worlds_of
@@ -292,7 +292,6 @@ def _by_keys(
     sample: Ints,
 ) -> Ints:
     """Round by the keys of records, the file's own or drawn ones, and a constant of the table, in the sample alone."""
-    assert isinstance(how.mechanism, TwoWay)
     queries = [published.queries[at] for at in columns]
     grouped = margins(queries, records.sizes)
     true, shift = published.true.picked(columns), rng.integers(0, (1 << 64) - 1, dtype=np.uint64, endpoint=True)
@@ -300,7 +299,7 @@ def _by_keys(
     for at, area in enumerate(sample.tolist()):
         keys = _keys_of(records, area, seed)
         sums = counted(grouped, len(queries), np.zeros(len(keys), np.int64), 1, records.codes_of(area, area + 1), keys)
-        shown[at] = how.mechanism.publish_keyed(true.read(area, area + 1), sums + shift)[0]
+        shown[at] = keyable(how.mechanism).publish_keyed(true.read(area, area + 1), sums + shift)[0]
     return shown
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unround.errors import InputError
-from unround.mechanisms import Exact, Rounding
-from unround.mechanisms.base import BoolArray
+from unround.mechanisms import Exact, Rounding, Transition
+from unround.mechanisms.base import BoolArray, IntArray
+from unround.options import THRESHOLD
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Block, Column, Counts, Progress, Proposal, Release
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, LIKELY, SURENESS
@@ -276,7 +277,10 @@ def _told_apart(table: Held, whole: Held) -> tuple[tuple[Column, ...], list[str]
     apart = (np.abs(gaps) > reach).sum(axis=0)
     differ: list[str] = []
     for place, (at, off, times) in enumerate(zip(shared, apart.tolist(), both.sum(axis=0).tolist(), strict=True)):
-        if off > SLIPS * times:
+        priced = _other_records(gaps[:, place][both[:, place]], columns[at], whole.release.columns[known[columns[at].key]])
+        if priced:
+            differ.append(f"{columns[at].key} of {Path(table.release.source).name} {priced}")
+        if off > SLIPS * times or priced:
             gap, name = np.abs(gaps[:, place]), columns[at].key
             one_sided = (gaps[:, place] >= 0).all() or (gaps[:, place] <= 0).all()
             few = (gap > 0) & (gap < FEW)
@@ -293,7 +297,45 @@ def _told_apart(table: Held, whole: Held) -> tuple[tuple[Column, ...], list[str]
 def _reach(column: Column) -> int:
     """Return how far a printed count can be from the true one; very far where that is not known."""
     how = column.mechanism
+    if isinstance(how, Transition):
+        return max(abs(change) for row in how.rows for change, _ in row)
     return how.base - 1 if isinstance(how, Rounding) else 0 if isinstance(how, Exact) else LARGEST
+
+
+def _other_records(gaps: IntArray, one: Column, other: Column) -> str:
+    """Say what is told by counts that cell keys changed alike in most rows of two tables: the others have other records.
+
+    The differences in numbers of records are fitted to those of the published numbers, by EM; each is then inferred.
+    """
+    how = one.mechanism
+    if not isinstance(how, Transition) or not isinstance(other.mechanism, Transition) or not gaps.any():
+        return ""
+    end = _reach(one)
+    law = np.array([float(dict(how.rows[-1]).get(change, 0)) for change in range(-end, end + 1)])
+    by_chance, alike = float(law @ law), float((gaps == 0).mean())
+    if alike <= (1 + by_chance) / 2:  # no more than fresh noise of every table makes
+        return ""
+    seen = gaps[gaps != 0]
+    noise, far = np.convolve(law, law[::-1]), FEW + 2 * end
+    likely = np.zeros((len(seen), 2 * FEW + 1))
+    for at, records in enumerate(range(-FEW, FEW + 1)):
+        off = seen - records + 2 * end
+        fits = (off >= 0) & (off < len(noise)) & (records != 0) & (np.abs(seen) <= far)
+        likely[fits, at] = noise[off[fits]]
+    # As if some more had been seen, most of them small, of either sign: few rows must not seem to tell it all.
+    before = 5 * 0.5 ** np.abs(np.arange(-FEW, FEW + 1))
+    shares = before
+    for _ in range(200):
+        chances = likely * shares
+        chances /= np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
+        shares = before + chances.sum(axis=0)
+    sure = int((chances.max(axis=1) >= THRESHOLD).sum())
+    return (
+        f"shows the same number as the other table in {alike:.1%} of the rows, and another one in {len(seen):,}: by cell "
+        "keys the same records show the same number, so each of those has records that only one of the tables counts; how "
+        f"many can be inferred for {sure:,} of them, and the likeliest number is right in about "
+        f"{chances.max(axis=1).mean():.0%}"
+    )
 
 
 Known = tuple[ReviewedTable, tuple[Exposure, ...], Mapping[str, str] | None]

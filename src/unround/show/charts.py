@@ -251,7 +251,7 @@ def risk_against_error(points: Sequence[Mapping[str, Any]], across: str, up: str
     drawn.text(0, 12, f"↑ {up}", "soft")
     drawn.text(right, bottom + 32, f"{across} →", "soft", "end")
     for point in points:
-        at = x(point["error"]), y(point["risk"])
+        at, size = (x(point["error"]), y(point["risk"])), 6 if point.get("named", True) else 3
         drawn.line(
             at[0], y(point["risk"] - point["risk_by"]), at[0], y(point["risk"] + point["risk_by"]), f"stroke {point['kind']}"
         )
@@ -264,8 +264,9 @@ def risk_against_error(points: Sequence[Mapping[str, Any]], across: str, up: str
         )
         title = f"{point['name']}: mean error {point['error']:.3f}, {up} {percent(point['risk'])}"
         if point["proved"]:
-            drawn.dot(*at, 10, f"stroke {point['kind']}", f"{title}; some counts can be proved")
-        drawn.dot(*at, 6, f"bar {point['kind']}", title)
+            drawn.dot(*at, size + 4, f"stroke {point['kind']}", f"{title}; some counts can be proved")
+        drawn.dot(*at, size, f"bar {point['kind']}", title)
+    points = [point for point in points if point.get("named", True)]
     for (name_x, name_y, anchor), point in zip(_names_apart(points, x, y, right), points, strict=True):
         drawn.text(name_x, name_y, point["name"], "title", anchor)
     return drawn.done()

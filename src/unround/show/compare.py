@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from unround.comparison.measure import LARGE
+from unround.comparison.measure import FEW, LARGE
 from unround.protection.release import HEADINGS, Protected, error_rows
 from unround.show import charts
 from unround.show.parts import (
@@ -29,6 +29,9 @@ from unround.shown import plain
 
 if TYPE_CHECKING:
     from unround.comparison import Comparison
+
+MANY = 12
+"""Of more ways of publishing only the efficient ones are named in a chart."""
 
 SHOWN = 10
 """Signed distances up to this one are drawn."""
@@ -94,6 +97,42 @@ def risks_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list
     ]
 
 
+def intervals_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of what published counts leave possible."""
+    heads = ["", "values left, alone", "with sums", "one", f"up to {FEW}", "efficient"]
+    return heads, [
+        [
+            row["name"],
+            *(_left(row["interval_alone"]), _left(row["interval"])),
+            mean_count(row["proved"]),
+            "" if row[f"interval_up_to_{FEW}"] is None else f"{100 * row[f'interval_up_to_{FEW}']:.1f}%",
+            "yes" if row["efficient"] else "",
+        ]
+        for row in rows
+    ]
+
+
+def _left(values: float | None) -> str:
+    return "no bound" if values is None else f"{values:.1f}"
+
+
+def designs_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of designs: error, risk and intervals in one, the most accurate first."""
+    heads = ["", "mean change", "RMSE", "truth", "likely", "1s and 2s", "values left", "one", f"up to {FEW}", "efficient"]
+    return heads, [
+        [
+            row["name"],
+            f"{row['mean_change']:.3f}",
+            f"{row['rmse']:.3f}",
+            f"{row['truth_probability']:.3f}",
+            mean_count(row["likely"]),
+            mean_count(row["small_disclosed"]),
+            *intervals_table([row])[1][0][2:],
+        ]
+        for row in sorted(rows, key=lambda row: float(row["mean_change"]))
+    ]
+
+
 def rates_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of the table of rates beside the counts; no rows where there are none."""
     heads = ["", "rates from", "conditional", "wrong", "likely", "right", "1s and 2s", "mean error"]
@@ -156,11 +195,16 @@ def lead(compared: Mapping[str, Any]) -> str:
 
 def footnotes(compared: Mapping[str, Any]) -> list[str]:
     """Return how to read the numbers of a comparison, and what was left out of account."""
+    expected = "" if compared.get("designs") else "Expected: the mean error of a large count, in closed form. "
     notes = [
-        f"Expected: the mean error of a large count, in closed form. Truth: the probability that all sums, the mechanism "
+        f"{expected}Truth: the probability that all sums, the mechanism "
         f"and a prior fitted to the release give to the true count, on average over {compared['cells_to_infer']:,} counts; "
         "alone: without sums, from the published count and that prior. ±: one standard error over releases. 1s and 2s: "
         "true counts of one or two that are correctly proved or likely.",
+        "Values left: those of the feasibility interval, from the least to the greatest count that what is published leaves "
+        f"possible, on average; one: counts that have one value left; up to {FEW}: the share of counts with so few. "
+        "Efficient: no other way here is better in mean error, in the probability of the truth or in proved counts without "
+        "being worse in another of them (by more than 1%).",
     ]
     rows = compared["mechanisms"]
     notes += [f"ε of {row['name']}, whole release: {row['epsilon_note']}." for row in rows if row["epsilon"] is not None]
@@ -204,12 +248,19 @@ def comparison(result: Comparison | Mapping[str, Any]) -> Iterator[Part]:
     rows = compared["mechanisms"]
     colours = {row["name"]: colour(row["name"]) for row in rows}
     yield Text(f"{lead(compared)} {ATTACKER}", "lead")
+    if compared.get("designs"):
+        yield from _designs(compared)
+        return
     yield Only(PAGE, list(_drawings(rows)))
     heads, errors = errors_table(rows)
     short = [[cell.split(" ± ")[0] for cell in row] for row in errors]  # a terminal is too narrow for standard errors
     yield Only(TERMINAL, [Section("How far off", [Table(heads, short)])])
     yield Only(PAGE, [Section("How far off", [Table(heads, errors, "How far off", colours=colours)])])
-    for title, (heads, cells) in (("What can be inferred", risks_table(rows)), (RATES, rates_table(rows))):
+    for title, (heads, cells) in (
+        ("What can be inferred", risks_table(rows)),
+        ("What is left possible", intervals_table(rows)),
+        (RATES, rates_table(rows)),
+    ):
         if cells:
             yield Section(title, [Table(heads, cells, title, colours=colours, left=("rates from",))])
     if any(row["negative"] > 0 for row in rows):
@@ -218,6 +269,31 @@ def comparison(result: Comparison | Mapping[str, Any]) -> Iterator[Part]:
         yield Only(PAGE, [Section(title, [said, Table(heads, clamped, title, colours=colours)])])
     yield Section("In words", [Bullets(sentences(compared))])
     yield Section("How to read it", [Bullets(footnotes(compared), QUIET)])
+
+
+def _designs(compared: Mapping[str, Any]) -> Iterator[Part]:
+    """Say what every design costs and gives away, and which of them are efficient."""
+    rows = compared["mechanisms"]
+    best = sorted((row for row in rows if row["efficient"]), key=lambda row: float(row["mean_change"]))
+    proving = sum(row["proved"] > 0 for row in rows)
+    chart = Chart(
+        _risk_chart(rows),
+        "Risk against error, by design",
+        "Left: smaller errors. Down: less can be inferred. Large and named: efficient, one of those that are nearly the "
+        "same. Ring: some counts can be proved.",
+    )
+    yield Only(PAGE, [Section("Error against risk", [chart])])
+    yield Section("Designs", [Table(*designs_table(rows), "Designs")])
+    words = [
+        f"{len(best):,} of {len(rows):,} designs are efficient, from {best[0]['name']} (mean change "
+        f"{best[0]['mean_change']:.2f}, truth {best[0]['truth_probability']:.3f}) to {best[-1]['name']} "
+        f"({best[-1]['mean_change']:.2f}, {best[-1]['truth_probability']:.3f}): between them an office chooses how much "
+        "error protection is worth.",
+        f"Under {proving:,} of the designs some counts can be proved: where D is small for V, large changes are common.",
+    ]
+    yield Section("In words", [Bullets([*_wrong(rows), *words])])
+    change = "Mean change: how far the table moves these true counts, on average over all that can be drawn."
+    yield Section("How to read it", [Bullets([change, *footnotes(compared)], QUIET)])
 
 
 def _drawings(rows: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
@@ -251,7 +327,7 @@ def _risk_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
         {
             "name": row["name"],
             "kind": colour(row["name"]),
-            "error": row["mean_error"],
+            "error": row["mean_error"] if row["mean_change"] is None else row["mean_change"],
             "risk": row["truth_probability"],
             "error_by": row["standard_error"]["mean_error"] or 0.0,
             "risk_by": row["standard_error"]["truth_probability"] or 0.0,
@@ -259,7 +335,17 @@ def _risk_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
         }
         for row in rows
     ]
+    if len(rows) > MANY:
+        named: list[dict[str, Any]] = []
+        for point, row in sorted(zip(points, rows, strict=True), key=lambda pair: float(pair[0]["error"])):
+            point["named"] = row["efficient"] and not any(_close(point, other) for other in named)
+            named += [point] if point["named"] else []
     return charts.risk_against_error(points, "mean error of a published count", "probability given to the true count")
+
+
+def _close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Say whether two points of a chart are too near each other for both to be named."""
+    return all(abs(one[axis] - other[axis]) < 0.06 * other[axis] for axis in ("error", "risk"))
 
 
 def _distance_charts(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:

@@ -29,8 +29,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import ArgumentError, InputError
-from unround.mechanisms import HIDDEN, Exact, Mechanism, mechanism
-from unround.mechanisms.rounding import TwoWay
+from unround.mechanisms import HIDDEN, Exact, Mechanism, Transition, mechanism
+from unround.mechanisms.base import keyable
 from unround.options import Simulate
 from unround.output import output_folder
 from unround.simulation import Simulated
@@ -591,8 +591,10 @@ def simulate_persons(given: Simulate) -> Simulated:
     constants, how = Constants.parse(given.constants), mechanism(str(given.mechanism or "rounding:5"))
     if constants.given:
         raise ArgumentError("with {persons}, {constants} is one number for all tables, such as 0.")
-    if given.keys and not isinstance(how, TwoWay):
-        raise InputError(f"keys decide which way counts are rounded at random, and {how.name} does not do that.")
+    if given.keys:
+        keyable(how)
+        if isinstance(how, Transition) and constants.everywhere is not None:
+            raise ArgumentError("{constants} are those of rounding: cell keys have none.")
     tables, people = tables_named(given.tables), TYPICAL if given.people is None else given.people
     files = [name for table in tables for name in (f"{table.name}.parquet", f"{table.name}.toml")]
     with output_folder(Path(given.out), "simulate", older_simulation((*files, PERSONS))) as output:
@@ -623,7 +625,7 @@ class _TableWriter:
         self._folder, self._parts = folder, Parts(folder / f"{table.name}.parquet")
         chance = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, *table.name.encode()))
         drawn = np.random.default_rng(chance).integers(0, ONE - 1, dtype=np.uint64, endpoint=True)
-        same = constants.everywhere
+        same = 0.0 if isinstance(how, Transition) else constants.everywhere  # cell keys have no constants
         self._constant = drawn if same is None else np.uint64(int(same * ONE) % ONE)
 
     def add(self, block: PersonBlock) -> None:
@@ -631,8 +633,7 @@ class _TableWriter:
         about = self._margins, len(self._columns), block.area, block.areas, block.codes
         true = counted(*about).astype(np.int64)
         if self._keyed:
-            assert isinstance(self._how, TwoWay)
-            published = self._how.publish_keyed(true, counted(*about, block.keys) + self._constant)
+            published = keyable(self._how).publish_keyed(true, counted(*about, block.keys) + self._constant)
         else:
             chance = np.random.SeedSequence(self._seed, spawn_key=(_PUBLISHING, block.first, *self._table.name.encode()))
             published = self._how.publish(true, np.random.default_rng(chance))

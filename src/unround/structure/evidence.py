@@ -99,7 +99,6 @@ class MechanismEvidence:
     format; "note": one in the file; "description"; "plan file"; "option"), or that it was "inferred"; `why` gives the
     reasons. `suggested` is a mechanism that fits, where that is no more than a guess which the user should confirm by
     declaring it: noise, mostly. `condition`, of what was inferred, is the sentence that a claim by it has to name: "if …".
-    `rival` is a narrower mechanism that fits as well, where `mechanism` is the widest one that does.
     """
 
     block: str
@@ -109,7 +108,6 @@ class MechanismEvidence:
     basis: str = INFERRED
     suggested: Mechanism | None = None
     condition: str = ""
-    rival: Mechanism | None = None
 
     @property
     def ground(self) -> Ground:
@@ -141,7 +139,8 @@ class FoundNoise:
     - `sums`: How many sums of large counts this rests on.
     - `keyed`: Whether the noise of a total follows from its parts' (keys that add up, and a table in the order of changes).
     - `p_value`: How likely residuals as far from the best law's are, if it is right.
-    - `mechanism`: The mechanism that fits; `rival` is the narrowest other one, where the largest change cannot be told.
+    - `mechanism`: The mechanism that fits: the widest one, where the largest change cannot be told.
+    - `stay`: The share of counts that are not changed, where that is more than the law of largest entropy has.
     - `silent`: Columns of other tables that look exact, where no sum tells whether they have it, too.
     - `why`: The evidence, in words.
     """
@@ -158,7 +157,7 @@ class FoundNoise:
     keyed: bool
     p_value: float | None
     mechanism: Mechanism
-    rival: Mechanism | None = None
+    stay: float | None = None
     silent: frozenset[int] = frozenset()
     why: str = ""
 
@@ -190,6 +189,7 @@ class FoundNoise:
             "least_change": self.least_change,
             "sums": self.sums,
             "keyed": self.keyed,
+            "stay": self.stay,
             "p_value": self.p_value,
             "mechanism": self.mechanism.name,
             "why": self.why,

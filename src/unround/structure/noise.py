@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +43,12 @@ _LARGE = 4.0
 """Totals average at least so many standard deviations of their residuals; smaller ones fit anything."""
 _ALIKE = 2.0
 """Sums belong to one kind of noise if its variance, a count, differs by no more than this factor from what is typical."""
-_NEAR, _NEAR_FEW, _MANY = 2.0, 3.5, 1_000
+_NEAR, _NEAR_FEW, _MANY = 3.0, 3.5, 1_000
 """Laws whose log likelihood is worse by no more cannot be told from the best; with fewer sums, by the second number."""
+_STAYING = 6.0
+"""More counts stay as they are than the law of largest entropy leaves, if that raises the log likelihood by this much."""
+_DOUBTFUL = 0.05
+"""That is looked for only if residuals so far from the best law have no larger chance."""
 _FEWEST = 100
 """With fewer large sums the law is not asked for; only the variance of the noise is stated."""
 _MOST_PARTS = 6
@@ -136,125 +139,194 @@ def _never(pool: Divisibility, often: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Law:
-    """A law of changes, fitted: its largest change (None without one), log likelihood, variance, and what makes it."""
+    """A law of changes, fitted: its largest change (None without one), its kind and scale, and what share stays as it is.
+
+    `stay` is None where that share is what the law of largest entropy makes it.
+    """
 
     largest: int | None
-    likelihood: float
-    variance: float
-    stay: float
     kind: str
+    scale: float
+    likelihood: float = 0.0
+    stay: float | None = None
+
+    @property
+    def law(self) -> Floats:
+        """The probabilities of all changes, from the largest one down on."""
+        end = FARTHEST if self.largest is None else self.largest
+        changes = np.arange(-end, end + 1)
+        weights = _KINDS[self.kind](changes, self.scale)
+        if self.stay is not None:
+            weights[end] = 0.0
+            weights *= (1 - self.stay) / weights.sum()
+            weights[end] = self.stay
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def variance(self) -> float:
+        return float(self.law @ (np.arange(len(self.law)) - len(self.law) // 2) ** 2)
 
 
-def _told(
-    members: frozenset[int], residuals: dict[int, Ints], spread: float, blocked: tuple[int, ...], negative: bool
-) -> FoundNoise:
-    """Fit all laws to the residuals of large counts, and see which of them can be told apart."""
-    sums = int(sum(histogram.sum() for histogram in residuals.values()))
-    if sums < _FEWEST:
-        how = Gaussian(max(0.01, round(spread, 2)), not negative)
-        rough = (spread**2 * 0.8, spread**2 * 1.25)
-        return FoundNoise(members, UNTOLD, None, spread**2, rough, blocked, (), 1, sums, False, None, how)
-    least = max(1, *(-(-_farthest(histogram) // number) for number, histogram in residuals.items()))
-    near = _NEAR if sums >= _MANY else _NEAR_FEW
-    laws = _fitted(residuals, least, spread, _added_up)
-    best = max(laws, key=lambda law: law.likelihood)
-    p_value, distance = _goodness(best, residuals, _added_up)
-    keyed = False
-    if p_value < _CHANCE and distance > _CLOSE and 3 in residuals:
-        together = {3: residuals[3]}
-        other = _fitted(together, least, spread, _keyed_law, unbounded=False)
-        likeliest = max(other, key=lambda law: law.likelihood)
-        fit = _goodness(likeliest, together, _keyed_law)
-        if fit[0] >= _CHANCE or fit[1] <= _CLOSE:
-            keyed, laws, best, (p_value, distance) = True, other, likeliest, fit
-    interval = _interval(best, residuals, keyed)
-    close = [law for law in laws if law.likelihood >= best.likelihood - near]
-    ends = sorted(law.largest for law in close if law.largest is not None)
-    if p_value < _CHANCE and distance > _CLOSE:
-        model = NO_LAW
-    elif not ends:
-        model = UNBOUNDED
-    else:
-        model = (
-            BOUNDED if all(law.largest is not None for law in close) and ends[-1] < max(_changes(least, spread)) else UNTOLD
-        )
-    named = model == BOUNDED and len(ends) == 1
-    mechanism, rival = _mechanism(close, best, blocked, negative, model)
-    others = tuple(end for end in ends if not named or end != best.largest)
-    return FoundNoise(
-        columns=members,
-        model=model,
-        max_change=best.largest if named else None,
-        variance=best.variance,
-        interval=interval,
-        blocked=blocked,
-        also_possible=others,
-        least_change=ends[0] if ends else least,
-        sums=sums,
-        keyed=keyed,
-        p_value=p_value,
-        mechanism=mechanism,
-        rival=rival,
-    )
-
-
-def _farthest(histogram: Ints) -> int:
-    return int(np.abs(np.flatnonzero(histogram) - FARTHEST).max())
-
-
-def _changes(least: int, spread: float) -> range:
-    """Return the largest changes to try: beyond six standard deviations more, they are as good as unbounded."""
-    return range(least, max(least, min(LARGEST_CHANGE, int(6 * spread) + 3)) + 1)
-
+_KINDS: dict[str, Callable[[Ints, float], Floats]] = {
+    "bounded": lambda changes, scale: np.exp(-0.5 * (scale * changes) ** 2),
+    "gaussian": lambda changes, scale: np.exp(-0.5 * (changes / scale) ** 2),
+    "laplace": lambda changes, scale: np.exp(-np.abs(changes) / scale),
+}
+"""The laws that are tried: of largest entropy for its variance on the changes up to a largest one, and two without end."""
 
 Adding = Callable[[Floats, int], Floats]
 """The law of residuals with so many noisy counts, from the law of one change."""
 
 
-def _fitted(residuals: dict[int, Ints], least: int, spread: float, added: Adding, unbounded: bool = True) -> list[_Law]:
-    """Fit the law of every largest change, and the usual ones without any."""
-    from scipy.optimize import minimize_scalar  # only here: it takes a while to import
+@dataclass(frozen=True, slots=True, eq=False)
+class _Residuals:
+    """Residuals of sums of large counts, by how many noisy counts a sum has, and how changes add up in them."""
 
-    def best(kind: str, largest: int | None, make: Callable[[float], Floats], ends: tuple[float, float]) -> _Law:
+    histograms: dict[int, Ints]
+    spread: float
+    added: Adding
+
+    @property
+    def sums(self) -> int:
+        return int(sum(histogram.sum() for histogram in self.histograms.values()))
+
+    @property
+    def least(self) -> int:
+        """No smaller largest change can explain them."""
+        farthest = {n: np.abs(np.flatnonzero(h) - FARTHEST).max() for n, h in self.histograms.items()}
+        return max(1, *(-(-int(far) // number) for number, far in farthest.items()))
+
+    @property
+    def changes(self) -> range:
+        """The largest changes to try: beyond six standard deviations more, they are as good as unbounded."""
+        return range(self.least, max(self.least, min(LARGEST_CHANGE, int(6 * self.spread) + 3)) + 1)
+
+    def likelihood(self, law: _Law) -> float:
+        found, shares = 0.0, law.law
+        for number, histogram in self.histograms.items():
+            seen = histogram > 0
+            found += float(histogram[seen] @ np.log(np.maximum(self.added(shares, number)[seen], 1e-300)))
+        return found
+
+    def _ends(self, kind: str) -> tuple[float, float]:
+        """Return between which scales a law is looked for."""
+        spread = max(self.spread, 0.1)
+        return {"bounded": (0.0, 4 / spread), "gaussian": (0.3 * spread, 2 * spread)}.get(kind, (0.15 * spread, 2 * spread))
+
+    def best(self, kind: str, largest: int | None, stay: float | None = None) -> _Law:
+        """Return the law of a kind and a largest change that fits best."""
+        from scipy.optimize import minimize_scalar  # only here: it takes a while to import
+
+        ends = self._ends(kind)
+
         def badness(scale: float) -> float:
-            return -_likelihood(make(scale), residuals, added)
+            return -self.likelihood(_Law(largest, kind, scale, 0.0, stay))
 
         found = minimize_scalar(badness, bounds=ends, method="bounded", options={"xatol": 1e-4 * ends[1]})
-        value, scale = min((float(badness(ends[0])), ends[0]), (float(found.fun), float(found.x)))
-        return _Law(largest, -value, _variance(make(scale)), 0.0, kind)
+        value, scale = min((badness(ends[0]), ends[0]), (float(found.fun), float(found.x)))
+        return _Law(largest, kind, scale, -value, stay)
 
-    narrow = (0.0, 4.0 / max(spread, 0.1))
-    laws = [best("bounded", end, partial(_bounded, end), narrow) for end in _changes(least, spread)]
-    if unbounded:
-        wide = (0.3 * max(spread, 0.1), 2.0 * max(spread, 0.1))
-        laws.append(best("gaussian", None, _gaussian, wide))
-        laws.append(best("laplace", None, _laplace, (wide[0] / 2, wide[1])))
-    return laws
+    def staying(self, plain: _Law) -> float | None:
+        """Return the share of counts that stay as they are, where more do than the law of largest entropy leaves."""
+        from scipy.optimize import minimize_scalar
+
+        if self.goodness(plain)[0] > _DOUBTFUL:
+            return None
+        least = float(plain.law[len(plain.law) // 2])
+
+        def badness(stay: float) -> float:
+            return -self.best("bounded", plain.largest, stay).likelihood
+
+        found = minimize_scalar(badness, bounds=(least, 0.99), method="bounded", options={"xatol": 1e-3})
+        return float(found.x) if -found.fun > plain.likelihood + _STAYING else None
+
+    def fitted(self, unbounded: bool = True) -> list[_Law]:
+        """Fit the law of every largest change, and the usual ones without any."""
+        laws = [self.best("bounded", end) for end in self.changes]
+        stay = self.staying(max(laws, key=lambda law: law.likelihood)) if unbounded else None
+        if stay is not None:
+            return [self.best("bounded", end, stay) for end in self.changes]
+        return laws + ([self.best(kind, None) for kind in ("gaussian", "laplace")] if unbounded else [])
+
+    def goodness(self, law: _Law) -> tuple[float, float]:
+        """Return how likely residuals so far from a law are, and how far off their shares are in total."""
+        statistic, freedom, distance = 0.0, -1, 0.0
+        for number, histogram in self.histograms.items():
+            expected = histogram.sum() * self.added(law.law, number)
+            common = expected >= 5
+            seen = np.append(histogram[common], histogram[~common].sum())
+            wanted = np.append(expected[common], max(expected[~common].sum(), 0.5))
+            statistic += float(((seen - wanted) ** 2 / wanted).sum())
+            freedom += len(seen) - 1
+            distance += float(np.abs(histogram - expected).sum()) / 2
+        return chi_square_tail(max(freedom, 1), statistic), distance / self.sums
+
+    def interval(self, laws: Iterable[_Law], best: _Law) -> tuple[float, float]:
+        """Return between which numbers the variance lies: under any law, log likelihoods are worse by at most 1.92."""
+        from scipy.optimize import brentq
+
+        variances = [best.variance]
+        for law in laws:
+
+            def excess(scale: float, law: _Law = law) -> float:
+                return self.likelihood(replace(law, scale=scale)) - best.likelihood + 1.92
+
+            if law.likelihood >= best.likelihood - 1.92:
+                scales = [end if excess(end) >= 0 else brentq(excess, law.scale, end) for end in self._ends(law.kind)]
+                variances += [replace(law, scale=scale).variance for scale in scales]
+        return min(variances), max(variances)
 
 
-def _bounded(largest: int, scale: float) -> Floats:
-    """Return e^(−(scale·v)²/2) on the changes up to the largest one: of largest entropy for its variance."""
-    changes = np.arange(-largest, largest + 1)
-    weights = np.exp(-0.5 * (scale * changes) ** 2)
-    return np.asarray(weights / weights.sum())
+def _told(
+    members: frozenset[int], histograms: dict[int, Ints], spread: float, blocked: tuple[int, ...], negative: bool
+) -> FoundNoise:
+    """Fit all laws to the residuals of large counts, and see which of them can be told apart."""
+    residuals = _Residuals(histograms, spread, _added_up)
+    sums = residuals.sums
+    if sums < _FEWEST:
+        how = Gaussian(max(0.01, round(spread, 2)), not negative)
+        rough = (spread**2 * 0.8, spread**2 * 1.25)
+        return FoundNoise(members, UNTOLD, None, spread**2, rough, blocked, (), 1, sums, False, None, how)
+    laws = residuals.fitted()
+    best = max(laws, key=lambda law: law.likelihood)
+    fit = residuals.goodness(best)
+    keyed = False
+    if _misfits(*fit) and 3 in histograms:
+        together = _Residuals({3: histograms[3]}, spread, _keyed_law)
+        other = together.fitted(unbounded=False)
+        likeliest = max(other, key=lambda law: law.likelihood)
+        if not _misfits(*(other_fit := together.goodness(likeliest))):
+            keyed, laws, best, fit, residuals = True, other, likeliest, other_fit, together
+    near = _NEAR if sums >= _MANY else _NEAR_FEW
+    close = [law for law in laws if law.likelihood >= best.likelihood - near]
+    ends = sorted(law.largest for law in close if law.largest is not None)
+    if _misfits(*fit):
+        model = NO_LAW
+    elif not ends:
+        model = UNBOUNDED
+    else:
+        told = all(law.largest is not None for law in close) and ends[-1] < residuals.changes[-1]
+        model = BOUNDED if told else UNTOLD
+    named = model == BOUNDED and len(ends) == 1
+    return FoundNoise(
+        columns=members,
+        model=model,
+        max_change=best.largest if named else None,
+        variance=best.variance,
+        interval=residuals.interval(close, best),
+        blocked=blocked,
+        also_possible=tuple(end for end in ends if not named),
+        least_change=ends[0] if ends else residuals.least,
+        sums=sums,
+        keyed=keyed,
+        p_value=fit[0],
+        mechanism=_mechanism(close, best, blocked, negative, model),
+        stay=best.stay,
+    )
 
 
-_FAR_OUT = np.arange(-FARTHEST, FARTHEST + 1)
-
-
-def _gaussian(scale: float) -> Floats:
-    weights = np.exp(-0.5 * (_FAR_OUT / scale) ** 2)
-    return np.asarray(weights / weights.sum())
-
-
-def _laplace(scale: float) -> Floats:
-    weights = np.exp(-np.abs(_FAR_OUT) / scale)
-    return np.asarray(weights / weights.sum())
-
-
-def _variance(law: Floats) -> float:
-    changes = np.arange(len(law)) - len(law) // 2
-    return float(law @ changes**2)
+def _misfits(p_value: float, distance: float) -> bool:
+    return p_value < _CHANCE and distance > _CLOSE
 
 
 def _added_up(law: Floats, number: int) -> Floats:
@@ -292,85 +364,28 @@ def _keyed_law(law: Floats, number: int) -> Floats:
     return _cropped(added.astype(np.float64))
 
 
-def _likelihood(law: Floats, residuals: dict[int, Ints], added: Adding) -> float:
-    found = 0.0
-    for number, histogram in residuals.items():
-        seen = histogram > 0
-        found += float(histogram[seen] @ np.log(np.maximum(added(law, number)[seen], 1e-300)))
-    return found
-
-
-@lru_cache(maxsize=256)
-def _law_of(kind: str, largest: int | None, variance: float) -> tuple[float, ...]:
-    """Return the law of a kind that has a variance."""
-    from scipy.optimize import brentq  # only here: it takes a while to import
-
-    make = {"bounded": lambda scale: _bounded(largest or 1, scale), "gaussian": _gaussian, "laplace": _laplace}[kind]
-    ends = (0.0, 20.0) if kind == "bounded" else (0.05, 60.0)
-    excess = [_variance(make(end)) - variance for end in ends]
-    if excess[0] * excess[1] >= 0:
-        return tuple(make(ends[0] if abs(excess[0]) < abs(excess[1]) else ends[1]))
-    return tuple(make(brentq(lambda scale: _variance(make(scale)) - variance, *ends, xtol=1e-12)))
-
-
-def _goodness(law: _Law, residuals: dict[int, Ints], added: Adding) -> tuple[float, float]:
-    """Return how likely residuals so far from a law are, and how far off their shares are in total."""
-    one = np.array(_law_of(law.kind, law.largest, law.variance))
-    statistic, freedom, distance, sums = 0.0, -1, 0.0, 0
-    for number, histogram in residuals.items():
-        expected = histogram.sum() * added(one, number)
-        common = expected >= 5
-        seen = np.append(histogram[common], histogram[~common].sum())
-        wanted = np.append(expected[common], max(expected[~common].sum(), 0.5))
-        statistic += float(((seen - wanted) ** 2 / wanted).sum())
-        freedom += len(seen) - 1
-        distance += float(np.abs(histogram - expected).sum()) / 2
-        sums += int(histogram.sum())
-    return chi_square_tail(max(freedom, 1), statistic), distance / sums
-
-
-def _interval(law: _Law, residuals: dict[int, Ints], keyed: bool) -> tuple[float, float]:
-    """Return between which numbers the variance lies: those whose log likelihood is worse by at most 1.92."""
-    added: Adding = _keyed_law if keyed else _added_up
-    used = {3: residuals[3]} if keyed else residuals
-    top = float(largest_variance(law.largest)) if law.largest is not None else 4 * law.variance
-    tried = np.unique(np.minimum(law.variance * np.linspace(0.7, 1.4, 71), top))
-    fine = [
-        float(variance)
-        for variance in tried
-        if _likelihood(np.array(_law_of(law.kind, law.largest, float(variance))), used, added) >= law.likelihood - 1.92
-    ]
-    return min([*fine, law.variance]), max([*fine, law.variance])
-
-
-def _mechanism(
-    close: Sequence[_Law], best: _Law, blocked: tuple[int, ...], negative: bool, model: str
-) -> tuple[Mechanism, Mechanism | None]:
-    """Return the mechanism to go by, and where several fit the narrowest of them besides."""
+def _mechanism(close: Sequence[_Law], best: _Law, blocked: tuple[int, ...], negative: bool, model: str) -> Mechanism:
+    """Return the mechanism to go by: of several that fit the widest, whose claims are right as often as they say."""
     bounded = [law for law in close if law.largest is not None]
     if model in (UNBOUNDED, NO_LAW) or negative or not bounded:
         steps = best.largest
         if negative and steps is not None and abs(best.variance - float(largest_variance(steps))) < 0.02 * best.variance:
-            return Within(steps), None
+            return Within(steps)
         law = best if best.largest is None else max((one for one in close), key=lambda one: one.largest is None)
         if law.kind == "laplace":
             # The discrete Laplace of scale t has the variance 1 / (2 sinh²(1 / 2t)).
             scale = 0.5 / float(np.arcsinh((2 * law.variance) ** -0.5))
-            return Laplace(max(0.01, round(scale, 2)), not negative), None
-        return Gaussian(max(0.01, round(best.variance**0.5, 2)), not negative), None
-    narrowest, widest = (_cell_key(law, blocked) for law in (bounded[0], bounded[-1]))
-    return widest, narrowest if narrowest != widest else None
-
-
-def _cell_key(law: _Law, blocked: tuple[int, ...]) -> CellKey:
-    """Return the table of largest entropy for a law; one without blocked counts, where none can have them."""
-    assert law.largest is not None
-    largest = largest_variance(law.largest)
-    variance = largest if law.variance > 0.98 * float(largest) else f"{law.variance:.2f}"
+            return Laplace(max(0.01, round(scale, 2)), not negative)
+        return Gaussian(max(0.01, round(best.variance**0.5, 2)), not negative)
+    widest = bounded[-1]
+    assert widest.largest is not None
+    largest = largest_variance(widest.largest)
+    variance = largest if widest.variance > 0.98 * float(largest) else f"{widest.variance:.2f}"
+    stay = f"{widest.stay:.2f}" if widest.stay is not None else 0
     try:
-        return CellKey(law.largest, variance, len(blocked))
-    except InputError:
-        return CellKey(law.largest, variance)
+        return CellKey(widest.largest, variance, len(blocked), stay)
+    except InputError:  # no table of this law can have these counts blocked
+        return CellKey(widest.largest, variance, 0, stay)
 
 
 def _in_words(noise: FoundNoise) -> str:
@@ -389,6 +404,8 @@ def _in_words(noise: FoundNoise) -> str:
         said.append("and no usual law fits it")
     else:
         said.append("and changes have no end")
+    if noise.stay is not None:
+        said.append(f"{noise.stay:.0%} of the counts are not changed, more than usual for that variance")
     if noise.blocked:
         listed = " and ".join(str(value) for value in noise.blocked)
         said.append(f"{listed} {'is' if len(noise.blocked) == 1 else 'are'} never published")
@@ -419,7 +436,6 @@ def with_noise(
             noise.why,
             suggested=None if noise.assumed else noise.mechanism,
             condition=noise.condition if noise.assumed else "",
-            rival=noise.rival if noise.assumed else None,
         )
         for block, members in tables.items()
     ]

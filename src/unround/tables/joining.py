@@ -44,18 +44,22 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-_TAIL = re.compile(r"@(\d+)$")
+_TAIL = re.compile(r"@(file)?\d+$")
 OWN, PLAN = "own", "the plan"
 """What says which count a column shows: it is the first to show it; or the user matches it, in a plan."""
 
 
 @dataclass(eq=False)
 class MatchedColumn:
-    """One count that areas can have; `columns` gives its column in each file that has it, `how` what matched it."""
+    """One count that areas can have; `columns` gives its column in each file that has it, `how` what matched it.
+
+    `twin` is the same count as another file publishes it in another way.
+    """
 
     column: Column
     columns: dict[int, int]
     how: dict[int, str]
+    twin: MatchedColumn | None = None
 
 
 def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) -> list[MatchedColumn]:
@@ -71,15 +75,16 @@ def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) ->
         labels = _by_label(slots, release)
         for at, column in enumerate(release.columns):
             slot, how = _find(column, said[number], by_key, labels)
+            twin = None
             if slot is not None and (number in slot.columns or not _compatible(slot.column, column)):
-                slot = None
+                slot, twin = None, None if number in slot.columns else slot
             if slot is None:
                 key = column.key
                 if key in by_key:
                     tail = f"@file{number + 1}"  # the same key for something else
                     key += tail
                     column = replace(column, key=key, codes=(f"{column.codes[0]}{tail}", *column.codes[1:]))
-                slot = by_key[key] = MatchedColumn(column, {}, {})
+                slot = by_key[key] = MatchedColumn(column, {}, {}, twin)
                 slots.append(slot)
                 how = OWN
             slot.columns[number], slot.how[number] = at, how
@@ -448,6 +453,10 @@ def _proposals(releases: Sequence[Release], slots: Sequence[MatchedColumn], made
         declared = set(slots[place].how.values()) <= {OWN, PLAN}
         for again in columns[1:]:
             yield Proposal(again, (columns[0],), "files", declared=declared)
+    for place, slot in enumerate(slots):
+        if slot.twin is not None:
+            first = next(at for at, other in enumerate(slots) if other is slot.twin)
+            yield Proposal(made[place][0], (made[first][0],), "files")
 
 
 def _left_out(releases: Sequence[Release]) -> dict[str, tuple[str, ...]]:
