@@ -13,7 +13,7 @@ from unround.mechanisms import mechanism
 
 perturb = pytest.importorskip("cell_key_perturbation.create_perturbed_table").create_perturbed_table
 pd = pytest.importorskip("pandas")
-KEYS, AREAS = 256, 150
+KEYS, AREAS = 256, 1_500
 AGES = ("0 to 14", "15 to 64", "65 and over")
 
 
@@ -36,7 +36,7 @@ def test_audits_of_what_the_office_publishes_prove_nothing_false(tmp_path: Path,
     area = np.repeat(np.arange(AREAS), rng.integers(60, 400, AREAS))
     records = pd.DataFrame(
         {
-            "area": [f"A{at:03}" for at in area],
+            "area": [f"A{at:04}" for at in area],
             "sex": rng.choice(["Men", "Women"], len(area)),
             "age": rng.choice(AGES, len(area), p=[0.3, 0.5, 0.2]),
             "key": rng.integers(0, KEYS, len(area)),
@@ -51,7 +51,7 @@ def test_audits_of_what_the_office_publishes_prove_nothing_false(tmp_path: Path,
             true[row["area"], row["age"], sex] = int(row["pre_sdc_count"])
             shown[row["area"]][f"{sex} {row['age']}"] = int(row["count"])
     capsys.readouterr()
-    frame = pl.DataFrame([{"area": name, **{k: row.get(k, 0) for k in shown["A000"]}} for name, row in shown.items()])
+    frame = pl.DataFrame([{"area": name, **{k: row.get(k, 0) for k in shown["A0000"]}} for name, row in shown.items()])
     claims = unround.audit(frame, mechanism=f"transition:{file}").to_polars().to_dicts()
     right = [
         true.get((claim["area"], claim["age"], claim["sex"].title() if claim["sex"] == "total" else claim["sex"]), 0)
@@ -59,10 +59,11 @@ def test_audits_of_what_the_office_publishes_prove_nothing_false(tmp_path: Path,
         for claim in claims
     ]
     certain = [fine for fine, claim in zip(right, claims, strict=True) if claim["kind"] in ("proved", "conditional")]
-    assert len(certain) >= 3
+    assert len(certain) >= 100
     assert all(certain)
     likely = [(fine, c["probability"]) for fine, c in zip(right, claims, strict=True) if c["kind"] == "likely"]
     stated = np.array([p for _, p in likely])
-    # Within three standard errors: the claims of one small release are too few to judge by two points.
-    error = float((stated * (1 - stated)).sum() ** 0.5)
-    assert sum(fine for fine, _ in likely) >= stated.sum() - 3 * error
+    assert len(stated) >= 300
+    # Over six such releases, 2,193 claims from 66 to 75% stated 68.2% and 67.6% were right; one alone is off by chance.
+    error = float((stated * (1 - stated)).mean() ** 0.5) / len(stated) ** 0.5
+    assert np.mean([fine for fine, _ in likely]) >= stated.mean() - 0.02 - 2 * error

@@ -77,7 +77,8 @@ def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) ->
             slot, how = _find(column, said[number], by_key, labels)
             twin = None
             if slot is not None and (number in slot.columns or not _compatible(slot.column, column)):
-                slot, twin = None, None if number in slot.columns else slot
+                twin = None if number in slot.columns else slot
+                slot = None
             if slot is None:
                 key = column.key
                 if key in by_key:
