@@ -261,6 +261,6 @@ def smallest_level(shapes: Boundaries, levels: Sequence[str], wanted: str | None
     return np.array(by_level.get(level, []), dtype=np.int64)
 
 
-def map_told(drawn: DrawnMap) -> Mapping[str, Any]:
+def map_data(drawn: DrawnMap) -> Mapping[str, Any]:
     """Return what a map shows as plain data."""
     return {"classes": [{"class": label, "areas": number} for _, label, number in drawn.key], "notes": list(drawn.sentences)}

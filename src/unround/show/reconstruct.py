@@ -18,8 +18,6 @@ from unround.shown import plain
 if TYPE_CHECKING:
     from unround.reconstruction import Reconstruction
 
-Rows = tuple[list[str], list[list[str]]]
-
 GUESSES: Mapping[str, tuple[str, str]] = {
     "national": ("national baseline", "s5"),
     "totals": ("area's own totals", "s4"),
@@ -34,6 +32,9 @@ GROUPS: Mapping[str, str] = {
     "unlike": "unlike the area's most common kind",
 }
 
+
+LABEL = "Shares of records"
+"""What its tables are called for those who listen."""
 
 ENOUGH = 20
 """Records by which a confidence can be judged."""
@@ -51,7 +52,7 @@ def _shown(agreement: Mapping[str, Any] | None) -> str:
     return f"{percent(agreement['share'])} ± {200 * agreement['standard_error']:.1f}"
 
 
-def agreement_table(measured: Mapping[str, Any], measure: str) -> Rows:
+def agreement_table(measured: Mapping[str, Any], measure: str) -> Table:
     """Return the share of records found, by group, in four columns."""
     heads = ["", "people", *(name for name, _ in GUESSES.values())]
     rows = []
@@ -59,10 +60,10 @@ def agreement_table(measured: Mapping[str, Any], measure: str) -> Rows:
         if measured["groups"][group] and group in measured["guesses"]["tables"][measure]:
             shares = [_shown(measured["guesses"][guess][measure][group]) for guess in GUESSES]
             rows.append([words, f"{measured['groups'][group]:,}", *shares])
-    return heads, rows
+    return Table(heads, rows, LABEL)
 
 
-def confidence_table(measured: Mapping[str, Any]) -> Rows:
+def confidence_table(measured: Mapping[str, Any]) -> Table:
     """Return how many records are claimed at each confidence, and how many of them are right."""
     heads = ["confidence", "claims", "right", "of all people", "baseline: claims", "right"]
     rows = []
@@ -79,10 +80,10 @@ def confidence_table(measured: Mapping[str, Any]) -> Rows:
                 "–" if base["precision"] is None else percent(base["precision"]),
             ]
         )
-    return heads, rows
+    return Table(heads, rows, LABEL)
 
 
-def ways_table(measured: Mapping[str, Any]) -> Rows | None:
+def ways_table(measured: Mapping[str, Any]) -> Table | None:
     """Return what other ways of publishing the same tables would give away."""
     compared = measured["compared"]
     if not compared or not compared["ways"]:
@@ -92,17 +93,17 @@ def ways_table(measured: Mapping[str, Any]) -> Rows | None:
         ["as given", _shown(compared["as_published"]), "", "", ""],
         ["no table", _shown(compared["national"]), "", "", ""],
     ]
-    return heads, [*rows, *(_row(way, way["name"]) for way in compared["ways"])]
+    return Table(heads, [*rows, *(_row(way, way["name"]) for way in compared["ways"])], LABEL)
 
 
-def without_table(measured: Mapping[str, Any]) -> Rows | None:
+def without_table(measured: Mapping[str, Any]) -> Table | None:
     """Return what leaving out each table would save, that which gives most away first."""
     compared = measured["compared"]
     if not compared or not compared["without"]:
         return None
     heads = ["left out", "records found", "age within one year", "alone", "unlike"]
     ordered = sorted(compared["without"], key=lambda way: way["agreement"]["everyone"]["share"])
-    return heads, [_row(entry, entry["name"]) for entry in ordered]
+    return Table(heads, [_row(entry, entry["name"]) for entry in ordered], LABEL)
 
 
 def _row(compared: Mapping[str, Any], name: str) -> list[str]:
@@ -283,22 +284,22 @@ def reconstruction(result: Reconstruction | Mapping[str, Any]) -> Iterator[Part]
     yield Text(lead(measured), "lead")
     yield Section("Four guesses", [Bullets(sentences(measured))])
     exact = Chart(four_guesses(measured, "agreement"), "", "All attributes right. Lines: two standard errors.")
-    yield Section("Records found exactly", [exact, _table(agreement_table(measured, "agreement"))])
+    yield Section("Records found exactly", [exact, agreement_table(measured, "agreement")])
     if measured["has_ages"]:
         note = "All other attributes right, and the age at most one year off."
         near = Chart(four_guesses(measured, "within_one_year"), "", note)
-        yield Section("Records found but for a year of age", [near, _table(agreement_table(measured, "within_one_year"))])
+        yield Section("Records found but for a year of age", [near, agreement_table(measured, "within_one_year")])
     bands = measured["guesses"]["tables"]["calibration"]
     drawn = charts.reliability({"": ("s1", bands)}, "confidence stated", "right")
     caption = "Of records stated at this confidence, this share is right"
-    yield Section("By confidence", [Text(CONFIDENCE, QUIET), Chart(drawn, caption), _table(confidence_table(measured))])
+    yield Section("By confidence", [Text(CONFIDENCE, QUIET), Chart(drawn, caption), confidence_table(measured)])
     sampled = f"In {(measured['compared'] or {'areas': 0})['areas']:,} areas of a sample"
-    for title, said, rows in (
+    for title, said, table in (
         ("What other ways of publishing give away", "the same tables", ways_table(measured)),
         ("Without one of the tables", "the table that gives most away comes first", without_table(measured)),
     ):
-        if rows is not None:
-            yield Section(title, [Text(f"{sampled}; {said}.", QUIET), _table(rows)])
+        if table is not None:
+            yield Section(title, [Text(f"{sampled}; {said}.", QUIET), table])
     yield Section("How to read it", [Bullets(footnotes(measured), QUIET)])
 
 
@@ -306,10 +307,6 @@ CONFIDENCE = (
     "The confidence in a record is the share of worlds, drawn from those that fit the tables, that hold it, as worlds drawn "
     "anew confirm it. On the diagonal, records are right as often as stated."
 )
-
-
-def _table(rows: Rows) -> Part:
-    return Table(rows[0], rows[1], "Shares of records")
 
 
 def write_page(folder: Path, measured: Mapping[str, Any]) -> None:

@@ -62,6 +62,7 @@ STATIC: dict[str, tuple[str, Callable[[], bytes]]] = {
 
 View = Callable[[Asked], Page]
 Endpoint = Callable[[Request], Awaitable[Response]]
+Shown = Callable[[Request, Page], Response]
 VIEWS: tuple[tuple[str, View], ...] = (
     ("/areas", lists.areas),
     ("/findings", lists.findings),
@@ -93,16 +94,13 @@ def explorer_app(
 ) -> Starlette:
     """Return the explorer of an audit folder; `boundaries` are shapes of its areas, for a map."""
     site = _Site(Shelf(folder, boundaries), bench or Bench())
-    routes = [Route("/", site.html(views.start)), Route("/index.json", site.json(views.start))]
+    shown: list[tuple[str, View, Shown]] = [("/", views.start, site.html), ("/index.json", views.start, site.json)]
     for path, view in VIEWS:
         # Twins come first: the address of a cell takes any path.
-        routes += [
-            Route(f"{path}.json", site.json(view)),
-            Route(f"{path}.csv", site.csv(view)),
-            Route(path, site.html(view)),
-        ]
-    routes.append(Route("/map/at.json", site.json(maps.area_at)))
-    routes.append(Route("/certificate/{code}/{key:path}.json", site.json(views.certificate)))
+        shown += [(f"{path}.json", view, site.json), (f"{path}.csv", view, site.csv), (path, view, site.html)]
+    shown += [("/map/at.json", maps.area_at, site.json)]
+    shown += [("/certificate/{code}/{key:path}.json", views.certificate, site.json)]
+    routes = [Route(path, site.answering(view, way)) for path, view, way in shown]
     routes.append(Route("/static/{name}", _static))
     app = Starlette(routes=routes, exception_handlers={HTTPException: site.refused})
     app.router.redirect_slashes = False
@@ -125,34 +123,29 @@ class _Site:
         addresses = {"area_address": area_address, "cell_address": cell_address, "with_query": with_query}
         environment().globals.update(addresses)
 
-    def html(self, view: View) -> Endpoint:
+    def answering(self, view: View, shown: Shown) -> Endpoint:
+        """Return the endpoint that answers with what a view says, shown in one way."""
+
         def endpoint(request: Request) -> Response:
-            page = view(self._asked(request))
-            path = request.url.path
-            twin = with_query("/index.json" if path == "/" else f"{path}.json", _parameters(request))
-            sheet = with_query(f"{path}.csv", _parameters(request)) if page.table is not None else ""
-            return self.pages.put(self._key(request), self._shown(page, 200, {"twin": twin, "sheet": sheet, "path": path}))
+            return self.pages.put(self._key(request), shown(request, view(self._asked(request))))
 
         return self._answered(endpoint, view)
 
-    def json(self, view: View) -> Endpoint:
-        def endpoint(request: Request) -> Response:
-            page = view(self._asked(request))
-            return self.pages.put(self._key(request), _json(page.told, page.status))
+    def html(self, request: Request, page: Page) -> Response:
+        path = request.url.path
+        twin = with_query("/index.json" if path == "/" else f"{path}.json", _parameters(request))
+        sheet = with_query(f"{path}.csv", _parameters(request)) if page.table is not None else ""
+        return self._shown(page, 200, {"twin": twin, "sheet": sheet, "path": path})
 
-        return self._answered(endpoint, view)
+    def json(self, _request: Request, page: Page) -> Response:
+        return _json(page.told, page.status)
 
-    def csv(self, view: View) -> Endpoint:
-        def endpoint(request: Request) -> Response:
-            page = view(self._asked(request, whole=request.query_params.get("all") == "1"))
-            if page.table is None:
-                raise Missing("there is no table to export at this address.")
-            name = request.url.path.strip("/").removesuffix(".csv").replace("/", "-")
-            heads = {"Content-Disposition": f'attachment; filename="{_safe_name(name)}.csv"'}
-            sheet = Response(_csv(page.table()), media_type="text/csv; charset=utf-8", headers=heads)
-            return self.pages.put(self._key(request), sheet)
-
-        return self._answered(endpoint, view)
+    def csv(self, request: Request, page: Page) -> Response:
+        if page.table is None:
+            raise Missing("there is no table to export at this address.")
+        name = request.url.path.strip("/").removesuffix(".csv").replace("/", "-")
+        heads = {"Content-Disposition": f'attachment; filename="{_safe_name(name)}.csv"'}
+        return Response(_csv(page.table()), media_type="text/csv; charset=utf-8", headers=heads)
 
     def _answered(self, endpoint: Callable[[Request], Response], view: View) -> Endpoint:
         """Turn everything that can go wrong into an answer."""
@@ -196,7 +189,8 @@ class _Site:
         """Return what a page depends on: the audit, and what is asked for."""
         return self.shelf.explorer().serial, request.url.path, request.url.query
 
-    def _asked(self, request: Request, *, whole: bool = False) -> Asked:
+    def _asked(self, request: Request) -> Asked:
+        whole = request.url.path.endswith(".csv") and request.query_params.get("all") == "1"
         return Asked(self.shelf.explorer(), request.path_params, request.query_params, self.bench, whole)
 
     def _shown(self, page: Page, status: int, around: dict[str, Any]) -> Response:

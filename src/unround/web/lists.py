@@ -13,7 +13,7 @@ from unround.web.explorer import Explorer
 from unround.web.page import PER_PAGE, Asked, Page, Part, area_address, cell_address, with_query
 
 
-def area_told(explorer: Explorer, row: int) -> dict[str, Any]:
+def area_data(explorer: Explorer, row: int) -> dict[str, Any]:
     """Return one area as a row of a list."""
     place, by_size = explorer.place(row), explorer.by_area_and_size[row].tolist()
     return {
@@ -28,7 +28,7 @@ def area_told(explorer: Explorer, row: int) -> dict[str, Any]:
     }
 
 
-def finding_told(explorer: Explorer, finding: dict[str, Any]) -> dict[str, Any]:
+def finding_data(explorer: Explorer, finding: dict[str, Any]) -> dict[str, Any]:
     """Return one finding as a row of a list."""
     row, column = finding["row"], explorer.folder.model.columns[finding["cell"]]
     return {
@@ -45,7 +45,7 @@ def finding_told(explorer: Explorer, finding: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def line_told(explorer: Explorer, at: int) -> dict[str, Any]:
+def line_data(explorer: Explorer, at: int) -> dict[str, Any]:
     """Return one characteristic as a row of a list; its address lists the findings about it."""
     line = explorer.lines[at]
     table = explorer.outline.tables[explorer.outline.table_of[next(cell for cell in line.cells if cell is not None)]]
@@ -59,7 +59,7 @@ def line_told(explorer: Explorer, at: int) -> dict[str, Any]:
     }
 
 
-def cell_told(explorer: Explorer, row: int, seen: InferredArea, cell: int) -> dict[str, Any]:
+def cell_data(explorer: Explorer, row: int, seen: InferredArea, cell: int) -> dict[str, Any]:
     """Return what is known of one cell, without its argument."""
     column, known = explorer.folder.model.columns[cell], seen.finding(cell)
     return {
@@ -100,7 +100,7 @@ def findings(asked: Asked) -> Page:
         )
     part = Part.of(asked.query, len(matches.places))
     chosen = matches.places if asked.whole else matches.places[part.first : part.last]
-    rows = [finding_told(explorer, finding) for finding in explorer.claims.told(chosen)]
+    rows = [finding_data(explorer, finding) for finding in explorer.claims.told(chosen)]
     parameters = wanted.query()
     answer = {
         "filter": {name: value for name, value in parameters.items() if value not in ("", None, ())},
@@ -198,10 +198,10 @@ def areas(asked: Asked) -> Page:
     few = bool(asked.query.get("few"))
     rows = explorer.index.find(query, explorer.area_weights if sort == "findings" else None)
     part = Part.of(asked.query, len(rows), SUGGESTED if few else PER_PAGE)
-    matches = [area_told(explorer, int(row)) for row in rows[part.first : part.last]]
+    matches = [area_data(explorer, int(row)) for row in rows[part.first : part.last]]
     lines = explorer.line_index.find(query, explorer.by_line).tolist() if query else []
     most = LINES_SUGGESTED if few else LINES_FOUND
-    counts = [line_told(explorer, at) for at in lines[:most]]
+    counts = [line_data(explorer, at) for at in lines[:most]]
     answer = {
         "query": query,
         **part.to_json(),

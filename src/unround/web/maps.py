@@ -15,13 +15,13 @@ from unround.show.maps import (
     WORST,
     DrawnMap,
     draw,
-    map_told,
+    map_data,
     rate_classes,
     smallest_level,
     worst_classes,
 )
 from unround.web.explorer import Explorer
-from unround.web.lists import area_told
+from unround.web.lists import area_data
 from unround.web.outline import level_named
 from unround.web.page import Asked, Missing, Page
 
@@ -42,7 +42,7 @@ def whole_map(asked: Asked) -> Page:
     drawn = drawn_map(explorer, measure, rows, LARGEST)
     levels = list(dict.fromkeys(str(explorer.levels[row]) for row in explorer.boundaries.there.tolist()))
     level = str(explorer.levels[rows[0]])
-    answer = {"measure": MEASURES[measure], "level": level, "place": place, **map_told(drawn)}
+    answer = {"measure": MEASURES[measure], "level": level, "place": place, **map_data(drawn)}
     more = {
         "drawn": drawn,
         "measures": MEASURES,
@@ -51,7 +51,7 @@ def whole_map(asked: Asked) -> Page:
         "level": level,
         "place": place,
         "places": _places(explorer),
-        "riskiest": [area_told(explorer, row) for row in _worst(explorer, rows)],
+        "riskiest": [area_data(explorer, row) for row in _worst(explorer, rows)],
     }
     return Page("explorer/map.html", "Map", answer, more)
 
@@ -77,7 +77,7 @@ def area_at(asked: Asked) -> Page:
     row = _shapes(explorer, asked.query.get("level", ""), asked.query.get("place", "")).at(x, y)
     if row < 0:
         raise Missing("there is no area at this point of the map.")
-    return Page("explorer/map.html", "Map", area_told(explorer, row))
+    return Page("explorer/map.html", "Map", area_data(explorer, row))
 
 
 def _shapes(explorer: Explorer, level: str, place: str) -> Boundaries:

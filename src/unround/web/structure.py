@@ -69,7 +69,7 @@ def shapes(model: Model, outline: Outline, equations: tuple[int, ...]) -> list[t
     return list(shapes_found.values())
 
 
-def sum_told(model: Model, equation: int) -> dict[str, Any]:
+def sum_data(model: Model, equation: int) -> dict[str, Any]:
     """Return a sum as plain data."""
     total, parts = model.equations[equation]
     return {

@@ -38,11 +38,11 @@ from unround.show.words import (
 )
 from unround.web.claims import SIZES
 from unround.web.explorer import Explorer
-from unround.web.lists import area_told, cell_told, finding_told, opened
+from unround.web.lists import area_data, cell_data, finding_data, opened
 from unround.web.maps import small_map
 from unround.web.outline import UNNAMED, OutlineTable
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part, area_address, cell_address, key_meant, meant, with_query
-from unround.web.structure import map_of, shapes, sum_told, sums_by_table
+from unround.web.structure import map_of, shapes, sum_data, sums_by_table
 from unround.web.trial import LONGEST, MOST_CELLS
 
 MOST_LINES = 400
@@ -56,9 +56,9 @@ MOST_LOOKED = 1000
 def start(asked: Asked) -> Page:
     """Show the verdict, and where to go from it."""
     explorer, summary = asked.explorer, asked.explorer.summary
-    best = [finding_told(explorer, finding) for finding in explorer.claims.told(strongest(explorer))]
+    best = [finding_data(explorer, finding) for finding in explorer.claims.told(strongest(explorer))]
     order = np.argsort(-explorer.area_weights, kind="stable")[:STRONGEST]
-    riskiest = [area_told(explorer, int(row)) for row in order if explorer.by_area[row]]
+    riskiest = [area_data(explorer, int(row)) for row in order if explorer.by_area[row]]
     names = {table.name: table.at for table in explorer.outline.tables}
     blocks = [
         {"name": name or UNNAMED, "table": names.get(name or UNNAMED), "claims": numbers}
@@ -112,7 +112,7 @@ def area(asked: Asked) -> Page:
     explorer, row = asked.explorer, _row(asked)
     outline, sort = explorer.outline, asked.query.get("sort") or "published"
     seen, claims = explorer.look(row), claims_by_table(asked.explorer, row)
-    findings = [finding_told(explorer, finding) for finding in explorer.claims.told(explorer.claims.of_area(row))]
+    findings = [finding_data(explorer, finding) for finding in explorer.claims.told(explorer.claims.of_area(row))]
     answer: dict[str, Any] = {"area": explorer.place(row), "sort": sort, "findings": findings}
     more: dict[str, Any] = {
         "open": opened(asked),
@@ -132,12 +132,12 @@ def area(asked: Asked) -> Page:
     if sort == "risk":
         order = by_risk(explorer, row)
         part = Part.of(asked.query, len(order), 2 * PER_PAGE)
-        cells = [cell_told(explorer, row, seen, cell) for cell in order[part.first : part.last]]
+        cells = [cell_data(explorer, row, seen, cell) for cell in order[part.first : part.last]]
         answer |= {**part.to_json(), "cells": cells}
         more |= {"part": part, "parameters": {"sort": "risk"}}
     elif sort == "published":
         wanted = range(len(outline.tables)) if more["everything"] else [_table(asked, claims)]
-        tables = [table_told(explorer, row, at) for at in wanted]
+        tables = [table_data(explorer, row, at) for at in wanted]
         cells = [cell for table in tables for line in table["lines"] for cell in line["cells"] if cell]
         answer |= {"tables": tables}
         more |= {"chosen": None if more["everything"] else wanted[0]}
@@ -159,11 +159,11 @@ def cell(asked: Asked) -> Page:
     column = model.columns[at]
     sums = []
     for e, shown in zip(model.touching[at], explained.sums, strict=True):
-        members = [cell_told(explorer, row, seen, c) for c in model.members(e)]
+        members = [cell_data(explorer, row, seen, c) for c in model.members(e)]
         said = f"{shown.sum}: {arithmetic(shown)}"
-        sums.append({**sum_told(model, e), "shown": shown, "said": said, "total": members[0], "parts": members[1:]})
+        sums.append({**sum_data(model, e), "shown": shown, "said": said, "total": members[0], "parts": members[1:]})
     twins = [
-        cell_told(explorer, row, seen, c)
+        cell_data(explorer, row, seen, c)
         for table in explorer.outline.tables
         for line in table.lines
         if at in line.cells
@@ -221,12 +221,12 @@ def structure(asked: Asked) -> Page:
         if at >= len(outline.tables):
             raise Missing(f"there is no table {chosen}: this release has {len(outline.tables):,}.")
         table, sums = outline.tables[at], sorted_sums[at]
-        listed = [sum_told(model, e) for e in sums.sums]
+        listed = [sum_data(model, e) for e in sums.sums]
         lines = [{"label": line.label, "code": line.code, "level": line.level} for line in table.lines]
         answer: dict[str, Any] = {"table": table.name, "lines": lines, "split_by_sex": sums.splits, "sums": listed}
         drawing = map_of(table, sums.heads, sums.parts, labels=True)
         mechanisms = dict.fromkeys(model.mechanisms[c] for line in table.lines for c in line.cells if c is not None)
-        once = [(sum_told(model, e), sexes) for e, sexes in shapes(model, outline, sums.sums)]
+        once = [(sum_data(model, e), sexes) for e, sexes in shapes(model, outline, sums.sums)]
         more = {"table": table, "drawing": drawing, "mechanisms": [how.sentence for how in mechanisms], "shapes": once}
         return Page("explorer/table.html", table.name, answer, more)
     tables = [
@@ -385,7 +385,7 @@ def _above(explorer: Explorer, row: int) -> dict[str, Any] | None:
     areas = explorer.folder.areas
     parent = areas["parent"][row] if "parent" in areas.columns else None
     try:
-        return area_told(explorer, explorer.row(str(parent))) if parent else None
+        return area_data(explorer, explorer.row(str(parent))) if parent else None
     except InputError:
         return None  # the file names it, but does not hold it
 
@@ -394,7 +394,7 @@ def _named(explorer: Explorer, row: int, explained: Explanation) -> list[dict[st
     """Return the cells that an argument speaks of by their keys; where it needs other areas, they have names in it."""
     model, seen = explorer.folder.model, explorer.look(row)
     keys = dict.fromkeys(step["cell"] for step in explained.proof["steps"]) if explained.proof else {}
-    return [cell_told(explorer, row, seen, model.index[key]) for key in keys if key in model.index]
+    return [cell_data(explorer, row, seen, model.index[key]) for key in keys if key in model.index]
 
 
 def _others(explorer: Explorer, key: str, explained: Explanation) -> list[dict[str, Any]]:
@@ -412,7 +412,7 @@ RISK = ("proved", "conditional", "likely", "open", "given")
 """Kinds, the riskiest first."""
 
 
-def table_told(explorer: Explorer, row: int, table: int) -> dict[str, Any]:
+def table_data(explorer: Explorer, row: int, table: int) -> dict[str, Any]:
     """Return one table of an area: one line per characteristic, one cell per sex."""
     seen, shown = explorer.look(row), explorer.outline.tables[table]
     parents, variants = shown.parents, explorer.outline.variants
@@ -427,7 +427,7 @@ def table_told(explorer: Explorer, row: int, table: int) -> dict[str, Any]:
             "parent": line.parent,
             "has_parts": line.at in parents,
             "claims_below": below[line.at],
-            "cells": [cell_told(explorer, row, seen, cell) if cell is not None else None for cell in picked],
+            "cells": [cell_data(explorer, row, seen, cell) if cell is not None else None for cell in picked],
         }
         for line in shown.lines
         for picked in ([line.cells[k] for k in used],)
