@@ -15,14 +15,10 @@ from unround.errors import InputError
 from unround.mechanisms import Exact
 from unround.regions import adjustable, published_exactly
 from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Release
-from unround.tables import read
-from unround.tables.agencies import matches_first_names as is_first_names
+from unround.tables import matches, read
 from unround.tables.canada_2021 import KIND_OF, LAST, PARTS
-from unround.tables.censusmapper import matches as is_censusmapper
-from unround.tables.censusmapper import matches_indicators as is_indicators
 from unround.tables.labels import ALL, EVER, AgeRun, age_range, tile
 from unround.tables.lines import COUNT, kinds_of
-from unround.tables.profile_page import matches as is_profile_page
 
 
 def whole(release: Release) -> tuple[pl.DataFrame, dict[str, list[int]]]:
@@ -650,7 +646,7 @@ def test_each_layout_is_told_from_the_others() -> None:
         "other": "region,age,sex,published\nv_CA21_1,indicator_8,5,5\n",
     }
     found = {
-        head: [test(text, "x.csv") for test in (is_censusmapper, is_indicators, is_first_names, is_profile_page)]
+        head: [matches(form, text, "x.csv") for form in ("censusmapper", "indicators", "first-names", "profile-page")]
         for head, text in heads.items()
     }
     assert found == {

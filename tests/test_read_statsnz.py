@@ -10,7 +10,7 @@ import pytest
 
 from unround.errors import InputError
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Counts, Release
-from unround.tables import read, statsnz
+from unround.tables import matches, read, statsnz
 from unround.tables.hierarchy import with_areas
 from unround.tables.source import Source
 from unround.tables.statsnz import understand
@@ -250,10 +250,10 @@ def test_an_empty_table(tmp_path: Path) -> None:
 
 
 def test_detection() -> None:
-    assert statsnz.matches("\ufeffcode,name,variable,variable_group,count\r\n1,", "anything.csv")
-    assert statsnz.matches('"code";"name";"variable";"variable_group";"count"\n', "anything.csv")
-    assert not statsnz.matches("code,name,variable,count\n", "nz.csv")
-    assert not statsnz.matches("", "nz.csv")
+    assert matches("statsnz", "\ufeffcode,name,variable,variable_group,count\r\n1,", "anything.csv")
+    assert matches("statsnz", '"code";"name";"variable";"variable_group";"count"\n', "anything.csv")
+    assert not matches("statsnz", "code,name,variable,count\n", "nz.csv")
+    assert not matches("statsnz", "", "nz.csv")
 
 
 # The real ones

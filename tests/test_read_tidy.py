@@ -14,7 +14,7 @@ from unround import Cell, Sum, System, check_proof, simulate, solve
 from unround.errors import InputError, UnknownFormat
 from unround.mechanisms import Exact, Rounding
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts, Release
-from unround.tables import tidy
+from unround.tables import matches, tidy
 from unround.tables.description_file import make_description, read_description
 from unround.tables.frames import from_frame
 
@@ -441,14 +441,14 @@ def test_packed_and_foreign_tables(tmp_path: Path) -> None:
 
 def test_a_table_with_the_usual_columns_needs_no_toml(tmp_path: Path) -> None:
     data = "region,characteristic_id,sex,true\n1,8,total,5\n1,8,men,2\n1,8,women,3\n"
-    assert tidy.matches(data, "truth.csv")
+    assert matches("tidy", data, "truth.csv")
     release = load(tmp_path, None, data)
     assert keys(release) == ["8", "8/men", "8/women"]
     assert [(item.total, item.parts, item.origin) for item in release.proposals] == [(0, (1, 2), "sex")]
 
 
 def test_other_tables_are_told_what_to_type(tmp_path: Path) -> None:
-    assert not tidy.matches(CSV, "t.csv")
+    assert not matches("tidy", CSV, "t.csv")
     with pytest.raises(UnknownFormat) as caught:
         load(tmp_path, None)
     said = str(caught.value)

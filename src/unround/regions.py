@@ -7,10 +7,9 @@ values"; those of census divisions and of large census subdivisions are not.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import numpy as np
 import polars as pl
 
 from unround.mechanisms import Exact, Mechanism
@@ -132,30 +131,26 @@ def parents(regions: pl.Series) -> pl.Series:
     return parts.select((pl.col("year") + above + code).alias("parent"))["parent"]
 
 
-def describe(areas: pl.DataFrame, population: Counts | None) -> pl.DataFrame:
-    """Return the frame of a block from what the file says of its areas.
+def areas_frame(
+    codes: Iterable[str],
+    names: Iterable[str],
+    levels: Sequence[str],
+    people: Sequence[int],
+    above: Iterable[str | None] | None = None,
+) -> pl.DataFrame:
+    """Return the frame of some areas; with so many people each, -1 where that is not known, and so counts as small."""
+    changed = [adjustable(level, number) for level, number in zip(levels, people, strict=True)]
+    text = {AREA: codes, "region_name": names, "level": levels, "parent": [None] * len(levels) if above is None else above}
+    columns = {name: pl.Series(name, values, dtype=pl.String) for name, values in text.items()}
+    return pl.DataFrame({**columns, "adjustable": pl.Series(changed, dtype=pl.Boolean)})
 
-    Parameters
-    ----------
-    areas : DataFrame
-        With `region`, `name`, `level`, and `code` where the file has it.
-    population : array, optional
-        Of each area, as published; without it every subdivision counts as small.
-    """
-    if population is None:
-        population = np.full(len(areas), -1, dtype=np.int32)
-    levels = areas["level"].fill_null("")
-    changed = [adjustable(level, people) for level, people in zip(levels, population.tolist(), strict=True)]
-    return pl.DataFrame(
-        {
-            AREA: areas["region"],
-            "region_name": areas["name"].fill_null("").str.strip_chars(),
-            "level": levels,
-            "parent": parents(areas["region"]),
-            "adjustable": pl.Series(changed, dtype=pl.Boolean),
-            "code": areas["code"] if "code" in areas.columns else areas["region"].str.slice(9),
-        }
-    )
+
+def describe(areas: pl.DataFrame, population: Counts | None) -> pl.DataFrame:
+    """Return the frame of a block from what the file says of its areas: `region`, `name`, `level`, perhaps `code`."""
+    people = [-1] * len(areas) if population is None else population.tolist()
+    names, levels = areas["name"].fill_null("").str.strip_chars(), areas["level"].fill_null("").to_list()
+    code = areas["code"] if "code" in areas.columns else areas["region"].str.slice(9)
+    return areas_frame(areas["region"], names, levels, people, parents(areas["region"])).with_columns(code.alias("code"))
 
 
 KINDS = {

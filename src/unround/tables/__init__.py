@@ -39,6 +39,8 @@ labels.py for groups, or by what the user says; canada_2021.py by the documentat
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
@@ -113,7 +115,7 @@ _HOMES = {
     "indicators": ("censusmapper", "_indicators"),
     **{name: ("agencies", f"_{name.replace('-', '_')}") for name in ("data-table", "datapack", "first-names")},
 }
-"""The module of a format, and how its functions end, where that is not the name of the format."""
+"""The module of a format, and how its function ends, where that is not the name of the format."""
 _PARQUET = (".parquet", ".pq")
 
 
@@ -190,7 +192,7 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
         file_format = _detect(source)
         if file_format == "tidy":
             return _tidy(path, None)
-    elif not _matches(file_format, source.head(), source.name):
+    elif not matches(file_format, source.head(), source.name):
         raise InputError(f"{path} is not in the format {file_format}, which is {LOOKS[file_format]}; {_seen(source)}")
     return _load(file_format, source)
 
@@ -227,17 +229,61 @@ def census_format(table: object) -> str | None:
         head, name = header_of(as_polars(table)), ""
     else:
         return None
-    return next((one for one in FORMATS if one != "tidy" and _matches(one, head, name)), None)
+    return next((one for one in FORMATS if one != "tidy" and matches(one, head, name)), None)
 
 
 def _module(name: str) -> ModuleType:
     return import_module(f"unround.tables.{name}")
 
 
-def _matches(file_format: str, head: str, name: str) -> bool:
-    """Return whether a file that begins so, and is called so, is in a format."""
-    module, ending = _HOMES.get(file_format, (file_format.replace("-", "_"), ""))
-    return bool(getattr(_module(module), f"matches{ending}")(head, name))
+_CENSUSMAPPER = re.compile(r"(?i)(?:^|[,;\t\"]) *v_[a-z0-9]+(?:_[a-z0-9]+)*_\d")
+_INDICATOR = re.compile(r"(?i)(?:^|[,;\t\"]) *indicator_\d+ *(?=[\",;\t\r]|$)")
+_DATA_TABLE = (
+    {"REF_DATE", "GEO", "UOM", "COORDINATE", "VALUE", "VECTOR"},
+    {"PÉRIODE DE RÉFÉRENCE", "GÉO", "UNITÉ DE MESURE", "COORDONNÉES", "VALEUR", "VECTEUR"},
+)
+_DATAPACK = re.compile(
+    r"(?i)(?:SA[1-4]|GCCSA|STE|AUS|LGA|POA|SSC|SAL|CED|SED|UCL|SUA|SOS|SOSR|RA|ILOC|IARE|IREG)_\w*CODE\w*?_20\d\d"
+)
+
+
+def matches(file_format: str, head: str, name: str) -> bool:
+    """Return whether a file that begins so, and is called so, is in a format.
+
+    Examples
+    --------
+    >>> matches("statsnz", "code,name,variable,variable_group,count", "x"), matches("statsnz", "code,name,count", "x")
+    (True, False)
+    >>> matches("data-table", '"REF_DATE","GEO","DGUID","Sex","UOM","VECTOR","COORDINATE","VALUE"', "x")
+    True
+    >>> matches("datapack", "SA2_MAINCODE_2016,Tot_P_M,Tot_P_F,Tot_P_P", "x"), matches("tidy", "", "x.toml")
+    (True, True)
+    """
+    first = head.lstrip("\ufeff").partition("\n")[0]
+    header = [cell.strip() for cell in next(csv.reader([first], delimiter=max(",;\t|", key=first.count)), [])]
+    there = set(header)
+    match file_format:
+        case "statcan":
+            return all(one in first for one in ("DGUID", "CHARACTERISTIC_ID", "CHARACTERISTIC_NAME", "C1_COUNT_TOTAL"))
+        case "profile-page":
+            titled = re.match(r'\s*"?Census Profile\b', head, re.IGNORECASE)
+            return titled is not None and re.search(r'(?im)^"?topic"?\W+"?characteristics?\b', head) is not None
+        case "censusmapper":
+            return _CENSUSMAPPER.search(first) is not None and "characteristic_id" not in first.lower()
+        case "indicators":
+            return _INDICATOR.search(first) is not None
+        case "first-names":
+            wanted = {"FIRST_NAME", *(f"{sex}_COUNT" for sex in ("GENDER_TOTAL", "MEN+", "WOMEN+"))}
+            return wanted <= {one.upper() for one in header}
+        case "data-table":
+            return any(names <= there for names in _DATA_TABLE)
+        case "statsnz":
+            return [one.lower() for one in header] == ["code", "name", "variable", "variable_group", "count"]
+        case "datapack":
+            parted = any(re.fullmatch(r".+_[PMF]|[PMF]_.+", one) for one in header[1:])
+            return parted and _DATAPACK.fullmatch(header[0]) is not None
+        case _:
+            return name.lower().endswith((".toml", *_PARQUET)) or _module("tidy").guess(header) is not None
 
 
 def _load(file_format: str, source: Source) -> Release:
@@ -262,7 +308,7 @@ def _detect(source: Source) -> str:
     """Find the format by the head of the file."""
     head, name = source.head(), source.name
     for file_format in FORMATS:
-        if _matches(file_format, head, name):
+        if matches(file_format, head, name):
             return file_format
     known = "\n".join(f"  {file_format:13} {looks}" for file_format, looks in LOOKS.items())
     raise UnknownFormat(

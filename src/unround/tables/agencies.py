@@ -38,12 +38,6 @@ from unround.tables.wide import read_table, read_wide
 _BOTH = {"total": TOTAL, "parts": [MEN, WOMEN]}
 
 
-def _header(head: str) -> list[str]:
-    """Return the names in the first line of a file."""
-    first = head.lstrip("\ufeff").partition("\n")[0]
-    return [name.strip() for name in next(csv.reader([first], delimiter=max(",;\t", key=first.count)), [])]
-
-
 def _described(source: Source, table: pl.DataFrame, keys: Mapping[str, Any], form: str, told: Sequence[str] = ()) -> Release:
     """Return the release of a table that is described by the keys of a TOML, with the account of its reading.
 
@@ -73,17 +67,6 @@ _NO_COUNT = re.compile(
 )
 _SEX = re.compile(r"sex|gender|sexe|genre", re.IGNORECASE)
 _OTHERS_TOO = re.compile(r"\binclud\w+\b[^.]*\b(?:unknown|not stated|unspecified|missing|other)\b", re.IGNORECASE)
-
-
-def matches_data_table(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
-    """Return whether a file that begins so is a data table.
-
-    Examples
-    --------
-    >>> matches_data_table('"REF_DATE","GEO","DGUID","Sex","UOM","VECTOR","COORDINATE","VALUE"', "x.csv")
-    True
-    """
-    return {_FRENCH.get(name, name) for name in _header(head)} >= {*_NEEDED, "VECTOR"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,18 +267,6 @@ _DIGITS = {"SA2": 5, "SA3": 3, "SA4": 1}
 _EVERYBODY = ("Tot", "Tot_P", "Total", "Total_P")
 
 
-def matches_datapack(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
-    """Return whether a file that begins so is a DataPack.
-
-    Examples
-    --------
-    >>> matches_datapack("SA2_MAINCODE_2016,Tot_P_M,Tot_P_F,Tot_P_P", "x.csv")
-    True
-    """
-    names = _header(head)
-    return len(names) > 1 and _AREA.fullmatch(names[0]) is not None and any(_parted(one)[1] for one in names[1:])
-
-
 def _parted(column: str) -> tuple[str, str]:
     """Return what a column counts, and of which sex; "" where it does not say."""
     found = _BEHIND.fullmatch(column) or _BEFORE.fullmatch(column)
@@ -387,11 +358,6 @@ def _named_sums(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
 FIRST_NAMES = "first-names"
 _BY_SEX = {TOTAL: "GENDER_TOTAL", MEN: "MEN+", WOMEN: "WOMEN+"}
 _FIGURES = {"PERCENTAGE": "percentage", "RANK": "rank", "SYMBOL": "what an empty count means"}
-
-
-def matches_first_names(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
-    """Return whether a file that begins so is the table of first names."""
-    return {"FIRST_NAME", *(f"{sex}_COUNT" for sex in _BY_SEX.values())} <= {name.upper() for name in _header(head)}
 
 
 def load_first_names(source: Source) -> Release:

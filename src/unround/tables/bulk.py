@@ -44,12 +44,6 @@ _COUNTS = ("C1_COUNT_TOTAL", "C2_COUNT_MEN+", "C3_COUNT_WOMEN+")
 _NEEDED = (_YEAR, _REGION, _LEVEL, _NAME, _ID, _LABEL, _COUNTS[0])
 
 
-def matches(head: str, name: str) -> bool:  # noqa: ARG001 - every format is asked in the same way
-    """Say whether a file begins like a bulk file."""
-    first = head.partition("\n")[0]
-    return all(column in first for column in (_REGION, _ID, _LABEL, _COUNTS[0]))
-
-
 def load(source: Source) -> Release:
     """Read what an area has; the counts come with the blocks.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,11 +16,9 @@ from unround.release import (
     FIGURE_ABSENT,
     NOT_AVAILABLE,
     UNREADABLE,
-    Block,
     Column,
     Counts,
     FigureValues,
-    Progress,
     Proposal,
     Release,
     exactly,
@@ -31,8 +29,8 @@ from unround.tables.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisR
 from unround.tables.figure_labels import as_figures, figures_of_table
 from unround.tables.hierarchy import fit, parents, read_hierarchy
 from unround.tables.symbols import as_counts
+from unround.tables.wide import in_blocks
 
-AREAS_AT_ONCE = 2_000
 TABLE, ALL = "table", "all"
 """The axis and the code of the only row of a table in which every axis is one of columns."""
 
@@ -152,21 +150,6 @@ def _printed(
         here = at[column] >= 0
         found[row[here], at[column[here]]] = as_figures(table[description.value].filter(pl.Series(here)))
     return found
-
-
-def in_blocks(
-    frame: pl.DataFrame, counts: Counts, size: int, figures: FigureValues | None = None
-) -> Callable[[Progress], Iterator[Block]]:
-    """Return what goes through a table in memory as `Release.read` does through a file."""
-    kept = figures if figures is not None and figures.shape[1] else None
-
-    def read(progress: Progress) -> Iterator[Block]:
-        for start in range(0, len(counts), AREAS_AT_ONCE):
-            few = slice(start, start + AREAS_AT_ONCE)
-            yield Block(frame[few], counts[few], None if kept is None else kept[few])
-            progress(size * min(start + AREAS_AT_ONCE, len(counts)) // len(counts))
-
-    return read
 
 
 def _require(table: pl.DataFrame, description: Description, source: str) -> None:

@@ -18,7 +18,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.figures import Figure
-from unround.regions import adjustable, published_exactly, with_limits
+from unround.regions import areas_frame, published_exactly, with_limits
 from unround.release import AREA, Column, Counts, FigureValues, Proposal, Release
 from unround.tables.canada_2021 import (
     DATASET,
@@ -41,10 +41,9 @@ from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by
 from unround.tables.source import Source
 from unround.tables.wide import (
     FRACTIONS,
-    LeftOut,
     WideTable,
     counts_of,
-    read_blocks,
+    in_blocks,
     read_wide,
     refuse_repeated,
     unreadable,
@@ -123,14 +122,6 @@ class _Vector:
         return kind_of(self.label) if self.dataset else KIND_OF.get(self.of, COUNT)
 
 
-def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
-    """Say whether a file that begins so is a CensusMapper table."""
-    first = head.split("\n", 1)[0].lower()
-    return (
-        re.search(r"(?:^|[,;\t\"]) *v_[a-z0-9]+(?:_[a-z0-9]+)*_\d", first) is not None and "characteristic_id" not in first
-    )
-
-
 def load(source: Source) -> Release:
     """Read a CensusMapper table.
 
@@ -159,8 +150,7 @@ def _release(
     """Return the release of columns that are understood; `exact` are columns of the file beside the characteristics."""
     whole, whole_counts = exact
     refuse_repeated(source, areas, [AREA])
-    left_out = LeftOut()
-    vectors, counts = _only_counts(table, every, left_out)
+    vectors, counts, left_out = _only_counts(table, every)
     figures, values = _figures(table, every, {vector.code for vector in vectors}, whole)
     counts = np.hstack([whole_counts, counts])
     columns = [_column(name, TOTAL, name, FIRST) for name in whole]
@@ -183,12 +173,16 @@ def _release(
         columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
-        read=read_blocks(areas, counts, source.size, values),
+        read=in_blocks(areas, counts, source.size, values),
         proposals=tuple(proposals),
         size=source.size,
         product=_product({vector.dataset for vector in vectors}),
         figures=tuple(figures),
-        left_out=left_out.without({vector.header for vector in every if vector.key in known}),
+        left_out={
+            kind: headers
+            for kind, those in left_out.items()
+            if (headers := tuple(vector.header for vector in those if vector.key not in known))
+        },
         notes=[*notes, *unreadable(counts)],
     )
 
@@ -271,22 +265,17 @@ def _paired(vectors: Sequence[_Vector], notes: list[str]) -> list[_Vector]:
 # The cells
 
 
-def _only_counts(table: WideTable, vectors: Sequence[_Vector], left_out: LeftOut) -> tuple[list[_Vector], np.ndarray]:
-    """Keep the vectors that hold counts. What has decimals in one sex is no count in the others either."""
-    counting = []
-    for vector in vectors:
-        kind = vector.kind
-        if kind == COUNT:
-            counting.append(vector)
-        else:
-            left_out.add(kind, vector.header)
+def _only_counts(table: WideTable, vectors: Sequence[_Vector]) -> tuple[list[_Vector], Counts, dict[str, list[_Vector]]]:
+    """Keep the vectors that hold counts, and the others by kind. What has decimals in one sex is no count in the others."""
+    counting = [vector for vector in vectors if vector.kind == COUNT]
     counts, shares = counts_of(table, [vector.place for vector in counting])
     broken = {vector.id for vector, share in zip(counting, shares, strict=True) if share > FRACTIONS}
+    left_out: dict[str, list[_Vector]] = {}
+    for vector in vectors:
+        if vector.kind != COUNT or vector.id in broken:
+            left_out.setdefault(vector.kind if vector.kind != COUNT else "decimals", []).append(vector)
     kept = [at for at, vector in enumerate(counting) if vector.id not in broken]
-    for vector in counting:
-        if vector.id in broken:
-            left_out.add("decimals", vector.header)
-    return [counting[at] for at in kept], counts[:, kept]
+    return [counting[at] for at in kept], counts[:, kept], left_out
 
 
 def _figures(
@@ -337,18 +326,8 @@ def _areas(
         named = around[column][at] if column in around else None
         return named or (code[:digits] if code and digits else country if level == "PR" else None)
 
-    frame = pl.DataFrame(
-        {
-            AREA: text(AREA),
-            "region_name": text("region_name").fill_null(text(AREA)),
-            "level": levels,
-            "parent": pl.Series(
-                [parent(code, level, at) for at, (code, level) in enumerate(zip(text(AREA), levels, strict=True))],
-                dtype=pl.String,
-            ),
-            "adjustable": [adjustable(level, people) for level, people in zip(levels, population, strict=True)],
-        }
-    )
+    above = [parent(code, level, at) for at, (code, level) in enumerate(zip(text(AREA), levels, strict=True))]
+    frame = areas_frame(text(AREA), text("region_name").fill_null(text(AREA)), levels, population, above)
     taken = {*frame.columns, *codes}
     more = [table.column(place).alias(f"{name} (file)" if name in taken else name) for name, place in others.items()]
     return frame.hstack([*codes.values(), *more])
@@ -475,11 +454,6 @@ _NAMES = ("geo_name", "geo_code", "geo_uid", "geouid", "dguid", "alt_geo_code", 
 _POSTAL = r"^[A-Za-z][0-9][A-Za-z]$"
 
 
-def matches_indicators(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
-    """Return whether a file that begins so is a table of indicators."""
-    return re.search(r"(?:^|[,;\t\"]) *indicator_\d+ *(?=[\",;\t\r]|$)", head.split("\n", 1)[0], re.IGNORECASE) is not None
-
-
 def load_indicators(source: Source) -> Release:
     """Read a table of indicators.
 
@@ -517,17 +491,9 @@ def _indicated(source: Source, table: WideTable, people: Sequence[int]) -> pl.Da
         raise InputError(f"{source.path} has no column of areas such as geo_name; add one.")
     region = table.column(names[key]).str.strip_chars()
     postal = bool(region.str.contains(_POSTAL).all())
-    level = "FSA" if postal else ""
     others = {name: at for name, at in names.items() if name not in (key, "geo_name")}
-    frame = pl.DataFrame(
-        {
-            AREA: region,
-            "region_name": table.column(names.get("geo_name", names[key])).str.strip_chars(),
-            "level": pl.Series([level] * len(region), dtype=pl.String),
-            "parent": pl.Series([None] * len(region), dtype=pl.String),
-            "adjustable": [adjustable(level, number) for number in people],
-        }
-    )
+    names_shown = table.column(names.get("geo_name", names[key])).str.strip_chars()
+    frame = areas_frame(region, names_shown, ["FSA" if postal else ""] * len(region), people)
     taken = set(frame.columns)
     more = [table.column(at).alias(f"{name} (file)" if name in taken else name) for name, at in others.items()]
     return frame.hstack(more)

@@ -37,6 +37,7 @@ from unround.release import (
     Proposal,
     Release,
 )
+from unround.structure.evidence import INFERRED
 from unround.tables.spool import Spool
 
 if TYPE_CHECKING:
@@ -183,7 +184,10 @@ def _compatible(one: Column, other: Column) -> bool:
 
 
 def _joined(one: Column, other: Column) -> Column:
-    return replace(one, mechanism=one.mechanism or other.mechanism, adjusted=max(one.adjusted, other.adjusted))
+    said = one if one.mechanism is not None else other
+    inferred = INFERRED in (one.basis, other.basis)  # what only the counts of one file suggest is declared by none
+    basis = INFERRED if inferred else said.basis if said.mechanism is not None else one.basis
+    return replace(one, mechanism=said.mechanism, basis=basis, adjusted=max(one.adjusted, other.adjusted))
 
 
 def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> tuple[list[str], list[list[int]]]:

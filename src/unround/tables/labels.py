@@ -438,10 +438,11 @@ _PLAIN_MONEY = re.compile(r"\d{4,6} (?:to \d{4,6}|or (?:less|more))")
 _MONEY_RANGE = re.compile(rf"{_AMOUNT}\s*(?:to|-|–)\s*{_AMOUNT}")
 _LESS = re.compile(rf"(?:under|less than) {_AMOUNT}(?: \(including loss\))?|{_AMOUNT} or less")
 _MORE = re.compile(rf"{_AMOUNT} (?:and|or) (?:over|more)")
-_THINGS = r"(persons?|rooms?|children|child|bedrooms?)"
+_THINGS = r"(persons?|rooms?|children|child|bedrooms?|minutes)"
 _ONE = re.compile(rf"(\d+) {_THINGS}")
 _SOME = re.compile(rf"(\d+) to (\d+) {_THINGS}")
-_MANY = re.compile(rf"(\d+) or more {_THINGS}")
+_MANY = re.compile(rf"(\d+) or more {_THINGS}|(\d+) (minutes) (?:and|or) (?:over|more)")
+_FEWER = re.compile(rf"(?:under|less than) (\d+) {_THINGS}")
 _NOTE = re.compile(r"\s*\(\d+\)\s*$")
 
 
@@ -465,7 +466,9 @@ def edges_of(label: str) -> Edges | None:
     if found := _SOME.fullmatch(name):
         return Edges(_plural(found[3]), Fraction(found[1]), Fraction(found[2]))
     if found := _MANY.fullmatch(name):
-        return Edges(_plural(found[2]), Fraction(found[1]), None)
+        return Edges(_plural(found[2] or found[4]), Fraction(found[1] or found[3]), None)
+    if found := _FEWER.fullmatch(name):
+        return Edges(_plural(found[2]), None, Fraction(int(found[1]) - 1))
     ages = age_range(name)
     if ages is None or ages == ALL:
         return None

@@ -8,10 +8,10 @@ is left are the titles that are there ("Total - …", "… by structural type"),
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from unround.tables.labels import ALL, EVER, AgeRun, Range, age_range, tile
+from unround.tables.labels import ALL, EVER, AgeRun, Range, age_range, edges_of, tile
 
 _TITLE = re.compile(
     r"total\s*[-–—:].*|.+ by (?!the\b).+|.+ for (?:the )?.*(?:population|households|families|labour force)\b.*"
@@ -23,53 +23,32 @@ _OCCUPATION = re.compile(r"\d .*\boccupations?\b.*", re.IGNORECASE)
 _FAR = 90
 """Numbers between two lines of one table: those of a religion's denominations, say, that nobody asked for."""
 
-_MONEY = re.compile(
-    r"under \$(?P<under>[\d,]+)(?: \(including loss\))?|\$(?P<low>[\d,]+) to \$(?P<high>[\d,]+)"
-    r"|\$(?P<over>[\d,]+) (?:and|or) (?:over|more)",
-    re.IGNORECASE,
-)
-_MINUTES = re.compile(
-    r"less than (?P<under>\d+) minutes|(?P<low>\d+) to (?P<high>\d+) minutes|(?P<over>\d+) minutes (?:and|or) (?:over|more)",
-    re.IGNORECASE,
-)
-_PERSONS = re.compile(r"(?P<single>\d+) persons?|(?P<over>\d+) or more persons", re.IGNORECASE)
 
-
-def _bracket(pattern: re.Pattern[str], label: str, first: int = 0) -> Range | None:
-    """Return the range that a label names, counted from the first possible value on."""
-    found = pattern.fullmatch(label.strip())
-    if found is None:
-        return None
-    told = {name: int(text.replace(",", "")) - first for name, text in found.groupdict().items() if text}
-    if "single" in told:
-        return told["single"], told["single"]
-    if "under" in told:
-        return 0, told["under"] - 1
-    return (told["over"], EVER) if "over" in told else (told["low"], told["high"])
-
-
-def income_range(label: str) -> Range | None:
-    """Return the incomes that a label names, in dollars; None where it names none.
+def range_in(measure: str, first: int = 0) -> Callable[[str], Range | None]:
+    """Return what tells the range that a label names, in whole units of something, counted from the first possible value.
 
     Examples
     --------
-    >>> income_range("Under $10,000 (including loss)"), income_range("$5,000 to $9,999"), income_range("5 to 9 years")
-    ((0, 9999), (5000, 9999), None)
+    >>> range_in("money")("Under $10,000 (including loss)"), range_in("persons", 1)("1 person"), range_in("money")("5 years")
+    ((0, 9999), (0, 0), None)
     """
-    return _bracket(_MONEY, label)
+
+    def told(label: str) -> Range | None:
+        edges = edges_of(label)
+        if edges is None or edges.of != measure:
+            return None
+        after = edges.high is not None and measure == "money"  # 20,000 for what ends with 19,999
+        return int(edges.low or first) - first, EVER if edges.high is None else int(edges.high) - first - after
+
+    return told
 
 
-def minute_range(label: str) -> Range | None:
-    """Return the minutes that a label names; None where it names none."""
-    return _bracket(_MINUTES, label)
-
-
-def size_range(label: str) -> Range | None:
-    """Return the sizes of households or families that a label names, counted from 1; None where it names none."""
-    return _bracket(_PERSONS, label, first=1)
-
-
-RANGES = {"Age": age_range, "Income groups": income_range, "Commuting duration": minute_range, "Size": size_range}
+RANGES = {
+    "Age": age_range,
+    "Income groups": range_in("money"),
+    "Commuting duration": range_in("minutes"),
+    "Size": range_in("persons", 1),
+}
 """What can be told by ranges, and what such a table is called if it has no title."""
 
 

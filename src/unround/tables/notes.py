@@ -25,7 +25,8 @@ _NOT_ROUNDED = re.compile(
 )
 _RANDOM = re.compile(r"\brandom|\bzuf[aä]ll|\bal[eé]ato|\bwillekeurig|\btilfeldig|\bslump|\bcasual", re.I)
 _BASE = re.compile(
-    r"\bbase (?:of )?(\d{1,4})\b|\bmultiples? (?:of|de|di) (\d{1,4}|ten|five|three|hundred)\b|\bvielfache[ns]?(?: von)? (\d{1,4})\b|"
+    r"\bbase (?:of )?(\d{1,4})\b|\bmultiples? (?:of|de|di) (\d{1,4}|ten|five|three|hundred)\b|"
+    r"\bvielfache[ns]?(?: von)? (\d{1,4})\b|"
     r"\bnearest (?:multiple of )?(\d{1,4}|ten|five|three|hundred|thousand)\b|\bveelvoud(?:en)? van (\d{1,4})\b|"
     r"\b(?:[àa] la |en )?base (?:de )?(\d{1,4})\b|\bm[uú]ltiplos? d[eo] (\d{1,4})\b|"
     r"\b(?:auf|to|à|a|op) (\d{1,4}) (?:gerundet|arrondi|afgerond)\b|\bround(?:ed|ing)? to (?:the )?(\d{1,4})s?\b|"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.figures import Figure
-from unround.regions import adjustable, with_limits
+from unround.regions import areas_frame, with_limits
 from unround.release import AREA, FIGURE_ABSENT, NOT_APPLICABLE, Column, Counts, FigureValues, Release
 from unround.small_files import LONGEST_NAME
 from unround.tables.bulk import profile_columns
@@ -27,10 +27,9 @@ from unround.tables.figure_labels import as_figures
 from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, ProfileLine, by_sex, indented, universes
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
-from unround.tables.wide import ragged, read_blocks, rows_of, unreadable
+from unround.tables.wide import in_blocks, ragged, rows_of, unreadable
 
 LAYOUT = "profile-page"
-_TITLE = re.compile(r'\s*"?Census Profile\b', re.IGNORECASE)
 _SEXES = {"total": TOTAL, "men+": MEN, "men": MEN, "male": MEN, "women+": WOMEN, "women": WOMEN, "female": WOMEN}
 _CHARACTERISTIC = ("characteristic", "characteristics")
 _BELOW = ("symbols", "symbol", "notes", "note", "footnotes", "data quality")
@@ -63,11 +62,6 @@ class _Page:
         return pl.Series([row[place] for row in self.rows], dtype=pl.String)
 
 
-def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the titles say it all
-    """Say whether a file that begins so is the download of a profile page."""
-    return _TITLE.match(head) is not None and re.search(r'(?im)^"?topic"?\W+"?characteristics?\b', head) is not None
-
-
 def load(source: Source) -> Release:
     """Read the download of a profile page.
 
@@ -86,7 +80,7 @@ def load(source: Source) -> Release:
         columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
-        read=read_blocks(_areas(titles, columns, counts), counts, source.size, _figures(page, titles, figures)),
+        read=in_blocks(_areas(titles, columns, counts), counts, source.size, _figures(page, titles, figures)),
         figures=tuple(figures),
         proposals=(*indented(columns), *by_sex(columns), *universes(columns, year)),
         size=source.size,
@@ -255,15 +249,8 @@ def _areas(titles: Sequence[str], columns: Sequence[Column], counts: Counts) -> 
     often = Counter(short)
     population = next((at for at, column in enumerate(columns) if column.adjusted), None)
     people = [0] * len(titles) if population is None else counts[:, population].tolist()
-    return pl.DataFrame(
-        {
-            AREA: [code if often[code] == 1 else title for code, title in zip(short, titles, strict=True)],
-            "region_name": [name for name, _, _ in parsed],
-            "level": [level for _, level, _ in parsed],
-            "parent": pl.Series([None] * len(titles), dtype=pl.String),
-            "adjustable": [adjustable(level, number) for (_, level, _), number in zip(parsed, people, strict=True)],
-        }
-    )
+    codes = [code if often[code] == 1 else title for code, title in zip(short, titles, strict=True)]
+    return areas_frame(codes, [name for name, _, _ in parsed], [level for _, level, _ in parsed], people)
 
 
 def _year(head: str) -> str:

@@ -9,7 +9,6 @@ resident population) says who is counted. Men and women of a group are groups of
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,13 +32,13 @@ from unround.release import (
     Release,
 )
 from unround.small_files import LONGEST_NAME, shortened
-from unround.tables.cells import Index, first_of, in_blocks, repeats, require_room
+from unround.tables.cells import Index, first_of, repeats, require_room
 from unround.tables.figure_labels import KINDS, as_figures
 from unround.tables.labels import finest
 from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, by_sex, kind_of
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
-from unround.tables.wide import read_table
+from unround.tables.wide import in_blocks, read_table
 
 HEADER = ("code", "name", "variable", "variable_group", "count")
 _HOME = "by_usual_residence_address"
@@ -48,19 +47,6 @@ _LEVELS = ("sa1", "sa2", "sa3", "ward", "ta", "rc")
 _NEVER = "nothing published for any area"
 _MANY, _LARGE = 10, 1_000
 _PLURALS = {"median": "medians", "percentage": "percentages", "average": "averages", "rate": "rates", "ratio": "ratios"}
-
-
-def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header tells
-    """Say whether a file is a long table of Stats NZ's.
-
-    Examples
-    --------
-    >>> matches("code,name,variable,variable_group,count", "x.csv"), matches("code,name,count", "x.csv")
-    (True, False)
-    """
-    first = head.lstrip("\ufeff").partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    return tuple(cell.strip().lower() for cell in next(csv.reader([first], delimiter=delimiter), [])) == HEADER
 
 
 def load(source: Source) -> Release:

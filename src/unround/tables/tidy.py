@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,22 +29,6 @@ VALUES = ("published", "true", "count", "value")
 """What the column of counts is called in a table that needs no TOML."""
 
 _PARQUET = (".parquet", ".pq")
-
-
-def matches(head: str, name: str) -> bool:
-    """Return whether a file is a tidy table, or the TOML of one: by its name, or by the columns that need no TOML.
-
-    Examples
-    --------
-    >>> matches("region,characteristic_id,sex,true", "truth.csv"), matches("GEO,Population", "x.csv"), matches("", "x.toml")
-    (True, False, True)
-    """
-    if name.lower().endswith((".toml", *_PARQUET)):
-        return True
-    first = head.lstrip("\ufeff").partition("\n")[0]
-    delimiter = max(",;\t|", key=first.count)
-    header = next(csv.reader(io.StringIO(first), delimiter=delimiter), [])
-    return guess([column.strip() for column in header]) is not None
 
 
 def companion(path: Path) -> Path | None:

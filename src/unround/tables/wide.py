@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -167,10 +167,10 @@ def counts_of(table: WideTable, places: Sequence[int]) -> tuple[Counts, NDArray[
     return counts, shares
 
 
-def read_blocks(
+def in_blocks(
     areas: pl.DataFrame, counts: Counts, size: int, figures: FigureValues | None = None
 ) -> Callable[[Progress], Iterator[Block]]:
-    """Return what goes through a table that is in memory, block by block."""
+    """Return what goes through a table in memory as `Release.read` does through a file."""
     kept = figures if figures is not None and figures.shape[1] else None
 
     def blocks(progress: Progress) -> Iterator[Block]:
@@ -187,19 +187,3 @@ def unreadable(counts: Counts) -> list[str]:
     cells = int(np.count_nonzero(counts == UNREADABLE))
     note = f"{cells:,} cells in columns of counts hold text or numbers with decimals; they are treated as unknown."
     return [note] if cells else []
-
-
-class LeftOut:
-    """Columns that are no counts, by reason."""
-
-    def __init__(self) -> None:
-        self._labels: dict[str, list[str]] = {}
-
-    def add(self, reason: str, label: str) -> None:
-        """Note one."""
-        self._labels.setdefault(reason, []).append(label)
-
-    def without(self, kept: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return what was left out, but for labels that were kept after all."""
-        found = {reason: tuple(label for label in labels if label not in kept) for reason, labels in self._labels.items()}
-        return {reason: labels for reason, labels in found.items() if labels}
