@@ -307,3 +307,76 @@ def test_areas_by_years_are_added_up_year_by_year_though_one_is_missing(gone: st
         lines.append(f"Scotland,{year},{men + women},{men},{women}")
     (tmp_path / "years.csv").write_text("\n".join(lines))
     assert unround.review(tmp_path / "years.csv", repairs=()).decision == "stop"
+
+
+WARDS = [
+    ("Ward", "Total", "Men", "Women"),
+    *((f"Ward {name}", 57 + 5 * at, 23 + 2 * at, 34 + 3 * at) for at, name in enumerate("ABCDEFGH")),
+]
+"""Of which ward D hides both sexes, so that the table alone tells nothing."""
+
+
+@pytest.mark.parametrize(
+    ("beside", "decision"),
+    [
+        ("nothing", "publish"),
+        ("sheet", "undecided"),
+        ("very hidden sheet", "undecided"),
+        ("comment", "undecided"),
+        ("idle comment", "publish"),
+    ],
+)
+def test_what_goes_out_with_the_file_unseen(beside: str, decision: str, tmp_path: Path) -> None:
+    import xlsxwriter
+
+    book = xlsxwriter.Workbook(str(tmp_path / "wards.xlsx"))
+    sheet = book.add_worksheet("Table")
+    for row, cells in enumerate(WARDS):
+        sheet.write_row(row, 0, (*cells[:2], "c", "c") if row == 4 else cells)
+    if beside.endswith("sheet"):
+        other = book.add_worksheet("before")
+        for row, cells in enumerate(WARDS):
+            other.write_row(row, 0, cells)
+        other.very_hidden() if beside.startswith("very") else other.hide()
+    elif beside.endswith("comment"):
+        sheet.write_comment("C5", "29 before" if beside == "comment" else "to be hidden")
+    book.close()
+    assert unround.review(tmp_path / "wards.xlsx", repairs=()).decision == decision
+
+
+@pytest.mark.parametrize(
+    ("note", "decision"),
+    [
+        ("In Ward D there were 29 men.", "undecided"),
+        ("In Ward E there were 31 men.", "publish"),  # nothing of it is hidden
+        ("Ward D was Ward K until 2019.", "publish"),
+        ("Table 12, revised", "publish"),
+    ],
+)
+def test_a_note_that_may_tell_what_is_hidden_is_asked_about(note: str, decision: str, tmp_path: Path) -> None:
+    lines = [",".join(map(str, (*cells[:2], "c", "c") if row == 4 else cells)) for row, cells in enumerate(WARDS)]
+    (tmp_path / "wards.csv").write_text("\n".join([*lines, "", note]))
+    assert unround.review(tmp_path / "wards.csv", repairs=()).decision == decision
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_rate_beside_a_hidden_count_is_asked_about(hidden: bool, tmp_path: Path) -> None:
+    rows = [(f"Town {name}", 830 + 71 * at, 9 + 4 * at) for at, name in enumerate("ABCDEFGHIJ")]
+    lines = ["Town,Population,Deaths,Deaths per 1000 inhabitants"]
+    for town, people, deaths in rows:
+        shown = "*" if hidden and deaths == 29 else deaths
+        lines.append(f"{town},{people},{shown},{1000 * deaths / people:.2f}")
+    (tmp_path / "deaths.csv").write_text("\n".join(lines))
+    review = unround.review(tmp_path / "deaths.csv", repairs=())
+    assert review.decision == ("undecided" if hidden else "publish")
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["Deaths per 1000 inhabitants"] * hidden
+
+
+def test_a_running_total_beside_a_hidden_count_is_asked_about(tmp_path: Path) -> None:
+    counts = [14, 9, 21, 17, 2, 30, 12, 8]
+    lines = ["Month,Permits,Permits so far"]
+    lines += [f"M{at},{'<5' if count < 5 else count},{sum(counts[: at + 1])}" for at, count in enumerate(counts)]
+    (tmp_path / "permits.csv").write_text("\n".join(lines))
+    review = unround.review(tmp_path / "permits.csv", repairs=())
+    assert review.decision == "undecided"
+    assert any(entry["what"] == "Permits so far adds up Permits row by row" for entry in review.to_json()["unsettled"])

@@ -10,7 +10,7 @@ from unround.mechanisms import Exact
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
 from unround.reviews.decision import Unsettled
 from unround.reviews.table import ReviewedTable
-from unround.structure.balances import balances
+from unround.structure.balances import balances, running_totals
 from unround.structure.evidence import Equation
 
 
@@ -25,7 +25,7 @@ def questions(table: ReviewedTable) -> list[Unsettled]:
     ]
     counts = table.counts[:, exact]
     names = [table.columns[at].label or table.columns[at].key for at in exact]
-    asked = _balanced(counts, known, names, "rows")
+    asked = _balanced(counts, known, names, "rows") + _running(counts, names)
     if table.nested is None:  # otherwise, sums between areas are known, and used
         asked += _balanced(np.ascontiguousarray(counts.T), (), table.area_codes, "columns")
     return asked + _not_applicable(table)
@@ -43,6 +43,19 @@ def _balanced(counts: Counts, known: Sequence[Equation], names: Sequence[str], o
         )
         settle = f"hide a second count in those {others}; if it is a coincidence, leave it aside: "
         asked.append(Unsettled(f"{left} = {right}", why, f'{settle}--ignore "{left} = {right}" --because "…"'))
+    return asked
+
+
+def _running(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
+    """Ask about columns that add up another one, row by row, where a hidden count would follow."""
+    asked = []
+    for running in running_totals(counts):
+        (added,), (total,) = running.left, running.right
+        what = f"{names[total]} adds up {names[added]} row by row"
+        number = "1 hidden count" if running.follow == 1 else f"{running.follow:,} hidden counts"
+        why = f"{what} in all {running.rows:,} rows where that can be seen. If it always does, {number} can be worked out"
+        settle = f"hide {names[total]} in those rows, too; if it is a coincidence, leave it aside: "
+        asked.append(Unsettled(what, why, f'{settle}--ignore "{what}" --because "…"'))
     return asked
 
 

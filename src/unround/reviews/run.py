@@ -363,6 +363,11 @@ def _with_account(draft: _Draft, drafts: Sequence[Draft], beside: Together | Non
         more += [
             Unsettled(place := f"difference {at}", why, settle.format(place)) for at, why in enumerate(beside.differ, 1)
         ]
+        if shown := beside.shown:
+            named = ", ".join(shown[:5]) + (" …" if len(shown) > 5 else "")
+            why = f"one table prints what another one hides: {named} ({len(shown):,} in all)"
+            settle = 'hide them in both, or print them in both; or --ignore "hidden here, printed there" --because "…"'
+            more.append(Unsettled("hidden here, printed there", why, settle))
         figures = sum(len(one.release.figures) for one in drafts)
         if figures and len(drafts) == 1:
             why = f"{figures:,} rates, means or medians of the draft are not used beside other tables"
@@ -516,6 +521,14 @@ class _Auditing:
         check = checked.to_json()
         open_ = _unsettled(release, (*columns, *(structure.columns[c] for c in structure.alias)))
         open_ += questions(table)
+        for judged in structure.figures:
+            if judged.is_evidence:
+                what, settle = (
+                    judged.figure.label or judged.figure.name,
+                    "hide it, too, where a count that it is of is hidden",
+                )
+                why = f"{what} tells something of the counts, and is used beside sums only: {judged.why.rstrip('.')}"
+                open_.append(Unsettled(what, why, f'{settle}; or leave it aside: --ignore "{what}" --because "…"'))
         notes += [release.sumless] if release.sumless else []
         no_sums = isinstance(problem, NoSums)
         ground = Ground(judged_verdict(check), no_sums=no_sums, sumless=bool(release.sumless), unsettled=tuple(open_))

@@ -41,6 +41,11 @@ NO_CHANCE = 40
 """So many sums of independently rounded counts do not all add up."""
 
 
+def is_hidden(counts: Counts) -> BoolArray:
+    """Return which counts a table suppresses, with or without a range."""
+    return np.asarray(np.isin(counts, (SUPPRESSED, UNRELIABLE)) | ((counts >= FIRST_TOLD) & (counts < exactly(0))))
+
+
 @dataclass(frozen=True, eq=False)
 class ReviewedTable:
     """Counts, how each column was published, and which sums hold among true counts.
@@ -111,8 +116,9 @@ class ReviewedTable:
     @cached_property
     def hidden(self) -> BoolArray:
         """The counts that the draft does not print, though they exist; beside other tables, those that it suppresses."""
-        codes = (SUPPRESSED, UNRELIABLE, NOT_AVAILABLE) if self.own is None else (SUPPRESSED, UNRELIABLE)
-        found = np.isin(self.counts, codes) | ((self.counts >= FIRST_TOLD) & (self.counts < exactly(0)))
+        found = is_hidden(self.counts)
+        if self.own is None:
+            found |= self.counts == NOT_AVAILABLE
         ours = set(self.mine)
         found[:, [at for at, column in enumerate(self.columns) if at not in ours or not column.is_in_file]] = False
         return found

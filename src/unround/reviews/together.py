@@ -19,7 +19,7 @@ from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Block, Column, Count
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, LIKELY, SURENESS
 from unround.reviews.repairs import REPEATS, SAME, Repair, without
-from unround.reviews.table import ReviewedTable, selected
+from unround.reviews.table import ReviewedTable, is_hidden, selected
 from unround.structure import find_structure
 from unround.structure.evidence import FILES
 from unround.tables import join
@@ -195,6 +195,7 @@ class Together:
     - `own`: The keys of the drafts' columns in `all`; `names`: for each draft, its keys and what they are called there.
     - `truth`: The true counts under the names of `all`.
     - `differ`: Counts of one name that differ by a few: what the difference is of is not known.
+    - `shown`: Counts that one table hides and a draft prints, by area and name.
     """
 
     all: Release
@@ -203,6 +204,7 @@ class Together:
     names: tuple[Mapping[str, str], ...]
     truth: Release | None
     differ: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Release | None) -> Together:
@@ -218,12 +220,13 @@ def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Relea
     keys = [[column.key for column in release.columns] for release in (*earlier, *drafts)]
     first = [column.key for column in whole.release.columns]
     names: list[Mapping[str, str]] = [] if earlier else [dict(zip(keys[0], first, strict=True))]
-    differ: list[str] = []
+    differ, held = list[str](), [whole]
     for at, release in enumerate(tables[1:], 1):
         table = aligned(release, whole)
         _refuse_strangers(whole, table)
         columns, few = _told_apart(table, whole)
         differ += few
+        held.append(replace(table, release=replace(table.release, columns=columns)))
         whole, named = _joined(whole.release, replace(table.release, columns=columns))
         if at == len(earlier) - 1:
             before = whole.release
@@ -231,7 +234,18 @@ def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Relea
             names.append({key: named[column.key] for key, column in zip(keys[at], columns, strict=True)})
     truth = None if truth is None else aligned(truth, whole).under(whole.release)
     own = frozenset(key for named in names for key in named.values())
-    return Together(whole.release, before, own, tuple(names), truth, tuple(differ))
+    shown = _shown(held, held[len(earlier) :])
+    return Together(whole.release, before, own, tuple(names), truth, tuple(differ), tuple(dict.fromkeys(shown)))
+
+
+def _shown(tables: Sequence[Held], drafts: Sequence[Held]) -> Iterable[str]:
+    """Name the counts that one table hides, and a draft prints."""
+    for table in tables:
+        keys, codes = [column.key for column in table.release.columns], list(keys_of(table.areas, table.release.areas))
+        hidden = is_hidden(table.counts)
+        for other in drafts if hidden.any() else ():
+            for row, at in np.argwhere(hidden & (other.of_areas(table.areas, keys) > ABSENT)).tolist():
+                yield f"{'/'.join(codes[row])}:{keys[at]}"
 
 
 def _with_mechanisms(release: Release) -> Release:

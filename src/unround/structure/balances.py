@@ -65,6 +65,30 @@ def balances(counts: Counts, known: Sequence[Equation] = ()) -> Iterator[Balance
             yield Balance(left, right, len(whole), follow)
 
 
+def running_totals(counts: Counts) -> Iterator[Balance]:
+    """Yield columns that add up another one row by row, as a year to date does, where that would tell hidden counts.
+
+    `left` is what is added up, `right` the running total; the first row may begin anew or go on from before.
+
+    Examples
+    --------
+    >>> list(running_totals(np.array([[8, 8], [5, 13], [ABSENT, 15], [9, 24], [7, 31], [4, 35]])))
+    [Balance(left=(0,), right=(1,), rows=4, follow=1)]
+    """
+    shown = counts > ABSENT
+    if shown.all():
+        return
+    for added in np.flatnonzero(~shown.all(axis=0)).tolist():
+        for total in range(counts.shape[1]):
+            pairs = shown[1:, total] & shown[:-1, total]
+            both = pairs & shown[1:, added]
+            rises = np.diff(counts[:, total].astype(np.int64))
+            follow = int((pairs & ~shown[1:, added]).sum())
+            varied = len(np.unique(counts[1:, added][both])) >= _VARIED - 1
+            if total != added and follow and varied and (rises == counts[1:, added])[both].all():
+                yield Balance((added,), (total,), int(both.sum()), follow)
+
+
 def _vanishing(whole: Counts) -> Iterator[list[int]]:
     """Yield factors of -1, 0 and 1 of at least three columns under which the columns add up to zero in every row."""
     rows = [[Fraction(int(count)) for count in row] for row in whole]

@@ -77,7 +77,19 @@ def judge_figures(data: FigureData) -> tuple[JudgedFigure, ...]:
             judged.append(_unclear(figure, f"the same numbers as {other.name}: a figure counts once", number))
         else:
             judged.append(_judge(data, at, figure))
-    return tuple(judged)
+    return tuple(_where_hidden(data, at, found) for at, found in enumerate(judged))
+
+
+def _where_hidden(data: FigureData, at: int, found: JudgedFigure) -> JudgedFigure:
+    """Return the verdict on a figure that published counts give: where some of them are hidden, it tells these."""
+    counts = [data.count(key) for key in found.figure.compared]
+    hidden = int((data.there(at) & ~all_there(counts)).sum()) if found.verdict == "recomputable" and counts else 0
+    if not hidden:
+        return found
+    why = found.why.removesuffix(": it tells nothing.")
+    if all(bool((count.low == count.high)[count.there].all()) for count in counts):
+        return replace(found, verdict="evidence", why=f"{why}, so that it tells those hidden in {_areas(hidden)}.")
+    return replace(found, verdict="unclear", why=f"{why}; what it tells of those hidden in {_areas(hidden)} is not used.")
 
 
 def _of_few(data: FigureData, at: int, figure: Figure) -> JudgedFigure:

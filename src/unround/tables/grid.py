@@ -48,12 +48,14 @@ class Marks:
     - `indents`: How far cells are indented by their format.
     - `unstored`: Cells with a formula whose value is not in the file.
     - `hidden_rows`, `hidden_columns`: Those that people do not see, but get with the file.
+    - `comments`: What is written beside cells, by their names, such as C5.
     """
 
     indents: Mapping[tuple[int, int], int] = field(default_factory=dict)
     unstored: frozenset[tuple[int, int]] = frozenset()
     hidden_rows: tuple[int, ...] = ()
     hidden_columns: tuple[int, ...] = ()
+    comments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -210,8 +211,9 @@ def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
         return
     yield Entry(_rows(layout.header), What.LABEL, "the header")
     for row, text in (*layout.above.items(), *layout.below.items()):
-        short = text if len(text) <= 80 else f"{text[:79]}…"
-        yield Entry(f"row {row}", What.NOTE, f"read as a note: {short}" if text in notes.used else f"a text: {short}")
+        yield _text_entry(f"row {row}", text, opened.table, notes)
+    for cell, text in opened.table.marks.comments.items():
+        yield _text_entry(f"comment on {cell}", text, opened.table, notes, about=cell)
     if layout.continued:
         why = "the same headings stand beside it, over other rows: it may go on there, and a total may be that of both"
         yield Entry("rows beside", What.UNKNOWN, why, False, "put all rows below each other, in the same columns")
@@ -224,6 +226,26 @@ def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
     for row in opened.table.marks.hidden_rows:
         if row + 1 in opened.table.numbers:
             yield Entry(f"row {row + 1}", What.LABEL, "hidden in the spreadsheet, and read all the same")
+
+
+def _text_entry(place: str, text: str, table: HeadedTable, notes: Documented, about: str = "") -> Entry:
+    """Return the entry of a text; one with a number, about a row whose counts are not all printed, may tell them."""
+    short = text if len(text) <= 80 else f"{text[:79]}…"
+    if text in notes.used:
+        return Entry(place, What.NOTE, f"read as a note: {short}")
+    rows = (row for row in range(table.cells.height) if _hides(table, row))
+    labels = (" ".join(str(label).split()) for row in rows for label in table.cells.row(row)[:1] if label is not None)
+    named = about or next((one for one in labels if len(one) > 2 and re.search(rf"\b{re.escape(one)}\b", text)), "")
+    numbers = set(re.findall(r"(?<![\w.,])\d{1,3}(?![\w])", text.replace(named, " ")))
+    if not named or not numbers:
+        return Entry(place, What.NOTE, f"a text: {short}")
+    why = f"a text with a number, about {named}, where counts are hidden: {short}" if not about else f"a comment: {short}"
+    return Entry(place, What.UNKNOWN, why, False, "take the number out of the text, if it tells what is hidden")
+
+
+def _hides(table: HeadedTable, row: int) -> bool:
+    """Return whether a row has cells beside its label that are not numbers: what they stand for may be hidden."""
+    return any(cell is not None and not any(map(str.isdigit, str(cell))) for cell in table.cells.row(row)[1:])
 
 
 def _rows(rows: Sequence[int]) -> str:

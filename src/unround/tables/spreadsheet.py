@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
@@ -43,7 +45,7 @@ def is_spreadsheet(path: Path) -> bool:
 
 
 def sheets_of(path: Path) -> list[str]:
-    """Return the names of the sheets that people see."""
+    """Return the names of the sheets, those that people see first."""
     return Workbook(path).names
 
 
@@ -65,7 +67,7 @@ class Workbook:
     Attributes
     ----------
     names : list of str
-        The sheets that people see.
+        The sheets, those that people see first.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,7 +80,9 @@ class Workbook:
                 self._book: Any = CalamineWorkbook.from_filelike(self._parts)
             else:  # an XLS, whose sheets end at 65,536 rows of 256 columns; or one that is locked
                 self._book = CalamineWorkbook.from_path(path)
-            self.names = [one.name for one in self._book.sheets_metadata if str(one.visible).endswith("Visible")]
+            sheets = [(str(one.visible).endswith(".Visible"), one.name) for one in self._book.sheets_metadata]
+            # What is hidden goes out with the file all the same: it is read, after what people see.
+            self.names = [name for _, name in sorted(sheets, key=lambda sheet: not sheet[0])]
 
     def grid(self, sheet: str | None = None) -> Grid:
         """Return one sheet; the first by default.
@@ -139,8 +143,24 @@ def _marks(parts: IO[bytes], sheet: str) -> tuple[Marks, tuple[str, ...]]:
             return Marks(), (note,)
         calculated = any(one.get("fullCalcOnLoad") in ("1", "true") for one in book.iter(f"{_MAIN}calcPr"))
         indents = _indents(packed.read("xl/styles.xml")) if "xl/styles.xml" in packed.namelist() else {}
+        comments = _comments(packed, part)
         with packed.open(part) as file:
-            return _marks_of_sheet(file, indents, calculated), ()
+            return replace(_marks_of_sheet(file, indents, calculated), comments=comments), ()
+
+
+def _comments(packed: zipfile.ZipFile, sheet: str) -> dict[str, str]:
+    """Return the comments on the cells of a sheet."""
+    folder, _, name = sheet.rpartition("/")
+    linked, found = f"{folder}/_rels/{name}.rels", dict[str, str]()
+    if linked not in packed.namelist():
+        return found
+    for link in ElementTree.fromstring(packed.read(linked)):
+        target = link.get("Target", "")
+        part = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
+        if link.get("Type", "").endswith("/comments") and part in packed.namelist():
+            for comment in ElementTree.fromstring(packed.read(part)).iter(f"{_MAIN}comment"):
+                found[comment.get("ref", "")] = " ".join("".join(comment.itertext()).split())
+    return found
 
 
 def _indents(styles: bytes) -> dict[str, int]:
