@@ -157,7 +157,7 @@ class Auditor:
             probabilities = with_rates(given, figured, probabilities, self.options.threshold, nothing)
         found += _unresolved(probabilities)
         # 5. What can be claimed; nothing likely where the data themselves are in doubt.
-        suspects = find_suspects(self.model, counts, documented.slack, active, self.holding.suspect_below)
+        suspects = find_suspects(self.model, counts, documented.may_differ_by, active, self.holding.suspect_below)
         claims = self._held(self._claim(possible, probabilities), _areas(len(counts), suspects))
         return InferredBlock(
             counts,
@@ -183,7 +183,7 @@ class Auditor:
 
     def _weigh(self, given: Weighing, here: _Possible, keep: int | None = None) -> BlockProbabilities:
         """Work out what is likely."""
-        inexact = np.asarray(here.assumed.slack.any(axis=1) & self.options.exact_population)
+        inexact = np.asarray(here.assumed.may_differ_by.any(axis=1) & self.options.exact_population)
         nothing = here.clashing | here.no_news
         wanted = None
         if self._estimates.any() and keep is None and not self.options.estimates:  # estimates are not claimed: nobody asks

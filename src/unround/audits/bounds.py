@@ -63,8 +63,8 @@ class Contradiction:
     text: str
 
 
-def settle(
-    model: Model, counts: Counts, windows: Windows, slack: NDArray[np.int32], active: Active
+def drop_clashing_sums(
+    model: Model, counts: Counts, windows: Windows, may_differ_by: NDArray[np.int32], active: Active
 ) -> tuple[CellBounds, Active, list[Contradiction]]:
     """Work out bounds; where an area has none, leave the sums of its smallest clash out until it does."""
     active = active.copy()
@@ -73,7 +73,7 @@ def settle(
     open_areas = np.flatnonzero(~tight.feasible)
     while open_areas.size:
         for area in open_areas.tolist():
-            within = {int(cell): int(slack[area, cell]) for cell in np.flatnonzero(slack[area])}
+            within = {int(cell): int(may_differ_by[area, cell]) for cell in np.flatnonzero(may_differ_by[area])}
             clash = _clash_in(model, counts[area], within, windows, area, active)
             found.append(clash)
             active[area, list(clash.sums)] = False
@@ -323,14 +323,14 @@ class BlockBounds:
     """What is possible in a block, under one reading of how exact counts were published.
 
     - `windows`: The true counts that each published count leaves possible on its own.
-    - `slack`: By how much each exact count may have been changed.
+    - `may_differ_by`: By how much each exact count may have been changed.
     - `given`: The counts that were published exactly: there is nothing to find out about them.
     - `tight`: What remains possible after all sums are applied, within areas and, where these are linked, between them.
     - `linked`: How nested areas narrowed each other's bounds, where they are linked.
     """
 
     windows: Windows
-    slack: Ints
+    may_differ_by: Ints
     given: BoolArray
     tight: CellBounds
     linked: LinkedBounds | None = None
@@ -347,27 +347,27 @@ class Documented:
 
 def documented_bounds(model: Model, table: WindowTable, counts: Counts, adjustable: NDArray[np.bool_]) -> Documented:
     """Work out what is possible by what the agency documents; sums that contradict each other are set aside."""
-    slack = np.where(adjustable[:, None], model.adjusted[None, :], 0).astype(np.int32)
-    windows, misfit = table.of(counts, slack)
-    limit_hidden(model, counts, slack, windows)
-    tight, active, clashes = settle(model, counts, windows, slack, applicable_sums(model, counts))
-    bounds = BlockBounds(windows, slack, _given(model, counts, slack), tight)
+    may_differ_by = np.where(adjustable[:, None], model.adjusted[None, :], 0).astype(np.int32)
+    windows, misfit = table.of(counts, may_differ_by)
+    limit_hidden(model, counts, may_differ_by, windows)
+    tight, active, clashes = drop_clashing_sums(model, counts, windows, may_differ_by, applicable_sums(model, counts))
+    bounds = BlockBounds(windows, may_differ_by, _given(model, counts, may_differ_by), tight)
     return Documented(bounds, active, (*_misfits(model, counts, misfit), *clashes))
 
 
-def limit_hidden(model: Model, counts: Counts, slack: Ints, windows: Windows) -> None:
+def limit_hidden(model: Model, counts: Counts, may_differ_by: Ints, windows: Windows) -> None:
     """Bound what is hidden by the people or households that were published of the same area, in place."""
     hidden = np.asarray((counts <= ABSENT).any(axis=0))
     for cell, other in model.limits.items():
         if hidden[cell] and not model.hides[cell]:
             known = (counts[:, other] > ABSENT) & (counts[:, other] <= HIDDEN_AREA)
             rows = np.flatnonzero((counts[:, cell] <= ABSENT) & known)
-            most = counts[rows, other] + slack[rows, other]
+            most = counts[rows, other] + may_differ_by[rows, other]
             windows.high[rows, cell] = np.minimum(windows.high[rows, cell], most)
 
 
-def _given(model: Model, counts: Counts, slack: Ints) -> BoolArray:
-    return np.asarray(model.exact[None, :] & (counts > ABSENT) & (slack == 0))
+def _given(model: Model, counts: Counts, may_differ_by: Ints) -> BoolArray:
+    return np.asarray(model.exact[None, :] & (counts > ABSENT) & (may_differ_by == 0))
 
 
 def applicable_sums(model: Model, counts: Counts) -> Active:
@@ -403,26 +403,28 @@ def assumed_bounds(
     themselves where the assumption makes no difference.
     """
     before = documented.bounds
-    if not before.slack.any():
+    if not before.may_differ_by.any():
         return before, []
-    slack = np.zeros_like(before.slack)
-    windows, _ = table.of(counts, slack)
-    limit_hidden(model, counts, slack, windows)
+    may_differ_by = np.zeros_like(before.may_differ_by)
+    windows, _ = table.of(counts, may_differ_by)
+    limit_hidden(model, counts, may_differ_by, windows)
     tight = tighten(model.compiled, windows, documented.active, proofs_only=True)
     refuted = np.flatnonzero(~tight.feasible)
     if refuted.size:
-        slack[refuted] = before.slack[refuted]
-        windows, _ = table.of(counts, slack)
-        limit_hidden(model, counts, slack, windows)
+        may_differ_by[refuted] = before.may_differ_by[refuted]
+        windows, _ = table.of(counts, may_differ_by)
+        limit_hidden(model, counts, may_differ_by, windows)
         tight.put(refuted, before.tight.rows(refuted))
-    return BlockBounds(windows, slack, _given(model, counts, slack), tight), _refutations(model, counts, refuted, before)
+    return BlockBounds(windows, may_differ_by, _given(model, counts, may_differ_by), tight), _refutations(
+        model, counts, refuted, before
+    )
 
 
 def _refutations(model: Model, counts: Counts, refuted: NDArray[np.int64], documented: BlockBounds) -> list[Contradiction]:
     """Say for areas that only fit if an exact count was adjusted what that count must have been."""
-    slack, tight, found = documented.slack, documented.tight, []
+    may_differ_by, tight, found = documented.may_differ_by, documented.tight, []
     for area in refuted.tolist():
-        cells = np.flatnonzero(slack[area])
+        cells = np.flatnonzero(may_differ_by[area])
         said = [
             f"{model.columns[c].key} was published as {counts[area, c]}, but its sums require {tight.low[area, c]} to "
             f"{tight.high[area, c]}"
@@ -431,9 +433,8 @@ def _refutations(model: Model, counts: Counts, refuted: NDArray[np.int64], docum
         ]
         why = "; ".join(said) or "taken as exact, the counts that may have been adjusted leave no solution"
         sums = tuple(sorted({e for c in cells for e in model.touching[c]}))
-        text = (
-            f"{why[:1].upper()}{why[1:]}: it was adjusted, and is treated as within {slack[area].max()} of the truth here."
-        )
+        most = may_differ_by[area].max()
+        text = f"{why[:1].upper()}{why[1:]}: it was adjusted, and is treated as within {most} of the truth here."
         found.append(Contradiction(area, ASSUMPTION, sums, tuple(cells.tolist()), text))
     return found
 

@@ -166,7 +166,7 @@ def _in_area(
     rows = None if figured is None else figured.rows
     for area in np.flatnonzero(wanted.any(axis=1)).tolist():
         cells = np.flatnonzero(wanted[area]).tolist()
-        within = {int(c): int(bounds.slack[area, c]) for c in np.flatnonzero(bounds.slack[area])}
+        within = {int(c): int(bounds.may_differ_by[area, c]) for c in np.flatnonzero(bounds.may_differ_by[area])}
         silent = _silent(inferred, area)
         place = {model.columns[cell].key: cell for cell in cells}
         for needed in _candidates(model, inferred, bounds, area, cells, rows):
@@ -187,8 +187,8 @@ def _in_area(
             members = [model.index[cell.name] for cell in small.cells]
             disturbed = area in unresolved or bool(inferred.clashing[area, members].any())
             # Of conditional claims by figures, only those need an exact population that have an adjusted count in them.
-            slack = inferred.documented.slack[area, members], bounds.slack[area, members]
-            population = figured is None or bool((slack[0] != slack[1]).any())
+            adjusted = inferred.documented.may_differ_by[area, members] != bounds.may_differ_by[area, members]
+            population = figured is None or bool(adjusted.any())
             conditions = conditions_of(model, ((c.published, model.index[c.name]) for c in small.cells), sums)
             rests_on = _rests_on(model, kind if population else ClaimKind.PROVED, sums, disturbed, conditions)
             if figures:
@@ -257,7 +257,7 @@ def _in_family(
     def cell_of(area: int, column: int) -> Cell:
         published = int(inferred.counts[area, column])
         silent = bool(inferred.documented.windows.start[area, column] < 0) and published > ABSENT
-        return model.cell(column, inferred.counts[area], lambda one: int(bounds.slack[area, one]), silent)
+        return model.cell(column, inferred.counts[area], lambda one: int(bounds.may_differ_by[area, one]), silent)
 
     def place(name: str, here: int) -> tuple[int, str]:
         if name in model.index:

@@ -196,7 +196,7 @@ def _refuted(model: Model, rows: BlockRows, assumed: BlockBounds, active: Active
         only = np.zeros(number, dtype=np.bool_)
         only[f] = True
         refuted[:, f] = ~_tighten(model, rows.of_figures(only), assumed, active, areas).feasible
-    kept = np.ones((len(assumed.slack), number), dtype=np.bool_)
+    kept = np.ones((len(assumed.may_differ_by), number), dtype=np.bool_)
     kept[areas] = ~refuted
     left = ~_tighten(model, rows.of_figures(kept), assumed, active, areas).feasible
     refuted[left] = True

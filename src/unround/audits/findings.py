@@ -281,7 +281,7 @@ def _assumptions(model: Model, inferred: InferredBlock, rows: Any, cells: Any, f
     import polars as pl
 
     likely = inferred.claims.kinds[rows, cells] == ClaimKind.LIKELY
-    assumed = np.asarray(inferred.documented.slack.any(axis=1) & ~inferred.assumed.slack.any(axis=1))
+    assumed = np.asarray(inferred.documented.may_differ_by.any(axis=1) & ~inferred.assumed.may_differ_by.any(axis=1))
     population = likely & model.on_adjusted[cells] & assumed[rows]
     disturbed = likely & np.asarray(inferred.clashing.any(axis=1))[rows]
     always = RestsOn.INDEPENDENT_ROUNDING | (RestsOn.FITTED_PRIOR if fitted else RestsOn(0))

@@ -243,15 +243,15 @@ class Model:
         found = {cell: self.index.get(column.at_most) for cell, column in enumerate(self.columns) if column.at_most}
         return {cell: other for cell, other in found.items() if other is not None and self.exact[other]}
 
-    def limit(self, counts: Counts, cell: int, slack: Callable[[int], int]) -> int | None:
+    def limit(self, counts: Counts, cell: int, may_differ_by: Callable[[int], int]) -> int | None:
         """Return the most that a hidden cell of one area can be, by the people or households there; None if not hidden.
 
-        `slack` says by how much a cell that was published exactly may have been changed.
+        `may_differ_by` says by how much a cell that was published exactly may have been changed.
         """
         other = self.limits.get(cell)
         if other is None or counts[cell] > ABSENT or not ABSENT < counts[other] <= HIDDEN_AREA:
             return None
-        return int(counts[other]) + slack(other)
+        return int(counts[other]) + may_differ_by(other)
 
     @cached_property
     def exact_twin(self) -> dict[int, tuple[int, int]]:
@@ -363,13 +363,13 @@ class Model:
             figures,
         )
 
-    def cell(self, cell: int, counts: Counts, slack: Callable[[int], int], silent: bool = False) -> Cell:
+    def cell(self, cell: int, counts: Counts, may_differ_by: Callable[[int], int], silent: bool = False) -> Cell:
         """Return one cell of an area as the engines for single systems take it."""
         key, how = self.columns[cell].key, self.mechanisms[cell]
-        published, within = int(counts[cell]), slack(cell)
+        published, within = int(counts[cell]), may_differ_by(cell)
         if (told := told_range(published)) is not None and not silent:
             return Cell(key, None, Suppressed(*told))
-        most = self.limit(counts, cell, slack)
+        most = self.limit(counts, cell, may_differ_by)
         if most is not None and not self.hides[cell]:
             return Cell(key, None, Suppressed(0, most))
         if published <= ABSENT or silent:

@@ -83,7 +83,7 @@ def chance_below(areas: int, sums: int) -> float:
     return LEVEL / (areas * sums) if areas and sums else 0.0
 
 
-def find_suspects(model: Model, counts: Counts, slack: Ints, active: Active, below: float) -> tuple[Suspect, ...]:
+def find_suspects(model: Model, counts: Counts, may_differ_by: Ints, active: Active, below: float) -> tuple[Suspect, ...]:
     """Return the suspect sums of a block, by area."""
     sums = _judged(model)
     if not below > 0 or not sums.equations.size:
@@ -92,7 +92,7 @@ def find_suspects(model: Model, counts: Counts, slack: Ints, active: Active, bel
     added = np.add.reduceat(shown, sums.starts, axis=1, dtype=np.int64)
     complete = (totals > ABSENT) & (np.minimum.reduceat(shown, sums.starts, axis=1) > ABSENT)
     residual = totals - added
-    far = np.abs(residual) - np.where(sums.exact, slack[:, sums.totals], sums.reach)
+    far = np.abs(residual) - np.where(sums.exact, may_differ_by[:, sums.totals], sums.reach)
     found: list[Suspect] = []
     for a, k in np.argwhere(active[:, sums.equations] & complete & (far > sums.least)).tolist():
         e = int(sums.equations[k])

@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unround.bounds.search import single_worker
 from unround.bounds.tighten import tighten
 from unround.errors import InternalError
 from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows
@@ -25,7 +25,8 @@ from unround.evidence.cells import Block
 from unround.mechanisms.base import BoolArray
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.families import Rows
-from unround.sums.forest import Equations, is_acyclic, neighbours
+from unround.sums.forest import Equations, is_acyclic
+from unround.sums.multiway import pieces
 
 Place = tuple[int, int]
 """A cell: its area's row, and its column."""
@@ -179,7 +180,8 @@ def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: HiddenBounds, 
     alone = sums.parent < 0
     alone[list(sums.children)] = False
     holes = is_open & _with_holes(windows, found.low, found.high)
-    for columns, numbers in _pieces(sums.equations):
+    for piece, its_sums in pieces(sums.width, sums.equations):
+        columns, numbers = np.array(piece), np.array(its_sums)
         rows = np.flatnonzero(alone & hidden[:, columns].any(axis=1) & ~holes[:, columns].any(axis=1))
         used = (
             np.ones((rows.size, numbers.size), dtype=np.bool_) if sums.active is None else sums.active[np.ix_(rows, numbers)]
@@ -210,24 +212,6 @@ def _with_holes(windows: Windows, low: Ints, high: Ints) -> BoolArray:
     first = np.where(inside, windows.start + low - windows.low, 0)
     last = np.where(inside, first + high - low + 1, 0)
     return np.asarray(zeros[last] > zeros[first])
-
-
-@lru_cache(maxsize=16)
-def _pieces(equations: Equations) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]:
-    """Return the columns and the sums of every connected piece."""
-    piece_of: dict[int, int] = {}
-    order, _ = neighbours(equations)
-    members: list[tuple[list[int], list[int]]] = []
-    for e in order:
-        total, parts = equations[e]
-        cells = (total, *parts)
-        at = next((piece_of[cell] for cell in cells if cell in piece_of), len(members))
-        if at == len(members):
-            members.append(([], []))
-        members[at][0].extend(cell for cell in cells if cell not in piece_of)
-        members[at][1].append(e)
-        piece_of |= dict.fromkeys(cells, at)
-    return tuple((np.array(sorted(cells)), np.array(sorted(numbers))) for cells, numbers in members)
 
 
 @lru_cache(maxsize=256)
@@ -344,8 +328,7 @@ class _Loop:
             self.model.clear_hints()
             for one, value in zip(self.variables, self.least if sign > 0 else self.most, strict=True):
                 self.model.add_hint(one, value)
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers, solver.parameters.random_seed = 1, 1
+        solver = single_worker()
         solver.parameters.max_deterministic_time = EFFORT
         status = solver.solve(self.model)
         if status == cp_model.INFEASIBLE:

@@ -181,8 +181,7 @@ class Narrower:
         again = np.flatnonzero(~found.possible)
         if again.size and self.cut > WIDER:
             wider = self._posteriors(counts[again], prior, variant, value[again], WIDER)
-            for name in ("mode", "probability", "mean", "deviation", "cut", "possible", "asked"):
-                getattr(found, name)[again] = getattr(wider, name)
+            found.put(again, wider, np.arange(again.size))
         return found
 
     def _posteriors(self, counts: Counts, prior: Prior, variant: str, value: Counts, cut: float) -> Posterior:

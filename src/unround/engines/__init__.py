@@ -10,16 +10,23 @@ One system, without compiled code where none is needed:
 - `multiway`: tables by several axes: enumeration, elimination or chains
 - `brute`: the reference, in exact fractions
 
-A block of areas, compiled:
+A block of areas (`evidence.cells.Block`), compiled. `forest.posteriors` answers every area on its own and chooses among the
+first two; `linked.link` answers areas within areas and chooses, family by family and table by table, among all:
 
-- `forest`: START HERE: exact joint posteriors by sum-product, with `messages` up and down, `marginals` (summaries, draws,
-  depths) and `rates`, published rates in it
-- `multiway_block`: multi-way tables, by chains, or by going through all tables
+| method           | used for                                        | gives                           | cost               |
+|------------------|-------------------------------------------------|---------------------------------|--------------------|
+| `forest`         | sums without loops; pairs (men, women) as nodes | exact                           | half a millisecond |
+| `multiway_block` | multi-way tables                                | exact if few, or estimates      | some milliseconds  |
+| merging          | a parent with one child                         | exact                           | that of one area   |
+| `gibbs`          | families of few children, or of narrow windows  | estimates, shrunk to `loopy`'s  | hundredths of a s  |
+| `loopy`          | larger families                                 | approximations                  | the same           |
+| `linked_tables`  | families with multi-way tables                  | as `multiway_block`             | grows with family  |
+
+How far off each was, where it could be measured, is in `linked_weights.METHODS`, which results refer to.
+
+- `messages` up and down a forest, `marginals` (summaries, draws), and `rates`, published rates in it
 - `chains` (with `chain_kernel`): Markov chains over whole tables, their moves, and whether they agree
 - `enumeration`: all tables that fit, where they are few; the likeliest; how far each cell can go
-- `linked`: areas within areas; chooses a method for every family, with `linked_weights`
-- `gibbs`: small families, by blocked Gibbs sampling, shrunk towards `loopy`: large ones, by loopy belief propagation
-- `linked_tables`: families whose areas have multi-way tables
 """
 
 from unround.engines.answer import Inference

@@ -167,16 +167,11 @@ class _Work:
         everyone = np.arange(len(self.method))
         chosen = np.isin(everyone, rows)
         found = posteriors(block.only(chosen))
-        self.put(rows, found, rows)
+        self.posterior.put(rows, found, rows)
         assert found.method is not None
         self.method[rows], self.children[rows] = IN_TABLES[found.method[rows]], 0
         self.keeper.enter(np.where(chosen, everyone, -1), everyone)
         self.keeper.keep_own(block.only(chosen))
-
-    def put(self, rows: Rows, found: Posterior, at: Rows) -> None:
-        """Copy the posterior of some areas into the results."""
-        for name in ("mode", "probability", "mean", "deviation", "cut", "possible", "method", "error"):
-            getattr(self.posterior, name)[rows] = getattr(found, name)[at]
 
     def batch(self, groups: FamilyGroups, rows: Rows) -> None:
         """Compute a batch of areas that are linked to no area outside it."""
@@ -217,7 +212,7 @@ class _Work:
             self._sample(listed, small, found, rows)
         for table in self.compiled.crossed:
             self._sample_tables(replace(block, windows=windows), table, families, found, rows)
-        self.put(rows, found, np.arange(len(rows)))
+        self.posterior.put(rows, found, np.arange(len(rows)))
         self._spread(found, unit, rows)
         self._separate(rows[broken], rows[broken & (groups.height[rows] > 0)])
 
@@ -356,9 +351,7 @@ class _Work:
         family, member = np.nonzero(drawn.settled[:, np.newaxis] & ~done[drawn.rows[:, places]])
         member = places[member]
         some, at = drawn.rows[family, member], family * drawn.rows.shape[1] + member
-        for name in ("mode", "probability", "mean", "deviation", "error"):
-            into, new = getattr(found, name), getattr(drawn.posterior, name)
-            into[np.ix_(some, table.cells)] = new[np.ix_(at, table.cells)]
+        found.put(some, drawn.posterior, at, table.cells)
         assert found.method is not None
         if len(self.compiled.crossed) == 1:  # of several, another may be the one without an answer
             found.method[some] = np.where(found.method[some] == UNSETTLED, BY_CHAINS, found.method[some])
@@ -370,8 +363,7 @@ class _Work:
         """Copy the results of a representative to all areas that are the same people."""
         columns = np.flatnonzero(self.linked)
         some = np.flatnonzero(unit != np.arange(len(unit)))
-        for name in ("mode", "probability", "mean", "deviation", "error"):
-            getattr(self.posterior, name)[np.ix_(rows[some], columns)] = getattr(found, name)[np.ix_(unit[some], columns)]
+        self.posterior.put(rows[some], found, unit[some], columns)
         assert self.posterior.method is not None
         for array in (self.method, self.children, self.rhat, self.error, self.posterior.method):
             array[rows[some]] = array[rows[unit[some]]]

@@ -24,6 +24,7 @@ from unround.mechanisms.base import BoolArray, FloatArray
 from unround.release import FIRST_TOLD, SUPPRESSED, Counts, told_range
 
 Ints = NDArray[np.int32]
+Places = NDArray[np.integer]
 
 EXACT, BY_CHAINS, BY_LISTING, UNSETTLED = 0, 1, 2, 3
 """How an area's probabilities were worked out: exactly, along a forest; for tables by several axes, by chains or by going
@@ -123,6 +124,18 @@ class Posterior:
     asked: FloatArray | None = None
     method: NDArray[np.int8] | None = None
     error: FloatArray | None = None
+
+    def put(self, rows: Places, other: Posterior, at: Places, columns: Places | None = None) -> None:
+        """Overwrite some areas by those of another posterior, at these places in it; of some columns only, if given."""
+        names = ["mode", "probability", "mean", "deviation", "asked", "error"]
+        names += ["cut", "possible", "method"] if columns is None else []
+        for name in names:
+            into, new = getattr(self, name), getattr(other, name)
+            if into is not None and new is not None:
+                if columns is None:
+                    into[rows] = new[at]
+                else:
+                    into[np.ix_(rows, columns)] = new[np.ix_(at, columns)]
 
     def arrays(self, found: Distributions | None = None) -> PosteriorArrays:
         """Return the arrays of it, and of distributions beside it, as kernels fill them in."""

@@ -370,7 +370,7 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
     yield "The sums hold: the parts of each total are complete and do not overlap."
     if others is not None:
         yield "So do sums of areas: the areas within a parent are complete and do not overlap."
-    assumed = inferred.documented.slack[0].any() and not inferred.assumed.slack[0].any()
+    assumed = inferred.documented.may_differ_by[0].any() and not inferred.assumed.may_differ_by[0].any()
     if kind != "proved" and model.on_adjusted[cell] and assumed:
         yield "The population is exact, although the agency may have adjusted it by up to 5 here."
     if kind in ("conditional", "likely") and inferred.by_figures[0, cell]:

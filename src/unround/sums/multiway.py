@@ -89,10 +89,11 @@ def crossed_tables(columns: int, equations: Equations) -> tuple[CrossedTable | N
     >>> table.shape, table.cells[table.leaves].tolist()
     ((2, 2), [5, 6, 7, 8])
     """
-    return tuple(_table(cells, sums, equations) for cells, sums in _pieces(columns, equations))
+    return tuple(_table(cells, sums, equations) for cells, sums in pieces(columns, equations))
 
 
-def _pieces(columns: int, equations: Equations) -> list[tuple[list[int], list[int]]]:
+@lru_cache(maxsize=64)
+def pieces(columns: int, equations: Equations) -> list[tuple[list[int], list[int]]]:
     """Return connected cells, and the sums that connect them."""
     first = connected(columns, ((total, *parts) for total, parts in equations))
     sums: dict[int, list[int]] = {}
