@@ -11,7 +11,7 @@ UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all golden lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds r acro clean
+.PHONY: help install demo test test-all golden lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims additive mixing paper-seeds r acro clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -133,6 +133,9 @@ keys: $(VENV)/.installed-dev ## claims about counts that were rounded by keys, c
 
 claims: $(VENV)/.installed-dev ## verified claims about the people of 10,000 areas, compared with the truth (a quarter of an hour)
 	$(BIN)/python -m bench.claims
+
+additive: $(VENV)/.installed-dev ## is a table that adds up nearer to the truth? every world under every mechanism (some minutes)
+	$(BIN)/python -m bench.additive
 
 mixing: $(VENV)/.installed-dev ## do chains reach every table by several axes? every pattern of exact margins (half an hour)
 	$(BIN)/python -m bench.mixing

@@ -42,7 +42,8 @@ from unround.sums.compiled import HOME, Forest, forest_of
 class _BlockInput(NamedTuple):
     """The kernel's input for a block: bounds, which areas and equations to use, and claimed counts.
 
-    `wanted` says which cells to compute; it has no rows where all are. `seed` is that of draws.
+    `wanted` says which cells to compute; it has no rows where all are. `seed` is that of draws; `best` asks for the
+    state that weighs most in their place.
     """
 
     low: Ints
@@ -53,6 +54,7 @@ class _BlockInput(NamedTuple):
     wanted: BoolArray
     rates: RateInput
     seed: np.uint64
+    best: bool
 
 
 def posteriors(
@@ -125,6 +127,17 @@ def samples(block: Block, number: int, seed: int) -> Ints:
     return states
 
 
+def best_tables(block: Block) -> tuple[Ints, BoolArray]:
+    """Return for every area the counts that weigh most together and add up; and in which areas there are such counts.
+
+    Areas in which a sum would have to be left out are not done.
+    """
+    areas, columns = block.bounds.low.shape
+    states, result = np.full((1, areas, columns), -1, dtype=np.int32), empty_posterior(areas, columns)
+    _run(block, result, states=states, best=True)
+    return states[0], np.asarray((states[0] >= 0).all(axis=1) & (result.cut == 0))
+
+
 def empty_distributions(low: Ints, high: Ints) -> Distributions:
     """Return distributions of zeros for all cells within their bounds, to be filled in."""
     width = high.astype(np.int64) - low + 1
@@ -142,6 +155,7 @@ def _run(
     states: Ints | None = None,
     seed: int = 0,
     rates: RateInput | None = None,
+    best: bool = False,
 ) -> None:
     """Compute posteriors, or draw states, of all areas that are feasible: one kernel, compiled once."""
     areas, columns = block.bounds.low.shape
@@ -156,6 +170,7 @@ def _run(
         plain(np.empty((0, columns), dtype=np.bool_) if wanted is None else wanted, np.bool_),
         no_rates(len(forest.nodes)) if rates is None else rates,
         np.uint64(seed),
+        best,
     )
     if result is None:
         result = Posterior(ints, floats, floats, floats, np.zeros(areas, dtype=np.int32), np.zeros(areas, dtype=np.bool_))
@@ -180,7 +195,7 @@ def _areas(
     states: Ints,
 ) -> None:
     """Fill in the posteriors of a range of areas; or states alone."""
-    lows, highs, chosen, holds, value, wanted, rates, seed = given
+    lows, highs, chosen, holds, value, wanted, rates, seed, best = given
     mode, probability, mean, deviation, cut, possible, asked, places, chances = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     random_state, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
@@ -201,11 +216,11 @@ def _areas(
             continue
         if not weigh_rates(forest, buffers, arena, rates, a):
             continue
-        if not upward_pass(forest, buffers, arena, scratch):
+        if not upward_pass(forest, buffers, arena, scratch, best):
             continue
         seed_for(seed, a, random_state)
         for k in range(len(states)):
-            sample(forest, buffers, arena, evidence, a, low, high, random_state, state, states[k, a])
+            sample(forest, buffers, arena, evidence, a, low, high, random_state, state, states[k, a], best)
         if len(states) or not downward_pass(forest, buffers, arena, scratch, low, high):
             continue
         possible[a] = True

@@ -459,10 +459,10 @@ def gibbs(
                     if needed > scratch.shape[1]:
                         scratch = np.empty((3, 2 * needed))
                     lost = not possible or size < 0 or not set_local_evidence(forest, buffers, arena, own, 0, low, high)
-                    if lost or not upward_pass(forest, buffers, arena, scratch):
+                    if lost or not upward_pass(forest, buffers, arena, scratch, False):
                         tries = MOST_TRIES
                         break
-                    sample(forest, buffers, arena, own, 0, low, high, random_state, state, x[j])
+                    sample(forest, buffers, arena, own, 0, low, high, random_state, state, x[j], False)
                     drawn = max(drawn, j + 1)
                     if fits and sweep >= effort.settle and downward_pass(forest, buffers, arena, scratch, low, high):
                         _average(forest, buffers, arena, scratch[0], block, rows, j, room, into)

@@ -485,7 +485,7 @@ def _propagate(
                     if (
                         size < 0
                         or not set_local_evidence(forest, buffers, arena, own, ZERO, low, high)
-                        or not upward_pass(forest, buffers, arena, scratch)
+                        or not upward_pass(forest, buffers, arena, scratch, False)
                         or not downward_pass(forest, buffers, arena, scratch, low, high)
                     ):
                         continue

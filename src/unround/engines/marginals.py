@@ -2,7 +2,7 @@
 
 Draws of a whole area from its exact joint posterior, compiled: forward filtering, backward sampling on a forest.
 
-After the upward pass of `sum_product`, values are drawn from the roots to the leaves.
+After the upward pass, values are drawn from the roots to the leaves; after one for the best state alone, chosen.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from unround.engines.messages import (
     Buffers,
     box_at,
     layer_box,
+    layer_value,
     reduce_to,
 )
 from unround.evidence.block import NO_UPPER_BOUND, Ints
@@ -182,47 +183,32 @@ def seed_for(seed: np.uint64, area: int, random_state: RandomState) -> None:
 
 
 @inner
-def _place_in(arena: FloatArray, at: int, size: int, random_state: RandomState) -> int:
-    """Draw a position with probability proportional to its weight."""
-    everything = 0.0
-    for k in range(size):
-        everything += arena[at + k]
-    left, last = uniform(random_state) * everything, 0
-    for k in range(size):
-        if arena[at + k] > 0.0:
-            left -= arena[at + k]
-            last = k
-            if left < 0.0:
-                break
-    return last
-
-
-@inner
 def _set_from_layer(
-    buffers: Buffers, arena: FloatArray, n: int, layer: int, value: int, random_state: RandomState, state: Table
+    buffers: Buffers, arena: FloatArray, n: int, layer: int, value: int, random_state: RandomState, state: Table, best: bool
 ) -> None:
-    """Draw the state of a pair, conditional on one layer."""
+    """Draw the state of a node, conditional on one layer; from all its states if the layer is that of a pair."""
     own, at = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF]
     everything, left, drawn = 0.0, 0.0, False
     for turn in range(2):
         if turn == 1:
-            left, drawn = uniform(random_state) * everything, False
+            left = uniform(random_state) * everything
         for r in range(own[2]):
             for c in range(own[3]):
-                here = own[0] + r if layer == FIRST else own[1] + c if layer != TOTAL else own[0] + r + own[1] + c
-                if here != value or drawn:
+                if drawn or (layer != PAIR and layer_value(own, r, c, layer) != value):
                     continue
                 one = arena[at + r * own[3] + c]
                 if turn == 0:
-                    everything += one
+                    everything = max(everything, one) if best else everything + one
                 elif one > 0.0:
                     left -= one
-                    drawn = left < 0.0
+                    drawn = one == everything if best else left < 0.0
                     state[n, 0], state[n, 1] = own[0] + r, own[1] + c
 
 
 @inner
-def _divide(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, random_state: RandomState, state: Table) -> None:
+def _divide(
+    forest: Forest, buffers: Buffers, arena: FloatArray, i: int, random_state: RandomState, state: Table, best: bool
+) -> None:
     """Draw the states of a link's children, conditional on that of its parent."""
     slots = buffers.slots
     n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
@@ -250,10 +236,10 @@ def _divide(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, random_
                     for c in range(first, min(box[3], column - before[1] - box[1] + 1)):
                         one = arena[at + r * box[3] + c] * arena[line - c]
                         if turn == 0:
-                            everything += one
+                            everything = max(everything, one) if best else everything + one
                         elif one > 0.0 and not drawn:
                             left -= one
-                            drawn = left < 0.0
+                            drawn = one == everything if best else left < 0.0
                             down, right = box[0] + r, box[1] + c
             row -= down
             column -= right
@@ -262,7 +248,7 @@ def _divide(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, random_
         if layer == PAIR or buffers.nodes[n, MODE] == SINGLE:
             state[n, 0], state[n, 1] = sign * down, sign * right
         else:
-            _set_from_layer(buffers, arena, n, layer, sign * right, random_state, state)
+            _set_from_layer(buffers, arena, n, layer, sign * right, random_state, state, best)
 
 
 @inner
@@ -277,22 +263,24 @@ def sample(
     random_state: RandomState,
     state: Table,
     into: Ints,
+    best: bool,
 ) -> None:
-    """Draw one value for every cell of an area, all together, after the upward pass and before the downward pass."""
+    """Draw one value for every cell of an area, all together, after the upward pass and before the downward pass.
+
+    Or choose the values that weigh most together, after an upward pass for these.
+    """
     for n in range(len(forest.nodes)):
         if buffers.nodes[n, MODE] != ABSENT and buffers.nodes[n, ABOVE] < 0:
-            own = box_at(buffers.nodes, n, BOX)
-            k = _place_in(arena, buffers.nodes[n, BELIEF], own[2] * own[3], random_state)
-            state[n, 0], state[n, 1] = own[0] + k // own[3], own[1] + k % own[3]
+            _set_from_layer(buffers, arena, n, PAIR, ZERO, random_state, state, best)
     for i in range(len(forest.links) - 1):
         if buffers.links[i, USED] and buffers.links[i, FREE] > 0:
-            _divide(forest, buffers, arena, i, random_state, state)
+            _divide(forest, buffers, arena, i, random_state, state, best)
     for c in range(len(forest.homes)):
         n, layer = forest.homes[c, HOME], forest.homes[c, HOME_LAYER]
         if low[c] == high[c]:
             into[c] = low[c]
         elif not is_linked(forest, buffers, c):
-            into[c] = _own_value(evidence, area, c, low[c], high[c], random_state, into[c])
+            into[c] = _own_value(evidence, area, c, low[c], high[c], random_state, into[c], best)
         elif buffers.nodes[n, MODE] == SINGLE:
             into[c] = state[n, 1]
         else:
@@ -301,20 +289,21 @@ def sample(
 
 @inner
 def _own_value(
-    evidence: Evidence, area: int, column: int, low: int, high: int, random_state: RandomState, otherwise: int
+    evidence: Evidence, area: int, column: int, low: int, high: int, random_state: RandomState, otherwise: int, best: bool
 ) -> int:
     """Draw the value of a cell that no link reaches; cells with very many values are left unchanged."""
     if high - low > 1000:
         return otherwise
     everything = 0.0
     for count in range(low, high + 1):
-        everything += weight(evidence, area, column, count)
+        one = weight(evidence, area, column, count)
+        everything = max(everything, one) if best else everything + one
     left, found = uniform(random_state) * everything, low
     for count in range(low, high + 1):
         one = weight(evidence, area, column, count)
         if one > 0.0:
             left -= one
             found = count
-            if left < 0.0:
+            if one == everything if best else left < 0.0:
                 break
     return found

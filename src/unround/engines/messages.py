@@ -323,6 +323,14 @@ def set_local_evidence(
 
 
 @inner
+def layer_value(own: Box, row: int, column: int, layer: int) -> int:
+    """Return the count of one layer in a state of a pair."""
+    if layer == FIRST:
+        return own[0] + row
+    return own[1] + column + (own[0] + row if layer == TOTAL else 0)
+
+
+@inner
 def reduce_to(arena: FloatArray, at: int, own: Box, layer: int, to: FloatArray, goal: int, low: int, size: int) -> None:
     """Sum an array over pairs to one over the counts of one layer, from `low` on."""
     fill(to, goal, size, 0.0)
@@ -401,7 +409,35 @@ def _turn(arena: FloatArray, at: int, size: int) -> None:
 
 
 @inner
-def send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, i: int) -> bool:
+def _best_of_layer(arena: FloatArray, at: int, own: Box, layer: int, goal: int, low: int, size: int) -> None:
+    """Keep the largest of all pairs with the same count in one layer, from `low` on, where `reduce_to` adds them up."""
+    fill(arena, goal, size, 0.0)
+    for r in range(own[2]):
+        for c in range(own[3]):
+            k = layer_value(own, r, c, layer) - low
+            if 0 <= k < size:
+                arena[goal + k] = max(arena[goal + k], arena[at + r * own[3] + c])
+
+
+@inner
+def _best_sums(arena: FloatArray, one: int, before: Box, two: int, box: Box, to: int, after: Box) -> float:
+    """Keep the largest product in which two arrays add up to each sum, where `convolve` adds these up."""
+    fill(arena, to, after[2] * after[3], 0.0)
+    for row in range(before[2]):
+        for column in range(before[3]):
+            factor = arena[one + row * before[3] + column]
+            if factor == 0.0:
+                continue
+            down, right = before[0] + row + box[0] - after[0], before[1] + column + box[1] - after[1]
+            for r in range(max(0, -down), min(box[2], after[2] - down)):
+                line, goal = two + r * box[3], to + (down + r) * after[3] + right
+                for c in range(max(0, -right), min(box[3], after[3] - right)):
+                    arena[goal + c] = max(arena[goal + c], factor * arena[line + c])
+    return scale(arena, to, after[2] * after[3])
+
+
+@inner
+def _send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, i: int, best: bool) -> bool:
     """Send the message of a link to its parent, from its children's beliefs; return False if nothing is possible."""
     slots = buffers.slots
     start, free = forest.links[i, END], buffers.links[i, FREE]
@@ -414,9 +450,11 @@ def send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatA
         n, layer, sign = forest.ends[e, CHILD], forest.ends[e, LAYER], forest.ends[e, SIGN]
         if layer != PAIR and buffers.nodes[n, MODE] != SINGLE:
             low = turned(box)[1] if sign < 0 else box[1]
-            reduce_to(
-                arena, buffers.nodes[n, BELIEF], box_at(buffers.nodes, n, BOX), layer, arena, slots[s, ARRAY], low, box[3]
-            )
+            own, at, goal = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF], slots[s, ARRAY]
+            if best:
+                _best_of_layer(arena, at, own, layer, goal, low, box[3])
+            else:
+                reduce_to(arena, at, own, layer, arena, goal, low, box[3])
         elif sign < 0:
             copy(arena, buffers.nodes[n, BELIEF], slots[s, ARRAY], box[2] * box[3])
         else:
@@ -428,7 +466,11 @@ def send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatA
     for s in range(start + 1, start + free):
         before, box, after = box_at(slots, s - 1, PARTIAL_BOX), box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
         one, two, sum_of_both = slots[s - 1, PARTIAL], slots[s, ARRAY], slots[s, PARTIAL]
-        if convolve(arena, one, before, two, box, sum_of_both, after, scratch) == 0.0:
+        if best:
+            left = _best_sums(arena, one, before, two, box, sum_of_both, after)
+        else:
+            left = convolve(arena, one, before, two, box, sum_of_both, after, scratch)
+        if left == 0.0:
             return False
     last = start + free - 1
     copy(arena, slots[last, PARTIAL], to, slots[last, PARTIAL_BOX + 2] * slots[last, PARTIAL_BOX + 3])
@@ -441,7 +483,7 @@ def send_down(
 ) -> None:
     """Send messages from a link to its children, from its parent's belief without the link's own message.
 
-    It uses the partial sums that `send_up` left.
+    It uses the partial sums that `_send_up` left.
     """
     slots = buffers.slots
     n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
@@ -505,11 +547,14 @@ def prune_to(forest: Forest, buffers: Buffers, wanted: BoolArray) -> None:
 
 
 @inner
-def upward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray) -> bool:
-    """Send messages from the leaves to the roots; return False where no values add up."""
+def upward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, best: bool) -> bool:
+    """Send messages from the leaves to the roots; return False where no values add up.
+
+    They weigh all states together, or hold the weight of the best one alone.
+    """
     for i in range(len(forest.links) - 2, -1, -1):
         n = forest.links[i, PARENT]
-        if buffers.links[i, USED] and not send_up(forest, buffers, arena, scratch, i):
+        if buffers.links[i, USED] and not _send_up(forest, buffers, arena, scratch, i, best):
             return False
         # All links below a node are contiguous, and this is the last of them to be visited.
         complete = i == forest.nodes[n, BELOW] and buffers.nodes[n, MODE] != ABSENT

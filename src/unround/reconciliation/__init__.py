@@ -2,8 +2,8 @@
 
 - `run`: START HERE: from a file to a folder
 - `estimating`: the posterior mean of every count, under one prior
-- `nearest`: the nearest whole numbers along a forest of sums, compiled
-- `systems`: sums of several areas as one sparse system: means that add up, integer programs
+- `costs`: what is known of every count, and what it costs to show a number in its place
+- `systems`: means that add up, and the nearest whole numbers that do: along a forest of sums, or by an integer program
 - `rounding`: whole numbers, area by area and from the outermost areas inwards
 - `result`: every count, how it was made, and how much was gained
 - `layout`: tables written as they came, with other counts

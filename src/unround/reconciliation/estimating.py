@@ -31,15 +31,17 @@ from unround.sums.forest import Equations
 
 
 class BlockEstimate(NamedTuple):
-    """What is known of a block: see `rounding.Estimates`; `known` are the cells that have an estimate."""
+    """What is known of a block: see `Estimates`; `known` are the cells that have an estimate."""
 
     mean: FloatArray
     spread: FloatArray
+    least: FloatArray
     low: Ints
     high: Ints
     active: Active
     clash: BoolArray
     known: BoolArray
+    wide: BoolArray
     contradictions: tuple[Contradiction, ...]
 
 
@@ -82,13 +84,15 @@ class Estimator:
         mean = np.where(known, np.nan_to_num(posterior.mean), 0.0)
         low, high = np.where(known, tight.low, 0), np.where(known, tight.high, 0)
         spread = np.where(known, np.nan_to_num(posterior.deviation), 0.0)
+        least = np.where(known & (posterior.mode == tight.low), posterior.probability, 0.0)
         # What contradicts is not bent: it stays as it was published.
         for array in (mean, low, high):
             array[clash] = np.maximum(counts[clash], 0)
         spread[clash] = 0.0
         known |= clash
         usable = active & _all_known(model, known)
-        return BlockEstimate(mean, spread, low.astype(np.int32), high.astype(np.int32), usable, clash, known, tuple(found))
+        low, high = low.astype(np.int32), high.astype(np.int32)
+        return BlockEstimate(mean, spread, least, low, high, usable, clash, known, posterior.cut[:, None] > 0, tuple(found))
 
 
 def without_overlap(equations: Equations) -> Equations:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.model import Model
-from unround.mechanisms.base import BoolArray, FloatArray
-from unround.reconciliation.rounding import Estimates, Rounder
+from unround.mechanisms.base import BoolArray
+from unround.reconciliation.costs import Estimates, absolute_cells
+from unround.reconciliation.rounding import Rounder
 from unround.reconciliation.systems import Family
 from unround.release import ABSENT, NOT_APPLICABLE, Counts, Release, exactly
 from unround.score.truth import Truth
@@ -29,11 +30,12 @@ METHODS = (
     "published exactly",
     "posterior mean",
     "posterior mean, made to add up",
+    "posterior mean, shared out by the area around: not always the joint optimum",
     "clash: as published",
     "no whole numbers found: as published",
 )
 """How each count of the result was made."""
-NO_SUM, EXACT, POSTERIOR, ADJUSTED, CLASH, LEFT = range(6)
+NO_SUM, EXACT, POSTERIOR, ADJUSTED, SHARED, CLASH, LEFT = range(7)
 
 NOTICE = (
     "These are model estimates for users of statistics, not official counts. Do not publish them as the agency's, and do "
@@ -100,20 +102,6 @@ def printed(counts: Counts) -> Counts:
     return np.where((counts >= exactly(0)) & (counts <= ABSENT), counts - exactly(0), counts).astype(np.int32)
 
 
-def expected_error(
-    shown: NDArray[Any], mean: FloatArray, spread: FloatArray, low: NDArray[Any], high: NDArray[Any]
-) -> FloatArray:
-    """Return by how much a number is off, on average, if the count has this mean and standard deviation (about normal).
-
-    At the end of what is possible, where all counts lie on one side, that is known exactly.
-    """
-    from scipy.special import ndtr
-
-    off, width = np.abs(shown - mean), np.maximum(spread, 1e-9)
-    density = np.exp(-0.5 * (off / width) ** 2) / np.sqrt(2 * np.pi)
-    return np.where((shown <= low) | (shown >= high), off, 2 * width * density + off * (2 * ndtr(off / width) - 1))
-
-
 @dataclass(eq=False)
 class Result:
     """Every count of a release, areas × columns.
@@ -146,19 +134,20 @@ class Result:
         )
         progress("Rounding", 0, self.known.spool.rows)
         changed = rounder.settle_means()
-        unit = options.round or 1
+        unit, published = options.round or 1, self.published[:, model.positions]
+        summed, clash = self._summed(made, families), np.asarray(estimates.clash)
         if unit > 1:  # the same in units of more than one: everything still adds up, and no count is finer
             least, most = estimates.low // unit, -(-estimates.high // unit)
             rounder.estimates = replace(estimates, mean=estimates.mean / unit, low=least, high=most)
+        else:
+            use = summed & made.known & ~clash & ~model.exact & (published > ABSENT)
+            rounder.absolute = absolute_cells(estimates, use, rounder.piece)
         found = rounder.round() * unit
-        summed = self._summed(made, families)
-        clash = np.asarray(estimates.clash)
-        kind = np.where(changed[:, None], ADJUSTED, POSTERIOR)
+        kind = np.where(rounder.shared, SHARED, np.where(changed, ADJUSTED, POSTERIOR))[:, None]
         kind = np.where((estimates.low == estimates.high) & model.exact, EXACT, kind)
         for row, cells in rounder.left:
             kind[row, cells] = LEFT
         kind[clash] = CLASH
-        published = self.published[:, model.positions]
         as_published = clash | (kind == LEFT)
         use = summed & made.known & ~(as_published & (published <= ABSENT))
         self.value[:, model.positions] = np.where(use & ~as_published, found, published)
@@ -228,7 +217,7 @@ class Result:
             return self.value
         shown = self.value.astype(np.float64)
         positions = self.made.model.positions
-        free = np.isin(self.method[:, positions], (POSTERIOR, ADJUSTED))
+        free = np.isin(self.method[:, positions], (POSTERIOR, ADJUSTED, SHARED))
         shown[:, positions] = np.where(free, self.made.estimates.mean, shown[:, positions])
         for column, first in self.known.structure.alias.items():
             shown[:, column] = np.where(self.published[:, column] > ABSENT, shown[:, first], shown[:, column])
@@ -248,16 +237,14 @@ class Result:
         for start in range(0, self.known.spool.rows, AT_ONCE):
             rows = np.arange(start, min(start + AT_ONCE, self.known.spool.rows))
             published, value = self.published[rows][:, positions], after[rows][:, positions]
-            here = np.isin(self.method[rows][:, positions], (POSTERIOR, ADJUSTED)) & (published > ABSENT)
+            here = np.isin(self.method[rows][:, positions], (POSTERIOR, ADJUSTED, SHARED)) & (published > ABSENT)
             here &= ~self.made.model.exact
             if truth is not None:
                 true = truth.of_areas(rows)
                 here &= true > ABSENT
                 errors += [np.abs(shown.astype(np.float64) - true)[here].sum() for shown in (published, value)]
             else:
-                estimates = self.made.estimates
-                given = [getattr(estimates, name)[rows][here] for name in ("mean", "spread", "low", "high")]
-                errors += [expected_error(shown[here], *given).sum() for shown in (published, value)]
+                errors += [self.made.estimates.errors(shown, rows)[here].sum() for shown in (published, value)]
             counted += int(here.sum())
         return (None, None, 0) if not counted else (*(errors / counted).tolist(), counted)
 

@@ -9,8 +9,17 @@ import numpy as np
 
 from unround.evidence.block import Ints
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.reconciliation.nearest import nearest_tables, windows_around
-from unround.reconciliation.systems import CLOSE, Family, Rows, additive_means, sums_matrix, whole_numbers
+from unround.reconciliation.costs import Costs, Estimates, Rows
+from unround.reconciliation.systems import (
+    CLOSE,
+    Family,
+    additive_means,
+    narrowed,
+    nearest_tables,
+    sums_matrix,
+    whole_numbers,
+    windows_around,
+)
 from unround.sums.compiled import CompiledSums
 from unround.sums.forest import Equations
 from unround.system import connected
@@ -35,24 +44,6 @@ MARGINS = (0, 1, 3, 8)
 
 
 @dataclass(eq=False)
-class Estimates:
-    """What is known of every count, areas × cells, and which sums hold where.
-
-    - `mean`, `spread`: The posterior mean, and its standard deviation.
-    - `low`, `high`: What is possible.
-    - `active`: Which sums are to hold, areas × sums.
-    - `clash`: Cells that are left as they were published, because no true counts fit.
-    """
-
-    mean: FloatArray
-    spread: FloatArray
-    low: Ints
-    high: Ints
-    active: BoolArray
-    clash: BoolArray
-
-
-@dataclass(eq=False)
 class Rounder:
     """Rounds the counts of a release.
 
@@ -60,6 +51,8 @@ class Rounder:
     - `equations`: All sums within areas.
     - `estimates`: What is known; means are made to add up in place.
     - `families`: Areas that are sums of others, outermost parents first.
+    - `absolute`: Cells in which expected errors are minimised, not squares.
+    - `shared`: Areas whose counts are shares of those of the area around them.
     - `left`: Areas, with those of their cells for which no whole numbers were found: they are left as they are, and named.
     - `apart`: Families whose children were rounded each by itself.
     """
@@ -76,8 +69,9 @@ class Rounder:
     def __post_init__(self) -> None:
         self.result = np.full(self.estimates.mean.shape, -1, dtype=np.int32)
         self.areas, self.columns = self.estimates.mean.shape
+        self.absolute, self.shared = np.zeros(self.columns, dtype=np.bool_), np.zeros(self.areas, dtype=np.bool_)
         piece = connected(self.columns, ((total, *parts) for total, parts in self.equations))
-        self._piece = np.array(piece, dtype=np.int64)
+        self.piece = np.array(piece, dtype=np.int64)
         self._of_piece = np.array([piece[total] for total, _ in self.equations], dtype=np.int64)
         self._done = 0
 
@@ -92,6 +86,10 @@ class Rounder:
             where = np.unique(matrix[np.flatnonzero(off)].indices // self.columns)
             if where.size:
                 changed[rows[where]] = self._add_up(rows[where], ())
+        wide = np.flatnonzero(e.wide[:, 0])
+        if wide.size:
+            e.spread = np.array(e.spread)  # what is kept for another run stays as it is
+            e.spread[wide] = narrowed(self.equations, e.spread[wide], e.active[wide])
         inside = np.unique(np.concatenate([np.r_[one.parent, one.children] for one in self.families] or [np.zeros(0, int)]))
         if inside.size and inside.size * self.columns <= MOST_JOINT:
             at = np.full(self.areas, -1, dtype=np.int64)
@@ -116,7 +114,7 @@ class Rounder:
             inside[family.children] = True
         tops = np.flatnonzero(~inside & (self.result < 0).any(axis=1))
         for rows in _batches(tops):
-            self.result[rows] = self._areas(rows, e.mean[rows], e.low[rows], e.high[rows])
+            self.result[rows] = self._areas(self._costs(rows, e.mean[rows]), e.low[rows], e.high[rows])
             self._tell(rows.size)
         while waiting:
             children = {int(child) for family in waiting for child in family.children}
@@ -131,10 +129,10 @@ class Rounder:
 
     def _small_groups(self) -> list[Family]:
         """Round areas that lie in each other together where they are few enough; return the families that are left."""
-        e, rest = self.estimates, list[Family]()
+        rest = list[Family]()
         for group in _groups(self.families):
             rows = np.unique(np.concatenate([np.r_[family.parent, family.children] for family in group]))
-            found = self._together(rows, group, e.mean[rows]) if rows.size * self.columns <= TOGETHER else None
+            found = self._together(rows, group) if rows.size * self.columns <= TOGETHER else None
             if found is None:
                 rest += group
             else:
@@ -142,32 +140,35 @@ class Rounder:
                 self._tell(rows.size)
         return rest
 
-    def _together(self, rows: Rows, families: Sequence[Family], mean: FloatArray) -> Ints | None:
+    def _together(self, rows: Rows, families: Sequence[Family]) -> Ints | None:
         """Round several areas by one integer program, with the sums between them."""
         e = self.estimates
         at = {int(row): place for place, row in enumerate(rows)}
         inner = [Family(at[f.parent], np.array([at[int(c)] for c in f.children]), f.columns) for f in families]
         self.by_program += 1
         matrix = sums_matrix(self.columns, self.equations, e.active[rows], inner)
-        return whole_numbers(matrix, mean, e.low[rows], e.high[rows])
+        return whole_numbers(matrix, self._costs(rows, e.mean[rows]), e.low[rows], e.high[rows])
 
-    def _areas(self, rows: Rows, mean: FloatArray, low: Ints, high: Ints) -> Ints:
+    def _costs(self, rows: Rows, target: FloatArray) -> Costs:
+        return Costs(self.estimates, rows, target, self.absolute, np.arange(self.columns))
+
+    def _areas(self, costs: Costs, low: Ints, high: Ints) -> Ints:
         """Round areas, each by itself."""
-        found = np.full(mean.shape, -1, dtype=np.int32)
+        rows, found = costs.rows, np.full(low.shape, -1, dtype=np.int32)
         open_yet = np.arange(len(rows))
         low = np.minimum(low, high)
         few = self.estimates.mean.size <= FEW_CELLS
         for margin in MARGINS[1 if few else 0 :]:
-            first, last = windows_around(mean[open_yet], low[open_yet], high[open_yet], margin)
+            here = costs.part(open_yet)
+            first, last = windows_around(here, low[open_yet], high[open_yet], margin)
             active = self.estimates.active[rows[open_yet], : len(self.compiled.equations)]
-            best, possible = nearest_tables(self.compiled, mean[open_yet], first, last, active)
-            here = np.flatnonzero(possible)
-            found[open_yet[here]] = best[here]
+            best, possible = nearest_tables(self.compiled, here, first, last, active)
+            found[open_yet[possible]] = best[possible]
             open_yet = open_yet[~possible]
             if not open_yet.size:
                 break
         for place, pieces in self._not_yet(rows, found):
-            self._by_program(rows, place, pieces, found, mean, low, high)
+            self._by_program(costs, place, pieces, found, low, high)
         return found
 
     def _not_yet(self, rows: Rows, found: Ints) -> Iterator[tuple[int, Rows]]:
@@ -179,42 +180,33 @@ class Rounder:
         for at, e in zip(where[off].tolist(), which[off].tolist(), strict=True):
             pieces.setdefault(at, set()).add(int(self._of_piece[e]))
         for at in np.flatnonzero((found < 0).any(axis=1)).tolist():
-            pieces[at] = set(self._piece.tolist())
+            pieces[at] = set(self.piece.tolist())
         for at, those in sorted(pieces.items()):
             yield at, np.array(sorted(those))
 
-    def _by_program(
-        self,
-        rows: Rows,
-        place: int,
-        pieces: Rows,
-        found: Ints,
-        mean: FloatArray,
-        low: Ints,
-        high: Ints,
-    ) -> None:
+    def _by_program(self, costs: Costs, place: int, pieces: Rows, found: Ints, low: Ints, high: Ints) -> None:
         """Round pieces of one area by integer programs, in place."""
-        e, row = self.estimates, int(rows[place])
+        e, row = self.estimates, int(costs.rows[place])
         for piece in pieces.tolist():
-            cells = np.flatnonzero(self._piece == piece)
+            cells = np.flatnonzero(self.piece == piece)
             at = {int(cell): position for position, cell in enumerate(cells)}
             sums = [s for s in np.flatnonzero(self._of_piece == piece).tolist() if e.active[row, s]]
             local = tuple((at[self.equations[s][0]], tuple(at[p] for p in self.equations[s][1])) for s in sums)
-            given = mean[place : place + 1, cells], low[place : place + 1, cells], high[place : place + 1, cells]
-            solved = None
+            least, most = low[place : place + 1, cells], high[place : place + 1, cells]
+            plain = np.clip(np.rint(costs.target[place : place + 1, cells]), least, most).astype(np.int32)
+            solved: Ints | None = plain
             if local:
                 self.by_program += 1
-                solved = whole_numbers(sums_matrix(len(cells), local, np.ones((1, len(local)), dtype=bool)), *given)
-            else:
-                solved = np.clip(np.rint(given[0]), given[1], given[2]).astype(np.int32)
+                matrix = sums_matrix(len(cells), local, np.ones((1, len(local)), dtype=bool))
+                solved = whole_numbers(matrix, costs.part([place], cells), least, most)
             if solved is None:
                 touching = [s for s in sums if e.clash[row, [self.equations[s][0], *self.equations[s][1]]].any()]
                 if touching:  # what is left as it was published stands in the way of its other sums
                     e.active[row, touching] = False
-                    self._by_program(rows, place, np.array([piece]), found, mean, low, high)
+                    self._by_program(costs, place, np.array([piece]), found, low, high)
                     continue
                 self.left.append((row, cells))
-                solved = np.clip(np.rint(given[0]), given[1], given[2]).astype(np.int32)
+                solved = plain
             found[place, cells] = solved[0]
 
     # Areas within areas
@@ -253,7 +245,7 @@ class Rounder:
                 broken[f] = True
                 self._whole_family(families[f])
             rows, here, found = rows[ok], here[ok], found[ok]
-            self.result[rows] = found
+            self.result[rows], self.shared[rows] = found, True
             rest[here] -= np.where(adds[here], found, 0)
             mean[here] -= e.mean[rows]
             variance[here] -= own[ok]
@@ -268,7 +260,8 @@ class Rounder:
         some = np.flatnonzero(fine)
         for batch in _batches(some):
             before = len(self.left)
-            got = self._areas(rows[batch], target[batch], least[batch].astype(np.int32), most[batch].astype(np.int32))
+            costs = self._costs(rows[batch], target[batch])
+            got = self._areas(costs, least[batch].astype(np.int32), most[batch].astype(np.int32))
             for row, _ in self.left[before:]:
                 got[rows[batch] == row] = -1
             del self.left[before:]
@@ -277,20 +270,16 @@ class Rounder:
 
     def _whole_family(self, family: Family) -> None:
         """Round the children of one family together, given their parent; or each by itself, if that fails, and say so."""
-        e = self.estimates
-        rows = np.r_[family.parent, family.children]
-        parent = self.result[family.parent]
-        kept = e.low[family.parent].copy(), e.high[family.parent].copy(), e.active[family.parent].copy()
-        e.low[family.parent], e.high[family.parent], e.active[family.parent] = parent, parent, False
-        found = self._together(rows, [family], np.where(np.arange(len(rows))[:, None] == 0, parent, e.mean[rows]))
-        e.low[family.parent], e.high[family.parent], e.active[family.parent] = kept
+        e, top, inside = self.estimates, family.parent, family.children
+        kept = [array[top].copy() for array in (e.mean, e.low, e.high, e.active)]
+        e.mean[top] = e.low[top] = e.high[top] = self.result[top]
+        e.active[top] = False
+        found = self._together(np.r_[top, inside], [family])
+        e.mean[top], e.low[top], e.high[top], e.active[top] = kept
         if found is None:
             self.apart.append(family)
-            found = np.r_[
-                parent[None],
-                self._areas(family.children, e.mean[family.children], e.low[family.children], e.high[family.children]),
-            ]
-        self.result[family.children] = found[1:]
+            found = self._areas(self._costs(inside, e.mean[inside]), e.low[inside], e.high[inside])
+        self.result[inside] = found[-len(inside) :]
         self._tell(len(family.children))
 
 
@@ -301,17 +290,9 @@ def _batches(rows: Rows) -> Iterator[Rows]:
 
 def _groups(families: Sequence[Family]) -> list[list[Family]]:
     """Put families that share an area together."""
-    top: dict[int, int] = {}
-
-    def find(area: int) -> int:
-        while top.setdefault(area, area) != area:
-            area = top[area]
-        return area
-
-    for family in families:
-        for child in family.children.tolist():
-            top[find(child)] = find(family.parent)
+    areas = max((max(f.parent, int(f.children.max())) for f in families), default=-1) + 1
+    first = connected(areas, ([f.parent, *f.children.tolist()] for f in families))
     groups: dict[int, list[Family]] = {}
     for family in families:
-        groups.setdefault(find(family.parent), []).append(family)
+        groups.setdefault(first[family.parent], []).append(family)
     return list(groups.values())

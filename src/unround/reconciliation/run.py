@@ -19,9 +19,9 @@ from unround.machine import give_memory_back
 from unround.mechanisms.base import BoolArray
 from unround.output import known_by, output_folder, text_of, write_json
 from unround.prior import Prior, PriorFit
+from unround.reconciliation.costs import Estimates
 from unround.reconciliation.estimating import Estimator, without_overlap
 from unround.reconciliation.result import Known, Made, ReconcileOptions, Result
-from unround.reconciliation.rounding import Estimates
 from unround.release import ABSENT, Release, adjustable
 from unround.score.truth import Truth
 from unround.shown import Tabular
@@ -148,7 +148,7 @@ def _read(release: Release, work: Path, plan_file: PlanFile | None, progress: St
     return Known(release, spool, structure, nesting, sums, tuple(afterwards), plain, model)
 
 
-_ARRAYS = {"mean": "f8", "spread": "f4", "low": "i4", "high": "i4", "clash": "?", "known": "?"}
+_ARRAYS = {"mean": "f8", "spread": "f4", "least": "f4", "low": "i4", "high": "i4", "clash": "?", "known": "?", "wide": "?"}
 
 
 def _estimated(known: Known, model: Model, work: Path, progress: Stage) -> Made:
@@ -165,7 +165,8 @@ def _estimated(known: Known, model: Model, work: Path, progress: Stage) -> Made:
     equations = (*model.equations, *after, *(known.plain[e] for e in longer))
     in_forest = len(model.equations) + len(after)
     extra = equations[len(model.equations) :]
-    shapes = {name: (spool.rows, len(model.columns)) for name in _ARRAYS} | {"active": (spool.rows, len(equations))}
+    shapes = {name: (spool.rows, len(model.columns)) for name in _ARRAYS}
+    shapes |= {"active": (spool.rows, len(equations)), "wide": (spool.rows, 1)}
     arrays = {name: _array(work / f"{name}.npy", shape, _ARRAYS.get(name, "?")) for name, shape in shapes.items()}
     parent, _ = links_to_use(nesting, model, lambda heads: _telling(known, model, heads))
     nested = NestedAreas.of(nesting, model, parent)
@@ -203,8 +204,8 @@ def _estimated(known: Known, model: Model, work: Path, progress: Stage) -> Made:
         if e >= in_forest:  # unless it was set aside; not so where only the shorter one lacks a count
             short = longer[e - in_forest]
             active[:, e] &= active[:, short] | ~there[:, list(model.members(short))].all(axis=1)
-    names = ("mean", "spread", "low", "high", "active", "clash")
-    return Made(model, Estimates(*(arrays[name] for name in names)), arrays["known"], equations, in_forest, said)
+    estimates = Estimates(**{name: array for name, array in arrays.items() if name != "known"})
+    return Made(model, estimates, arrays["known"], equations, in_forest, said)
 
 
 def _array(path: Path, shape: tuple[int, int], kind: str) -> np.memmap[Any, np.dtype[Any]]:

@@ -1,4 +1,4 @@
-"""Sums of several areas as one sparse system: means made to add up, and whole numbers by an integer program."""
+"""Means made to add up, and the nearest whole numbers that do: along a forest of sums, or by an integer program."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unround.evidence.block import Ints
+from unround.engines.forest import best_tables
+from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
+from unround.evidence.cells import Block
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.reconciliation.nearest import windows_around
+from unround.reconciliation.costs import Costs, Rows
+from unround.sums.compiled import CompiledSums
 from unround.sums.forest import Equations
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Rows = NDArray[np.int64]
+HAIR = 1e-7
+"""A mean that is so near a whole number is that number."""
+
+SKEW = 2
+"""How much farther from its mean a count may go where errors are minimised, not squares."""
 
 CLOSE = 1e-6
 """Sums of means that are off by less than this hold."""
@@ -72,6 +78,56 @@ def sums_matrix(columns: int, equations: Equations, active: BoolArray, families:
     return csr_array(parts, shape=(rows, len(active) * columns))
 
 
+def windows_around(costs: Costs, low: Ints, high: Ints, margin: int) -> tuple[Ints, Ints]:
+    """Return the whole numbers on both sides of every mean and so many more, as far as bounds allow; never none.
+
+    What is best by errors may be farther from the mean than what is best by squares.
+    """
+    reach = margin + np.where(costs.absolute, SKEW, 0)
+    first = np.clip(np.floor(costs.target + HAIR) - reach, low, high).astype(np.int32)
+    last = np.clip(np.ceil(costs.target - HAIR) + reach, low, high).astype(np.int32)
+    return first, np.maximum(first, last)
+
+
+def nearest_tables(compiled: CompiledSums, costs: Costs, low: Ints, high: Ints, active: BoolArray) -> tuple[Ints, BoolArray]:
+    """Return for every area the whole numbers between `low` and `high` that cost least and add up.
+
+    In the sums of the forest, that is; and in which areas there are such numbers. A count weighs exp(−cost), so that the
+    table that weighs most costs least.
+    """
+    areas, columns = low.shape
+    width = int((high - low).max(initial=0)) + 1
+    cost = costs.of(low[:, :, None] + np.arange(width))
+    least = np.where(np.arange(width) <= (high - low)[:, :, None], cost, np.inf).min(axis=2, keepdims=True)
+    start = (np.arange(areas * columns, dtype=np.int64) * width).reshape(areas, columns)
+    weights = PriorWeights(low, start, np.exp(np.maximum(least - cost, -300.0)).ravel())
+    unpublished = np.full(low.shape, -1, dtype=np.int64)
+    windows = Windows(low, high, unpublished, np.ones(1), np.ones(columns, dtype=np.bool_))
+    bounds = CellBounds(low, high, low, low, low, low, np.ones(areas, dtype=np.bool_))  # nobody asks for reasons
+    return best_tables(Block(compiled, windows, bounds, weights, active))
+
+
+def narrowed(equations: Equations, spread: FloatArray, active: BoolArray) -> FloatArray:
+    """Return standard deviations given that sums hold, as for normal counts: of areas with sums that were left out.
+
+    Noise may leave too much possible for exact answers; means are made to add up afterwards, and so are better than this.
+
+    Examples
+    --------
+    >>> narrowed(((0, (1, 2)),), np.array([[1.0, 1.0, 1.0]]), np.array([[True]])).round(3)
+    array([[0.816, 0.816, 0.816]])
+    """
+    sums = np.zeros((len(equations), spread.shape[1]))
+    for e, (total, parts) in enumerate(equations):
+        sums[e, total] = 1.0
+        sums[e, list(parts)] = -1.0
+    found = spread.copy()
+    for area, deviation in enumerate(spread):
+        here = sums[active[area]] * deviation
+        found[area] *= np.sqrt(np.maximum(1.0 - np.einsum("ec,ec->c", here, np.linalg.pinv(here).T), 0.0))
+    return found
+
+
 def additive_means(matrix: csr_array, mean: FloatArray, spread: FloatArray, low: Ints, high: Ints) -> FloatArray:
     """Return the nearest numbers that add up, each difference divided by its standard error; inside bounds.
 
@@ -104,24 +160,25 @@ def additive_means(matrix: csr_array, mean: FloatArray, spread: FloatArray, low:
     return found.reshape(mean.shape)
 
 
-def whole_numbers(matrix: csr_array, mean: FloatArray, low: Ints, high: Ints) -> Ints | None:
-    """Return the whole numbers inside bounds that add up and are nearest to the means in squares; None if none are found.
+def whole_numbers(matrix: csr_array, costs: Costs, low: Ints, high: Ints) -> Ints | None:
+    """Return the whole numbers inside bounds that add up and cost least; None if none are found.
 
-    Every count is its least value plus steps of 1, each with the increase of the square that it brings: these grow, so that
-    the first steps are taken first.
+    Every count is its least value plus steps of 1, each with the cost that it adds: these grow, so that the first steps are
+    taken first.
     """
     from scipy.optimize import LinearConstraint, milp
     from scipy.sparse import csc_array
 
     found: Ints | None = None
     for margin in MARGINS:
-        first, last = windows_around(mean, low, high, margin)
+        first, last = windows_around(costs, low, high, margin)
         width = (last.astype(np.int64) - first).ravel()
         if width.sum() > MOST_VARIABLES:
             return found
         cell = np.repeat(np.arange(width.size), width)
         step = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
-        cost = 2 * (first.ravel()[cell] + step - mean.ravel()[cell]) + 1
+        each = costs.of(first[:, :, None] + np.arange(int(width.max(initial=0)) + 1)).reshape(width.size, -1)
+        cost = each[cell, step + 1] - each[cell, step]
         target = -(matrix @ first.ravel().astype(np.float64))
         spread = csc_array(matrix)[:, cell]
         if not width.sum():
@@ -135,7 +192,7 @@ def whole_numbers(matrix: csr_array, mean: FloatArray, low: Ints, high: Ints) ->
         )
         if solved.x is not None:
             taken = np.bincount(cell, weights=np.rint(solved.x), minlength=width.size).astype(np.int32)
-            found = first + taken.reshape(mean.shape)
+            found = first + taken.reshape(first.shape)
             if (matrix @ found.ravel().astype(np.float64)).any():
                 found = None
             elif solved.success and not _at_the_edge(found, first, last, low, high):
