@@ -484,7 +484,7 @@ TARGETS: tuple[Target, ...] = (
     Target("first-names", (NAMES.encode(),), _table(), (*_CSV, "DGUID"), 3),
     Target("indicators", (INDICATORS.encode(), DOCUMENTED.encode()), _table(), (*_CSV, "indicator_"), 3),
     Target("tidy", (TIDY.encode(),), _tidy, _CSV, 3),
-    Target("tidy-toml", (TOML.encode(),), _tidy_toml, _KEYS, 4),
+    Target("tidy-toml", (TOML.encode(), f"{TOML}{PLAN}".encode()), _tidy_toml, _KEYS, 4),
     Target("tidy-described", (TIDY_OF_TOML.encode(),), _described, _CSV, 2),
     Target("parquet", (_parquet(),), _table("a.parquet"), ("PAR1",), 2),
     Target(

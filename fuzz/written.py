@@ -44,6 +44,32 @@ PROTECTIONS = ("controlled:5", "keyed:5", "alike", "rounding:3", "laplace:1.45",
 CONSTANTS = ("", "0", "0.25", "8=0.31, 58=0.19")
 TRANSITION = "i,v,p\n0,0,1\n1,0,1/3\n1,1,2/3\n2,1,0.25\n2,2,0.5\n2,3,0.25\n"
 
+PTABLE = (
+    '"","i","j","p","v","p_int_lb","p_int_ub","type"\n"1",0,0,1,0,0,1,"all"\n"2",1,0,0.4,-1,0,0.4,"all"\n'
+    '"3",1,2,0.6,1,0.4,1,"all"\n'
+)
+KEY_TABLE = "pcv,ckey,pvalue\n0,0,0\n0,1,0\n1,0,-1\n1,1,1\n2,0,0\n2,1,0\n"
+JJ = (
+    "0\n4\n0 60 60 s 0 100 0 0 0\n1 20 20 u 0 100 5 5 0\n2 30 30 s 0 100 0 0 0\n3 10 10 m 0 90 0 0 0\n1\n"
+    "0 4 : 0 (-1) 1 (1) 2 (1) 3 (1)\n"
+)
+ACRO_LIST = json.dumps(
+    {
+        "version": "1.0.2",
+        "results": {
+            "one": {
+                "type": "table",
+                "status": "pass",
+                "files": [{"name": "a.csv"}],
+                "properties": {"mitigation": "none"},
+                "fair": {"independent": ["sex", "age"], "dependent": "unknown"},
+            },
+            "two": {"type": "regression", "status": "review", "files": [{"name": "b.csv"}], "exception": "known"},
+        },
+    }
+)
+ACRO_TABLE = "sex,young,old,All\nm,12,30,42\nf,,25,37\nAll,24,55,79\n"
+
 # A sheet with a title above its header, and its description; then one whose header has two rows.
 HEADED = """\
 Table 3: persons by age;;;;
@@ -259,6 +285,30 @@ def _transition(data: bytes) -> None:
     mechanism(f"transition:{as_file('p.csv', data)}")
 
 
+def _jj(data: bytes) -> None:
+    from unround.tables import read
+
+    gone_through(read(as_file("a.jj", data)))
+
+
+def _acro(name: str) -> Run:
+    """Read a folder that ACRO finalised; an input replaces one of its files."""
+
+    def run(data: bytes) -> None:
+        from unround.tables.acro import read_acro
+
+        folder = place() / "acro"
+        folder.mkdir(exist_ok=True)
+        for own, content in (("results.json", ACRO_LIST), ("a.csv", ACRO_TABLE), ("b.csv", ACRO_TABLE)):
+            (folder / own).write_bytes(data if own == name else content.encode())
+        found = read_acro(folder)
+        gone_through(found.together())
+        for release in found.releases():
+            gone_through(release)
+
+    return run
+
+
 def _described(table: str, toml: str, *, alter_table: bool) -> Run:
     """Read a sheet with a header of its own by its description; an input replaces one of the two."""
 
@@ -298,7 +348,16 @@ WRITTEN: tuple[Target, ...] = (
     Target("audit-keys", (KEYS.encode(),), _keys, _JSON, 1),
     Target("protections", tuple(text.encode() for text in PROTECTIONS), _protection, (":", ",", "..", "keyed", "1e9"), 20),
     Target("constants", tuple(text.encode() for text in CONSTANTS), _constants, ("=", ",", "8", "nan", "1e-400"), 20),
-    Target("transition-file", (TRANSITION.encode(),), _transition, (",", "/", "\n", "1e-400", "i,v,p"), 10),
+    Target(
+        "transition-file",
+        tuple(text.encode() for text in (TRANSITION, PTABLE, KEY_TABLE)),
+        _transition,
+        (",", "/", "\n", "1e-400", "i,v,p", "ckey", "p_int_ub"),
+        10,
+    ),
+    Target("jj", (JJ.encode(),), _jj, (" ", "\n", ":", "(-1)", "(1)", " u ", "inf", "1e400"), 10),
+    Target("acro-list", (ACRO_LIST.encode(),), _acro("results.json"), (*_JSON, "../", "a.csv"), 4),
+    Target("acro-table", (ACRO_TABLE.encode(),), _acro("a.csv"), (",", "\n", '"', "All", "inf", "-1"), 4),
     Target(
         "headed-toml",
         (HEADED_TOML.encode(),),

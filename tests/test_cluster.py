@@ -29,7 +29,7 @@ pytest.importorskip("distributed", reason="the extra unround[cluster] is not ins
 
 COMMAND = ("audit", "census/98-401-X2021006_English_CSV_data.csv", "-o", "out", "--block", "8")
 QUICKLY = (*COMMAND, "--prior", "flat")
-STARTING = 60
+STARTING = 600
 
 
 class Cluster:

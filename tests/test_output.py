@@ -262,11 +262,12 @@ def outside(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "told",
     [
-        '{"new": [], "leaving": ["../beside/thesis.txt"]}',
-        '{"new": ["../beside/thesis.txt"], "leaving": []}',
-        '{"new": [".."], "leaving": []}',
-        '{"new": [], "leaving": [3]}',
-        '{"new": 1, "leaving": []}',
+        '{"new": [], "leaving": {"../beside/thesis.txt": [1, 2, 3]}}',
+        '{"new": ["../beside/thesis.txt"], "leaving": {}}',
+        '{"new": [".."], "leaving": {}}',
+        '{"new": [], "leaving": ["thesis.txt"]}',
+        '{"new": [], "leaving": {"thesis.txt": 3}}',
+        '{"new": 1, "leaving": {}}',
         "[]",
         "{",
         "[" * 100_000,
@@ -280,6 +281,51 @@ def test_a_list_of_moves_names_nothing_outside_of_the_folder(tmp_path: Path, tol
     with pytest.raises(InputError, match=r"moving\.json, which an earlier run left, is damaged: remove the folder"):
         write(tmp_path / "out", "new")
     assert contents(beside) == {"thesis.txt": "years of work"}
+
+
+@pytest.mark.parametrize("told", ['{"new": [], "leaving": {"mine": [1, 4, 3]}}', '{"new": ["mine"], "leaving": {}}'])
+def test_nor_anything_inside_that_is_not_what_the_run_was_about_to_replace(tmp_path: Path, told: str) -> None:
+    work = tmp_path / ".try"
+    (work / "done").mkdir(parents=True)
+    (work / "done" / "mine").write_text("theirs")
+    (tmp_path / "mine").write_text("years of work")
+    (work / "moving.json").write_text(told)
+    with pytest.raises(InputError, match="mine was put there since a run was stopped that would have replaced it"):
+        write(tmp_path, "new")
+    assert (tmp_path / "mine").read_text() == "years of work"
+
+
+def test_a_new_result_replaces_no_file_that_is_no_older_one(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("years of work")
+    with output_folder(tmp_path, "try", older) as output:
+        (output.done / "mine").write_text("new")
+        with pytest.raises(InputError, match="already contains mine, which is no older result"):
+            output.publish(["mine"])
+    assert contents(tmp_path) == {"mine": "years of work"}
+
+
+def test_what_a_summary_calls_a_result_is_not_replaced_unless_it_is(tmp_path: Path) -> None:
+    table = pl.DataFrame({"town": ["a", "b"], "all": [20, 15], "men": [10, 10], "women": [5, 10]})
+    table.write_csv(tmp_path / "table.csv")
+    out = tmp_path / "out"
+    unround.reconcile(tmp_path / "table.csv", out, mechanism="rounding:5")
+    (out / "table.csv").write_text("years of work")
+    (out / "thesis.txt").write_text("years of work")
+    told = (out / "summary.json").read_text().replace('"hashes": {', '"hashes": {"thesis.txt": "0", "../table.csv": "0", ')
+    (out / "summary.json").write_text(told)
+    with pytest.raises(InputError, match=r"already contains table\.csv, which is no older result"):
+        unround.reconcile(tmp_path / "table.csv", out, mechanism="rounding:5")
+    assert {(out / name).read_text() for name in ("table.csv", "thesis.txt")} == {"years of work"}
+    (out / "summary.json").write_text("{")
+    with pytest.raises(InputError, match=r"no summary\.json written by"):
+        unround.reconcile(tmp_path / "table.csv", out, mechanism="rounding:5")
+
+
+def test_no_name_at_all_is_not_the_folder_that_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="out is empty: name a folder"):
+        unround.simulate("", areas=3)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("place", [".try", ".try/done", ".try/older", ".try/lock", ".try/parts/000001", ".try/key"])

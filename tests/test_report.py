@@ -18,9 +18,9 @@ import pytest
 
 import unround
 from tests.conftest import Run
-from unround.errors import InputError, InternalError
+from unround.errors import InputError
 from unround.job import AuditFolder, audit
-from unround.job.folder import OURS, seal
+from unround.job.folder import OURS, Damaged, seal
 from unround.options import AuditOptions
 from unround.score.summary import AREA_SIZES, CLAIMS
 from unround.show import charts
@@ -197,9 +197,8 @@ def test_one_finding_stands_for_those_from_the_same_sums(survey: AuditFolder) ->
 
 def test_a_finding_without_its_certificate_is_not_shown_as_proved(survey: AuditFolder, tmp_path: Path) -> None:
     folder = copied(survey, tmp_path / "audit")
-    (folder.path / "proofs.jsonl").write_text("", encoding="utf-8")
-    folder.reseal("proofs.jsonl")
-    with pytest.raises(InternalError, match="no certificate"):
+    folder.put({"proofs.jsonl": ""})
+    with pytest.raises(Damaged, match=r"proofs\.jsonl has no certificate"):
         page(folder)
 
 
@@ -207,8 +206,7 @@ def test_contradictions_are_listed_up_to_a_number_and_then_counted(survey: Audit
     many = MOST_CLASHES + 15
     folder = copied(survey, tmp_path / "audit", contradictions=many, contradictions_by_kind={"sum": many})
     lines = [f"D{k:02},sum,a = b + c,a; b; c,clash number {k}." for k in range(many)]
-    (folder.path / "contradictions.csv").write_text("\n".join(["district,kind,sums,cells,clash", *lines]), encoding="utf-8")
-    folder.reseal("contradictions.csv")
+    folder.put({"contradictions.csv": "\n".join(["district,kind,sums,cells,clash", *lines])})
     text = Outline(page(folder)).text
     assert f"clash number {MOST_CLASHES - 1}." in text
     assert f"clash number {MOST_CLASHES}." not in text
@@ -273,12 +271,14 @@ def test_an_audit_that_was_not_checked_says_so(survey: AuditFolder, tmp_path: Pa
     ],
 )
 def test_the_check_is_shown(survey: AuditFolder, tmp_path: Path, worst: str, said: str, alarm: bool) -> None:
+    usual = survey.summary["check"]
     families = [
-        {"family": f"family {k}", "verdict": verdict, "note": f"as in D0{k}"} for k, verdict in enumerate(["fits", worst])
+        {**usual["families"][0], "family": f"family {k}", "verdict": verdict, "note": f"as in D0{k}"}
+        for k, verdict in enumerate(["fits", worst])
     ]
-    check = {"verdict": worst, "families": families if worst != "untested" else [], "untested": [{"family": "x"}]}
-    check["mechanism"] = {"tables": [{"declared": True}]}
-    folder = copied(survey, tmp_path / "audit", check=check)
+    untested = [{"family": "x", "sums": 1, "note": ""}]
+    changed = {"verdict": worst, "families": families if worst != "untested" else [], "untested": untested}
+    folder = copied(survey, tmp_path / "audit", check=usual | changed)
     full, public = page(folder), page(folder, public=True)
     assert said in Outline(full).text
     assert said in Outline(public).text

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.job.folder import MODEL
-from unround.small_files import require_file, shortened
+from unround.small_files import misfit, require_file, shortened
 
 if TYPE_CHECKING:
     from unround.job import AuditFolder
@@ -260,12 +260,12 @@ class Boundaries:
         """The areas that have a shape."""
         return np.unique(self.rows)
 
-    def save(self, path: Path) -> None:
-        """Write them into a file; the same ones always give the same file."""
-        said = json.dumps(dict(self.told), ensure_ascii=False)
+    def packed(self) -> bytes:
+        """Return them as the content of a file; the same ones always give the same."""
+        said, file = json.dumps(dict(self.told), ensure_ascii=False), io.BytesIO()
         steps = np.diff(self.points, axis=0, prepend=self.points[:1] * 0)  # small numbers, which pack well
-        with path.open("wb") as file:
-            np.savez_compressed(file, steps=steps.astype(np.int32), starts=self.starts, rows=self.rows, told=np.array(said))
+        np.savez_compressed(file, steps=steps.astype(np.int32), starts=self.starts, rows=self.rows, told=np.array(said))
+        return file.getvalue()
 
     @classmethod
     def load(cls, content: bytes) -> Boundaries:
@@ -273,6 +273,17 @@ class Boundaries:
         with np.load(io.BytesIO(content), allow_pickle=False) as kept:
             points = np.cumsum(kept["steps"], axis=0, dtype=np.int32)
             return cls(points, kept["starts"], kept["rows"], json.loads(str(kept["told"])))
+
+    def check(self, areas: int) -> None:
+        """Raise ValueError unless they are rings of points, each of one of so many areas."""
+        starts, rows = self.starts, self.rows
+        whole = all(one.ndim == 1 and one.dtype == np.int64 for one in (starts, rows)) and len(starts) == len(rows) + 1
+        if self.points.ndim != 2 or self.points.shape[1] != 2 or not whole or not len(rows):
+            raise ValueError("these are no rings of points")
+        if starts[0] != 0 or starts[-1] != len(self.points) or (np.diff(starts) < 1).any():
+            raise ValueError("a ring has no points")
+        if ((rows < 0) | (rows >= areas)).any() or misfit(self.told, {"source": str, "matched": int}) is not None:
+            raise ValueError("these are the shapes of other areas")
 
     def of(self, rows: Rows) -> Boundaries:
         """Return those of some areas only."""
@@ -362,8 +373,7 @@ def scaled(shapes: Boundaries, box: tuple[int, int, int, int], wide: int) -> tup
 def keep_boundaries(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape] | None = None) -> Boundaries:
     """Read boundaries, and keep them in the folder of the audit."""
     kept = boundaries_of(folder, path, shapes)
-    kept.save(folder.path / KEPT)
-    folder.reseal(KEPT)
+    folder.put({KEPT: kept.packed()})
     return kept
 
 
@@ -373,7 +383,7 @@ def kept_boundaries(folder: AuditFolder) -> Boundaries | None:
 
     if KEPT not in folder.summary[FILES]:
         return None
-    try:
-        return Boundaries.load(folder.file(KEPT).read_bytes())
-    except (OSError, ValueError, KeyError) as problem:
-        raise InputError(f"the audit in {folder.path} is damaged: {KEPT} cannot be read. Run it again.") from problem
+    with folder.undamaged(KEPT):
+        kept = Boundaries.load(folder.file(KEPT).read_bytes())
+        kept.check(folder.areas.height)
+        return kept

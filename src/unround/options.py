@@ -189,6 +189,8 @@ class Options:
             _check(field, value)
             if isinstance(value, list) and type_of(field)[0] == Sequence[str]:
                 object.__setattr__(self, field.name, tuple(value))
+            if field.name == "out" and value == "":
+                raise ArgumentError("{out} is empty: name a folder; . is the one that you are in.")
             if field.name == "out" and isinstance(value, str | os.PathLike) and ".." in Path(value).parts:
                 object.__setattr__(self, "out", Path(value).resolve())  # it must not depend on folders that come and go
         chosen = {field.name: declaration(field) for field in fields(self) if self._differs(field)}

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 from unround.errors import InputError
 from unround.options import inputs
-from unround.small_files import open_plain, plain_json
+from unround.small_files import Shape, misfit, open_plain, plain_json
 
 DONE, KEY, LOCK, MOVING = "done", "key", "lock", "moving.json"
 """In the working folder: finished files, what they answer, who is at work, and which files are being moved out."""
@@ -64,44 +64,67 @@ class OutputFolder:
     def publish(self, names: Iterable[str]) -> None:
         """Move finished files out of `done`, in place of an older result, which comes back if that fails."""
         new = [name for name in names if (self.done / name).exists()]
-        leaving = [name for name in self.older(self.path) if name not in new]
+        ours = list(self.older(self.path))
+        if foreign := [name for name in new if name not in ours and (self.path / name).exists()]:
+            raise InputError(
+                f"{self.path} already contains {foreign[0]}, which is no older result: choose another folder with -o."
+            )
+        older = [*reversed(new), *(name for name in ours if name not in new)]
+        leaving = {name: _identity(self.path / name) for name in older if (self.path / name).exists()}
         write_json(self.work / MOVING, {"new": new, "leaving": leaving})
         self.finish_moving()
 
     def finish_moving(self) -> None:
         """Move what has not been moved yet; whoever stops the program is heard when all is in its place."""
         moving, aside = self.work / MOVING, self.work / _OLDER
-        new, leaving = _names_in(moving)
-        with _not_stopped():
+        new, leaving = _moves_in(moving)
+        waiting = [name for name in new if (self.done / name).exists()]
+        for name in (*waiting, *(name for name in leaving if name not in new)):
+            there = self.path / name
+            if there.exists() and _identity(there) != leaving.get(name):
+                raise InputError(
+                    f"{there} was put there since a run was stopped that would have replaced it: move it to another folder, "
+                    f"or remove {self.work}."
+                )
+        with not_stopped():
             aside.mkdir(exist_ok=True)
             try:
-                waiting = [name for name in reversed(new) if (self.done / name).exists()]
-                _move([*waiting, *leaving], self.path, aside)
+                _move([name for name in leaving if name in waiting or name not in new], self.path, aside)
                 _move(new, self.done, self.path)
             except BaseException:
                 _move([name for name in reversed(new) if not (self.done / name).exists()], self.path, self.done)
-                _move([*leaving, *new], aside, self.path)
+                _move([*reversed(leaving)], aside, self.path)
                 moving.unlink()
                 raise
             moving.unlink()
 
 
-def _names_in(moving: Path) -> tuple[list[str], list[str]]:
+def _identity(path: Path) -> list[int]:
+    """Return what tells a file from any other of its name, and stays as it is where the file is moved."""
+    state = path.stat()
+    return [state.st_ino, state.st_size, state.st_mtime_ns]
+
+
+_MOVES: Shape = {"new": [str, ...], "leaving": {str: [int, int, object]}}
+
+
+def _moves_in(moving: Path) -> tuple[list[str], dict[str, list[int]]]:
     """Return which files are on their way into a folder, and which out of it: names only, no paths to anywhere else."""
     try:
         told = plain_json(moving)
-        new, leaving = told["new"], told["leaving"]
-        if all(isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name for name in new + leaving):
-            return new, leaving
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+    except (OSError, ValueError):
+        told = None
+    if misfit(told, _MOVES) is None:
+        names = (*told["new"], *told["leaving"])
+        if all(name not in ("", ".", "..") and Path(name).name == name for name in names):
+            return told["new"], told["leaving"]
     raise InputError(
         f"{moving}, which an earlier run left, is damaged: remove the folder {moving.parent}, and run it again."
     )
 
 
 @contextmanager
-def _not_stopped() -> Iterator[None]:
+def not_stopped() -> Iterator[None]:
     """Let Ctrl-C, and other ways of asking a program to end, wait until something is done that takes no time."""
     if threading.current_thread() is not threading.main_thread():  # which is not interrupted anyway
         yield
@@ -293,13 +316,13 @@ def naming_temporary_folder() -> Iterator[None]:
         ) from error
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there with all its text, or not at all."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file so that it is there with all its content, or not at all."""
     half = path.with_name(path.name + ".half")
     half.unlink(missing_ok=True)
     try:
-        with half.open("x", encoding="utf-8", newline="\n") as file:  # through no link to another file
-            file.write(text)
+        with half.open("xb") as file:  # through no link to another file
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         half.replace(path)

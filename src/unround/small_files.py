@@ -85,6 +85,56 @@ def plain_json(path: Path) -> Any:
             raise ValueError("nested too deeply") from None
 
 
+Shape = Any
+"""What plain data look like. A type, where int is for whole numbers from 0 on; None; a set of texts, or a range, to be one
+of; `(shape, shape)`, either; `[shape, ...]`, a list of such; `[shape, shape]`, a list of just these; `{"name": shape}`, an
+object with this and perhaps more, or without it if the name ends in "?"; `{str: shape}`, one in which all else is such."""
+
+
+def misfit(value: Any, shape: Shape, place: str = "it") -> str | None:
+    """Say where plain data are not what they should be; None where they are.
+
+    Examples
+    --------
+    >>> misfit({"parts": [1, -2]}, {"parts": [int, ...]})
+    'it.parts[1] is -2'
+    """
+    if isinstance(shape, dict) and isinstance(value, dict):
+        names = {name.removesuffix("?"): of for name, of in shape.items() if name is not str}
+        for name in names:
+            if name not in value and f"{name}?" not in shape:
+                return f"{place}.{name} is missing"
+        inner = ((f"{place}.{name}", value[name], names.get(name, shape.get(str, object))) for name in value)
+        return next((fault for at, item, of in inner if (fault := misfit(item, of, at))), None)
+    if isinstance(shape, list) and isinstance(value, list):
+        each = shape[:1] * len(value) if shape[1:] == [...] else shape
+        if len(each) != len(value):
+            return f"{place} has {len(value)} entries in place of {len(each)}"
+        inner = ((f"{place}[{at}]", item, of) for at, (item, of) in enumerate(zip(value, each, strict=True)))
+        return next((fault for at, item, of in inner if (fault := misfit(item, of, at))), None)
+    if isinstance(shape, tuple):
+        faults = [misfit(value, one, place) for one in shape]
+        return None if None in faults else max((fault for fault in faults if fault), key=lambda said: len(said.split()[0]))
+    fits = (
+        (value is None if shape is None else shape is object or isinstance(value, shape))
+        if shape in (None, object, str, bool, dict, list)
+        else _is_number(value) and (shape is float or (isinstance(value, int) and value >= 0))
+        if shape in (int, float)
+        else isinstance(shape, range | set) and isinstance(value, int | str) and value in shape
+    )
+    return None if fits else f"{place} is {_short(value)}"
+
+
+def _is_number(value: Any) -> bool:
+    """Whether something is a number that can be reckoned with."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15  # which NaN is not
+
+
+def _short(value: Any) -> str:
+    said = repr(value)
+    return said if len(said) <= 40 else f"{said[:39]}…"
+
+
 def sha256_of(path: Path) -> str:
     """Return the hash of a file."""
     with open_plain(path) as file:

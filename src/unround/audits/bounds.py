@@ -261,6 +261,23 @@ class NestedAreas:
         with np.load(folder / FILE) as told:
             return cls(**{one.name: told[one.name] for one in fields(cls)})
 
+    def check(self, areas: int, columns: int) -> None:
+        """Raise ValueError unless it is about so many areas and columns: compiled code would read beyond its ends."""
+        odd, row, flag = len(self.odd), np.dtype(np.int64), np.dtype(np.bool_)
+        wanted = {"parent": (areas, row), "alike": (areas, flag), "sure": (areas, flag), "cells": (columns, flag)}
+        for name, (size, kind) in (wanted | {"odd": (odd, row), "odd_cell": (odd, row)}).items():
+            array = getattr(self, name)
+            if (array.shape, array.dtype) != ((size,), kind) or self.odd_said.shape != (odd,):
+                raise ValueError("its arrays do not fit together")
+        for places, most in ((self.parent, areas), (self.odd, areas), (self.odd_cell, columns)):
+            if ((places < -1) | (places >= most)).any():
+                raise ValueError("it refers to areas or columns that do not exist")
+        top = np.where(self.parent >= 0, self.parent, np.arange(areas))
+        for _ in range(areas.bit_length()):
+            top = top[top]
+        if (self.parent[top] >= 0).any():
+            raise ValueError("areas lie within each other in a circle")
+
 
 Telling = Callable[[Rows], Bools]
 """Takes the parents of large families, and returns which of these families narrow the bounds of any count."""

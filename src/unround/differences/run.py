@@ -121,7 +121,7 @@ class MatchedAudits:
         columns = [[places[key] for key in cell.exact_after if key in places] for cell in self.cells if cell.laid_open]
         numbers = {name: 0 for _, name in SIZES}
         both = self.areas.lazy().filter(pl.col("in_before") & pl.col("in_after")).select(self.axes)
-        scan = pl.scan_parquet(self.after.file(PUBLISHED), glob=False).with_columns(pl.col(self.axes).cast(pl.String))
+        scan = self.after.table(PUBLISHED).with_columns(pl.col(self.axes).cast(pl.String))
         scan = scan.join(both, on=self.axes, how="semi")
         ends = [*(start for start, _ in SIZES[1:]), None]
         for some in filter(None, columns):
@@ -150,7 +150,7 @@ def other_people(match: MatchedAudits) -> list[dict[str, Any]]:
     ):
         places = {column["key"]: at for at, column in enumerate(folder.told["columns"])}
         counts = [pl.col("counts").arr.get(places[key]).alias(f"{side}{at}") for at, key in enumerate(keys)]
-        scan = pl.scan_parquet(folder.file(PUBLISHED), glob=False)
+        scan = folder.table(PUBLISHED)
         scans.append(scan.select(*(pl.col(axis).cast(pl.String) for axis in match.axes), *counts))
     pairs = [(pl.col(f"before{at}"), pl.col(f"after{at}")) for at in range(len(cells))]
     if not pairs:
@@ -222,7 +222,7 @@ def _areas(before: AuditFolder, after: AuditFolder) -> pl.DataFrame:
     sizes = []
     for folder, side in ((before, "before"), (after, "after")):
         largest = pl.col("counts").arr.max().alias(side)
-        scan = pl.scan_parquet(folder.file(PUBLISHED), glob=False)
+        scan = folder.table(PUBLISHED)
         sizes.append(scan.select(*(pl.col(axis).cast(pl.String) for axis in axes), largest).collect(engine="streaming"))
     both = sizes[0].join(sizes[1], on=axes, how="full", coalesce=True).sort(axes)
     starts = [start for start, _ in AREA_SIZES]
@@ -321,7 +321,7 @@ def _claims(match: MatchedAudits, folder: AuditFolder) -> pl.LazyFrame:
     import polars as pl
 
     axes, codes = match.axes, folder.told["axes"]
-    claims = pl.scan_parquet(folder.file(FINDINGS), glob=False).with_columns(pl.col(*axes, *codes).cast(pl.String))
+    claims = folder.table(FINDINGS).with_columns(pl.col(*axes, *codes).cast(pl.String))
     if match.without_zeros:
         claims = claims.filter(~((pl.col("kind") == "likely") & (pl.col("value") == 0) & pl.col("published").eq_missing(0)))
     numbered = claims.join(match.areas.lazy().select("area", *axes), on=axes).join(match.codes(folder).lazy(), on=codes)
@@ -528,7 +528,7 @@ def _listed(match: MatchedAudits, best: pl.DataFrame) -> list[dict[str, Any]]:
     wanted = best.with_row_index("rank").join(match.areas.select("area", *axes), on="area")
     named = match.codes(folder).with_row_index("at").lazy()
     rows = (
-        pl.scan_parquet(folder.file(FINDINGS), glob=False)
+        folder.table(FINDINGS)
         .with_columns(pl.col(*axes, *codes).cast(pl.String))
         .filter(pl.col(axes[0]).is_in(wanted[axes[0]].to_list()))  # a few areas only: the rest is not kept
         .join(named, on=codes)

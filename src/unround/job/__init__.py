@@ -3,6 +3,7 @@
 - `run`: the whole audit, from a file to a folder
 - `work`: blocks that are written whole or not at all, and put together again; `cluster`: on several machines
 - `folder`: the finished audit, how areas and counts are found in it, and whether its files are as the audit left them
+- `shapes`: what its files say, and look like
 - `verify`: whether its certificates prove what it says
 """
 

@@ -23,10 +23,12 @@ from unround.audits.bounds import NestedAreas
 from unround.audits.keys import Keys
 from unround.audits.model import Conditions, Model, ModelFigure, Twins
 from unround.errors import InputError, UnroundError
+from unround.job import shapes
 from unround.mechanisms import mechanism
-from unround.output import write_json
+from unround.output import not_stopped, write_json, write_whole
 from unround.release import Column, Counts, FigureValues, Release, adjustable
-from unround.small_files import plain_json, sha256_of
+from unround.score.summary import CLAIMS
+from unround.small_files import misfit, plain_json, sha256_of
 from unround.system import PublishedFigure
 
 if TYPE_CHECKING:
@@ -123,6 +125,7 @@ MODEL = "model"
 """What `explain` needs: the model, the areas, the prior, and what was published."""
 
 PUBLISHED = f"{MODEL}/published.parquet"
+_MODEL_FILE, _AREAS_FILE = f"{MODEL}/model.json", f"{MODEL}/areas.parquet"
 
 OURS = (
     RUN,
@@ -155,22 +158,7 @@ def _summary(out: Path) -> dict[str, Any] | None:
         found = plain_json(out / SUMMARY)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return _Told(found, out / SUMMARY) if isinstance(found, dict) and "unround" in found else None
-
-
-class _Told(dict[str, Any]):
-    """What a file of an audit says; what it does not say, though it should, is damage."""
-
-    def __init__(self, found: dict[str, Any], path: Path) -> None:
-        super().__init__(found)
-        self._path = path
-
-    def __missing__(self, key: str) -> Any:
-        raise _Lacking(f"the audit is damaged: {self._path} does not say {key!r}. Run it again.")
-
-
-class _Lacking(InputError, KeyError):  # noqa: N818 - a KeyError still, for those who ask whether a key is there
-    """Something that a file of an audit should say, and does not."""
+    return found if isinstance(found, dict) and "unround" in found else None
 
 
 def save_model(
@@ -298,15 +286,15 @@ class AuditFolder:
         if summary.get(SEAL) != seal_of(summary):
             raise Damaged(path, SUMMARY, "is not as the audit left it")
         folder = cls(path, summary)
+        with folder.undamaged(_MODEL_FILE):
+            if plain_json(path / _MODEL_FILE)["version"] != VERSION:
+                raise InputError(f"the audit in {path} was written by another version of unround. Run it again.")
+        if (fault := misfit(summary, shapes.SUMMARY)) is not None:
+            raise Damaged(path, SUMMARY, f"is no summary of an audit ({fault})")
         for name in summary[FILES]:
             if name.startswith(f"{MODEL}/") and name != PUBLISHED:  # small; the others when they are asked for
                 folder.file(name)
-        try:
-            version = folder.told["version"]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise Damaged(path, f"{MODEL}/model.json", "cannot be read") from None
-        if version != VERSION:
-            raise InputError(f"the audit in {path} was written by another version of unround. Run it again.")
+        _ = folder.told
         return folder
 
     def file(self, name: str) -> Path:
@@ -337,51 +325,103 @@ class AuditFolder:
     @cached_property
     def told(self) -> dict[str, Any]:
         """What `save_model` wrote."""
-        found = plain_json(self.path / MODEL / "model.json")
-        return _Told(found, self.path / MODEL / "model.json")
+        with self.undamaged(_MODEL_FILE):
+            told: dict[str, Any] = plain_json(self.file(_MODEL_FILE))
+        if (fault := misfit(told, shapes.model(told))) is not None:
+            raise Damaged(self.path, _MODEL_FILE, f"is no model ({fault})")
+        return told
 
     @cached_property
     def model(self) -> Model:
         """What all areas share."""
-        with self._undamaged(f"{MODEL}/model.json"):
+        with self.undamaged(_MODEL_FILE):
             return model_of(self.told)
 
-    def reseal(self, *names: str) -> None:
-        """Take some of its files as they are now for those that belong to it: pages that were written again."""
-        self.summary[FILES] |= {name: sha256_of(self.path / name) for name in names}
-        self.summary[SEAL] = seal_of(self.summary)
-        write_json(self.path / SUMMARY, self.summary)
-        self._intact.difference_update(names)
+    def put(self, files: Mapping[str, str | bytes]) -> None:
+        """Write some of its files, or write them again, and take them for those that belong to it."""
+        for path in (self.path / name for name in files):
+            if path.parent.resolve() != self.path.resolve() / path.parent.relative_to(self.path):
+                raise InputError(f"{path.parent} is a link to somewhere else, where nothing may be written: remove it.")
+        with not_stopped():
+            try:
+                for name, content in files.items():
+                    write_whole(self.path / name, content)
+                self.summary[FILES] |= {name: sha256_of(self.path / name) for name in files}
+                self.summary[SEAL] = seal_of(self.summary)
+                write_json(self.path / SUMMARY, self.summary)
+            except OSError as problem:
+                raise InputError(f"{self.path} cannot be written to: {problem.strerror}. Is the folder yours?") from None
+        self._intact.difference_update(files)
 
     @cached_property
     def run(self) -> dict[str, Any]:
         """Its `run.json`: how long everything took, and where."""
-        with self._undamaged(RUN):
-            found: dict[str, Any] = plain_json(self.path / RUN)
-            return found
+        with self.undamaged(RUN):
+            told: dict[str, Any] = plain_json(self.path / RUN)
+        if (fault := misfit(told, shapes.RUN)) is not None:
+            raise Damaged(self.path, RUN, f"says nothing of a run ({fault})")
+        return told
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """Return one of its tables, once it is certain that it is as the audit left it, and goes with the model."""
+        import polars as pl
+
+        with self.undamaged(name):
+            file = self.file(name)
+            is_text = name.endswith(".csv")
+            rows = pl.scan_csv(file, infer_schema=False, glob=False) if is_text else pl.scan_parquet(file, glob=False)
+            if name not in self._fitting:
+                self._require_fit(name, rows)
+                self._fitting.add(name)
+            return rows
+
+    def _require_fit(self, name: str, rows: pl.LazyFrame) -> None:
+        """Raise ValueError unless a table has the columns that others rely on, and is about areas and cells of the model."""
+        import polars as pl
+
+        schema, axes, codes = rows.collect_schema(), self.told["areas"], self.told["axes"]
+        columns = shapes.columns_of(name, self.told, schema if name == _AREAS_FILE else self.areas.schema)
+        if wrong := [column for column, kind in columns.items() if schema.get(column) != kind]:
+            raise ValueError(f"columns are missing or of another kind: {', '.join(wrong)}")
+        if name.endswith(".csv"):
+            return
+        gaps = rows.select(pl.all().null_count()).collect(engine="streaming").row(0, named=True)  # all of it can be read
+        if any(gaps[column] for column in columns if column not in shapes.EMPTY):
+            raise ValueError("there are gaps in it")
+        if name == _AREAS_FILE and rows.select(pl.struct(axes).is_duplicated().any() | (pl.len() == 0)).collect().item():
+            raise ValueError("areas are missing, or there twice")
+        if name == PUBLISHED and not rows.select(axes).collect().equals(self.areas.select(axes)):
+            raise ValueError("it is of other areas")
+        if name == FINDINGS:
+            cells = pl.LazyFrame([one["codes"] for one in self.told["columns"]], schema=codes, orient="row")
+            kinds, chance = pl.LazyFrame({"kind": CLAIMS}), pl.col("probability_low", "probability", "probability_high")
+            if rows.filter(pl.any_horizontal(~chance.is_between(0, 1 + 1e-9))).head(1).collect(engine="streaming").height:
+                raise ValueError("a probability is none")
+            for known, by in ((self.areas.lazy(), axes), (cells, codes), (kinds, ["kind"])):
+                if rows.join(known, on=by, how="anti").head(1).collect(engine="streaming").height:
+                    raise ValueError(f"it is of another {' or '.join(by)}")
+
+    @cached_property
+    def _fitting(self) -> set[str]:
+        """The tables that were found to go with the model."""
+        return set()
 
     @property
     def findings(self) -> pl.DataFrame:
         """Every claim that is listed, as `findings.parquet` holds them."""
-        import polars as pl
-
-        with self._undamaged(FINDINGS):
-            return pl.read_parquet(self.file(FINDINGS), glob=False)
+        with self.undamaged(FINDINGS):
+            return self.table(FINDINGS).collect()
 
     def first_findings(self, number: int) -> pl.DataFrame:
         """Return the first claims only: a large audit has millions."""
-        import polars as pl
-
-        with self._undamaged(FINDINGS):
-            return pl.scan_parquet(self.file(FINDINGS), glob=False).head(number).collect()
+        with self.undamaged(FINDINGS):
+            return self.table(FINDINGS).head(number).collect()
 
     @cached_property
     def areas(self) -> pl.DataFrame:
         """The areas, in the order of the file."""
-        import polars as pl
-
-        with self._undamaged(f"{MODEL}/areas.parquet"):
-            return pl.read_parquet(self.file(f"{MODEL}/areas.parquet"), glob=False)
+        with self.undamaged(_AREAS_FILE):
+            return self.table(_AREAS_FILE).collect()
 
     @cached_property
     def adjustable(self) -> NDArray[np.bool_]:
@@ -393,13 +433,21 @@ class AuditFolder:
         """The prior that the audit used."""
         from unround.prior import Prior
 
-        return Prior.load(self.path / MODEL / "prior.npz")
+        columns, name = len(self.told["columns"]), f"{MODEL}/prior.npz"
+        with self.undamaged(name):
+            prior = Prior.load(self.path / name)
+            if not {*prior.withheld} <= {*range(columns)} or (prior.fitted and prior.fitted.power.size != columns):
+                raise ValueError("it is of another model")
+            return prior
 
     @cached_property
     def nested(self) -> NestedAreas | None:
         """Which areas lie within which, where some do."""
-        with self._undamaged(f"{MODEL}/{NESTED}"):
-            return NestedAreas.load(self.path / MODEL)
+        with self.undamaged(f"{MODEL}/{NESTED}"):
+            nested = NestedAreas.load(self.path / MODEL)
+            if nested is not None:
+                nested.check(self.areas.height, len(self.told["columns"]))
+            return nested
 
     @cached_property
     def keys(self) -> Keys:
@@ -424,37 +472,21 @@ class AuditFolder:
 
     def counts_of(self, rows: NDArray[np.int64]) -> Counts:
         """Return what was published of some areas; those of a family lie next to each other."""
-        import polars as pl
-
-        with self._undamaged(PUBLISHED):
-            file = self.file(PUBLISHED)
-            first, last = int(rows.min()), int(rows.max())
-            here = slice(first, last + 1)
-            found = (
-                self._published[here]
-                if self._held
-                else pl.scan_parquet(file, glob=False).slice(first, last + 1 - first).collect()
-            )
-            counts = np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)
-            if counts.shape != (len(rows), len(self.told["columns"])):
-                raise ValueError("the number of counts is not that of the model")
-            return counts
+        counts: Counts = np.array(self._of_areas(rows)["counts"].to_numpy(), dtype=np.int32)
+        return counts
 
     def figures_of(self, rows: NDArray[np.int64]) -> FigureValues | None:
         """Return the figures of some areas, as published; None where the audit used none."""
-        import polars as pl
-
         if not self.model.figures:
             return None
-        with self._undamaged(PUBLISHED):
-            file = self.file(PUBLISHED)
-            first, last = int(rows.min()), int(rows.max())
-            scan = pl.scan_parquet(file, glob=False).select("figures").slice(first, last + 1 - first)
-            found = self._published["figures"][first : last + 1] if self._held else scan.collect()["figures"]
-            figures = np.array(found.to_numpy()[rows - first], dtype=np.int64)
-            if figures.shape != (len(rows), len(self.model.figures)):
-                raise ValueError("the number of figures is not that of the model")
-            return figures
+        figures: FigureValues = np.array(self._of_areas(rows)["figures"].to_numpy(), dtype=np.int64)
+        return figures
+
+    def _of_areas(self, rows: NDArray[np.int64]) -> pl.DataFrame:
+        first, last = int(rows.min()), int(rows.max())
+        with self.undamaged(PUBLISHED):
+            table = self._published if self._held else self.table(PUBLISHED)
+            return table.slice(first, last + 1 - first).lazy().collect()[rows - first]
 
     @cached_property
     def _held(self) -> bool:
@@ -463,12 +495,10 @@ class AuditFolder:
 
     @cached_property
     def _published(self) -> pl.DataFrame:
-        import polars as pl
-
-        return pl.read_parquet(self.file(PUBLISHED), glob=False)
+        return self.table(PUBLISHED).collect()
 
     @contextmanager
-    def _undamaged(self, name: str) -> Iterator[None]:
+    def undamaged(self, name: str) -> Iterator[None]:
         """Say which file is damaged, whatever reading it comes to grief over: there is no end of ways."""
         try:
             yield

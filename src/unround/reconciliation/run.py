@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.audits.bounds import NestedAreas, links_to_use, telling_families
 from unround.audits.model import Model, NothingToInfer, block_size
+from unround.errors import InputError
 from unround.job.work import job_key
 from unround.machine import give_memory_back
 from unround.mechanisms.base import BoolArray
-from unround.output import known_by, output_folder, text_of, write_json
+from unround.output import known_by, output_folder, write_json
 from unround.prior import Prior, PriorFit
 from unround.reconciliation.costs import Estimates
 from unround.reconciliation.estimating import Estimator, without_overlap
@@ -25,6 +25,7 @@ from unround.reconciliation.result import Known, Made, ReconcileOptions, Result
 from unround.release import ABSENT, Release, adjustable
 from unround.score.truth import Truth
 from unround.shown import Tabular
+from unround.small_files import Shape, misfit, plain_json, sha256_of
 from unround.structure import PlanFile, find_nesting
 from unround.sums.compiled import compile_sums
 from unround.sums.forest import Equations
@@ -34,6 +35,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 COUNTS, SUMMARY = "reconciled.parquet", "summary.json"
+_SUMMARY_SHAPE: Shape = {
+    **dict.fromkeys(("areas", "counts", "changed", "sums", "sums_off_before", "sums_off_after"), int),
+    **dict.fromkeys(("mean_error", "mean_error_published"), (float, None)),
+    "mean_error_from": (str, None),
+    "axes_of_areas": [str, ...],
+    "notice": str,
+    "hashes": {str: str},
+}
 READY = "ready"
 """In the working folder: reading is over, and what follows can be resumed."""
 
@@ -55,6 +64,25 @@ class Reconciled(Tabular):
     def tables(self) -> dict[str, pl.DataFrame]:
         """The tables as they came, with other counts, by the names of their files."""
         return {name: read(self.folder / name) for name, read in self.readers.items()}
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open a folder that `reconcile` wrote.
+
+        Raises `InputError` if its files are missing, or say something else than a run leaves there.
+        """
+        import polars as pl
+
+        try:
+            told = plain_json(folder / SUMMARY)
+            fault = misfit(told, _SUMMARY_SHAPE)
+            schema = {} if fault else pl.read_parquet_schema(folder / COUNTS)
+        except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{folder} holds no table that was made to add up: {error}. Run it again.") from None
+        numbers = [schema.get(name, pl.Null()) for name in ("published", "reconciled", "low", "high")]
+        if fault or not all(kind.is_numeric() for kind in numbers) or not {*told["axes_of_areas"], "method"} <= {*schema}:
+            raise InputError(f"the table in {folder} is damaged ({fault or COUNTS}). Run it again.")
+        return cls(folder, told)
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary."""
@@ -91,8 +119,13 @@ def reconcile(
     key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
 
     def older(folder: Path) -> Sequence[str]:
-        listed = text_of(folder / SUMMARY)
-        names = json.loads(listed).get("files", []) if '"reconciled"' in listed else []
+        try:
+            told = plain_json(folder / SUMMARY)
+        except (OSError, ValueError):
+            told = None
+        # What is no longer as it was written is somebody's own, whatever the summary says.
+        hashes = told["hashes"] if misfit(told, _SUMMARY_SHAPE) is None else {}
+        names = [name for name, content in hashes.items() if Path(name).name == name and _has(folder / name, content)]
         return known_by(SUMMARY, '"reconciled"', (COUNTS, SUMMARY, *names), "reconcile")(folder)
 
     with output_folder(out, "reconcile", older, key=key, checkpoint=READY) as output:
@@ -115,10 +148,19 @@ def reconcile(
         progress("Writing", 1, 2)
         readers = write(output.done, release, result.table(options.real))
         names = list(readers)
-        write_json(output.done / SUMMARY, summary | {"files": names})
+        summary |= {"files": names, "hashes": {name: sha256_of(output.done / name) for name in names}}
+        write_json(output.done / SUMMARY, summary)
         progress("Writing", 2, 2)
         output.publish((COUNTS, SUMMARY, *names))
-    return Reconciled(out, summary | {"files": names}, dict(readers))
+    return Reconciled(out, summary, dict(readers))
+
+
+def _has(path: Path, content: str) -> bool:
+    """Whether a file is there, with content of this hash."""
+    try:
+        return sha256_of(path) == content
+    except OSError:
+        return False
 
 
 def _read(release: Release, work: Path, plan_file: PlanFile | None, progress: Stage) -> Known:
@@ -196,7 +238,7 @@ def _estimated(known: Known, model: Model, work: Path, progress: Stage) -> Made:
                 [{"area": int(rows[one.area]), "cells": list(one.cells), "text": one.text} for one in made.contradictions],
             )
     progress("Estimating", spool.rows, spool.rows)
-    said = [one for number in range(len(cuts) - 1) for one in json.loads((marks / f"{number}.json").read_text("utf-8"))]
+    said = [one for number in range(len(cuts) - 1) for one in plain_json(marks / f"{number}.json")]
     active, there, clash = arrays["active"], arrays["known"], arrays["clash"]
     for e in range(len(model.equations), len(equations)):
         members = [equations[e][0], *equations[e][1]]

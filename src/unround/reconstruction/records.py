@@ -24,6 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.output import text_of
 from unround.simulation.files import NOTE_TITLE
 from unround.simulation.persons import KEY, TYPICAL, PersonBlock, person_blocks
 from unround.simulation.persons import records as drawn_records
@@ -579,7 +580,7 @@ def _is_simulated(path: Path, table: _Table) -> bool:
     note = path.with_name(NOTE)
     if not note.is_file():
         return False
-    text = note.read_text(encoding="utf-8", errors="replace")
+    text = text_of(note)
     command = re.search(r"simulate -o FOLDER --areas (\d+) --seed (\d+)(?=.* --persons\b)(?:.* --people (\d+))?", text)
     if command is None or not text.startswith(NOTE_TITLE):
         return False

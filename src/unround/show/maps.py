@@ -218,12 +218,10 @@ def map_of_report(folder: AuditFolder) -> DrawnMap | None:
     shapes = kept_boundaries(folder)
     if shapes is None:
         return None
-    import polars as pl
-
     from unround.job.folder import PUBLISHED, ZEROS_NOT_LISTED
 
     rows, kinds, sizes = _ranked(folder)
-    zeros = pl.read_parquet(folder.file(PUBLISHED), columns=[ZEROS_NOT_LISTED], glob=False)[ZEROS_NOT_LISTED].to_numpy()
+    zeros = folder.table(PUBLISHED).select(ZEROS_NOT_LISTED).collect()[ZEROS_NOT_LISTED].to_numpy()
     classes = worst_classes(rows, kinds, sizes, zeros)
     smallest = shapes.of(smallest_level(shapes, _levels(folder)))
     return draw(smallest, classes, WORST, "Map of the areas by their worst finding.", SMALL)
@@ -238,7 +236,7 @@ def _ranked(folder: AuditFolder) -> tuple[Ints, Ints, Ints]:
 
     axes = folder.told["areas"]
     areas = folder.areas.lazy().select(axes).with_row_index("row")
-    claims = pl.scan_parquet(folder.file(FINDINGS), glob=False).select(*axes, "kind", "value")
+    claims = folder.table(FINDINGS).select(*axes, "kind", "value")
     frame = claims.join(areas, on=axes, how="left", maintain_order="left").collect()
     kinds = frame["kind"].replace_strict(CLAIMS, range(len(CLAIMS)), return_dtype=pl.Int64).to_numpy()
     return frame["row"].to_numpy().astype(np.int64), kinds, size_class(frame["value"].to_numpy())

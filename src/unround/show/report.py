@@ -15,11 +15,9 @@ from typing import Any
 
 from unround._version import __version__
 from unround.audits.findings import SMALL_FIRST
-from unround.errors import InputError
 from unround.expectation import interval, surprise
 from unround.job import AuditFolder
 from unround.job.folder import PUBLIC_REPORT, REPORT
-from unround.output import write_whole
 from unround.show import audit, charts, selfcheck
 from unround.show.calibrate import claims_parts
 from unround.show.check import fit_in_words, rounded_independently
@@ -127,17 +125,9 @@ def write_pages(
 ) -> tuple[Path, Path]:
     """Write both pages into an audit folder, replacing older ones."""
     decision = decision or audit.decision_of(folder)
-    written = []
-    for name, public in ((REPORT, False), (PUBLIC_REPORT, True)):
-        path = folder.path / name
-        text = page(folder, public=public, diff=diff, decision=decision)
-        try:
-            write_whole(path, text)
-        except OSError as problem:
-            raise InputError(f"{path} cannot be written: {problem.strerror}. Is the folder yours?") from None
-        written.append(path)
-    folder.reseal(REPORT, PUBLIC_REPORT)
-    return written[0], written[1]
+    pages = {REPORT: False, PUBLIC_REPORT: True}
+    folder.put({name: page(folder, public=public, diff=diff, decision=decision) for name, public in pages.items()})
+    return folder.path / REPORT, folder.path / PUBLIC_REPORT
 
 
 def page(

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 from unround.audits.bounds import ASSUMPTION
 from unround.audits.certificates import read_proof
 from unround.audits.model import short_label
-from unround.errors import InternalError
 from unround.explanation.cell import explain_at
 from unround.figures import FigureKind
 from unround.job import AuditFolder
-from unround.job.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS
-from unround.proofs import figure_value, proofs_of
+from unround.job.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS, Damaged
+from unround.proofs import fault_in_proof, figure_value, proofs_of
 from unround.release import ABSENT
 from unround.show import words
 from unround.show.words import arithmetic, growth
@@ -106,7 +105,7 @@ def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]
 
     areas, turn = folder.told["areas"], pl.int_range(pl.len())
     findings = (
-        pl.scan_parquet(folder.file(FINDINGS), glob=False)  # in the order of how much they matter
+        folder.table(FINDINGS)  # in the order of how much they matter
         .filter(pl.col("kind") == kind)
         .join(_in_doubt(folder).lazy(), on=areas, how="anti", maintain_order="left")
         .head(LOOKED_AT)
@@ -127,7 +126,7 @@ def _in_doubt(folder: AuditFolder) -> pl.DataFrame:
     summary, claims = folder.summary, []
     for name, number in ((CONTRADICTIONS, summary["contradictions"]), (SUSPECTS, summary["suspect"]["areas"])):
         if number:
-            rows = pl.scan_csv(folder.file(name), infer_schema=False, glob=False)
+            rows = folder.table(name)
             if name == CONTRADICTIONS:  # that an exact count was adjusted spoils no other
                 rows = rows.filter(pl.col("kind") != ASSUMPTION)
             first = rows.collect_schema().names()[: len(types)]  # by place: headers are made safe for spreadsheets
@@ -183,14 +182,16 @@ def _certificates(folder: AuditFolder, rows: Sequence[dict[str, Any]]) -> list[d
     keys = [(*(row[axis] for axis in axes), columns[_cell(folder, row)].key) for row in rows]
     marks = {f'"key": {json.dumps(key[-1], ensure_ascii=False)}' for key in keys}
     certificates: dict[tuple[Any, ...], dict[str, Any]] = {}
-    with folder.file(PROOFS).open(encoding="utf-8") as file:
+    with folder.undamaged(PROOFS), folder.file(PROOFS).open(encoding="utf-8") as file:
         for line in file:
             if any(mark in line for mark in marks):
                 proof = json.loads(line)
+                if (fault := fault_in_proof(*read_proof(proof))) is not None:
+                    raise ValueError(fault)
                 certificates[(*(proof[axis] for axis in axes), proof["key"])] = proof
     missing = [key for key in keys if key not in certificates]
     if missing:
-        raise InternalError(f"there is no certificate for {missing[0]} in {PROOFS}")
+        raise Damaged(folder.path, PROOFS, f"has no certificate for {' '.join(map(str, missing[0]))}")
     return [certificates[key] for key in keys]
 
 
@@ -317,7 +318,7 @@ def first_zeros(folder: AuditFolder, number: int) -> list[list[str]]:
     """Return the first likely zeros: area, count, what was published, and how probable 0 is."""
     import polars as pl
 
-    zeros = pl.scan_parquet(folder.file(FINDINGS), glob=False).filter(pl.col("kind") == "likely", pl.col("value") == 0)
+    zeros = folder.table(FINDINGS).filter(pl.col("kind") == "likely", pl.col("value") == 0)
     rows = zeros.head(number).collect().to_dicts()
     areas = [area or code for area, code in (_place(folder, row) for row in rows)]
     return [
@@ -328,9 +329,7 @@ def first_zeros(folder: AuditFolder, number: int) -> list[list[str]]:
 
 def _first_rows(folder: AuditFolder, name: str, number: int) -> list[tuple[str, dict[str, str]]]:
     """Return the first rows of a CSV file, as text, each with what its area is called."""
-    import polars as pl
-
-    rows: pl.DataFrame = pl.scan_csv(folder.file(name), infer_schema=False, glob=False).head(number).collect().fill_null("")
+    rows: pl.DataFrame = folder.table(name).head(number).collect().fill_null("")
     axes = rows.columns[: len(folder.told["areas"])]  # by place: headers are made safe for spreadsheets
     names = [[*(row[axis] for axis in axes), row.get("region_name", "")] for row in rows.to_dicts()]
     areas = [" ".join(dict.fromkeys(filter(None, parts))) for parts in names]

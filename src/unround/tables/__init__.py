@@ -50,6 +50,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from unround.errors import InputError, UnknownFormat
+from unround.small_files import open_plain
 
 if TYPE_CHECKING:
     from unround.release import Release
@@ -148,7 +149,7 @@ def read(
 
 def fingerprint(path: Path) -> str:
     """Return what tells a table from any other: its size and how it begins, which takes no time in files of any size."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         return sha256(b"%d %b" % (path.stat().st_size, file.read(1 << 20))).hexdigest()[:32]
 
 
@@ -158,7 +159,7 @@ def _is_simulated(path: Path) -> bool:
     try:
         if not note.is_file() or not path.is_file():  # a pipe would be waited for
             return False
-        with note.open("rb") as file:
+        with open_plain(note) as file:
             text = file.read(1 << 20)
         return text.startswith(b"Simulated:") and fingerprint(path).encode() in text
     except (OSError, ValueError):

@@ -9,6 +9,7 @@ common: this is what gives hidden counts away between outputs, and no table by i
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -170,7 +171,7 @@ def read_acro(folder: Path) -> AcroFolder:
                     others[called] = f"{path.name}: {why}"
                 elif table is not None:
                     tables.append(table)
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, csv.Error) as problem:
         raise InputError(f"{listed} is not a list of outputs as ACRO writes it ({problem!r}).") from problem
     if not tables:
         raise InputError(f"{folder} holds no table of counts, so that there is nothing to decide on.")
@@ -186,8 +187,7 @@ def _not_counts(output: Mapping[str, Any], path: Path) -> str:
 
 def _table(name: str, output: Mapping[str, Any], path: Path, base: int) -> AcroTable | None:
     """Read a table as pandas writes it: rows of headings, then one row per category."""
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = [line for line in csv.reader(file) if line]
+    lines = [line for line in csv.reader(io.StringIO(small_text(path, "an output", MOST), newline="")) if line]
     variables = [str(variable) for variable in output.get("fair", {}).get("independent", ())]
     several = 1 + next((at for at, line in enumerate(lines[1:6], 1) if line[0] and not any(line[1:])), 0)
     rows: Place

@@ -37,7 +37,7 @@ def read_jj(path: Path) -> Release:
         number = int(lines[1])
         cells = dict(_cell(line) for line in lines[2 : 2 + number])
         sums = [sum_ for line in lines[3 + number : 3 + number + int(lines[2 + number])] for sum_ in _sums(line, path)]
-    except (IndexError, ValueError) as problem:
+    except (IndexError, ValueError, OverflowError) as problem:
         raise InputError(f"{path} is not a JJ file as τ-ARGUS writes it: {problem}.") from problem
     return cells_and_sums(cells, sums, path.name)
 

@@ -16,7 +16,7 @@ from xml.parsers.expat import ExpatError
 import polars as pl
 
 from unround.errors import InputError
-from unround.small_files import is_file, require_file, shortened
+from unround.small_files import is_file, open_plain, require_file, shortened
 from unround.tables.grid import OFFICE, Grid, Marks, Merged, as_text, shares_apart
 from unround.tables.source import BROKEN
 from unround.tables.unpacked import MOST_COLUMNS, unpacked
@@ -29,7 +29,7 @@ def is_spreadsheet(path: Path) -> bool:
     if not is_file(path):
         return False
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             magic = file.read(4)
     except OSError:
         return False

@@ -10,7 +10,7 @@ import polars as pl
 
 from unround.errors import InputError, UnknownFormat
 from unround.release import AREA, Release
-from unround.small_files import is_file, parsed_toml, require_file, shortened, small_text
+from unround.small_files import is_file, open_plain, parsed_toml, require_file, shortened, small_text
 from unround.tables import read_frame
 from unround.tables.account import account_of
 from unround.tables.cells import assemble
@@ -159,7 +159,7 @@ def _begins(path: Path) -> bytes:
     if not is_file(path):
         return b""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return file.read(4)
     except OSError:
         return b""

@@ -316,7 +316,7 @@ class Claims:
         by_areas = pl.col("route").str.starts_with("areas ")
         route = pl.when(by_areas).then(2).when(pl.col("depth") == 1).then(0).when(pl.col("depth") > 1).then(1).otherwise(3)
         findings = (
-            pl.scan_parquet(folder.file(FINDINGS), glob=False)
+            folder.table(FINDINGS)
             .join(areas, on=places, how="left", maintain_order="left")
             .join(cells, on=axes, how="left", maintain_order="left")
             .select("row", "cell", "table", *NUMBERS, kind.alias("kind"), route.cast(pl.Int8).alias("route"))

@@ -287,7 +287,7 @@ class Explorer:
         import polars as pl
 
         counts = pl.col("counts")
-        counted = pl.scan_parquet(self.folder.file(PUBLISHED), glob=False).select(
+        counted = self.folder.table(PUBLISHED).select(
             ZEROS_NOT_LISTED,
             largest=counts.arr.max(),
             there=counts.arr.eval(pl.element() > ABSENT, as_list=True).list.sum(),
@@ -333,7 +333,7 @@ class Explorer:
         text = pl.col(pl.String)
         # The file is safe for spreadsheets: before what looks like a formula it has an apostrophe, which is not ours.
         plain = pl.when(text.str.contains(r"^'[=+\-@\t\r]")).then(text.str.slice(1)).otherwise(text).name.keep()
-        return pl.read_csv(self.folder.file(name), infer_schema=False, glob=False).fill_null("").select(plain)
+        return self.folder.table(name).collect().fill_null("").select(plain)
 
     @once
     def footing(self) -> list[Fact]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +34,7 @@ def is_reconciled(folder: Path) -> bool:
 
 def reconciled_app(folder: Path, hosts: frozenset[str]) -> Starlette:
     """Return the explorer of a folder that `reconcile` wrote."""
-    table = Reconciled(folder, json.loads((folder / SUMMARY).read_text(encoding="utf-8")))
+    table = Reconciled.open(folder)
     views: dict[str, Callable[[Request], tuple[Document, Any]]] = {
         "/": lambda _: _start(table),
         "/area/{code}": lambda request: _area(table, meant(request.path_params["code"])),

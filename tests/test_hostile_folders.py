@@ -1,0 +1,239 @@
+"""Folders that somebody edited, hashes and all: every use of them ends with a result, or with words."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unround
+from unround.errors import InternalError, UnroundError
+from unround.job.folder import OURS, SEAL, Damaged, seal, seal_of
+from unround.small_files import misfit
+
+THOROUGH = int(os.environ.get("UNROUND_THOROUGH", "1"))
+
+VALUES: tuple[Any, ...] = (
+    None, True, "", "x", -1, 0, 7, 0.5, 1e308, float("nan"), float("inf"), 10**30, -(10**30), 2**31, [], {}, [[[[[]]]]],
+    [1, "a"], {"a": {"b": [None]}}, "0/0", "\0",
+)  # fmt: skip
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the way to everything within plain data."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return ([at] if at else []) + [place for key, item in inner for place in places(item, (*at, key))]
+
+
+def edited(told: Any, rng: random.Random) -> str:
+    """Change one place of plain data, as likely deep inside as near the top; say which, and how."""
+    known = places(told)
+    depth = rng.choice(sorted({len(place) for place in known}))
+    *way, last = rng.choice([place for place in known if len(place) == depth])
+    holder = told
+    for key in way:
+        holder = holder[key]
+    how = rng.choice(("value", "value", "value", "removed", "text", "negative", "wrapped", "twice"))
+    before = holder[last]
+    if how == "removed":
+        del holder[last]
+    elif how == "twice" and isinstance(holder, list):
+        holder.insert(last, before)
+    elif how == "negative" and isinstance(before, int | float):
+        holder[last] = -before - 1
+    else:
+        holder[last] = str(before) if how == "text" else [before] if how == "wrapped" else rng.choice(VALUES)
+    return f"{'.'.join(map(str, (*way, last)))}, {how}: {holder[last] if how == 'value' else ''!r}"
+
+
+ARRAYS: dict[str, Callable[[np.ndarray], Any]] = {
+    "deeper": lambda array: array[None],
+    "text": lambda _: np.array("x"),
+    "negative": lambda array: -array.astype(np.int64) - 1 if array.dtype.kind in "iufb" else array[None],
+    "gaps": lambda array: np.full(array.shape, np.nan),
+    "empty": lambda array: array.reshape(-1)[:0],
+    "huge": lambda array: np.full_like(array, 10**8) if array.dtype.kind in "if" else array[None],
+    "cut": lambda array: array[:-1] if array.ndim else array[None],
+    "single": lambda array: array.astype(np.float32) if array.dtype.kind in "iufb" else array[None],
+}
+TABLES: dict[str, Callable[[pl.DataFrame, str], pl.DataFrame]] = {
+    "removed": lambda table, name: table.drop(name),
+    "text": lambda table, name: table.with_columns(pl.lit("x").alias(name)),
+    "gaps": lambda table, name: table.with_columns(pl.lit(None).alias(name)),
+    "number": lambda table, name: table.with_columns(pl.lit(2**62).alias(name)),
+    "nan": lambda table, name: table.with_columns(pl.lit(float("nan")).alias(name)),
+    "renamed": lambda table, name: table.rename({name: "zzz"}),
+    "reversed": lambda table, _: table.reverse(),
+    "empty": lambda table, _: table.head(0),
+    "twice": lambda table, _: pl.concat([table, table]),
+}
+
+
+def change(folder: Path, name: str, rng: random.Random) -> str:
+    """Change one file of a folder, and the hashes with it."""
+    path = folder / name
+    if name.endswith(".npz"):
+        with np.load(path, allow_pickle=False) as kept:
+            arrays = {key: kept[key] for key in kept.files}
+        key, how = rng.choice(sorted(arrays)), rng.choice(sorted(ARRAYS))
+        arrays[key] = ARRAYS[how](arrays[key])
+        np.savez(path, allow_pickle=False, **arrays)
+    elif name.endswith(".parquet"):
+        table = pl.read_parquet(path)
+        key, how = rng.choice(table.columns), rng.choice(sorted(TABLES))
+        TABLES[how](table, key).write_parquet(path)
+    else:
+        lines = (
+            path.read_text(encoding="utf-8").splitlines() if name.endswith(".jsonl") else [path.read_text(encoding="utf-8")]
+        )
+        at = rng.randrange(len(lines))
+        told = json.loads(lines[at])
+        key, how = edited(told, rng), ""
+        if name == "summary.json" and SEAL in told:
+            told[SEAL] = seal_of(told)
+        lines[at] = json.dumps(told)
+        path.write_text("\n".join(lines), encoding="utf-8")
+    if name != "summary.json" and (folder / "model").is_dir():
+        seal(folder, OURS)
+    return f"{name}: {key} {how}"
+
+
+def page(address: str) -> Callable[[Path], object]:
+    def shown(folder: Path) -> None:
+        status, body = unround.view(folder, address)
+        assert status < 500
+        assert status == 200 or len(body) > 15
+
+    return shown
+
+
+def uses(sound: Path) -> dict[str, Callable[[Path], object]]:
+    """Return everything that reads an audit."""
+    known = unround.AuditFolder.open(sound)
+    area, cell = known.areas[known.told["areas"][0]][0], known.model.columns[1].key
+    found: dict[str, Callable[[Path], object]] = {
+        "verify": unround.verify,
+        "open": lambda folder: str(unround.AuditFolder.open(folder)),
+        "run": lambda folder: unround.AuditFolder.open(folder).run,
+        "explain": lambda folder: str(unround.explain(folder, area, cell)),
+        "diff": lambda folder: str(unround.diff(sound, folder)),
+        "pages": unround.audit,
+    }
+    addresses = ("/", "/areas", "/findings.csv", "/structure", "/contradictions", "/about", f"/area/{area}/{cell}")
+    return found | {address: page(address) for address in addresses}
+
+
+def faults(folder: Path, what: dict[str, Callable[[Path], object]]) -> list[str]:
+    """Return what went wrong without words."""
+    found = []
+    for name, use in what.items():
+        try:
+            use(folder)
+        except InternalError as problem:
+            found.append(f"{name}: {problem!r}")
+        except UnroundError as problem:
+            if len(str(problem)) < 20:
+                found.append(f"{name}: {problem!r}")
+        except Exception as problem:
+            found.append(f"{name}: {problem!r}")
+    return found
+
+
+FILES = (
+    "summary.json", "summary.json", "model/model.json", "run.json", "proofs.jsonl", "findings.parquet",
+    "model/areas.parquet", "model/published.parquet", "model/prior.npz",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_audit_that_was_edited_is_used_or_refused_in_words(survey_audit: Path, tmp_path: Path, name: str) -> None:
+    rng, what = random.Random(name), uses(survey_audit)
+    for _ in range(4 * THOROUGH):
+        folder = shutil.copytree(survey_audit, tmp_path / "audit", dirs_exist_ok=True)
+        said = change(folder, name, rng)
+        assert not faults(folder, what), said
+
+
+@pytest.mark.parametrize("name", ["model/nested.npz", "model/boundaries.npz"])
+def test_so_are_areas_within_areas_and_their_shapes(mapped_audit: Path, tmp_path: Path, name: str) -> None:
+    rng, what = random.Random(name), uses(mapped_audit)
+    for _ in range(2 * THOROUGH):
+        folder = shutil.copytree(mapped_audit, tmp_path / "audit", dirs_exist_ok=True)
+        said = change(folder, name, rng)
+        assert not faults(folder, what), said
+
+
+@pytest.mark.parametrize("name", ["summary.json", "reconciled.parquet"])
+def test_so_is_a_table_that_was_made_to_add_up(tmp_path: Path, name: str) -> None:
+    table = pl.DataFrame({"town": ["a", "b", "c"], "all": [20, 15, 10], "men": [10, 10, 5], "women": [5, 10, 5]})
+    about = {"area": "town", "sums": {"all": ["men", "women"]}, "mechanism": "rounding:5"}
+    sound = tmp_path / "sound"
+    unround.reconcile(table, sound, describe=about)
+    rng, what = random.Random(name), {address: page(address) for address in ("/", "/index.json", "/area/a", "/area/a.json")}
+    assert not faults(sound, what)
+    for _ in range(10 * THOROUGH):
+        folder = shutil.copytree(sound, tmp_path / "edited", dirs_exist_ok=True)
+        said = change(folder, name, rng)
+        assert not faults(folder, what), said
+
+
+@pytest.mark.parametrize(
+    ("change_it", "said"),
+    [
+        (lambda told: told.update(proved="3"), r"summary\.json is no summary of an audit \(it\.proved is '3'\)"),
+        (lambda told: told["check"]["families"][0].pop("sums"), r"it\.check\.families\[0\]\.sums is missing"),
+        (lambda told: told.update(threshold=float("nan")), r"it\.threshold is nan"),
+        (lambda told: told.update(files=[]), r"it\.files is \[\]"),
+    ],
+)
+def test_what_is_wrong_with_a_summary_is_named(
+    survey_audit: Path, tmp_path: Path, change_it: Callable[[Any], object], said: str
+) -> None:
+    folder = shutil.copytree(survey_audit, tmp_path / "audit")
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    change_it(told)
+    told[SEAL] = seal_of(told)
+    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(Damaged, match=said):
+        unround.AuditFolder.open(folder)
+
+
+def test_areas_within_each_other_in_a_circle_end_no_program(mapped_audit: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(mapped_audit, tmp_path / "audit")
+    with np.load(folder / "model" / "nested.npz") as kept:
+        arrays = {key: kept[key] for key in kept.files}
+    arrays["parent"][:3] = 1, 2, 0
+    np.savez(folder / "model" / "nested.npz", allow_pickle=False, **arrays)
+    seal(folder, OURS)
+    with pytest.raises(Damaged, match=r"model/nested\.npz cannot be read"):
+        _ = unround.AuditFolder.open(folder).nested
+
+
+def test_shapes_of_plain_data() -> None:
+    shape = {"a": [int, ...], "b?": (str, None), "c": [str, int], str: float}
+    assert misfit({"a": [], "c": ["x", 1], "more": 0.5}, shape) is None
+    assert misfit({"a": [1, True], "c": ["x", 1]}, shape) == "it.a[1] is True"
+    assert misfit({"a": [], "b": 3, "c": ["x", 1]}, shape) == "it.b is 3"
+    assert misfit({"a": [], "c": ["x"]}, shape) == "it.c has 1 entries in place of 2"
+    assert misfit({"a": []}, shape) == "it.c is missing"
+    assert misfit({"a": [], "c": ["x", 1], "more": "y"}, shape) == "it.more is 'y'"
+    assert misfit([], shape) == "it is []"
+
+
+def test_boundaries_are_kept_through_no_link(mapped_audit: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(mapped_audit, tmp_path / "audit")
+    shutil.move(folder / "model", tmp_path / "elsewhere")
+    (folder / "model").symlink_to(tmp_path / "elsewhere")
+    before = (tmp_path / "elsewhere" / "boundaries.npz").read_bytes()
+    shapes = next(mapped_audit.parent.rglob("boundaries.geojson*"))
+    with pytest.raises(unround.InputError, match="model is a link to somewhere else, where nothing may be written"):
+        unround.audit(folder, boundaries=shapes)
+    assert (tmp_path / "elsewhere" / "boundaries.npz").read_bytes() == before
