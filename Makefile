@@ -64,7 +64,7 @@ golden: $(VENV)/.installed-dev ## write tests/golden again: what every command p
 
 thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
 	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_proofs.py tests/test_solution.py tests/test_linked.py \
-	  tests/test_hostile_files.py tests/test_hostile_text.py tests/test_linked_audit.py tests/test_keys.py tests/test_resume.py tests/test_prior.py \
+	  tests/test_hostile_files.py tests/test_hostile_folders.py tests/test_hostile_text.py tests/test_linked_audit.py tests/test_keys.py tests/test_resume.py tests/test_prior.py \
 	  tests/test_describe.py
 
 DRAFTS ?= --chance 100 --small 1000

@@ -142,3 +142,25 @@ def test_workbooks_that_no_program_makes(tmp_path: Path) -> None:
     merged = SHEET.replace("</mergeCells>", '<mergeCell ref="A1:XFD1048576"/>' * 50_000 + "</mergeCells>")
     assert "over 50,000 merged" in refused(xlsx(tmp_path, **{"xl/worksheets/sheet1.xml": merged}))
     assert "XLSB" in refused(xlsx(tmp_path, **{"xl/workbook.bin": ""}))
+
+
+def test_the_far_corner_of_an_old_workbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sheet:
+        name, visible, total_height, total_width = "s", "SheetVisibleEnum.Visible", 65_536, 256
+
+        def iter_rows(self) -> list[list[str]]:
+            return [["Region", "Total"], ["A", "21"]]
+
+    class Book:
+        sheets_metadata = (Sheet(),)
+
+        @classmethod
+        def from_path(cls, _: Path) -> Book:
+            return cls()
+
+        def get_sheet_by_name(self, _: str) -> Sheet:
+            return Sheet()
+
+    monkeypatch.setattr("python_calamine.CalamineWorkbook", Book)
+    (tmp_path / "t.xls").write_bytes(b"\xd0\xcf\x11\xe0")
+    assert "would take 16,777,216 cells" in refused(tmp_path / "t.xls")

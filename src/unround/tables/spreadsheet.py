@@ -19,7 +19,7 @@ from unround.errors import InputError
 from unround.small_files import is_file, open_plain, require_file, shortened
 from unround.tables.grid import OFFICE, Grid, Marks, Merged, as_text, shares_apart
 from unround.tables.source import BROKEN
-from unround.tables.unpacked import MOST_COLUMNS, unpacked
+from unround.tables.unpacked import EMPTIEST, FEW_CELLS, MOST_COLUMNS, unpacked
 
 _ZIP, _OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
@@ -97,6 +97,15 @@ class Workbook:
             raise InputError(f"{path} has no sheet {name!r}; its sheets are {shortened(names)}. Choose one with --sheet.")
         with _damage_reported(path):
             read: Any = self._book.get_sheet_by_name(name)
+            room = read.total_height * read.total_width
+            # Of others, cells were counted while they were unpacked.
+            if self._parts is None and room > FEW_CELLS:
+                filled = sum(cell != "" for row in read.iter_rows() for cell in row)
+                if room > EMPTIEST * filled:
+                    raise InputError(
+                        f"{path}: the last cell of the sheet {name!r} is so far away from the others that it would take "
+                        f"{room:,} cells; remove what is there by mistake, or save the table as CSV."
+                    )
             texts = read.to_python(skip_empty_area=False)
             merged = read.merged_cell_ranges or []
         for row in texts:
