@@ -145,14 +145,10 @@ def test_columns_that_balance_each_other_are_asked_about(tmp_path: Path) -> None
 
 
 def test_a_percentage_in_the_cell_of_its_count_is_a_figure(tmp_path: Path) -> None:
-    DRAFTS["trial-arms.csv"].write(tmp_path / "arms.csv")
-    found = unround.describe(tmp_path / "arms.csv")
-    assert [column.key for column in found.release.columns] == ["Overall", "Treatment", "Placebo"]
-    assert {"Treatment (%)", "Placebo (%)"} <= {name.rpartition(": ")[2] for name in places(found)}
-
-
-def places(found: unround.Described) -> list[str]:
-    return [entry["place"] for entry in found.to_json()["account"]]
+    DRAFTS["wards-n-percent-healthy.csv"].write(tmp_path / "wards.csv")
+    found = unround.describe(tmp_path / "wards.csv")
+    assert [column.key for column in found.release.columns] == ["Admissions", "Discharged", "Transferred", "Died"]
+    assert [figure.name for figure in found.release.figures] == ["Discharged (%)", "Transferred (%)", "Died (%)"]
 
 
 @pytest.mark.parametrize(("total", "asked"), [(70, ["counts that are not applicable"]), (75, [])])
