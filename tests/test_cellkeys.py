@@ -151,6 +151,21 @@ def test_review_prices_what_two_tables_that_differ_by_a_few_records_tell(tmp_pat
     assert reviewed["decision"] != "publish"
 
 
+@pytest.mark.parametrize("seed", [5, 6])
+def test_claims_are_right_as_often_as_stated_where_cells_have_the_same_records(tmp_path: Path, seed: int) -> None:
+    """A total with one part that is not empty shows its noise: as two observations, they stated 9 points too much."""
+    unround.simulate(tmp_path / "census", format="tidy", areas=100, seed=seed)
+    truth = tmp_path / "census" / "truth.parquet"
+    unround.protect(truth, tmp_path / "out", "cellkey:3,2", keys=True, seed=1, exact=["population"])
+    scored = unround.audit(tmp_path / "out" / "release.toml", tmp_path / "audit", truth=truth, zeros=True).summary["truth"]
+    assert scored["wrong"]["proved"] == scored["outside_bounds"] == 0
+    bands = [band for band in scored["calibration"]["all cells"] if band["claims"] >= 50]
+    assert len(bands) >= 4
+    for band in bands:
+        error = (band["stated"] * (1 - band["stated"]) / band["claims"]) ** 0.5
+        assert band["right"] >= band["stated"] - 0.02 - 2 * error
+
+
 # -- one truth published twice ------------------------------------------------------------------------------------------
 
 
@@ -171,3 +186,15 @@ def test_releases_of_one_truth_under_two_mechanisms_are_one_audit(tmp_path: Path
     for band in bands:
         error = (band["stated"] * (1 - band["stated"]) / band["claims"]) ** 0.5
         assert band["right"] >= band["stated"] - 0.02 - 2 * error
+
+
+@pytest.mark.parametrize("how", [None, "nearest:5"])
+def test_nothing_false_is_proved_of_what_acro_rounds(how: str | None) -> None:
+    """ACRO rounds counts to the nearest 5, and adds its margins up from rounded counts."""
+    folder = Path(__file__).parent / "acro"
+    true = pl.read_csv(folder / "truth.csv").group_by("region", "grant").agg(pl.col("count").sum())
+    known = {(region, grant): count for region, grant, count in true.iter_rows()}
+    claims = unround.audit(folder / "rounded" / "output_0_0.csv", mechanism=how).to_polars().to_dicts()
+    certain = [one for one in claims if one["kind"] in ("proved", "conditional")]
+    names = [(one["region"], one["column"]) for one in certain]
+    assert all(known.get(name, one["value"]) == one["value"] for name, one in zip(names, certain, strict=True))

@@ -22,7 +22,7 @@ from unround.bounds.linked import FamilyClash, LinkedBounds, linked_bounds, with
 from unround.bounds.tighten import tighten
 from unround.evidence.block import CellBounds, Ints, Windows, WindowTable
 from unround.evidence.cells import Block
-from unround.mechanisms import Unpublished
+from unround.mechanisms import Transition, Unpublished
 from unround.mechanisms.base import BoolArray
 from unround.proofs import contradiction_in_words
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
@@ -373,7 +373,11 @@ def documented_bounds(model: Model, table: WindowTable, counts: Counts, adjustab
 
 
 def limit_hidden(model: Model, counts: Counts, may_differ_by: Ints, windows: Windows) -> None:
-    """Bound what is hidden by the people or households that were published of the same area, in place."""
+    """Bound what is hidden by the people or households that were published of the same area, in place.
+
+    And let totals say nothing of their own that show what their only part shows.
+    """
+    silence_copies(model, counts, windows)
     hidden = np.asarray((counts <= ABSENT).any(axis=0))
     for cell, other in model.limits.items():
         if hidden[cell] and not model.hides[cell]:
@@ -381,6 +385,18 @@ def limit_hidden(model: Model, counts: Counts, may_differ_by: Ints, windows: Win
             rows = np.flatnonzero((counts[:, cell] <= ABSENT) & known)
             most = counts[rows, other] + may_differ_by[rows, other]
             windows.high[rows, cell] = np.minimum(windows.high[rows, cell], most)
+
+
+def silence_copies(model: Model, counts: Counts, windows: Windows) -> None:
+    """Take a total and its only part as one observation, in place: by cell keys the same records have the same noise.
+
+    Parts that show 0 may have records after all; then the total was a second observation, which is given away.
+    """
+    for total, parts in model.equations:
+        if len(parts) > 1 and all(isinstance(model.mechanisms[cell], Transition) for cell in (total, *parts)):
+            shown = counts[:, list(parts)]
+            alike = (shown >= 0).all(axis=1) & ((shown > 0).sum(axis=1) <= 1) & (shown.sum(axis=1) == counts[:, total])
+            windows.start[alike, total] = -1
 
 
 def _given(model: Model, counts: Counts, may_differ_by: Ints) -> BoolArray:

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.bounds import BlockBounds
+from unround.audits.bounds import BlockBounds, silence_copies
 from unround.audits.claims import BlockClaims, ClaimKind, decide, known_alone
 from unround.audits.model import Model
 from unround.audits.weigh import NEAR, OverPriors
@@ -294,6 +294,7 @@ class Attacker:
         """
         model = self.model
         windows, misfit = self._windows.of(counts if seen is None else seen)
+        silence_copies(model, counts if seen is None else seen, windows)
         documented = tighten(model.compiled, windows, proofs_only=True)
         if misfit.any() or not documented.feasible.all():
             raise InternalError("the published counts contradict the mechanism that produced them.")
