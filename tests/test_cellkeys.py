@@ -186,15 +186,3 @@ def test_releases_of_one_truth_under_two_mechanisms_are_one_audit(tmp_path: Path
     for band in bands:
         error = (band["stated"] * (1 - band["stated"]) / band["claims"]) ** 0.5
         assert band["right"] >= band["stated"] - 0.02 - 2 * error
-
-
-@pytest.mark.parametrize("how", [None, "nearest:5"])
-def test_nothing_false_is_proved_of_what_acro_rounds(how: str | None) -> None:
-    """ACRO rounds counts to the nearest 5, and adds its margins up from rounded counts."""
-    folder = Path(__file__).parent / "acro"
-    true = pl.read_csv(folder / "truth.csv").group_by("region", "grant").agg(pl.col("count").sum())
-    known = {(region, grant): count for region, grant, count in true.iter_rows()}
-    claims = unround.audit(folder / "rounded" / "output_0_0.csv", mechanism=how).to_polars().to_dicts()
-    certain = [one for one in claims if one["kind"] in ("proved", "conditional")]
-    names = [(one["region"], one["column"]) for one in certain]
-    assert all(known.get(name, one["value"]) == one["value"] for name, one in zip(names, certain, strict=True))
