@@ -255,7 +255,7 @@ def test_sums_of_keys_are_no_device(truth: Path, tmp_path: Path) -> None:
     ("mechanism", "options", "said"),
     [
         ("rounding:5", {"key_sums": "keys.csv"}, "rounding:5 uses none"),
-        ("laplace:1.45", {"keys": True}, "keys decide which way counts are rounded at random"),
+        ("laplace:1.45", {"keys": True}, "keys decide how each count is rounded or changed at random"),
         ("controlled:5", {"keys": True}, "controlled:5 does not do that"),
         ("nearest:5", {"keys": True}, "nearest:5 does not do that"),
         ("rounding:5", {"constant": 0.5}, "rounding:5 uses none"),
