@@ -271,7 +271,7 @@ def test_what_keys_cannot_do(truth: Path, tmp_path: Path, mechanism: str, option
 
 def test_other_random_roundings_take_keys_too() -> None:
     how = by_keys(parse_protection("sample:5"))
-    assert how.name == "sample:5, keyed"
+    assert how.name == "keyed:sample:5"
     assert by_keys(how) is how
     true = np.arange(40).reshape(1, -1)
     found = publish_counts(true, how, (), np.random.default_rng(1))
