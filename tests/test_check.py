@@ -19,7 +19,9 @@ from unround.checks import check_release
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, FamilyHistogram
 from unround.checks.residuals import Laws, even_series, even_shares
 from unround.expectation import expectation
+from unround.job import audit
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
+from unround.options import AuditOptions
 from unround.prior.deconvolve import BELOW, CAP
 from unround.release import Column, Proposal
 from unround.show.check import fit_in_words, residual_plot
@@ -485,7 +487,58 @@ def test_partly_controlled_rounding_is_named():
             off = counts[:, total] - counts[:, men] - counts[:, women]
             mended = (np.abs(off) == 5) & (rng.random(len(off)) < 0.6)  # most sums are made to add up, by the total
             counts[:, total] -= np.where(mended, off, 0)
-    by_sex = family(check_release(release(counts)), "ages by sex")
+    checked = check_release(release(counts))
+    by_sex = family(checked, "ages by sex")
     assert by_sex.rounding.model == "partly controlled"
+    assert checked.refuted >= by_sex.columns  # and nothing is claimed to be likely there
     assert "Partly controlled rounding: " in by_sex.note
     assert "would if counts were rounded on their own. Proofs are not affected" in by_sex.note
+
+
+ADD_UP = read_plan(
+    '[[structure.sums]]\ntotal = "all"\nparts = [' + ", ".join(f'"g{k}"' for k in range(10)) + "]\nuse = true\n"
+)
+"""That groups of incomes are all households: nobody could tell it from a part that is missing, in so few areas."""
+
+
+def incomes(how, seed=3, areas=2000):
+    """Households, exactly, and in ten groups of which most are small; rounded by a mechanism."""
+    rng = np.random.default_rng(seed)
+    shares = np.array([1, 1, 1, 2, 2, 3, 3, 5, 8, 14]) / 40
+    true = rng.poisson(rng.gamma(6, 40, areas)[:, None] * shares * rng.gamma(3, 1 / 3, (areas, 10)))
+    counts = np.column_stack([true.sum(1), mechanism(how).publish(true, rng)])
+    columns = [Column("all", ("all", "total"), "Households", "Income", mechanism=Exact())]
+    columns += [Column(f"g{k}", (f"g{k}", "total"), f"group {k}", "Income", 1, Rounding(5)) for k in range(10)]
+    return release_of(counts, columns, [Proposal(0, tuple(range(1, 11)), "indentation")]), true
+
+
+@pytest.mark.parametrize(("how", "limit"), [("rounding:5", None), ("cutoff:4,rounding:5", 4), ("cutoff:5,rounding:5", 5)])
+def test_small_counts_that_become_zero_are_found_by_what_parts_miss_of_their_total(how, limit):
+    checked = check_release(incomes(how)[0], ADD_UP)
+    found = checked.numbers.tables["Income"]
+    assert found.cutoff == limit
+    assert limit is None or found.cutoff_error < 0.5
+    if limit == 4:
+        assert "counts under 4 became 0" in family(checked, "added sums").note
+        assert not checked.refuted  # it is explained, so that probabilities can be stated
+
+
+def test_probabilities_of_a_table_with_a_limit_account_for_it(tmp_path, monkeypatch):
+    """Estimates of counts published as 0 and 5 are right on average; as if there were no limit, they are too low."""
+    made, true = incomes("cutoff:4,rounding:5")
+    shown = np.concatenate([block.counts for block in made.blocks()])[:, 1:]
+    error = {}
+    for heeded in (True, False):
+        if not heeded:
+            monkeypatch.setattr("unround.job.run.with_cutoffs", lambda structure, _: structure)
+        folder = tmp_path / str(heeded)
+        summary = audit(made, folder, AuditOptions(estimates="means"), plan_file=ADD_UP).summary
+        assert ("cutoff:4,rounding:5,unless=1/100" in summary["mechanisms"]) == heeded
+        means = pl.read_parquet(folder / "estimates.parquet").filter(pl.col("characteristic_id") != "all")
+        found = means.select("region", "characteristic_id", "mean").pivot(
+            on="characteristic_id", index="region", values="mean"
+        )
+        ordered = found.sort(pl.col("region").str.slice(1).cast(pl.Int64)).select(f"g{k}" for k in range(10)).to_numpy()
+        error[heeded] = [float((ordered - true)[shown == value].mean()) for value in (0, 5)]
+    assert all(abs(off) < 0.15 for off in error[True])
+    assert error[False][1] < -0.4

@@ -199,3 +199,21 @@ def test_couples_are_not_taken_for_keys():
         proposals.append(Proposal(first, (first + 1, first + 2), "sex"))
     check = check_release(release_of(np.column_stack(shown), columns, proposals))
     assert check.numbers.tables["Marital status"].model == "independent"
+
+
+def test_a_column_with_random_numbers_of_its_own_is_left_out_of_the_others():
+    """The same people may be other records in one table, with other keys: there its roundings are new observations."""
+    release, _ = keyed_census(1500, [0.1, 0.42, 0.7, None], 4, parts=2)
+    repeats = check_release(release).numbers.repeats
+    assert {one.columns for one in repeats} == {tuple(f"t{k}.0{sex}" for k in range(3)) for sex in ("", "/men", "/women")}
+    assert {one.model for one in repeats} == {"keyed"}
+
+
+def test_two_columns_a_quarter_of_the_circle_apart_are_told_from_independent_ones():
+    for constants, model in (([0.1, 0.345], "keyed"), ([None, None], "independent")):
+        release, _ = keyed_census(9000, constants, 6, parts=2)
+        (repeats,) = [one for one in check_release(release).numbers.repeats if one.columns == ("t0.0", "t1.0")]
+        assert repeats.model == model
+    release, _ = keyed_census(9000, [0.1, 0.345], 6, parts=2)
+    (repeats,) = [one for one in check_release(release).numbers.repeats if one.columns == ("t0.0", "t1.0")]
+    assert abs(abs(repeats.constants[1] - repeats.constants[0]) - 0.245) < 0.02

@@ -112,6 +112,65 @@ def test_probabilities_are_those_of_the_keys(constants):
         assert all(np.allclose(one, alike[0], atol=1e-9) for one in alike)
 
 
+def tree_model() -> Model:
+    """Two sums, one inside of the other: T = A + B + E, A = C + D."""
+    how = Rounding(5)
+    columns = tuple(Column(name, (name, "total"), name, "Table", 0, how) for name in "TABCDE")
+    return Model.build(columns, (how,) * 6, ((0, (1, 2, 5)), (1, (3, 4))), ("file",) * 2)
+
+
+def records(leaves: tuple[int, ...]) -> list[tuple[frozenset[str], int]]:
+    """Return the records of every cell of the tree, as the leaves that are not empty, and its count."""
+    count = dict(zip("CDBE", leaves, strict=True))
+    return [
+        (frozenset(leaf for leaf in inside if count[leaf]), sum(count[leaf] for leaf in inside))
+        for inside in ("CDBE", "CD", "B", "C", "D", "E")
+    ]
+
+
+@pytest.mark.parametrize("constant", [0.3, None])
+def test_cells_with_the_same_records_are_one_observation(constant):
+    """Keys round them alike, whatever the constant; brute force goes through all counts of the leaves."""
+    given = (KeyedTable("Table", constant, 0.0, "") if constant else KeyedTable("Another", 0.1, 0.0, ""),)
+    auditor = Auditor(tree_model(), Prior.flat(), AuditOptions(), Keys("auto", given))
+    rng = np.random.default_rng(5)
+    for _ in range(6):
+        true = tuple(int(rng.integers(1, 8)) if rng.random() < 0.4 else 0 for _ in range(4))
+        keys = dict(zip("CDBE", rng.random(4).tolist(), strict=True))
+        published = [
+            x - x % 5 + 5 * ((sum(keys[leaf] for leaf in inside) + 0.3) % 1 < x % 5 / 5) for inside, x in records(true)
+        ]
+        weights: dict[tuple[int, int], float] = {}
+        for leaves in product(*(possible(published[cell]) for cell in (3, 4, 2, 5))):
+            weight, seen = 1.0, dict[frozenset[str], int]()
+            for (inside, x), shown in zip(records(leaves), published, strict=True):
+                alone = max(0.0, 1 - abs(x - shown) / 5)
+                if inside in seen:
+                    weight *= 0.99 * (shown == seen[inside]) + 0.01 * alone  # a few may have numbers of their own
+                else:
+                    weight *= alone
+                    seen |= {inside: shown} if inside else {}
+            for cell, (_, x) in enumerate(records(leaves)):
+                weights[cell, x] = weights.get((cell, x), 0.0) + weight
+        block = np.array([published], dtype=np.int32)
+        kept = auditor.infer(block, np.zeros(1, dtype=bool), keep=0).probabilities.distributions([0])[0]
+        total = sum(weight for (cell, _), weight in weights.items() if cell == 0)
+        for cell, (low, chances) in kept.items():
+            wanted = [weights.get((cell, low + k), 0.0) / total for k in range(len(chances))]
+            assert np.allclose(chances, wanted, atol=1e-9)
+
+
+def test_an_empty_part_leaves_the_total_the_random_number_of_the_other():
+    """5 = 0 + 5: if there are no men, total and women are one observation; independent rounding takes them for two."""
+    block = np.array([[5, 0, 5]], dtype=np.int32)
+    chances = {}
+    for name, keys in (("keys", keys_of((0.31,))), ("independent", None)):
+        auditor = Auditor(model_of(1), Prior.flat(), AuditOptions(), keys)
+        low, women = auditor.infer(block, np.zeros(1, dtype=bool), keep=0).probabilities.distributions([0])[0][2]
+        chances[name] = women[3 - low] / women[5 - low]
+    assert chances["keys"] > 1.15 * chances["independent"]
+
+
 def test_bounds_and_proofs_do_not_rest_on_keys():
     model = model_of(3)
     rng = np.random.default_rng(9)
@@ -160,7 +219,7 @@ def test_summary_report_and_explanations_tell(keyed):
     assert {one["table"] for one in told["tables"]} <= {f"Table {k}" for k in range(6)}
     assert len(told["tables"]) >= 5
     assert len(told["repeats"]) == 3
-    nothing = {"rounding": "independent", "tables": [], "repeats": [], "columns_withheld": 0}
+    nothing = {"rounding": "independent", "tables": [], "repeats": [], "alone": [], "columns_withheld": 0}
     assert keyed["independent"].summary["keys"] == nothing
     likely = pl.read_parquet(folder.path / "findings.parquet").filter(kind="likely")
     place = {code: row for row, code in enumerate(folder.areas["region"].to_list())}

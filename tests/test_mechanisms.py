@@ -18,6 +18,7 @@ from unround.mechanisms import (
     TAIL,
     Bands,
     CellKey,
+    Cutoff,
     Digits,
     Exact,
     Gaussian,
@@ -70,6 +71,9 @@ CATALOGUE: list[Mechanism] = [
     Within(5),
     Within(0),
     Unpublished(),
+    Cutoff(4),
+    Cutoff(8, Rounding(3)),
+    Cutoff(3, Sample(5), Fraction(1, 100)),
     Suppressed(1, 7),
     Suppressed(1, 7, Nearest(5)),
     Suppressed(0, 2, Rounding(5)),
@@ -782,6 +786,8 @@ def test_the_layout_of_the_office_for_national_statistics(tmp_path):
         ("bands:0=0,1-7=4,nearest:5", Bands((Band(0, 0, 0, 0), Band(1, 7, 4, 4)), Nearest(5))),
         ("bands: 1..2 = 0/3 ", Bands((Band(1, 2, 0, 3),))),
         ("bands:1-7=0,midpoint:6", Bands((Band(1, 7, 0, 0),), Midpoint(6))),
+        ("cutoff:4,rounding:5", Cutoff(4)),
+        ("cutoff: 3, graduated:0=3,20=5,unless=0.01", Cutoff(3, Graduated(((0, 3), (20, 5))), Fraction(1, 100))),
     ],
 )
 def test_specs(spec, expected):
@@ -791,7 +797,7 @@ def test_specs(spec, expected):
 KNOWN = (
     "Choose one of rounding, sample, weighted, graduated, residues, nearest, "
     "nearest-even, digits, digits-even, exact, midpoint, within, "
-    "unpublished, suppressed, bands, laplace, gaussian, cellkey, uniform, transition."
+    "unpublished, suppressed, bands, cutoff, laplace, gaussian, cellkey, uniform, transition."
 )
 
 
@@ -916,6 +922,16 @@ KNOWN = (
         ("bands:1-4=0/3", "a count goes to one of two only between them, such as 1-2=0/3; check 1-4=0/3."),
         ("bands:1-4=0,unpublished", "unpublished cannot follow bands."),
         ("bands:1-4=0,bands:5=5", "bands:5=5 cannot follow bands."),
+        ("cutoff:4,bands:5=5", "bands:5=5 cannot follow a limit under which counts become 0."),
+        ("cutoff:0", "a limit under which counts become 0 must be from 1 to 10,000,000, not 0."),
+        (
+            "cutoff:4,rounding:5,unless=2",
+            "the share of counts that escape a limit must be from 0 to less than 1, not 2.",
+        ),
+        (
+            "cutoff:x",
+            "cutoff needs a limit and what becomes of the counts from it on, such as cutoff:4,rounding:5; not 'x'.",
+        ),
     ],
 )
 def test_bad_specs(spec, message):

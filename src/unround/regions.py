@@ -74,11 +74,13 @@ def with_limits(columns: Sequence[Column]) -> list[Column]:
     exact = [column for column in columns if column.mechanism == Exact()]
     # The first population of a profile is that of its own year.
     people = next((column.key for column in exact if _POPULATION.fullmatch(column.label.lower())), "")
-    households = next((column.key for column in exact if column.label.lower() in _OCCUPIED), people)
+    households = next((column.key for column in exact if column.label.lower() in _OCCUPIED), "")
     limited = []
     for column in columns:
+        if column.key == households:  # known, too: it shows whether populations are as exact as that
+            column = replace(column, at_most=people)
         # Estimates may exceed the number of people that there are.
-        if column.mechanism != Exact() and of_sample(column.block) is False:
+        elif column.mechanism != Exact() and of_sample(column.block) is False:
             of_households = _HOUSEHOLDS.search(column.block) and not _PERSONS.search(column.block)
             column = replace(column, at_most=households if of_households else people)
         limited.append(column)

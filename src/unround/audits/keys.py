@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ from unround.checks.families import KEYED, UNKNOWN
 from unround.checks.keys import RandomNumbers
 from unround.checks.run import NOT_INDEPENDENT
 from unround.errors import InputError
-from unround.evidence.keys import Keyed, KeyedRepeat
+from unround.evidence.keys import ANY_CONSTANT, Keyed, KeyedRepeat
+from unround.mechanisms.bands import Cutoff
 from unround.mechanisms.rounding import Rounding, Sample
 from unround.mechanisms.weighted import Weighted
 from unround.regions import of_sample
@@ -68,11 +70,13 @@ class Keys(Plain):
     - `rounding`: What the user asked for: "auto" or "independent".
     - `tables`: Those with keys.
     - `repeats`: Counts in several tables whose random numbers are not independent.
+    - `alone`: Tables without keys, by the user's word.
     """
 
     rounding: str = "independent"
     tables: tuple[KeyedTable, ...] = ()
     repeats: tuple[SameCount, ...] = ()
+    alone: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, rounding: str, found: RandomNumbers, structure: Structure, plan_file: PlanFile | None = None) -> Keys:
@@ -92,15 +96,23 @@ class Keys(Plain):
             for one in found.repeats
             if one.whole and (one.model == KEYED or (one.model == UNKNOWN and one.p_value is not None))
         )
-        return cls(rounding, tuple(chosen.values()), repeats)
+        return cls(rounding, tuple(chosen.values()), repeats, tuple(table for table, one in given.items() if one is None))
 
     def of_table(self, table: str) -> KeyedTable | None:
         """Return what is known of a table."""
         return next((one for one in self.tables if one.table == table), None)
 
+    def has_keys(self, table: str) -> bool:
+        """Say whether a table has keys, its constant known or not: where one table of a release has, all are taken to have.
+
+        Residuals cannot show it at some constants; and that a total rounds as its only part does is so at every constant.
+        """
+        of_release = self.rounding == "auto" and bool(self.tables) and bool(table) and table not in self.alone
+        return of_release or self.of_table(table) is not None
+
     def paired(self, model: Model) -> Model:
         """Return a model in which every total with keys and its two parts are one node, as far as sums allow."""
-        splits = tuple(split for split in splits_of(model) if self.of_table(model.columns[split[0]].block))
+        splits = tuple(split for split in splits_of(model) if self.has_keys(model.columns[split[0]].block))
         if not splits:
             return model
         return replace(model, compiled=compile_sums(len(model.columns), model.equations, model.fixed, splits))
@@ -113,14 +125,27 @@ class Keys(Plain):
         constant: NDArray[np.float64] = np.full(len(plan.nodes), np.nan)
         base = np.zeros(len(plan.nodes), dtype=np.int64)
         for split in splits_of(model):
-            table = self.of_table(model.columns[split[0]].block)
-            n = plan.home[split[0]][0]
+            table, n = model.columns[split[0]].block, plan.home[split[0]][0]
             # Where the same count is in another table, that one's sum of random numbers says it all.
-            if table is not None and set(plan.nodes[n].cells) == set(split) and not copies & set(split):
-                constant[n] = table.constant
+            if self.has_keys(table) and set(plan.nodes[n].cells) == set(split) and not copies & set(split):
+                told = self.of_table(table)
+                constant[n] = ANY_CONSTANT if told is None else told.constant
                 hows = {model.mechanisms[cell] for cell in split}
                 base[n] = next((how.base for how in hows if type(how) is Rounding and len(hows) == 1), 0)
-        return Keyed(constant, model.mechanisms, repeats, base) if repeats or not np.isnan(constant).all() else None
+        chained = np.array([self._chained(model, link) for link in range(len(plan.links))], dtype=np.bool_)
+        if not repeats and np.isnan(constant).all() and not chained.any():
+            return None
+        return Keyed(constant, model.mechanisms, repeats, base, chained)
+
+    def _chained(self, model: Model, link: int) -> bool:
+        """Say whether a link of the plan is a total and its parts in a table with keys: one part alone rounds as it does."""
+        if any(end.sign < 0 for end in model.compiled.plan.links[link].children):
+            return False
+        sums = [model.equations[e] for e in model.compiled.links_of[link]]
+        cells = {cell for total, parts in sums for cell in (total, *parts)}
+        tables, hows = {model.columns[cell].block for cell in cells}, {model.mechanisms[cell] for cell in cells}
+        rounded = len(hows) == 1 and isinstance(hows.pop(), Rounding | Sample)
+        return rounded and len(tables) == 1 and self.has_keys(tables.pop())
 
     def _repeats(self, model: Model) -> Iterable[KeyedRepeat]:
         """Find the cells of repeated counts that sums tie to the first of them, directly."""
@@ -158,7 +183,7 @@ class Keys(Plain):
 
     def cells(self, model: Model) -> frozenset[int]:
         """Return the cells whose probabilities account for keys."""
-        own = {c for split in splits_of(model) if self.of_table(model.columns[split[0]].block) for c in split}
+        own = {c for split in splits_of(model) if self.has_keys(model.columns[split[0]].block) for c in split}
         return frozenset(own.union(*(one.cells for one in self._repeats(model))))
 
     def save(self, folder: Path) -> None:
@@ -174,7 +199,7 @@ class Keys(Plain):
             repeats = tuple(
                 SameCount(*(tuple(one[name]) for name in ("columns", "constants", "errors"))) for one in told["repeats"]
             )
-            return cls(told["rounding"], tuple(KeyedTable(**one) for one in told["tables"]), repeats)
+            return cls(told["rounding"], tuple(KeyedTable(**one) for one in told["tables"]), repeats, tuple(told["alone"]))
         except FileNotFoundError:
             return cls()
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -232,6 +257,23 @@ def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
     return replace(structure, mechanisms=mechanisms)
 
 
+ESCAPING = Fraction(1, 100)
+"""The share of counts that may escape a limit which was only inferred: what is possible stays as documented."""
+
+
+def with_cutoffs(structure: Structure, found: RandomNumbers) -> Structure:
+    """Return a structure in which parts of tables become 0 under the limit that the check found, before they are rounded."""
+    limits = {table: one.cutoff for table, one in found.tables.items() if one.cutoff is not None}
+    parts = {part for _, parts in structure.equations if len(parts) > 1 for part in parts}
+    mechanisms = tuple(
+        Cutoff(limits[column.block], how, ESCAPING)
+        if column.block in limits and at in parts and isinstance(how, Rounding)
+        else how
+        for at, (column, how) in enumerate(zip(structure.columns, structure.mechanisms, strict=True))
+    )
+    return replace(structure, mechanisms=mechanisms)
+
+
 def _of_sample(structure: Structure) -> set[int]:
     """Return the columns that are from a sample by the title of their table, their own label, or that of their total."""
     known = [of_sample(f"{column.label} {column.block}") for column in structure.columns]
@@ -250,12 +292,16 @@ BY_KEYS = "rounding by keys, which the probability accounts for"
 """What a claim rests on in place of independent rounding."""
 
 
+BY_CUTOFF = "small counts that become 0, which the probability accounts for"
+"""The same of a table with a limit."""
+
+
 def doubts_left(checked: Check, keys: Keys, model: Model) -> dict[int, str]:
     """Return the doubts about columns of the release; where probabilities account for keys, that is said instead."""
-    heeded = {int(model.positions[cell]) for cell in keys.cells(model)}
+    heeded = {int(model.positions[cell]): BY_KEYS for cell in keys.cells(model)}
+    heeded |= {int(model.positions[cell]): BY_CUTOFF for cell, how in enumerate(model.mechanisms) if isinstance(how, Cutoff)}
     return {
-        column: said.replace(NOT_INDEPENDENT, BY_KEYS) if column in heeded else said
-        for column, said in checked.doubts.items()
+        column: said.replace(NOT_INDEPENDENT, heeded.get(column, NOT_INDEPENDENT)) for column, said in checked.doubts.items()
     }
 
 

@@ -75,6 +75,8 @@ class TableRounding(Plain):
     - `whole`: Whether whole numbers were rounded, or weighted estimates; None where that cannot be told.
     - `p_value`: How likely residuals as far from this model's are, if it is right.
     - `why`: What speaks for it, or why nothing can be said.
+    - `cutoff`, `cutoff_error`: The limit under which counts seem to become 0 before they are rounded, and how far off it
+      may be; None where nothing suggests one.
     """
 
     model: str
@@ -83,6 +85,8 @@ class TableRounding(Plain):
     whole: bool | None = None
     p_value: float | None = None
     why: str = ""
+    cutoff: int | None = None
+    cutoff_error: float | None = None
 
     @property
     def in_words(self) -> str:
@@ -90,6 +94,7 @@ class TableRounding(Plain):
         said = self.model
         if self.model == KEYED and self.constant is not None and self.error is not None:
             said = f"{KEYED}, {self.constant:.2f} ± {max(self.error, 0.005):.2f}"
+        said += "" if self.cutoff is None else f", counts under {self.cutoff} become 0"
         return said + ("" if self.whole is not False else ", weighted")
 
 
@@ -140,6 +145,12 @@ class Family(Plain):
     table: str | None = None
     rounding: TableRounding | None = None
     by_sum: tuple[tuple[str, int, TableRounding], ...] = ()
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether sums that an audit uses depart from their mechanism, and neither keys nor a limit explains it."""
+        told = self.rounding
+        return self.otherwise == DEPARTS and told is not None and told.model != KEYED and told.cutoff is None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -36,7 +36,17 @@ from unround.checks.families import (
     FamilyHistogram,
     TableRounding,
 )
-from unround.checks.residuals import FINE, GROUPS, ExpectedShares, Laws, ResidualCounter, Series, even_series, keyed_shares
+from unround.checks.residuals import (
+    FINE,
+    GROUPS,
+    ExpectedShares,
+    Laws,
+    ResidualCounter,
+    Series,
+    even_series,
+    find_cutoff,
+    keyed_shares,
+)
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.mechanisms.base import step_of
 from unround.mechanisms.keyed import MOST_PARTS, apart
@@ -331,6 +341,11 @@ def random_numbers(
         if table in curves or before.p_value is None:  # its own sums do not refute it
             why = "counts that are in other tables too" + (f"; {before.why}" if before.model == KEYED else "")
             roundings[table] = replace(before, model=KEYED, constant=constant, error=error, why=why)
+    for table, those in tables.items():
+        limits = [limit for s in those if (limit := find_cutoff(gathered, structure.mechanisms, s)) is not None]
+        if limits and len({below for below, _ in limits}) == 1:  # sums of one table have one limit, or none is told
+            error = max(error for _, error in limits)
+            roundings[table] = replace(roundings[table], cutoff=limits[0][0], cutoff_error=error)
     for table in _always_the_same(release, structure):
         if table in roundings and roundings[table].model == INDEPENDENT:
             roundings[table] = replace(roundings[table], model=ALIKE)
@@ -353,7 +368,7 @@ CIRCLE = 400
 MISPRINTS = 0.01
 """The share of counts that may do anything: one misprint must not refute a law that explains all others."""
 
-FITTING = 0.03
+FITTING = 0.01
 """How far the shares of patterns may be from a law (total variation), beyond chance."""
 
 SURE = 0.02
@@ -372,6 +387,10 @@ class RepeatedCount:
     names: tuple[str, ...]
     exact: int | None
     base: int
+
+    def only(self, places: Sequence[int]) -> RepeatedCount:
+        """Return the same count with some of its columns."""
+        return replace(self, columns=tuple(self.columns[at] for at in places), names=tuple(self.names[at] for at in places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +463,8 @@ class RepeatTally:
         for group, patterns in zip(self.groups, self.patterns, strict=True):
             shown = counts[:, group.columns].astype(np.int64)
             least, most = shown.min(1), shown.max(1)
-            fine = (least >= LEAST_STEPS * group.base) & (most - least <= group.base)
+            # Selected by one column alone: to ask it of all would favour counts whose roundings agree.
+            fine = (shown[:, 0] >= LEAST_STEPS * group.base) & (most - least <= group.base)
             rest = np.full(len(counts), -1)
             if group.exact is not None:
                 true = counts[:, group.exact].astype(np.int64)
@@ -467,12 +487,22 @@ def repeat_roundings(
     moved = (without - best + 0.5) % 1.0 - 0.5
     draws = best + np.sqrt(GROUPS - 1) * (moved - moved.mean(0))
     errors = _spread_of(draws)
-    judged = []
-    for group, patterns in zip(tally.groups, tally.patterns, strict=True):
-        at = [placed.index[name] for name in group.names]
-        judged.append(_repeated_judged(release, group, patterns, placed.whole(group), best[at], draws[:, at], tables))
-    keyed = [group for group, rounding in zip(tally.groups, judged, strict=True) if rounding.model == KEYED]
-    known = {name for group in keyed for name in group.names}
+    judged, known = list[RepeatRounding](), set[str]()
+    waiting = list(zip(tally.groups, tally.patterns, strict=True))
+    while waiting:  # total, men and women are in the same tables: together they tell more
+        names = waiting[0][0].names
+        those, waiting = [pair for pair in waiting if pair[0].names == names], [p for p in waiting if p[0].names != names]
+        at = [placed.index[name] for name in names]
+        fits = [_PatternFit.of(group, patterns, placed.whole(group), draws[:, at]) for group, patterns in those]
+        doubtful, is_alone = _told_alone(fits)
+        if doubtful is not None and is_alone:
+            left = [place for place in range(len(names)) if place != doubtful]
+            waiting += [(group.only(left), _without(patterns, doubtful, len(names))) for group, patterns in those]
+            continue
+        for (group, _), fit in zip(those, fits, strict=True):
+            given = placed.whole(group), best[at], draws[:, at], tables
+            judged.append(_repeated_judged(release, group, fit, doubtful, *given))
+            known |= set(names) if judged[-1].model == KEYED else set()
     return judged, {
         name: (float(best[at]), float(errors[at])) for name, at in placed.index.items() if name in known & placed.fixed
     }
@@ -586,19 +616,24 @@ def _chances(base: int, whole: bool) -> Floats:
     return np.arange(base) / base if whole else (np.arange(FINE) + 0.5) / FINE
 
 
-def pattern_shares(constants: Sequence[float], chances: Floats) -> dict[int, float]:
-    """Return how often which columns show the higher number, as bits, for counts that go up with these chances."""
+def pattern_shares(constants: Sequence[float], chances: Floats, alone: int | None = None) -> dict[int, float]:
+    """Return how often which columns show the higher number, as bits, for counts that go up with these chances.
+
+    The column `alone`, if any, has a random number of its own.
+    """
     shares: dict[int, float] = {}
     places = np.asarray(constants)
     bits = 1 << np.arange(len(places))
-    everything = int(bits.sum())
+    everything, own = int(bits.sum()), 0 if alone is None else int(bits[alone])
     for chance in chances.tolist():
         ends = np.unique(np.concatenate([[0.0, 1.0], -places % 1.0, (chance - places) % 1.0]))
         middle = (ends[1:] + ends[:-1]) / 2
         up = ((middle[:, None] + places) % 1.0 < chance) @ bits
         for pattern, length in zip(up.tolist(), np.diff(ends).tolist(), strict=True):
-            key = 0 if pattern == everything else pattern
-            shares[key] = shares.get(key, 0.0) + length / len(chances)
+            for bit, share in ((own, chance), (0, 1 - chance)) if own else ((pattern & own, 1.0),):
+                key = (pattern & ~own) | bit
+                key = 0 if key == everything else key
+                shares[key] = shares.get(key, 0.0) + share * length / len(chances)
     return shares
 
 
@@ -609,10 +644,69 @@ def _alone(pattern: int, number: int, chances: Floats) -> float:
     return float((share if pattern else share + chances**number).mean())
 
 
+def _without(patterns: Mapping[Pattern, Ints], column: int, number: int) -> dict[Pattern, Ints]:
+    """Return the patterns of all columns but one."""
+    fewer: dict[Pattern, Ints] = {}
+    for (rest, bits), times in patterns.items():
+        left = bits >> (column + 1) << column | bits & ((1 << column) - 1)
+        left = 0 if left == (1 << (number - 1)) - 1 else left  # all alike
+        fewer[rest, left] = fewer.get((rest, left), 0) + times
+    return fewer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PatternFit:
+    """How often one repeated count showed each pattern, and should: by chance, and by keys.
+
+    `by_keys` has the law in which all columns have one random number (None), and those in which one of them has its own:
+    the same people may be other records there.
+    """
+
+    observed: Floats
+    by_chance: Floats
+    by_keys: Mapping[int | None, Floats]
+
+    @classmethod
+    def of(cls, group: RepeatedCount, patterns: Mapping[Pattern, Ints], whole: bool, draws: Floats) -> _PatternFit:
+        """Work out the laws at the constants that were drawn."""
+        number = len(group.columns)
+        ways = (None, *range(number)) if number > 2 else (None,)
+        seen, alone = list[int](), list[float]()
+        keyed: dict[int | None, list[float]] = {way: [] for way in ways}
+        for rest in sorted({rest for rest, _ in patterns}):
+            here = {bits: int(times.sum()) for (r, bits), times in patterns.items() if r == rest}
+            chances = np.array([rest / group.base]) if rest >= 0 else _chances(group.base, whole)
+            laws = {way: [pattern_shares(draw, chances, way) for draw in draws.tolist()] for way in ways}
+            times = sum(here.values())
+            for bits in sorted(set(here).union(*(law for several in laws.values() for law in several))):
+                seen.append(here.get(bits, 0))
+                alone.append(times * _alone(bits, number, chances))
+                for way, several in laws.items():
+                    keyed[way].append(times * float(np.mean([law.get(bits, 0.0) for law in several])))
+        return cls(np.array(seen, dtype=np.float64), np.array(alone), {way: np.array(law) for way, law in keyed.items()})
+
+    def gain(self, way: int | None) -> float:
+        """Return twice the gain in log likelihood over independent roundings, but for a few misprints."""
+        some = self.observed > 0
+        by_chance = np.maximum(self.by_chance[some], 1e-300)
+        mixed = (1 - MISPRINTS) * self.by_keys[way][some] + MISPRINTS * by_chance
+        return 2 * float(self.observed[some] @ (np.log(mixed) - np.log(by_chance)))
+
+
+def _told_alone(fits: Sequence[_PatternFit]) -> tuple[int | None, bool]:
+    """Return the column that has, or may have, random numbers of its own, by counts in the same tables; whether it has."""
+    gains = {way: sum(fit.gain(way) for fit in fits) for way in fits[0].by_keys}
+    likeliest = max((way for way in gains if way is not None), key=lambda way: gains[way], default=None)
+    if likeliest is None or max(gains.values()) <= PENALTY or gains[None] - gains[likeliest] > UNDECIDED:
+        return None, False
+    return likeliest, gains[likeliest] - gains[None] > UNDECIDED
+
+
 def _repeated_judged(
     release: Release,
     group: RepeatedCount,
-    patterns: Mapping[Pattern, Ints],
+    fit: _PatternFit,
+    doubtful: int | None,
     whole: bool,
     constants: Floats,
     draws: Floats,
@@ -620,41 +714,28 @@ def _repeated_judged(
 ) -> RepeatRounding:
     """Choose between keys and independent rounding for one count, and see whether the choice fits."""
     keys, number = tuple(release.columns[c].key for c in group.columns), len(group.columns)
-    areas = int(sum(times.sum() for times in patterns.values()))
+    areas = int(fit.observed.sum())
     if areas < LEAST:
         return RepeatRounding(keys, UNKNOWN, areas=areas, why=f"large in only {areas:,} areas; {LEAST} are needed")
-    seen, keyed, alone = [], [], []
-    for rest in sorted({rest for rest, _ in patterns}):
-        here = {bits: int(times.sum()) for (r, bits), times in patterns.items() if r == rest}
-        chances = np.array([rest / group.base]) if rest >= 0 else _chances(group.base, whole)
-        laws = [pattern_shares(draw, chances) for draw in draws.tolist()]
-        times = sum(here.values())
-        for bits in sorted(set(here).union(*laws)):
-            seen.append(here.get(bits, 0))
-            alone.append(times * _alone(bits, number, chances))
-            keyed.append(times * float(np.mean([law.get(bits, 0.0) for law in laws])))
     errors = _spread_of(draws - draws[:, :1])  # how the circle is turned does not matter here
-    observed, by_chance, shared = (np.array(of, dtype=np.float64) for of in (seen, alone, keyed))
-    mixed = (1 - MISPRINTS) * shared + MISPRINTS * by_chance
-    some = observed > 0
-    gain = 2 * float(observed[some] @ (np.log(mixed[some]) - np.log(np.maximum(by_chance[some], 1e-300))))
     penalty = max(PENALTY, (number - 1) * float(np.log(areas)))
-    independent, by_keys = (FamilyHistogram(observed, law, 0, 0.0, 1.0) for law in (by_chance, shared))
-    # The law for independent roundings is not exact: counts that are just large enough are seen more often where their
-    # roundings agree. In many areas any such flaw would be significant, so that it has to miss by enough as well.
-    is_keyed = gain > penalty and independent.distance - independent.noise > FITTING
-    fit = by_keys if is_keyed else independent
-    p_value, off = fit.p_value, fit.distance - fit.noise
+    independent, by_keys = (FamilyHistogram(fit.observed, law, 0, 0.0, 1.0) for law in (fit.by_chance, fit.by_keys[None]))
+    # No law is exact. In many areas any flaw would be significant, so that it has to miss by enough as well.
+    is_keyed = fit.gain(None) > penalty and independent.distance - independent.noise > FITTING
+    best = by_keys if is_keyed else independent
+    p_value, off = best.p_value, best.distance - best.noise
     placed = tuple(constants.tolist()), tuple(errors.tolist())
+    why = ""
     if p_value < CHANCE and off > FITTING:
-        why = f"neither independent roundings nor keys fit (off by {fit.distance:.1%})"
-        return RepeatRounding(keys, UNKNOWN, whole=whole, areas=areas, p_value=p_value, why=why)
-    if is_keyed and errors.max() > SURE:
+        why = f"neither independent roundings nor keys fit (off by {best.distance:.1%})"
+    elif is_keyed and errors.max() > SURE:
         why = f"the constants are not the same everywhere, or not known well enough (± {errors.max():.2f})"
-        return RepeatRounding(keys, UNKNOWN, whole=whole, areas=areas, p_value=p_value, why=why)
-    if is_keyed:
+    elif is_keyed and doubtful is not None:
+        why = f"whether {keys[doubtful]} has the random numbers of the others cannot be told"
+    elif is_keyed:
         return RepeatRounding(keys, KEYED, *placed, whole, areas, p_value, f"fits {areas:,} areas")
-    if number == 2 and group.exact is None and any(tables[name].model == KEYED for name in group.names if name in tables):
+    elif number == 2 and group.exact is None and any(tables[name].model == KEYED for name in group.names if name in tables):
         why = "two columns that differ as often as independent ones, or as ones with constants 0.2 apart"
+    if why:
         return RepeatRounding(keys, UNKNOWN, whole=whole, areas=areas, p_value=p_value, why=why)
     return RepeatRounding(keys, INDEPENDENT, (), (), whole, areas, p_value, f"fits {areas:,} areas")

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.checks.families import FamilyHistogram, TestedSum
-from unround.mechanisms import Exact, Mechanism, Rounding, Sample
+from unround.mechanisms import Cutoff, Exact, Mechanism, Rounding, Sample
 from unround.mechanisms.base import FloatArray, step_of
 from unround.prior.deconvolve import BELOW, CAP, SIZE, Tallies, fit_all
 from unround.release import Counts
@@ -312,6 +312,54 @@ def compared(
     return FamilyHistogram(observed, should, tail, float(tails[0]), alike, doubt / max(observed.sum(), 1), (least, most))
 
 
+LEAN_ERRORS, LEAN_LEAST = 8.0, 0.1
+"""Parts lean if their total exceeds them by so many standard errors on average, and by this for each of them."""
+
+LEFT = 0.3
+"""A limit explains that if it leaves less than this share of it, and the next best leaves twice as much as it does."""
+
+
+def find_cutoff(gathered: ResidualCounter, mechanisms: Sequence[Mechanism | None], s: int) -> tuple[int, float] | None:
+    """Return the limit under which the parts of a sum seem to become 0 before they are rounded, and how far off it may be.
+
+    Rounding without bias makes parts neither larger nor smaller on average. Where the total exceeds them, small counts may
+    have become 0. What a limit implies follows from the published counts: for each limit true counts are deconvolved, and
+    so is by how much they exceed published ones on average. The limit that implies the mean residual is the answer.
+    """
+    tested, number = gathered.sums[s], int(gathered.folded[s].sum())
+    kinds = {mechanisms[part] for part in tested.parts}
+    how = next(iter(kinds))
+    if number < LEAST_LEANING or len(tested.parts) < 2 or len(kinds) > 1 or not isinstance(how, Rounding):
+        return None
+    mean = gathered.signed[s] / number
+    error = (gathered.signed_square[s] / number / number) ** 0.5
+    if mean < max(LEAN_ERRORS * error, LEAN_LEAST * len(tested.parts)):
+        return None
+    first = int(gathered.offsets[s])
+    tallies = gathered.tallies[first : first + len(tested.parts)]
+    limits = range(1, how.base + 1)  # beyond, the base itself would hardly ever be published
+    implied = np.array([_exceeding(tallies, Cutoff(limit, how)) / number for limit in limits])
+    left = np.abs(implied - mean)
+    best, second = (int(at) for at in np.argsort(left)[:2])
+    if left[best] > LEFT * mean or 2 * left[best] > left[second]:
+        return None
+    return limits[best], float(left[best] / abs(implied[second] - implied[best]))
+
+
+def _exceeding(tallies: Tallies, how: Mechanism) -> float:
+    """Return by how much true counts exceed published ones, all parts and areas together, as a mechanism implies."""
+    fitted, true = fit_all(tallies, how), np.arange(SIZE)
+    total = 0.0
+    for published in np.flatnonzero(tallies[:, BELOW:-1].any(0)).tolist():
+        weights = fitted * how.likelihood(published, true)
+        often = tallies[:, BELOW + published]
+        total += float(often @ (weights @ true / np.maximum(weights.sum(1), 1e-300) - published))
+    return total
+
+
+LEAST_LEANING = 300
+"""Fewer sums do not tell whether parts lean."""
+
 FARTHEST = 400
 """Residuals further from zero than this are counted as this."""
 
@@ -381,6 +429,7 @@ class ResidualCounter:
         self._families = AddUp(list(families.values()))
         k, f = len(sums), len(families)
         self.complete, self.impossible, self.beyond = (np.zeros(k, dtype=np.int64) for _ in range(3))
+        self.signed, self.signed_square = np.zeros(k), np.zeros(k)
         self.sized = np.zeros((k, len(SIZES), FARTHEST + 1), dtype=np.int64)
         self.stepped = np.zeros((k, GROUPS, MOST_STEPS + 1), dtype=np.int64)
         self._steps = np.array([step_of(mechanisms[tested.total] or Exact()) for tested in sums], dtype=np.int64)[:, None]
@@ -461,6 +510,8 @@ class ResidualCounter:
 
     def _fold(self, chosen: NDArray[np.bool_], residual: Ints, size: Ints) -> None:
         width = self.sized.shape[2]
+        self.signed += np.where(chosen, residual, 0).sum(1)
+        self.signed_square += np.where(chosen, residual.astype(np.float64) ** 2, 0.0).sum(1)
         far = np.minimum(np.abs(residual), FARTHEST)
         place = far + width * (size + len(SIZES) * np.arange(len(self.sums))[:, None])
         self.sized += np.bincount(place[chosen], minlength=self.sized.size).reshape(self.sized.shape)

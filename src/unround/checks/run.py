@@ -107,12 +107,16 @@ def _meaning(
     if all(isinstance(mechanisms[tested.total], Exact) for tested in sums) and ratio is not None and ratio > 1:
         wrong = 1 - 1 / ratio
         return f"If the total is not always exact, up to {wrong:.0%} of the claims based on the largest residuals are wrong."
+    if rounding is not None and rounding.cutoff is not None:
+        return cutoff_in_words(rounding)
     if rounding is not None and rounding.model == KEYED:
         return f"{keys_in_words(rounding)} Proofs are not affected, and the probabilities of an audit account for it."
-    doubt = "Proofs are not affected; probabilities assume independent rounding and may be inaccurate."
-    if rounding is not None and rounding.model == PARTLY:
+    if rounding is None:
+        return "Proofs are not affected; what it means for probabilities is said table by table."
+    doubt = "Proofs are not affected; probabilities would assume independent rounding: an audit claims nothing likely here."
+    if rounding.model == PARTLY:
         return f"{rounding.why[0].upper()}{rounding.why[1:]}. {doubt}"
-    if rounding is not None and rounding.model == UNKNOWN:
+    if rounding.model == UNKNOWN:
         return f"What the random numbers do is not known: {rounding.why}. {doubt}"
     return doubt
 
@@ -125,6 +129,14 @@ def keys_in_words(rounding: TableRounding) -> str:
     fit = "" if rounding.p_value is None else f" (p = {rounding.p_value:.2g})"
     kind = {True: " What was rounded were whole numbers.", False: " What was rounded were weighted estimates."}
     return f"{said}{fit}.{kind.get(rounding.whole, '') if rounding.whole is not None else ''}"
+
+
+def cutoff_in_words(rounding: TableRounding) -> str:
+    """Say what becomes of small counts in a table."""
+    return (
+        f"Parts fall short of totals as if counts under {rounding.cutoff} became 0 (± {rounding.cutoff_error:.1f}), and "
+        "the others were then rounded. Proofs are not affected, and the probabilities of an audit account for it."
+    )
 
 
 NOT_INDEPENDENT = "rounding departs from independence"
@@ -192,8 +204,11 @@ class Check(Tabular, Plottable):
 
     @property
     def refuted(self) -> frozenset[int]:
-        """The columns of tables whose mechanism the data refute; where single tables are named, all together say nothing."""
-        refuted = [family for family in self.families if family.refuted]
+        """The columns of tables whose mechanism the data refute, or depart from in a way that nothing explains.
+
+        Where single tables are named, all together say nothing.
+        """
+        refuted = [family for family in self.families if family.refuted or family.unexplained]
         single = [family for family in refuted if ALL_TABLES not in family.family]
         if not any(family.family.startswith(COUNTS) for family in single):
             single += [family for family in refuted if family.family.startswith(COUNTS)]
@@ -329,7 +344,8 @@ def _judged(
     sums = [gathered.sums[s] for s in those]
     impossible = int(gathered.impossible[list(those)].sum())
     enough = comparison.sums >= LEAST_SUMS
-    otherwise = (DEPARTS if comparison.departs else FITS) if enough else UNTESTED
+    leans = rounding.rounding is not None and rounding.rounding.cutoff is not None and len(sums[0].parts) > 1
+    otherwise = (DEPARTS if comparison.departs or leans else FITS) if enough else UNTESTED
     complete = int(gathered.complete[list(those)].sum())
     exact = sums[0].kind in (UNDER_EXACT, EXACT_TWICE)
     many = more_than_slips(impossible, complete)

@@ -216,12 +216,12 @@ def _areas(
             continue
         if not weigh_rates(forest, buffers, arena, rates, a):
             continue
-        if not upward_pass(forest, buffers, arena, scratch, best):
+        if not upward_pass(forest, buffers, arena, scratch, evidence, a, low, high, best):
             continue
         seed_for(seed, a, random_state)
         for k in range(len(states)):
             sample(forest, buffers, arena, evidence, a, low, high, random_state, state, states[k, a], best)
-        if len(states) or not downward_pass(forest, buffers, arena, scratch, low, high):
+        if len(states) or not downward_pass(forest, buffers, arena, scratch, evidence, a, low, high):
             continue
         possible[a] = True
         for c in range(len(forest.homes)):

@@ -459,12 +459,13 @@ def gibbs(
                     if needed > scratch.shape[1]:
                         scratch = np.empty((3, 2 * needed))
                     lost = not possible or size < 0 or not set_local_evidence(forest, buffers, arena, own, 0, low, high)
-                    if lost or not upward_pass(forest, buffers, arena, scratch, False):
+                    if lost or not upward_pass(forest, buffers, arena, scratch, own, ZERO, low, high, False):
                         tries = MOST_TRIES
                         break
                     sample(forest, buffers, arena, own, 0, low, high, random_state, state, x[j], False)
                     drawn = max(drawn, j + 1)
-                    if fits and sweep >= effort.settle and downward_pass(forest, buffers, arena, scratch, low, high):
+                    settled = fits and sweep >= effort.settle
+                    if settled and downward_pass(forest, buffers, arena, scratch, own, ZERO, low, high):
                         _average(forest, buffers, arena, scratch[0], block, rows, j, room, into)
                         averages.kept[f, chain] += 1
                 for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES else 0):

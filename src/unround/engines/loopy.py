@@ -485,8 +485,8 @@ def _propagate(
                     if (
                         size < 0
                         or not set_local_evidence(forest, buffers, arena, own, ZERO, low, high)
-                        or not upward_pass(forest, buffers, arena, scratch, False)
-                        or not downward_pass(forest, buffers, arena, scratch, low, high)
+                        or not upward_pass(forest, buffers, arena, scratch, own, ZERO, low, high, False)
+                        or not downward_pass(forest, buffers, arena, scratch, own, ZERO, low, high)
                     ):
                         continue
                     if at_end:

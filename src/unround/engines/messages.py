@@ -10,14 +10,15 @@ Everything lies in one long vector, the arena, at the places that `buffers` sets
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from unround.evidence.block import Ints
-from unround.evidence.cells import Evidence, weigh_keys, weight
-from unround.evidence.convolution import GUARD, Box, convolve, copy, correlate, crop, fill, scale
-from unround.jit import MINUS_ONE, inner
+from unround.evidence.cells import Evidence, same_records, weigh_keys, weight
+from unround.evidence.convolution import GUARD, Box, convolve, copy, correlate, crop, fill, halvings, scale
+from unround.jit import MINUS_ONE, ZERO, inner
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import (
     BELOW,
@@ -67,9 +68,10 @@ USED, FREE, MESSAGE, SILENT = 4, 5, 6, 7
 """Further columns of `Buffers.links`, where the box is that of the message to the parent: whether the link is used; how many
 of its ends have more than one value; where the message is; and whether its messages to its children can be skipped."""
 
-ORDER, ARRAY, DOWN, PARTIAL, PARTIAL_BOX = 4, 5, 6, 7, 8
+ORDER, ARRAY, DOWN, PARTIAL, PARTIAL_BOX, HALVED = 4, 5, 6, 7, 8, 12
 """Further columns of `Buffers.slots`. The slots of a link are its ends, those with more than one value first, from narrow to
-wide: which end it is; where its array lies, the message back to it, and the partial sum up to it."""
+wide: which end it is; where its array lies, the message back to it, and the partial sum up to it, and how often that was
+halved."""
 
 
 class Buffers(NamedTuple):
@@ -90,7 +92,7 @@ def buffers_for(forest: Forest) -> Buffers:
     def table(rows: int, columns: int) -> Table:
         return np.zeros((rows, columns), dtype=np.int64)
 
-    return Buffers(table(len(forest.nodes), 9), table(len(forest.links), 8), table(len(forest.ends), 12), table(1, 4))
+    return Buffers(table(len(forest.nodes), 9), table(len(forest.links), 8), table(len(forest.ends), 13), table(1, 4))
 
 
 @inner
@@ -408,6 +410,10 @@ def _turn(arena: FloatArray, at: int, size: int) -> None:
         arena[at + k], arena[at + size - 1 - k] = arena[at + size - 1 - k], arena[at + k]
 
 
+ANY, SEVERAL = -1, -2
+"""Which end of a link alone has people: any may; none, as several have some."""
+
+
 @inner
 def _best_of_layer(arena: FloatArray, at: int, own: Box, layer: int, goal: int, low: int, size: int) -> None:
     """Keep the largest of all pairs with the same count in one layer, from `low` on, where `reduce_to` adds them up."""
@@ -437,7 +443,106 @@ def _best_sums(arena: FloatArray, one: int, before: Box, two: int, box: Box, to:
 
 
 @inner
-def _send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, i: int, best: bool) -> bool:
+def _at_zero(arena: FloatArray, at: int, box: Box) -> float:
+    """Return the entry of an array for no people at all."""
+    inside = box[0] <= 0 < box[0] + box[2] and box[1] <= 0 < box[1] + box[3]
+    return arena[at - box[0] * box[3] - box[1]] if inside else 0.0
+
+
+@inner
+def _people_in_one(
+    forest: Forest, buffers: Buffers, arena: FloatArray, i: int, low: Ints, high: Ints
+) -> tuple[int, float, int, int]:
+    """Return which part of a link alone may have people, how much it weighs that all others have none, and a fixed count."""
+    only, weight_of_none, row, column = ANY, 1.0, 0, 0
+    start = forest.links[i, END]
+    for e in range(start, forest.links[i + 1, END]):
+        box = layer_box(forest, buffers, forest.ends[e, CHILD], forest.ends[e, LAYER], low, high)
+        if box[2] * box[3] == 1 and (box[0] != 0 or box[1] != 0):
+            if only != ANY:
+                return SEVERAL, 0.0, 0, 0
+            only, row, column = e, box[0], box[1]
+    for s in range(start, start + buffers.links[i, FREE]):
+        none = _at_zero(arena, buffers.slots[s, ARRAY], box_at(buffers.slots, s, BOX))
+        if none > 0.0:
+            weight_of_none *= none
+        elif only != ANY:
+            return SEVERAL, 0.0, 0, 0
+        else:
+            only = buffers.slots[s, ORDER]
+    return only, weight_of_none, row, column
+
+
+@inner
+def _gain(forest: Forest, buffers: Buffers, evidence: Evidence, area: int, i: int, e: int, row: int, column: int) -> float:
+    """Return how much likelier, less 1, keys make what was published if all people of a total are in one part."""
+    total, part = forest.links[i, PARENT], forest.ends[e, CHILD]
+    layer, part_layer = forest.links[i, PARENT_LAYER], forest.ends[e, LAYER]
+    if layer == PAIR and (buffers.nodes[total, MODE] != PAIRED or buffers.nodes[part, MODE] != PAIRED):
+        return 0.0
+    whole, cells = forest.nodes[total, CELL : CELL + 3], forest.nodes[part, CELL : CELL + 3]
+    if layer != PAIR:
+        whole, cells = whole[layer : layer + 1], cells[part_layer : part_layer + 1]
+    return same_records(evidence, area, part, whole, cells, row, column) - 1.0
+
+
+@inner
+def _add_people_in_one(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    evidence: Evidence,
+    area: int,
+    i: int,
+    low: Ints,
+    high: Ints,
+    halved: int,
+) -> None:
+    """Correct the message to a total for the cases in which one part has all people, and so the same random number."""
+    only, weight_of_none, row, column = _people_in_one(forest, buffers, arena, i, low, high)
+    if only == SEVERAL:
+        return
+    to, goal, unit = buffers.links[i, MESSAGE], box_at(buffers.links, i, BOX), math.ldexp(1.0, -halved)
+    if row > 0 or column > 0:
+        at = _place(goal, row, column)
+        if at >= 0:
+            gain = _gain(forest, buffers, evidence, area, i, only, row, column)
+            arena[to + at] = max(0.0, arena[to + at] + gain * weight_of_none * unit)
+        return
+    start = forest.links[i, END]
+    for s in range(start, start + buffers.links[i, FREE]):
+        e, box, array = buffers.slots[s, ORDER], box_at(buffers.slots, s, BOX), buffers.slots[s, ARRAY]
+        if only not in (ANY, e):
+            continue
+        others = weight_of_none * unit / (1.0 if only == e else _at_zero(arena, array, box))
+        for r in range(box[2]):
+            for c in range(box[3]):
+                at, own = _place(goal, box[0] + r, box[1] + c), arena[array + r * box[3] + c]
+                if at >= 0 and own > 0.0 and (box[0] + r > 0 or box[1] + c > 0):
+                    gain = _gain(forest, buffers, evidence, area, i, e, box[0] + r, box[1] + c)
+                    arena[to + at] = max(0.0, arena[to + at] + gain * own * others)
+
+
+@inner
+def _place(box: Box, row: int, column: int) -> int:
+    """Return where in an array a pair of counts is; -1 if outside."""
+    inside = box[0] <= row < box[0] + box[2] and box[1] <= column < box[1] + box[3]
+    return (row - box[0]) * box[3] + column - box[1] if inside else -1
+
+
+@inner
+def _send_up(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    scratch: FloatArray,
+    i: int,
+    evidence: Evidence,
+    area: int,
+    low: Ints,
+    high: Ints,
+    best: bool,
+) -> bool:
     """Send the message of a link to its parent, from its children's beliefs; return False if nothing is possible."""
     slots = buffers.slots
     start, free = forest.links[i, END], buffers.links[i, FREE]
@@ -449,12 +554,12 @@ def _send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: Float
         e, box = slots[s, ORDER], box_at(slots, s, BOX)
         n, layer, sign = forest.ends[e, CHILD], forest.ends[e, LAYER], forest.ends[e, SIGN]
         if layer != PAIR and buffers.nodes[n, MODE] != SINGLE:
-            low = turned(box)[1] if sign < 0 else box[1]
+            least = turned(box)[1] if sign < 0 else box[1]
             own, at, goal = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF], slots[s, ARRAY]
             if best:
-                _best_of_layer(arena, at, own, layer, goal, low, box[3])
+                _best_of_layer(arena, at, own, layer, goal, least, box[3])
             else:
-                reduce_to(arena, at, own, layer, arena, goal, low, box[3])
+                reduce_to(arena, at, own, layer, arena, goal, least, box[3])
         elif sign < 0:
             copy(arena, buffers.nodes[n, BELIEF], slots[s, ARRAY], box[2] * box[3])
         else:
@@ -463,23 +568,98 @@ def _send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: Float
             _turn(arena, slots[s, ARRAY], box[2] * box[3])
     box, part = box_at(slots, start, BOX), box_at(slots, start, PARTIAL_BOX)
     crop(arena, slots[start, ARRAY], box, part[0] - box[0], part[1] - box[1], arena, slots[start, PARTIAL], part[3], part)
+    slots[start, HALVED] = 0
     for s in range(start + 1, start + free):
         before, box, after = box_at(slots, s - 1, PARTIAL_BOX), box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
         one, two, sum_of_both = slots[s - 1, PARTIAL], slots[s, ARRAY], slots[s, PARTIAL]
         if best:
-            left = _best_sums(arena, one, before, two, box, sum_of_both, after)
+            largest = _best_sums(arena, one, before, two, box, sum_of_both, after)
         else:
-            left = convolve(arena, one, before, two, box, sum_of_both, after, scratch)
-        if left == 0.0:
+            largest = convolve(arena, one, before, two, box, sum_of_both, after, scratch)
+        if largest == 0.0:
             return False
+        slots[s, HALVED] = slots[s - 1, HALVED] + halvings(largest)
     last = start + free - 1
     copy(arena, slots[last, PARTIAL], to, slots[last, PARTIAL_BOX + 2] * slots[last, PARTIAL_BOX + 3])
+    if not best and i < len(evidence.keys.chained) and evidence.keys.chained[i]:
+        _add_people_in_one(forest, buffers, arena, evidence, area, i, low, high, slots[last, HALVED])
     return True
 
 
 @inner
+def _gains(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    evidence: Evidence,
+    area: int,
+    i: int,
+    s: int,
+    known: int,
+    box: Box,
+    to: int,
+    factor: float,
+) -> float:
+    """Return what keys add if all people are in one part; with a factor, add it to the message back to that part."""
+    own, array, total = box_at(buffers.slots, s, BOX), buffers.slots[s, ARRAY], 0.0
+    for r in range(own[2]):
+        for c in range(own[3]):
+            at, weight_of = _place(box, own[0] + r, own[1] + c), arena[array + r * own[3] + c]
+            if at < 0 or weight_of == 0.0 or arena[known + at] == 0.0 or (own[0] + r == 0 and own[1] + c == 0):
+                continue
+            gain = arena[known + at] * _gain(
+                forest, buffers, evidence, area, i, buffers.slots[s, ORDER], own[0] + r, own[1] + c
+            )
+            total += gain * weight_of
+            if factor > 0.0:
+                into = to + r * own[3] + c
+                arena[into] = max(0.0, arena[into] + gain * factor)
+    return total
+
+
+@inner
+def _correct_down(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    evidence: Evidence,
+    area: int,
+    i: int,
+    s: int,
+    known: int,
+    box: Box,
+    only: int,
+    none: float,
+    gains: float,
+    halved: int,
+) -> None:
+    """Correct the message back to one part, as `_add_people_in_one` does upwards.
+
+    `none` is the weight of all parts being empty that may be, `gains` what keys add over all parts that may have all people.
+    """
+    own, array, to = box_at(buffers.slots, s, BOX), buffers.slots[s, ARRAY], buffers.slots[s, DOWN]
+    here, unit = _at_zero(arena, array, own), math.ldexp(1.0, -halved)
+    if only == buffers.slots[s, ORDER]:
+        _gains(forest, buffers, arena, evidence, area, i, s, known, box, to, none * unit)
+        return
+    left = gains
+    if only == ANY:
+        left -= _gains(forest, buffers, arena, evidence, area, i, s, known, box, to, none / here * unit) / here
+    at = to - own[0] * own[3] - own[1]
+    arena[at] = max(0.0, arena[at] + left * none / here * unit)
+
+
+@inner
 def send_down(
-    forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, i: int, low: Ints, high: Ints
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    scratch: FloatArray,
+    i: int,
+    evidence: Evidence,
+    area: int,
+    low: Ints,
+    high: Ints,
 ) -> None:
     """Send messages from a link to its children, from its parent's belief without the link's own message.
 
@@ -498,17 +678,33 @@ def send_down(
         reduce_to(arena, node, box_at(buffers.nodes, n, BOX), layer, arena, buffers.spare[0, 3], box[1], box[3])
         node = buffers.spare[0, 3]
     crop(arena, node, box, message[0] - box[0], message[1] - box[1], arena, known, message[3], message)
+    whole, only, none, gains = box, SEVERAL, 0.0, 0.0
+    if i < len(evidence.keys.chained) and evidence.keys.chained[i]:
+        only, none, row, column = _people_in_one(forest, buffers, arena, i, low, high)
+        if row > 0 or column > 0:
+            at = _place(whole, row, column)
+            gains = arena[node + at] * _gain(forest, buffers, evidence, area, i, only, row, column) if at >= 0 else 0.0
+        for s in range(start, start + free):
+            if only in (ANY, slots[s, ORDER]):
+                own = _gains(forest, buffers, arena, evidence, area, i, s, node, whole, ZERO, 0.0)
+                gains += own if only != ANY else own / _at_zero(arena, slots[s, ARRAY], box_at(slots, s, BOX))
+    halved = 0
     for s in range(start + free - 1, start - 1, -1):
         box, after = box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
-        to = slots[s, DOWN]
+        to, less = slots[s, DOWN], halved
         if s > start:
             before = box_at(slots, s - 1, PARTIAL_BOX)
-            scale(arena, known, after[2] * after[3])
-            correlate(arena, known, after, slots[s - 1, PARTIAL], before, spare, slots[s, ARRAY], box, to, scratch)
+            halved += halvings(scale(arena, known, after[2] * after[3]))
+            by, less = correlate(
+                arena, known, after, slots[s - 1, PARTIAL], before, spare, slots[s, ARRAY], box, to, scratch
+            )
+            less, halved = less + halved + slots[s - 1, HALVED], halved + by
             known, spare = spare, known
         else:
             fill(arena, to, box[2] * box[3], 0.0)
             crop(arena, known, after, box[0] - after[0], box[1] - after[1], arena, to, box[3], box)
+        if only != SEVERAL:
+            _correct_down(forest, buffers, arena, evidence, area, i, s, node, whole, only, none, gains, less)
         if forest.ends[slots[s, ORDER], SIGN] < 0:
             _turn(arena, to, box[2] * box[3])
 
@@ -547,14 +743,24 @@ def prune_to(forest: Forest, buffers: Buffers, wanted: BoolArray) -> None:
 
 
 @inner
-def upward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, best: bool) -> bool:
+def upward_pass(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    scratch: FloatArray,
+    evidence: Evidence,
+    area: int,
+    low: Ints,
+    high: Ints,
+    best: bool,
+) -> bool:
     """Send messages from the leaves to the roots; return False where no values add up.
 
     They weigh all states together, or hold the weight of the best one alone.
     """
     for i in range(len(forest.links) - 2, -1, -1):
         n = forest.links[i, PARENT]
-        if buffers.links[i, USED] and not _send_up(forest, buffers, arena, scratch, i, best):
+        if buffers.links[i, USED] and not _send_up(forest, buffers, arena, scratch, i, evidence, area, low, high, best):
             return False
         # All links below a node are contiguous, and this is the last of them to be visited.
         complete = i == forest.nodes[n, BELOW] and buffers.nodes[n, MODE] != ABSENT
@@ -564,11 +770,20 @@ def upward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: Fl
 
 
 @inner
-def downward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints) -> bool:
+def downward_pass(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    scratch: FloatArray,
+    evidence: Evidence,
+    area: int,
+    low: Ints,
+    high: Ints,
+) -> bool:
     """Send messages back, after the upward pass: every belief is then exact. False where no values add up."""
     for i in range(len(forest.links) - 1):
         if buffers.links[i, USED] and not buffers.links[i, SILENT]:
-            send_down(forest, buffers, arena, scratch, i, low, high)
+            send_down(forest, buffers, arena, scratch, i, evidence, area, low, high)
     for n in range(len(forest.nodes)):
         there = buffers.nodes[n, MODE] != ABSENT
         if there and absorb_from_above(forest, buffers, arena, n, buffers.nodes[n, BELIEF]) == 0.0:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
 from unround.evidence.convolution import Box
-from unround.evidence.keys import OWN, KeyedEvidence, KeyInput, no_keys
+from unround.evidence.keys import ANY_CONSTANT, OWN, KeyedEvidence, KeyInput, no_keys
 from unround.jit import inner
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import CompiledSums, Table
@@ -142,6 +142,17 @@ def _ratio(evidence: Evidence, area: int, cells: Table, first: int, second: int,
     of_first = _number_of_arcs(evidence, area, cells[1], first)
     of_second = _number_of_arcs(evidence, area, cells[2], second)
     alone = together = 0.0
+    if first == 0 or second == 0:  # an empty part has no records: the other has those of the total, and its random number
+        part, count, arcs = (cells[1], first, of_first) if second == 0 else (cells[2], second, of_second)
+        for i in range(several if total > 0 else 0):
+            t1, t2 = _arc(evidence, area, cells[0], total, i)
+            for j in range(arcs):
+                a1, a2 = _arc(evidence, area, part, count, j)
+                alone += (t2 - t1) * (a2 - a1)
+                together += max(0.0, min(t2, a2) - max(t1, a1))
+        return together / alone if alone > 1e-12 else 1.0
+    if constant == ANY_CONSTANT:
+        return 1.0
     for i in range(several):
         t1, t2 = _arc(evidence, area, cells[0], total, i)
         for j in range(of_first):
@@ -173,15 +184,43 @@ def weigh_keys(evidence: Evidence, area: int, n: int, cells: Table, arena: Float
             for r in range(box[2]):
                 for c in range(box[3]):
                     k = at + r * box[3] + c
-                    if arena[k] > 0.0:
+                    if arena[k] > 0.0 and box[0] + r > 0 and box[1] + c > 0:
                         arena[k] *= (1.0 - OWN) * table[box[0] + r - one - least, box[1] + c - two - least] + OWN
+                    elif arena[k] > 0.0:
+                        arena[k] *= _mixed_ratio(evidence, area, n, cells, box[0] + r, box[1] + c)
             return
     for r in range(box[2]):
         for c in range(box[3]):
             k = at + r * box[3] + c
             if arena[k] > 0.0:
-                ratio = _ratio(evidence, area, cells, box[0] + r, box[1] + c, keys.constant[n])
-                arena[k] *= (1.0 - OWN) * ratio + OWN
+                arena[k] *= _mixed_ratio(evidence, area, n, cells, box[0] + r, box[1] + c)
+
+
+@inner
+def _mixed_ratio(evidence: Evidence, area: int, n: int, cells: Table, first: int, second: int) -> float:
+    """Return how much likelier a pair is with keys, where a few counts may have random numbers of their own."""
+    return (1.0 - OWN) * _ratio(evidence, area, cells, first, second, evidence.keys.constant[n]) + OWN
+
+
+@inner
+def same_records(evidence: Evidence, area: int, part: int, whole: Table, cells: Table, first: int, second: int) -> float:
+    """Return how much likelier keys make what was published of a total if a part has all of its people.
+
+    Both have the same records, hence one random number, and are one observation. `whole` and `cells` are a count each, the
+    second number, or a total and two parts of the node `part`.
+    """
+    keys, starts, likely, alike = evidence.keys, evidence.start, 1.0, True
+    for k in range(len(cells)):
+        count = second if len(cells) == 1 or k == 2 else first if k == 1 else first + second
+        if starts[area, whole[k]] < 0 or starts[area, cells[k]] < 0 or keys.start[area, cells[k]] >= 0:
+            return 1.0  # one of them is not published, or known by more than this table
+        alike &= keys.published[area, whole[k]] == keys.published[area, cells[k]]
+        likely *= evidence.weights[starts[area, cells[k]] + count - evidence.low[area, cells[k]]]
+    if not alike:
+        return OWN
+    if len(cells) > 1 and not np.isnan(keys.constant[part]):
+        likely *= _mixed_ratio(evidence, area, part, cells, first, second)
+    return (1.0 - OWN) / likely + OWN if likely > 1e-9 else 1.0
 
 
 def plain(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:

@@ -48,6 +48,12 @@ def scale(arena: FloatArray, at: int, size: int) -> float:
 
 
 @inner
+def halvings(largest: float) -> int:
+    """Return how often `scale` halved numbers of which this was the largest; less than 0 where it doubled them."""
+    return math.frexp(largest)[1] if largest > 1.0 or 0.0 < largest < 0.5 else 0
+
+
+@inner
 def crop(
     vector: FloatArray, at: int, box: Box, row: int, column: int, out: FloatArray, to: int, stride: int, goal: Box
 ) -> None:
@@ -225,12 +231,14 @@ def correlate(
     two_box: Box,
     to_two: int,
     scratch: FloatArray,
-) -> None:
+) -> tuple[int, int]:
     """Put into `to_one` what is known of one pair if something is known of its sum with another, and the reverse.
 
-    Where a factor is zero, nothing is worked out for it: that pair is impossible anyway.
+    Where a factor is zero, nothing is worked out for it: that pair is impossible anyway. Returns how often each result was
+    halved.
     """
-    if one_box[2] * one_box[3] < two_box[2] * two_box[3]:
+    swapped = one_box[2] * one_box[3] < two_box[2] * two_box[3]
+    if swapped:
         one, two, one_box, two_box, to_one, to_two = two, one, two_box, one_box, to_two, to_one
     x, out, other = scratch[0], scratch[1], scratch[2]
     height, width = two_box[2], two_box[3]
@@ -266,5 +274,6 @@ def correlate(
                     arena[goal + c + k] = found[k]
                 c, shift = c + 4, shift + 4
     crop(out, ZERO, (ZERO, ZERO, one_box[2], stride), ZERO, ZERO, arena, to_one, one_box[3], one_box)
-    scale(arena, to_one, one_box[2] * one_box[3])
-    scale(arena, to_two, height * width)
+    halved = halvings(scale(arena, to_one, one_box[2] * one_box[3]))
+    other_halved = halvings(scale(arena, to_two, height * width))
+    return (other_halved, halved) if swapped else (halved, other_halved)

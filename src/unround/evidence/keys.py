@@ -10,7 +10,7 @@ total's (`meeting`), in place of the product of their lengths.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,6 +27,9 @@ from unround.sums.compiled import Table
 
 OWN = 0.01
 """The share of counts that may have random numbers of their own: what keys rule out must not become impossible."""
+
+ANY_CONSTANT = np.inf
+"""The constant of a table with keys where it is not known: only what is so at every constant is used."""
 
 WIDEST = 256
 """Counts with more possible values are left as they are."""
@@ -65,16 +68,18 @@ class KeyedRepeat:
 class Keyed:
     """Where keys are, for all areas.
 
-    - `constant`: For every node of the plan, that of its total and two parts; NaN where there is none.
+    - `constant`: For every node of the plan, that of its total and two parts; NaN without keys, or `ANY_CONSTANT`.
     - `mechanisms`: Of every cell.
     - `repeats`: Counts that several cells show.
     - `base`: For every node, to which base its three counts were rounded without exceptions; 0 where that is not so.
+    - `chained`: For every link of the plan, whether it is the sums of a total and its parts in one table.
     """
 
     constant: FloatArray
     mechanisms: tuple[Mechanism, ...]
     repeats: tuple[KeyedRepeat, ...] = ()
     base: NDArray[np.int64] | None = None
+    chained: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
 
 Arc = tuple[float, float]
@@ -87,7 +92,8 @@ class KeyInput(NamedTuple):
     every cell the place of its first count in `first`, −1 where it has only one arc, which follows from `published`; the
     arcs of the count at place i are `arcs[first[i] : first[i + 1]]`. `row` is, for every node whose counts were rounded to
     `base` without exceptions, its row of `ratios`: by the residual of what was published and how far the parts' counts are
-    from what was published, how much likelier a pair is with keys. −1: it has to be worked out.
+    from what was published, how much likelier a pair is with keys. −1: it has to be worked out. `chained` says which links
+    of the plan are sums of one table with keys, under their total.
     """
 
     constant: FloatArray
@@ -99,6 +105,7 @@ class KeyInput(NamedTuple):
     row: Table
     base: int
     ratios: FloatArray
+    chained: BoolArray
 
 
 class KeyedEvidence(NamedTuple):
@@ -127,6 +134,7 @@ def no_keys(nodes: int, columns: int) -> KeyInput:
         np.full(nodes, -1, dtype=np.int64),
         1,
         np.zeros((1, 1, 1, 1)),
+        np.zeros(0, dtype=np.bool_),
     )
 
 
@@ -182,14 +190,14 @@ class _Built:
         windows = replace(self._windows, start=self._start, weights=np.concatenate(self._weights))
         two_way = np.array([isinstance(how, TwoWay) for how in keyed.mechanisms])
         first, arcs = np.array(self._first, dtype=np.int64), np.array(self._arcs).reshape(-1, 2)
-        tables = _ratio_tables(keyed)
-        return KeyedEvidence(windows, KeyInput(keyed.constant, two_way, counts, self._arc_start, first, arcs, *tables))
+        arrays = keyed.constant, two_way, counts, self._arc_start, first, arcs
+        return KeyedEvidence(windows, KeyInput(*arrays, *_ratio_tables(keyed), keyed.chained))
 
 
 def _ratio_tables(keyed: Keyed) -> tuple[Table, int, FloatArray]:
     """Return the row of every node, the base, and the tables of ratios; of several bases, the most frequent has tables."""
     row = np.full(keyed.constant.size, -1, dtype=np.int64)
-    plain = np.zeros(row.size, dtype=np.int64) if keyed.base is None else np.where(np.isnan(keyed.constant), 0, keyed.base)
+    plain = np.where(np.isfinite(keyed.constant), 0 if keyed.base is None else keyed.base, 0)
     if not plain.any():
         return row, 1, np.zeros((1, 1, 1, 1))
     base = int(np.bincount(plain[plain > 0]).argmax())

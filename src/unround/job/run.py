@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.audits.bounds import NestedAreas, links_to_use, nesting_levels, telling_families
 from unround.audits.claims import HeldBecause
-from unround.audits.keys import Keys, doubts_left, only_estimates, weighted_estimates
+from unround.audits.keys import Keys, doubts_left, only_estimates, weighted_estimates, with_cutoffs
 from unround.audits.model import AuditOptions as AuditOptions
 from unround.audits.model import Model, block_size
 from unround.audits.selfcheck import SelfCheck, choose_and_check
@@ -30,7 +30,8 @@ from unround.job import folder as files
 from unround.job.cluster import try_cluster, work_here, work_on_cluster
 from unround.job.work import MOST_LINES, PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, merge, prepare, sweep
 from unround.machine import give_memory_back, processors
-from unround.mechanisms import Mechanism
+from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms.base import step_of
 from unround.options import VERIFIED
 from unround.output import write_json
 from unround.release import ABSENT, Release, adjustable
@@ -131,8 +132,11 @@ def _prepare(
     clock.lap("reading")
     checked = check_spool(release, spool, structure, plan_file, progress)
     clock.lap("checking")
-    structure = weighted_estimates(structure, checked.numbers)
-    everywhere = _published_everywhere(spool)
+    structure = with_cutoffs(weighted_estimates(structure, checked.numbers), checked.numbers)
+    everywhere, refuted = _published_everywhere(spool, structure)
+    if refuted:  # one area with more households than people, and the number of people bounds nothing
+        columns = tuple(replace(one, at_most="" if one.at_most in refuted else one.at_most) for one in structure.columns)
+        structure = replace(structure, columns=columns)
     nesting = find_nesting(spool.areas, spool.pick, structure, release.areas) if options.link else Nesting.none(spool.rows)
     linked = bool((nesting.parent >= 0).any())
     exact, figures = options.population == "exact", options.figures == VERIFIED
@@ -172,12 +176,19 @@ def _prepare(
     clock.lap("preparing")
 
 
-def _published_everywhere(spool: Spool) -> NDArray[np.bool_]:
-    """Return which columns have a count in every area."""
+def _published_everywhere(spool: Spool, structure: Structure) -> tuple[NDArray[np.bool_], frozenset[str]]:
+    """Return which columns have a count in every area, and the exact counts that some part of them exceeds anywhere."""
     everywhere = np.ones(spool.columns, dtype=np.bool_)
+    place = {column.key: at for at, column in enumerate(structure.columns)}
+    pairs = [(at, place[one.at_most]) for at, one in enumerate(structure.columns) if one.at_most in place]
+    parts, wholes = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    reach = np.array([step_of(structure.mechanisms[at] or Exact()) - 1 for at in parts.tolist()], dtype=np.int64)
+    exceeded = np.zeros(len(pairs), dtype=np.bool_)
     for block in spool.blocks(4096):
         everywhere &= (block.counts > ABSENT).all(axis=0)
-    return everywhere
+        known = block.counts[:, wholes] > ABSENT
+        exceeded |= (known & (block.counts[:, parts] - reach > block.counts[:, wholes])).any(axis=0)
+    return everywhere, frozenset(structure.columns[at].key for at in wholes[exceeded].tolist())
 
 
 def _prior(options: AuditOptions, spool: Spool, model: Model, progress: Stage) -> tuple[Prior, SelfCheck | None]:

@@ -1,4 +1,4 @@
-"""Ranges of counts that are published as one count, or at random as one of two; all others by another mechanism."""
+"""Ranges of counts that are published as one count, or at random as one of two, or small ones as 0; all others otherwise."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from unround.mechanisms.base import (
     Window,
     counts,
     impossible,
+    step_of,
     window_from,
 )
 from unround.mechanisms.plain import Exact, Suppressed, Unpublished
+from unround.mechanisms.rounding import Rounding
 
 
 class Band(NamedTuple):
@@ -131,6 +133,85 @@ class Bands:
             drawn = rng.integers(0, max(width, 1), size=int(here.sum()))
             shown[here] = np.where(drawn < true[here] - band.down, band.up, band.down)
         return shown
+
+
+@dataclass(frozen=True)
+class Cutoff:
+    """Counts under a limit become 0; the others are published by another mechanism.
+
+    - `below`: The limit.
+    - `then`: How all other counts are published.
+    - `unless`: The share of counts that escape the limit. Where it was only inferred, no count shall become impossible.
+
+    Examples
+    --------
+    >>> list(Cutoff(4).window(5)), list(Cutoff(4).window(0))
+    ([4, 5, 6, 7, 8, 9], [0, 1, 2, 3, 4])
+    >>> Cutoff(4).chance(0, 4), Cutoff(4, unless=Fraction(1, 10)).chance(5, 3)
+    (Fraction(1, 5), Fraction(3, 50))
+    """
+
+    below: int
+    then: Mechanism = Rounding(5)  # noqa: RUF009 - frozen, like every mechanism
+    unless: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.below <= WIDEST:
+            raise InputError(f"a limit under which counts become 0 must be from 1 to {WIDEST:,}, not {self.below}.")
+        if not 0 <= self.unless < 1:
+            raise InputError(f"the share of counts that escape a limit must be from 0 to less than 1, not {self.unless}.")
+        if isinstance(self.then, Suppressed | Unpublished | Bands | Cutoff):
+            raise InputError(f"{self.then.name} cannot follow a limit under which counts become 0.")
+
+    @property
+    def base(self) -> int:
+        """The step between published counts."""
+        return step_of(self.then)
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return f"cutoff:{self.below},{self.then.name}" + (f",unless={self.unless}" if self.unless else "")
+
+    @property
+    def sentence(self) -> str:
+        """The assumption, as a sentence."""
+        others = self.then.sentence[0].lower() + self.then.sentence[1:]
+        escape = f" (but for {self.unless} of them)" if self.unless else ""
+        return f"Counts under {self.below} become 0{escape}; the others: {others}"
+
+    def window(self, published: int | None) -> Window:
+        """Return what the other mechanism leaves from the limit on; for 0, what is below it as well."""
+        if published is None:
+            raise impossible(published, self.name)
+        try:
+            window = self.then.window(published)
+        except InputError:
+            if published:
+                raise
+            return window_from(self.likelihood, 0, 0, self.below, self.name)
+        assert window.high is not None  # nothing that hides counts can follow
+        above = max(window.high, self.below - 1 if published == 0 else 0) - published
+        return window_from(self.likelihood, published, published - window.low, above, self.name, window.certain)
+
+    def chance(self, published: int | None, true: int) -> Fraction:
+        """Return the probability that `true` is published as `published`."""
+        if published is None or true < 0:
+            return Fraction(0)
+        other = self.then.chance(published, true)
+        return other if true >= self.below else self.unless * other + (1 - self.unless) * (published == 0)
+
+    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
+        """Return `chance` as floats, for arrays."""
+        y, x, possible = counts(published, true)
+        share, other = float(self.unless), np.asarray(self.then.likelihood(published, true))
+        return np.where(possible & (x < self.below), share * other + (1 - share) * (y == 0), other)
+
+    def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
+        """Publish 0 for small counts, and the others by the other mechanism."""
+        shown = self.then.publish(np.asarray(true), rng)
+        kept = rng.integers(0, self.unless.denominator, size=shown.shape) < self.unless.numerator
+        return np.where((np.asarray(true) < self.below) & ~kept, 0, shown)
 
 
 def _within(band: Band, true: IntArray) -> BoolArray:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from unround.errors import InputError
-from unround.mechanisms.bands import Band, Bands
+from unround.mechanisms.bands import Band, Bands, Cutoff
 from unround.mechanisms.base import Mechanism, fraction
 from unround.mechanisms.cellkey import LARGEST_CHANGE, CellKey, largest_variance
 from unround.mechanisms.conventional import Digits, Midpoint, Nearest
@@ -29,9 +29,9 @@ def mechanism(spec: str) -> Mechanism:
     spec : str
         A name and, after a colon, parameters: `rounding:5`, `sample:5`, `weighted:sample:5`, `graduated`,
         `graduated:0=3,20=5`, `residues:0,1/3,2/3`, `nearest:5`, `nearest-even:10`, `digits:4`, `digits-even:4`, `exact`,
-        `midpoint:6`, `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`,
-        `bands:0=0,1-7=4,nearest:5`, `bands:1-2=0/3,exact`, `laplace:1.45`, `laplace:1.45,clamped`, `gaussian:2`,
-        `cellkey:3,2`, `cellkey:8,3,js=2,pstay=0.5`, `uniform:3`, `uniform:3,js=2`, `transition:FILE`.
+        `midpoint:6`, `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`, `bands:0=0,1-7=4,nearest:5`,
+        `bands:1-2=0/3,exact`, `cutoff:4,rounding:5`, `laplace:1.45`, `laplace:1.45,clamped`, `gaussian:2`, `cellkey:3,2`,
+        `cellkey:8,3,js=2,pstay=0.5`, `uniform:3`, `uniform:3,js=2`, `transition:FILE`.
 
     Examples
     --------
@@ -99,6 +99,14 @@ def _bands(text: str) -> Bands:
     return Bands(tuple(bands), mechanism(text) if text.strip() else Exact())
 
 
+def _cutoff(text: str) -> Cutoff:
+    below, _, then = text.partition(",")
+    then, _, share = then.partition(",unless=")
+    if then.strip().lower().startswith(("bands", "suppressed", "cutoff")):  # not parsed: they could be nested without end
+        raise InputError(f"{then.strip()[:40]} cannot follow a limit under which counts become 0.")
+    return Cutoff(int(below), mechanism(then) if then.strip() else Rounding(), fraction(share or "0"))
+
+
 def _cell_key(text: str, uniform: bool = False) -> CellKey:
     numbers = [part.strip() for part in text.split(",")]
     named = dict(part.split("=", 1) for part in numbers if "=" in part)
@@ -161,6 +169,7 @@ _FAMILIES = {
         _SpecForm("unpublished", bare=Unpublished()),
         _SpecForm("suppressed:1..7", "the range of hidden counts", _suppressed),
         _SpecForm("bands:0=0,1-7=4,nearest:5", "ranges of counts and what they become", _bands),
+        _SpecForm("cutoff:4,rounding:5", "a limit and what becomes of the counts from it on", _cutoff),
         _SpecForm("laplace:1.45", "a scale", lambda text: Laplace(*_noise(text))),
         _SpecForm("gaussian:2", "a scale", lambda text: Gaussian(*_noise(text))),
         _SpecForm("cellkey:3,2", "the largest change D and the variance V", _cell_key),
