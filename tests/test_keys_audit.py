@@ -219,7 +219,7 @@ def test_summary_report_and_explanations_tell(keyed):
     assert {one["table"] for one in told["tables"]} <= {f"Table {k}" for k in range(6)}
     assert len(told["tables"]) >= 5
     assert len(told["repeats"]) == 3
-    nothing = {"rounding": "independent", "tables": [], "repeats": [], "alone": [], "columns_withheld": 0}
+    nothing = {"rounding": "independent", "tables": [], "repeats": [], "columns_withheld": 0}
     assert keyed["independent"].summary["keys"] == nothing
     likely = pl.read_parquet(folder.path / "findings.parquet").filter(kind="likely")
     place = {code: row for row, code in enumerate(folder.areas["region"].to_list())}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,11 @@ class Keys(Plain):
             if one.whole and (one.model == KEYED or (one.model == UNKNOWN and one.p_value is not None))
         )
         return cls(rounding, tuple(chosen.values()), repeats, tuple(table for table, one in given.items() if one is None))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data; tables without keys only where the user named some."""
+        told = Plain.to_json(self)
+        return told if self.alone else {name: told[name] for name in told if name != "alone"}
 
     def of_table(self, table: str) -> KeyedTable | None:
         """Return what is known of a table."""
@@ -199,7 +205,9 @@ class Keys(Plain):
             repeats = tuple(
                 SameCount(*(tuple(one[name]) for name in ("columns", "constants", "errors"))) for one in told["repeats"]
             )
-            return cls(told["rounding"], tuple(KeyedTable(**one) for one in told["tables"]), repeats, tuple(told["alone"]))
+            return cls(
+                told["rounding"], tuple(KeyedTable(**one) for one in told["tables"]), repeats, tuple(told.get("alone", ()))
+            )
         except FileNotFoundError:
             return cls()
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -251,6 +259,7 @@ def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
         Weighted(how)
         if isinstance(how, Rounding | Sample)
         and (at in titled or one is False or (one is None and kinds[how] - {None} == {False}))
+        and of_sample(f"{structure.columns[at].label} {structure.columns[at].block}") is not False  # of everybody, it says
         else how
         for at, ((_, how), one) in enumerate(zip(columns, whole, strict=True))
     )

@@ -88,6 +88,11 @@ class TableRounding(Plain):
     cutoff: int | None = None
     cutoff_error: float | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data; a limit only where there is one."""
+        told = Plain.to_json(self)
+        return told if self.cutoff is not None else {name: told[name] for name in told if not name.startswith("cutoff")}
+
     @property
     def in_words(self) -> str:
         """The model and its constant, in a few words."""

@@ -368,8 +368,9 @@ CIRCLE = 400
 MISPRINTS = 0.01
 """The share of counts that may do anything: one misprint must not refute a law that explains all others."""
 
-FITTING = 0.01
-"""How far the shares of patterns may be from a law (total variation), beyond chance."""
+FITTING, DEPARTING = 0.03, 0.01
+"""How far the shares of patterns may be from a law (total variation), beyond chance; and must be from that of independent
+roundings for keys to be found."""
 
 SURE = 0.02
 """The largest standard error of a constant that is of use."""
@@ -721,7 +722,7 @@ def _repeated_judged(
     penalty = max(PENALTY, (number - 1) * float(np.log(areas)))
     independent, by_keys = (FamilyHistogram(fit.observed, law, 0, 0.0, 1.0) for law in (fit.by_chance, fit.by_keys[None]))
     # No law is exact. In many areas any flaw would be significant, so that it has to miss by enough as well.
-    is_keyed = fit.gain(None) > penalty and independent.distance - independent.noise > FITTING
+    is_keyed = fit.gain(None) > penalty and independent.distance - independent.noise > DEPARTING
     best = by_keys if is_keyed else independent
     p_value, off = best.p_value, best.distance - best.noise
     placed = tuple(constants.tolist()), tuple(errors.tolist())
