@@ -43,7 +43,7 @@ _LARGE = 4.0
 """Totals average at least so many standard deviations of their residuals; smaller ones fit anything."""
 _ALIKE = 2.0
 """Sums belong to one kind of noise if its variance, a count, differs by no more than this factor from what is typical."""
-_NEAR, _NEAR_FEW, _MANY = 3.0, 3.5, 1_000
+_NEAR, _NEAR_FEW, _MANY = 2.0, 3.5, 1_000
 """Laws whose log likelihood is worse by no more cannot be told from the best; with fewer sums, by the second number."""
 _STAYING = 6.0
 """More counts stay as they are than the law of largest entropy leaves, if that raises the log likelihood by this much."""
