@@ -85,8 +85,8 @@ class Reconciled(Tabular):
         return cls(folder, told)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the summary."""
-        return self.summary
+        """Return the summary, without the hashes by which a later run knows its files."""
+        return {name: value for name, value in self.summary.items() if name != "hashes"}
 
     def to_polars(self) -> pl.DataFrame:
         """Return every count: published, reconciled, its mean, standard error and bounds."""

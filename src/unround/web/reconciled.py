@@ -94,7 +94,9 @@ def _start(table: Reconciled) -> tuple[Document, Any]:
         Text(sentence(summary) if summary["mean_error"] is not None else ""),
         Section("Areas", [Text(shown, QUIET), Table(("area", "counts", "changed", "moved in all"), rows, "Areas")]),
     ]
-    return Document("One table that adds up", parts, notice=summary["notice"]), summary | {"listed": listed.to_dicts()}
+    return Document("One table that adds up", parts, notice=summary["notice"]), table.to_json() | {
+        "listed": listed.to_dicts()
+    }
 
 
 def _area(table: Reconciled, code: str) -> tuple[Document, Any]:
