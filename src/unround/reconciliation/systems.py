@@ -150,8 +150,11 @@ def additive_means(matrix: csr_array, mean: FloatArray, spread: FloatArray, low:
             break
         shrink = diags_array(1.0 / np.sqrt(diagonal[movable]))
         some = shrink @ scaled[movable][:, movable] @ shrink
-        solved, _ = cg(some, shrink @ off[movable], rtol=1e-10, maxiter=_STEPS)
-        moved = found - variance * (matrix[movable].T @ (shrink @ solved))
+        with np.errstate(over="ignore", invalid="ignore"):
+            solved, _ = cg(some, shrink @ off[movable], rtol=1e-10, maxiter=_STEPS)
+            moved = found - variance * (matrix[movable].T @ (shrink @ solved))
+        if not np.isfinite(moved).all():
+            break  # counts that are left as published contradict each other: integer programs will say where
         found = np.clip(moved, low.ravel(), high.ravel())
         outside = np.abs(found - moved) > CLOSE
         if not outside.any():
