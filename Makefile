@@ -11,7 +11,7 @@ UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all golden lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims additive mixing paper-seeds r acro clean
+.PHONY: help install demo test test-all golden lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys honest claims additive mixing paper-seeds r acro clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -130,6 +130,9 @@ linked: $(VENV)/.installed-dev ## measure again how exact linked posteriors are,
 
 keys: $(VENV)/.installed-dev ## claims about counts that were rounded by keys, compared with the truth (some minutes)
 	$(BIN)/python -m bench.keys
+
+honest: $(VENV)/.installed-dev ## are likely claims right as often as they state, and how much is left unsaid? All worlds, for docs/honest.md (some minutes)
+	$(BIN)/python -m bench.honest
 
 claims: $(VENV)/.installed-dev ## verified claims about the people of 10,000 areas, compared with the truth (a quarter of an hour)
 	$(BIN)/python -m bench.claims

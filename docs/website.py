@@ -41,6 +41,7 @@ CHAPTERS: Mapping[str, Sequence[str]] = {
         "docs/cellkeys",
         "docs/compare",
         "docs/calibration",
+        "docs/honest",
         "docs/whatif",
         "docs/reconstruct",
     ),

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.honest import Case, Claims, audited, judged, oracle, shares_of_oracle
 
 from tests.conftest import Run
 from unround import simulate
 from unround.audits.model import AuditOptions
 from unround.comparison import simulated
-from unround.comparison.calibration import BINS, Calibration, Reliability, calibrate, calibrate_release
+from unround.comparison.calibration import BINS, Calibration, Reliability, calibrate, calibrate_release, material_of_world
 from unround.errors import InputError
 from unround.job import audit
 from unround.score.truth import ANY_VALUE, ENOUGH, ENOUGH_SMALL, ClaimScore, Scored
@@ -265,3 +266,34 @@ def test_rejections(run: Run, arguments: tuple[str, ...], said: str) -> None:
     ran = run("calibrate", *arguments)
     assert ran.code == 2
     assert said in ran.err
+
+
+# -- how much is left unsaid ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("world", "areas", "at_66", "at_90"),
+    [("dirichlet", 150, 0.75, 0.5), ("mostly-empty", 150, 0.75, 0.4), ("neighbourhoods", 300, 0.75, 0.0)],
+)
+def test_most_of_what_an_oracle_claims_is_claimed(world: str, areas: int, at_66: float, at_90: float) -> None:
+    case = Case(world, "rounding:5", material_of_world(world, areas))
+    claims = audited(case)
+    assert not any(over for *_, over in judged(claims, claims.made).values())
+    assert not claims.withheld.any()
+    mode, probability = oracle(case, claims)
+    sure = (probability >= 0.66) & (claims.low < claims.high)
+    assert probability[sure].mean() == pytest.approx((mode == claims.true)[sure].mean(), abs=0.05)
+    shares = shares_of_oracle(case, claims)
+    assert shares[0] >= at_66
+    assert shares[1] >= at_90
+
+
+def test_claims_that_state_too_much_are_called_overstated() -> None:
+    shape = 400, 1
+    zeros, stated = np.zeros(shape, dtype=np.int64), np.full(shape, 0.8)
+    true = (np.arange(400) >= 280)[:, None].astype(np.int64)
+    everywhere = np.ones(shape, dtype=np.bool_)
+    claims = Claims(zeros.astype(np.int32), true, zeros, stated, stated, everywhere, ~everywhere, zeros, zeros + 4)
+    assert judged(claims, claims.made) == {"0": (400, pytest.approx(0.8), 0.7, True)}
+    assert judged(claims, claims.made & (true == 0)) == {"0": (280, pytest.approx(0.8), 1.0, False)}
+    assert judged(claims, claims.withheld) == {}

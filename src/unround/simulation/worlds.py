@@ -277,31 +277,34 @@ def _rare_languages(areas: int, rng: Generator) -> IntArray:
 EMPTY = 40
 """Categories of which most areas have nobody."""
 
+PRESENT, STOPS = np.geomspace(0.6, 0.05, EMPTY), 0.25
+"""How often somebody is there, by category; and how likely, then, each person is the last."""
+
 
 def _mostly_empty(areas: int, rng: Generator) -> IntArray:
-    present = rng.random((areas, EMPTY)) < np.geomspace(0.6, 0.05, EMPTY)
-    return np.asarray(present * rng.geometric(0.25, size=present.shape), dtype=np.int64)
+    present = rng.random((areas, EMPTY)) < PRESENT
+    return np.asarray(present * rng.geometric(STOPS, size=present.shape), dtype=np.int64)
 
 
 # -- families and neighbours ------------------------------------------------------------------------------------------
 
-_FAMILY = np.array([0.06, 0.09, 0.25, 0.33, 0.17, 0.10])
+FAMILY = np.array([0.06, 0.09, 0.25, 0.33, 0.17, 0.10])
 """How many families of a minority have one to six persons."""
 
-_MINORITIES = np.array([0.03, 0.024, 0.02, 0.02, 0.014, 0.008])
+MINORITIES = np.array([0.03, 0.024, 0.02, 0.02, 0.014, 0.008])
 _NAMES = tuple(f"minority {number}" for number in range(1, 7))
 
 
 def _households(areas: int, rng: Generator) -> IntArray:
     size = _sizes(areas, rng, 60, 0.6)[:, np.newaxis]
-    persons = np.arange(1, len(_FAMILY) + 1)
-    families = size * _MINORITIES / (persons * _FAMILY).sum()
-    by_size = rng.poisson(families[:, :, np.newaxis] * _FAMILY)
-    majority = rng.poisson(size * (1 - _MINORITIES.sum()))
+    persons = np.arange(1, len(FAMILY) + 1)
+    families = size * MINORITIES / (persons * FAMILY).sum()
+    by_size = rng.poisson(families[:, :, np.newaxis] * FAMILY)
+    majority = rng.poisson(size * (1 - MINORITIES.sum()))
     return np.asarray(np.concatenate([majority, (by_size * persons).sum(axis=2)], axis=1), dtype=np.int64)
 
 
-_TYPES = np.array(
+TYPES = np.array(
     [
         [0.86, 0.05, 0.03, 0.02, 0.01, 0.01, 0.005, 0.010, 0.005],
         [0.20, 0.25, 0.30, 0.10, 0.08, 0.04, 0.010, 0.010, 0.010],
@@ -324,10 +327,25 @@ _DWELLINGS = (
 )
 
 
+COMMON, DWELLINGS = np.array([0.45, 0.25, 0.15, 0.15]), np.array([110.0, 180.0, 320.0, 50.0])
+"""How common each type is, and how many dwellings areas of it have: so many times 0.6 to 1.4."""
+
+
 def _neighbourhoods(areas: int, rng: Generator) -> IntArray:
-    kind = rng.choice(4, size=areas, p=[0.45, 0.25, 0.15, 0.15])
-    size = rng.poisson(np.array([110.0, 180.0, 320.0, 50.0])[kind] * rng.uniform(0.6, 1.4, size=areas))
-    return np.asarray(rng.multinomial(size, _TYPES[kind]), dtype=np.int64)
+    kind = rng.choice(4, size=areas, p=COMMON)
+    size = rng.poisson(DWELLINGS[kind] * rng.uniform(0.6, 1.4, size=areas))
+    return np.asarray(rng.multinomial(size, TYPES[kind]), dtype=np.int64)
+
+
+# -- shares ------------------------------------------------------------------------------------------------------------
+
+PRECISIONS = np.array([3.0, 2.0, 1.2, 0.8, 0.5, 0.3, 0.2, 0.12, 0.08, 0.05])
+"""Of the Dirichlet distribution by which people are shared out."""
+
+
+def _dirichlet(areas: int, rng: Generator) -> IntArray:
+    size = rng.poisson(_sizes(areas, rng, 120, 0.6))
+    return np.asarray(rng.multinomial(size, rng.dirichlet(PRECISIONS, size=areas)), dtype=np.int64)
 
 
 # -- a deep tree ------------------------------------------------------------------------------------------------------
@@ -384,6 +402,12 @@ CATEGORIES = (
         "Areas are of four types, from detached houses to mobile homes, with quite different shares.",
         {TOTAL: _DWELLINGS},
         _neighbourhoods,
+    ),
+    World(
+        "dirichlet",
+        "Ten kinds in two groups, shared out by a Dirichlet distribution: the more of one kind, the fewer of the others.",
+        {TOTAL: ("common", "less common"), "common": _KINDS[:5], "less common": _KINDS[5:]},
+        _dirichlet,
     ),
     World(
         "mostly-empty",
