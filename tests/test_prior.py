@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tests import shapes
-from unround.audits.bounds import rows_of
 from unround.bounds.tighten import tighten
 from unround.engines.brute import brute
 from unround.engines.forest import marginals, posteriors
@@ -689,7 +688,7 @@ def test_neither_the_order_of_areas_nor_blocks_make_a_difference() -> None:
     tight = tighten(layout, windows)
     for variant in VARIANTS:
         both = [
-            one.weights(published[rows], rows_of(windows, rows), tight.low[rows], tight.high[rows], variant)
+            one.weights(published[rows], windows.rows(rows), tight.low[rows], tight.high[rows], variant)
             for rows in (np.arange(len(order)), order)
         ]
         assert both[0] is not None
