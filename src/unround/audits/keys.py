@@ -301,7 +301,7 @@ BY_KEYS = "rounding by keys, which the probability accounts for"
 """What a claim rests on in place of independent rounding."""
 
 
-BY_CUTOFF = "small counts that become 0, which the probability accounts for"
+BY_CUTOFF = "small counts that become 0, which estimates account for"
 """The same of a table with a limit."""
 
 

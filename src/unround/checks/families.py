@@ -153,9 +153,11 @@ class Family(Plain):
 
     @property
     def unexplained(self) -> bool:
-        """Whether sums that an audit uses depart from their mechanism, and neither keys nor a limit explains it."""
-        told = self.rounding
-        return self.otherwise == DEPARTS and told is not None and told.model != KEYED and told.cutoff is None
+        """Whether sums that an audit uses depart from their mechanism, and keys do not explain it.
+
+        A limit under which counts become 0 does not do: it is known to a count or so, and how many were below is not.
+        """
+        return self.otherwise == DEPARTS and self.rounding is not None and self.rounding.model != KEYED
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -135,7 +135,8 @@ def cutoff_in_words(rounding: TableRounding) -> str:
     """Say what becomes of small counts in a table."""
     return (
         f"Parts fall short of totals as if counts under {rounding.cutoff} became 0 (± {rounding.cutoff_error:.1f}), and "
-        "the others were then rounded. Proofs are not affected, and the probabilities of an audit account for it."
+        "the others were then rounded. Proofs are not affected, and estimates account for it; an audit claims nothing "
+        "likely here."
     )
 
 
