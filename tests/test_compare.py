@@ -119,7 +119,7 @@ def test_seeds_agree_within_the_stated_error() -> None:
         one, other = row(name), row(name, seed=2)
         for what in ("mean_error", "rmse", "truth_probability", "guessed", "likely", "sums_broken"):
             spread = np.hypot(one["standard_error"][what], other["standard_error"][what])
-            assert abs(one[what] - other[what]) <= 4.5 * spread, (name, what)
+            assert abs(one[what] - other[what]) <= 5 * spread, (name, what)
             # What is counted over a few hundred claims differs more from release to release than what all cells go into.
             assert one["standard_error"][what] < (0.5 if what == "likely" else 0.02) * one[what]
 

@@ -58,7 +58,7 @@ def test_what_was_used_for_bounds_alone_is_said() -> None:
         return sentence
 
     mixed = said(rate=(3, 2), mean=(0, 1), median=(0, 4))
-    assert "used for bounds and probabilities, but 2 rates, 1 mean and 4 medians for bounds alone (--figures off" in mixed
+    assert "used for bounds and probabilities, but 2 rates, 1 mean, and 4 medians for bounds alone (--figures off" in mixed
     assert "used for bounds and probabilities (--figures off" in said(rate=(3, 0))
     assert "used for bounds alone (--figures off" in said(median=(0, 1))
     assert figures_used({"figures_used": []}) == []

@@ -116,7 +116,7 @@ def test_killed_while_results_are_moved_out_it_has_only_to_move_the_rest(place: 
         job = out / FOLDER
         shutil.copytree(place / "undisturbed", job / DONE)
         (job / "key").write_text("whatever was asked for")
-        (job / MOVING).write_text(json.dumps({"new": names, "leaving": []}))
+        (job / MOVING).write_text(json.dumps({"new": names, "leaving": {}}))
         for name in names[:moved]:
             (job / DONE / name).rename(out / name)
         with pytest.raises(InputError, match=r"no usable sum|nothing to infer"):  # something else fails afterwards …

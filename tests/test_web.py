@@ -290,7 +290,7 @@ def test_filters_keep_what_they_say(census: TestClient, census_audit: Path) -> N
     }
     for query, number in expected.items():
         assert told(census, f"/findings.json{query}")["total"] == number, query
-    assert 0 < expected["?probability=90"] < (found["probability"] >= 0.9).sum()  # the least counts, not the mean
+    assert 0 < expected["?probability=90"] <= (found["probability"] >= 0.9).sum()  # the least counts, not the mean
     assert 0 < expected["?level=Census+subdivision"] < found.height
     tables = told(census, "/structure.json")["tables"]
     assert sum(told(census, f"/findings.json?table={one['at']}")["total"] for one in tables) == found.height

@@ -23,6 +23,7 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from tests.conftest import Run
+from unround.errors import InputError
 from unround.explanation.cell import InferredArea
 from unround.job import AuditFolder
 from unround.job.folder import seal_of
@@ -247,15 +248,14 @@ def test_areas_and_arguments_asked_for_at_once_are_as_those_asked_for_in_turn(ho
     assert answers == [(200, content) for content in expected.values()]
 
 
-def test_a_summary_that_no_page_can_be_made_from_is_answered_in_words(hostile_audit: Path, tmp_path: Path) -> None:
-    """Whoever changes it can write its hash, too; not even the page that tells of errors can be made then."""
+def test_a_summary_that_no_page_can_be_made_from_is_refused_in_words(hostile_audit: Path, tmp_path: Path) -> None:
+    """Whoever changes it can write its hash, too."""
     folder = Path(shutil.copytree(hostile_audit, tmp_path / "changed"))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8")) | {"check": "x"}
     summary["seal"] = seal_of(summary)
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    answer = answer_to(folder, "/")
-    assert answer.status_code == 500
-    assert "Nothing can be concluded from its absence" in answer.text
+    with pytest.raises(InputError, match=r"summary\.json is no summary of an audit \(it\.check is 'x'\)"):
+        answer_to(folder, "/")
 
 
 def test_headers_that_never_end_are_not_waited_for(monkeypatch: pytest.MonkeyPatch, hostile_audit: Path) -> None:

@@ -226,27 +226,30 @@ class _Residuals:
         value, scale = min((badness(ends[0]), ends[0]), (float(found.fun), float(found.x)))
         return _Law(largest, kind, scale, -value, stay)
 
-    def staying(self, plain: _Law) -> float | None:
-        """Return the share of counts that stay as they are, where more do than the law of largest entropy leaves."""
+    def staying(self, laws: Sequence[_Law]) -> float | None:
+        """Return the share of counts that stay as they are, where none of the laws explains that so many do."""
         from scipy.optimize import minimize_scalar
 
-        if self.goodness(plain)[0] > _DOUBTFUL:
+        best = max(laws, key=lambda law: law.likelihood)
+        if self.goodness(best)[0] > _DOUBTFUL:
             return None
+        plain = max((law for law in laws if law.largest is not None), key=lambda law: law.likelihood)
         least = float(plain.law[len(plain.law) // 2])
 
         def badness(stay: float) -> float:
             return -self.best("bounded", plain.largest, stay).likelihood
 
         found = minimize_scalar(badness, bounds=(least, 0.99), method="bounded", options={"xatol": 1e-3})
-        return float(found.x) if -found.fun > plain.likelihood + _STAYING else None
+        return float(found.x) if -found.fun > best.likelihood + _STAYING else None
 
     def fitted(self, unbounded: bool = True) -> list[_Law]:
         """Fit the law of every largest change, and the usual ones without any."""
         laws = [self.best("bounded", end) for end in self.changes]
-        stay = self.staying(max(laws, key=lambda law: law.likelihood)) if unbounded else None
-        if stay is not None:
-            return [self.best("bounded", end, stay) for end in self.changes]
-        return laws + ([self.best(kind, None) for kind in ("gaussian", "laplace")] if unbounded else [])
+        if not unbounded:
+            return laws
+        laws += [self.best(kind, None) for kind in ("gaussian", "laplace")]
+        stay = self.staying(laws)
+        return laws if stay is None else [self.best("bounded", end, stay) for end in self.changes]
 
     def goodness(self, law: _Law) -> tuple[float, float]:
         """Return how likely residuals so far from a law are, and how far off their shares are in total."""
