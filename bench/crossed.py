@@ -77,7 +77,7 @@ def block_of(cells: int, equations: Equations, published: NDArray[np.int32], bas
     tight = tighten(compiled, windows)
     fit = PriorFit(cells)
     fit.add(published)
-    prior = fit.finish(compiled, [Rounding(base)] * cells).weights(published[:kept], windows, tight.low, tight.high)
+    prior = fit.finish(compiled, [Rounding(base)] * cells).weights(published[:kept], tight.low, tight.high)
     return Block(compiled, windows, tight, prior)
 
 

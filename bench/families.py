@@ -70,7 +70,7 @@ def family_of_tables(shape: tuple[int, ...], base: int, children: int, seed: int
     tight = tighten(compiled, windows)
     fit = PriorFit(len(added))
     fit.add(published)
-    prior = fit.finish(compiled, how).weights(published[:kept], windows, tight.low, tight.high)
+    prior = fit.finish(compiled, how).weights(published[:kept], tight.low, tight.high)
     heads = np.arange(FAMILIES) * (children + 1)
     parent = np.stack([np.full(FAMILIES, -1), *[heads] * children], axis=1).ravel()
     return Cube(Block(compiled, windows, tight, prior), true[:kept], parent)

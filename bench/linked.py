@@ -104,7 +104,7 @@ def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = T
     if fitted:
         fit = PriorFit(compiled.columns)
         fit.add(published)
-        prior = fit.finish(compiled, [how] * compiled.columns).weights(published[:kept], windows, tight.low, tight.high)
+        prior = fit.finish(compiled, [how] * compiled.columns).weights(published[:kept], tight.low, tight.high)
     return Cube(Block(compiled, windows, tight, prior), true[:kept], parent)
 
 

@@ -30,8 +30,8 @@ from unround.evidence.cells import Block
 from unround.job import audit
 from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Suppressed, mechanism
 from unround.options import AuditOptions
-from unround.prior import BEST, VARIANTS, Histograms, Prior, PriorFit, fit
-from unround.prior.columns import COST, FEWER_AREAS, LAWS, MOST_ROWS, WEIGHED, ColumnFitter, Mixtures
+from unround.prior import VARIANTS, Histograms, Prior, PriorFit, fit
+from unround.prior.columns import COST, FEWER_AREAS, MOST_ROWS, ColumnFitter, Mixtures
 from unround.prior.deconvolve import BELOW, CAP, SIZE
 from unround.prior.exposure import CAUTION, CORRECTED, LEAST_STEPS, NONE, ROOT, AreaSizes, Exposure, Hierarchy
 from unround.prior.exposure import SIZE as BY_SIZE
@@ -161,9 +161,9 @@ def plain_prior(
 ) -> Prior:
     """Make a prior up: three rates for every column, all kinds of exposure, the same in all variants but for the weights."""
     above = np.arange(columns) if top is None else top
-    rates, weights = np.zeros((columns, MOST_RATES)), np.zeros((len(LAWS), columns, 1, MOST_RATES))
-    rates[:, :4] = np.array([0.0, 0.4, 3.0, 20.0])
-    weights[..., :4] = rng.dirichlet([1.0, 1.0, 1.0, 1.0], (len(LAWS), columns, 1))
+    rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
+    rates[:, :, :4] = np.array([0.0, 0.4, 3.0, 20.0])
+    weights[..., :4] = rng.dirichlet([1.0, 1.0, 1.0, 1.0], (len(VARIANTS), columns))
     kind = rng.choice([BY_SIZE, CORRECTED, ROOT, NONE], columns)
     scale = {BY_SIZE: 0.05, CORRECTED: 0.05, ROOT: 0.2, NONE: 1.0}
     rates *= np.array([scale[one] for one in kind.tolist()])[:, np.newaxis]
@@ -171,13 +171,11 @@ def plain_prior(
     mixtures = Mixtures(
         AreaSizes(int(above[0]), 1.0, 15.0),
         tuple(Exposure(*one, CAUTION) for one in zip(kind.tolist(), above.tolist(), shares, strict=True)),
-        rng.choice([0.0, 1.0], columns) if clump is None else clump,
+        np.tile(rng.choice([0.0, 1.0], columns) if clump is None else clump, (len(VARIANTS), 1)),
+        np.broadcast_to(np.array([[0.0], [0.0], [3.0], [0.0]]), (len(VARIANTS), columns)).copy(),
         rates,
         weights,
-        np.full(columns, 0.25),
-        np.full(columns, -1),
-        np.zeros((0, 0)),
-        np.stack([rates, weights[0, :, 0]]),
+        np.stack([rates[0], weights[0]]),
     )
     none = SexSplits(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2), dtype=np.int64), np.ones(0), np.ones(0), np.ones(0))
     return Prior("fitted", "made up", FittedPrior(mixtures, none if splits is None else splits, power), VARIANTS)
@@ -190,20 +188,17 @@ def test_weights_are_those_of_negative_binomials(clump: float, low: int, width: 
     prior = plain_prior(3, np.array([1, 2, -1]), rng, np.zeros(3, dtype=np.int64), clump=np.full(3, clump))
     assert prior.fitted is not None
     mixtures = prior.fitted.mixtures
-    mixtures.rates[:, 4] = 1.3 * mixtures.rates[:, 3] * max(low / 20, 1)
-    mixtures.weights[..., 4] = 0.2
+    mixtures.rates[:, :, 4] = 1.3 * mixtures.rates[:, :, 3] * max(low / 20, 1)
+    mixtures.weights[:, :, 4] = 0.2
     counts = np.array([[low + 2, low + 4, low + 4]], dtype=np.int32)
     lows = np.full((1, 3), low, dtype=np.int32)
-    windows, _ = windows_of(counts, [Rounding(5)] * 3)
-    best, tilted, denser = mixtures.weights[:, :, 0]
-    exposures = told_apart(mixtures.exposures(counts)[0])
-    laws = {"weighed": 0.75 * best + 0.25 * tilted, "best": best, "tilted": tilted, "denser": denser}
-    for variant, weights in laws.items():
-        found = prior.weights(counts, windows, lows, lows + width - 1, variant)
+    for v, variant in enumerate(VARIANTS):
+        exposures = told_apart(mixtures.exposures(counts, v)[0])
+        found = prior.weights(counts, lows, lows + width - 1, variant)
         assert found is not None
         for c, power in enumerate((1, 2, -1)):
             own = found.weights[found.start[0, c] : found.start[0, c] + width]
-            law = mixtures.rates[c], weights[c], clump
+            law = mixtures.rates[v, c], mixtures.weights[v, c], clump
             expected = mixture(np.arange(low, low + width), float(exposures[c]), *law)
             expected = np.maximum(expected / expected.max(), FLOOR) ** power
             assert own == pytest.approx(expected, rel=1e-10)
@@ -492,10 +487,10 @@ def stated_weight(prior: Prior, hierarchy: Hierarchy, counts: NDArray[np.int32],
     """Return the weight of one world as the formula states it, by scipy."""
     assert prior.fitted is not None
     mixtures, splits = prior.fitted.mixtures, prior.fitted.splits
-    exposures = told_apart(mixtures.exposures(counts)[0])
+    exposures = told_apart(mixtures.exposures(counts, 0)[0])
     weight = 1.0
     for c, times in [*((leaf, 1) for leaf in hierarchy.leaves), *((c, -n) for c, n in hierarchy.repeated.items())]:
-        law = mixtures.rates[c], mixtures.law(WEIGHED)[c, 0], float(mixtures.clump[c])
+        law = mixtures.rates[0, c], mixtures.weights[0, c], float(mixtures.clump[0, c])
         weight *= float(mixture(np.array([solution[c]]), float(exposures[c]), *law)[0]) ** times
     shares = splits.shares(counts)[0]
     for p, (total, men, _) in enumerate(hierarchy.split):
@@ -527,7 +522,7 @@ def test_posteriors_are_those_of_all_worlds_weighed_one_by_one(shape: str) -> No
         prior, hierarchy = made_up(system, sum(true))
         windows, _ = windows_of(counts, how)
         tight = tighten(layout, windows)
-        weights = prior.weights(counts, windows, tight.low, tight.high)
+        weights = prior.weights(counts, tight.low, tight.high)
         _, found = marginals(Block(layout, windows, tight, weights))
         expected = enumerated(system, lambda solution: stated_weight(prior, hierarchy, counts, solution))
         for c, own in enumerate(expected):
@@ -551,7 +546,7 @@ def test_an_only_child_is_merged_with_its_parent_under_the_prior_of_the_child(sh
         prior, hierarchy = made_up(system, sum(true))
         windows, _ = windows_of(both, how)
         tight = tighten(layout, windows)
-        weights = prior.weights(both, windows, tight.low, tight.high)
+        weights = prior.weights(both, tight.low, tight.high)
         linked = link(Block(layout, windows, tight, weights), np.array([1, -1]), np.ones(len(how), dtype=np.bool_))
         assert linked.method.tolist() == [MERGED, MERGED]
 
@@ -594,16 +589,15 @@ def test_weights_are_positive_and_finite_whatever_the_counts() -> None:
     counts = np.array([[10**8] * 4, [0] * 4, [SUPPRESSED] * 4, [300] * 4, [7, 4, 3, 7]], dtype=np.int32)
     low = np.array([[10**8 - 299] * 4, [0] * 4, [0] * 4, [0] * 4, [7, 4, 3, 7]], dtype=np.int32)
     high = np.array([[10**8 + 300] * 4, [4] * 4, [1 << 30] * 4, [599] * 4, [7, 4, 3, 7]], dtype=np.int32)
-    windows, _ = windows_of(counts, [Rounding(5)] * 4)
     for variant in VARIANTS:
-        found = prior.weights(counts, windows, low, high, variant)
+        found = prior.weights(counts, low, high, variant)
         assert found is not None
         assert finite(found)
         assert (found.start[[2, 4]] == -1).all()  # too many possible counts, and only one
         assert (found.start[[0, 1, 3]] >= 0).all()
         assert (found.weights <= 1e300 ** (1 / 3)).all()
     assert finite(prior.weights_alone(low, high))
-    nothing = prior.weights(counts[:0], windows, low[:0], high[:0])
+    nothing = prior.weights(counts[:0], low[:0], high[:0])
     assert nothing is not None
     assert nothing.weights.size == 0
 
@@ -687,10 +681,7 @@ def test_neither_the_order_of_areas_nor_blocks_make_a_difference() -> None:
     windows, _ = windows_of(published.astype(np.int32), how)
     tight = tighten(layout, windows)
     for variant in VARIANTS:
-        both = [
-            one.weights(published[rows], windows.rows(rows), tight.low[rows], tight.high[rows], variant)
-            for rows in (np.arange(len(order)), order)
-        ]
+        both = [one.weights(published[rows], tight.low[rows], tight.high[rows], variant) for rows in (slice(None), order)]
         assert both[0] is not None
         assert both[1] is not None
         again = both[0].rows(order)
@@ -723,10 +714,11 @@ def test_an_uneven_sibling_leaves_another_column_as_it_was() -> None:
         assert prior.fitted is not None
         found.append(prior.fitted.mixtures)
     assert [one.chosen[1].kind for one in found] == [NONE, NONE]
-    for before, after in ([one.alone[:, 1] for one in found], [one.rates[1] for one in found]):
-        assert before.any()
+    for name in ("alone", "rates", "weights"):
+        before, after = (getattr(one, name)[:, 1] for one in found)
+        assert before[0].any()
         assert np.abs(before - after).max() < 1e-12
-    assert [one.clump[1] for one in found] == [0, 0]
+    assert [one.clump[0, 1] for one in found] == [0, 0]
 
 
 def test_ways_to_fit_a_column_are_compared_on_the_same_areas() -> None:
@@ -753,16 +745,15 @@ def test_few_areas_leave_the_prior_flat_and_it_says_so() -> None:
     assert (few.name, few.fitted, few.is_flat, few.variants) == ("flat", None, True, ("flat",))
     assert few.sentence == f"flat: {FEWEST_AREAS - 1} areas are too few to fit a prior (at least {FEWEST_AREAS})"
     low = np.zeros((2, 13), dtype=np.int32)
-    windows, _ = windows_of(published[:2].astype(np.int32), how)
-    assert few.weights(published[:2], windows, low, low + 4, "flat") is None
+    assert few.weights(published[:2], low, low + 4, "flat") is None
     some = fitted_to(published[1:], one_sum(12), how)
     assert (some.name, some.variants) == ("fitted", (*VARIANTS, "flat"))
     assert f"fitted to {FEW_AREAS - 1} areas" in some.sentence
-    assert "only if all 3 priors" in some.sentence
-    assert some.weights(published[:2], windows, low, low + 4, "flat") is None
+    assert "only if all 5 priors" in some.sentence
+    assert some.weights(published[:2], low, low + 4, "flat") is None
     enough = fitted_to(published, one_sum(12), how)
     assert enough.variants == VARIANTS
-    assert "only if both priors" in enough.sentence
+    assert "only if all 4 priors" in enough.sentence
     assert Prior.flat().sentence.startswith("flat: ")
     empty = np.concatenate([published[: FEWEST_AREAS - 1], np.full((50, 13), SUPPRESSED)])
     assert fitted_to(empty, one_sum(12), how).is_flat  # areas that show nothing are none to fit to
@@ -778,8 +769,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     assert same(prior, again)
     windows, _ = windows_of(published.astype(np.int32), how)
     for variant in VARIANTS:
-        shown = published.astype(np.int32)
-        found = [one.weights(shown, windows, windows.low, windows.high, variant) for one in (prior, again)]
+        found = [one.weights(published.astype(np.int32), windows.low, windows.high, variant) for one in (prior, again)]
         assert found[0] is not None
         assert found[1] is not None
         assert (found[0].weights == found[1].weights).all()
@@ -812,13 +802,9 @@ def test_what_is_no_prior_is_refused(tmp_path: Path, content: bytes | None) -> N
         {"power": np.zeros(5, dtype=np.int64)},
         {"power": np.zeros(13)},
         {"rates": None},
-        {"rates": np.zeros((13, 2))},
-        {"rates": np.full((13, 64), np.nan)},
-        {"weights": -np.ones((3, 13, 1, 64))},
-        {"weights": np.ones((3, 13, 64))},
-        {"tilt": np.ones(12)},
-        {"table": np.ones(13, dtype=np.int64)},
-        {"common": np.ones((1, 9))},
+        {"rates": np.zeros((4, 13, 2))},
+        {"rates": np.full((4, 13, 64), np.nan)},
+        {"weights": -np.ones((4, 13, 64))},
         {"exposures": np.full((13, 4), 9.0)},
         {"exposures": np.tile([1.0, 13.0, 1.0, 0.0], (13, 1))},
         {"exposures": np.zeros((12, 4))},
@@ -910,7 +896,7 @@ def test_splits_of_huge_counts_of_suppressed_ones_and_without_any_top() -> None:
     windows, _ = windows_of(published.astype(np.int32), how)
     tight = tighten(layout, windows)
     for variant in VARIANTS:
-        weights = prior.weights(published.astype(np.int32), windows, tight.low, tight.high, variant)
+        weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
         assert finite(weights)
         found = posteriors(Block(layout, windows, tight, weights))
         bounded = tight.high < 1 << 30
@@ -928,11 +914,10 @@ def test_columns_without_any_small_or_any_count_at_all_are_flat() -> None:
     layout = compile_sums(5, ((0, (1, 2)),), frozenset())
     prior = fitted_to(published, layout, [Rounding(5)] * 5)
     assert prior.fitted is not None
-    flat = ~prior.fitted.mixtures.weights.any(axis=(0, 2, 3))
+    flat = ~prior.fitted.mixtures.weights.any(axis=(0, 2))
     assert flat.tolist() == [True, True, False, True, False]
     low = np.maximum(published - 4, 0).astype(np.int32)
-    windows, _ = windows_of(published.astype(np.int32), [Rounding(5)] * 5)
-    found = prior.weights(published.astype(np.int32), windows, low, low + 8)
+    found = prior.weights(published.astype(np.int32), low, low + 8)
     assert found is not None
     assert (found.weights[found.start[0, 1] : found.start[0, 1] + 9] == 1).all()
     zeros = found.weights[found.start[0, 4] : found.start[0, 4] + 5]
@@ -951,7 +936,7 @@ def claims(
     """Return probability and truth of the likeliest count, the error of the estimate, and which cells are open."""
     windows, _ = windows_of(published.astype(np.int32), how)
     tight = tighten(layout, windows)
-    weights = prior.weights(published.astype(np.int32), windows, tight.low, tight.high, BEST)
+    weights = prior.weights(published.astype(np.int32), tight.low, tight.high, prior.variants[0])
     found = posteriors(Block(layout, windows, tight, weights))
     is_open = (tight.high > tight.low) & (published > ABSENT) & found.possible[:, np.newaxis]
     return found.probability, found.mode == true, found.mean - true, is_open
@@ -963,7 +948,7 @@ def lowest(layout: CompiledSums, how: list[Mechanism], published: Array, prior: 
     tight = tighten(layout, windows)
     found, value = [], None
     for variant in prior.variants:
-        weights = prior.weights(published.astype(np.int32), windows, tight.low, tight.high, variant)
+        weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
         one = posteriors(Block(layout, windows, tight, weights), value)
         found.append(one.probability if one.asked is None else one.asked)
         value = one.mode if value is None else value
@@ -1000,10 +985,10 @@ def test_data_drawn_from_the_law_of_the_prior_are_calibrated() -> None:
     mixtures = truth.fitted.mixtures
     mixtures = replace(mixtures, chosen=(Exposure(NONE),) * (parts + 1))
     truth = replace(truth, fitted=replace(truth.fitted, mixtures=mixtures))
-    mixtures.rates[:, :4] = np.array([0.0, 0.6, 3.0, 20.0])
+    mixtures.rates[..., :4] = np.array([0.0, 0.6, 3.0, 20.0])
     part = []
     for c in range(1, parts + 1):
-        mean = rng.choice(mixtures.rates[c, :4], p=mixtures.law(BEST)[c, 0, :4], size=areas)
+        mean = rng.choice(mixtures.rates[0, c, :4], p=mixtures.weights[0, c, :4], size=areas)
         part.append(np.where(mean > 0, rng.negative_binomial(SHAPE, SHAPE / (SHAPE + mean)), 0))
     true = summed(*part)
     published, layout, how = Rounding(5).publish(true, rng), one_sum(parts), list[Mechanism]([Rounding(5)] * (parts + 1))
@@ -1136,72 +1121,9 @@ def test_large_powers_stay_floats(power: int) -> None:
     """A cell of many parts stands against all of them: what it weighs is neither infinite nor nothing."""
     low, high = np.zeros((1, 1), dtype=np.int32), np.full((1, 1), 30, dtype=np.int32)
     nothing = np.zeros((1, 1))
-    law = np.array([[2.0]]), np.array([[[1.0]]]), np.zeros(1)
-    given = np.ones((1, 1)), np.ones((1, 1, 1)), *law, np.array([power]), nothing, np.zeros(1, dtype=np.bool_), nothing
+    law = np.array([[2.0]]), np.array([[1.0]]), np.zeros(1)
+    given = np.ones((1, 1)), *law, np.array([power]), nothing, np.zeros(1, dtype=np.bool_), nothing
     found = area_weights(low, high, *given).weights
     assert np.isfinite(found).all()
     assert (found > 0).all()
     assert (np.argmax(found) == 0 if power < 0 else found.argmax() in (1, 2)) or found[-1] == found.max()
-
-
-# -- types of areas ---------------------------------------------------------------------------------------------------
-
-
-def of_types(areas: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draw six counts of areas of two types: in each, half of the counts are always 0."""
-    kind = rng.integers(0, 2, areas)
-    rates = np.array([[12.0, 6.0, 3.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 12.0, 6.0, 3.0]])
-    return kind, summed(*rng.poisson(rates[kind]).T)
-
-
-def test_types_of_areas_are_found_and_tell_zeros_from_hidden_people() -> None:
-    rng = np.random.default_rng(5)
-    kind, true = of_types(600, rng)
-    how: list[Mechanism] = [Rounding(5)] * 7
-    published, layout = Rounding(5).publish(true, rng), one_sum(6)
-    prior = fitted_to(published, layout, how)
-    assert prior.fitted is not None
-    mixtures = prior.fitted.mixtures
-    assert mixtures.table.tolist() == [-1, 0, 0, 0, 0, 0, 0]
-    assert (mixtures.common > 0).sum() == 2
-    windows, _ = windows_of(published.astype(np.int32), how)
-    shares = mixtures.types(published.astype(np.int32), windows, mixtures.exposures(published.astype(np.int32)))
-    assert shares.sum(axis=2) == pytest.approx(np.ones((600, 7)))
-    of_first = shares[:, 6].argmax(axis=1)  # by the counts other than the last
-    agreed = (of_first == kind).mean()
-    assert max(agreed, 1 - agreed) > 0.97
-    p, right, _, is_open = claims(layout, how, true, published, prior)
-    zeros = is_open & (published == 0) & (true == 0) & (p >= 0.9)
-    assert zeros.sum() > 0.8 * (true == 0).sum()
-    claimed = is_open & (p >= 0.66)
-    gap, accuracy = gap_by_area(p, right, claimed)
-    assert gap > -0.02 - 2 * accuracy
-
-
-def test_the_type_goes_by_the_other_counts_of_an_area() -> None:
-    """What was published of a count itself is evidence that the engines bring in: counted here too, it would count twice."""
-    rng = np.random.default_rng(6)
-    _, true = of_types(300, rng)
-    how: list[Mechanism] = [Rounding(5)] * 7
-    published = Rounding(5).publish(true, rng).astype(np.int32)
-    prior = fitted_to(published, one_sum(6), how)
-    assert prior.fitted is not None
-    changed = published.copy()
-    changed[:, 4] = 15
-    found = []
-    for counts in (published, changed):
-        windows, _ = windows_of(counts, how)
-        exposures = np.full(counts.shape, 20.0)
-        found.append(prior.fitted.mixtures.types(counts, windows, exposures))
-    assert np.allclose(found[0][:, 4], found[1][:, 4], rtol=0, atol=1e-9)
-    assert not (found[0][:, 5] == found[1][:, 5]).all()
-
-
-def test_independent_counts_make_no_types() -> None:
-    rng = np.random.default_rng(7)
-    size = rng.lognormal(5, 0.6, (600, 1))
-    true = summed(*rng.poisson(size * np.array([1.0, *np.geomspace(0.02, 0.002, 7)])).T)
-    prior = fitted_to(Rounding(5).publish(true, rng), one_sum(8), [Rounding(5)] * 9)
-    assert prior.fitted is not None
-    assert prior.fitted.mixtures.common.shape == (0, 0)
-    assert (prior.fitted.mixtures.table == -1).all()

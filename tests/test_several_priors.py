@@ -45,7 +45,7 @@ from unround.web.guard import hosts_for
 SELFCHECK: dict[str, Any] = {
     "cells": 2400,
     "rms_z": 1.1,
-    "log_score": {"best": -1.23, "tilted": -1.24, "flat": -1.4},
+    "log_score": {"best": -1.23, "tilted": -1.24, "looser": -1.23, "flat": -1.4},
     "calibration": [
         {"low": 0.3, "high": 0.4, "predictions": 900, "stated": 0.36, "observed": 0.35},
         {"low": 0.7, "high": 0.8, "predictions": 150, "stated": 0.75, "observed": 0.77},
@@ -185,7 +185,7 @@ def test_explain_shows_all_three_and_why(census: AuditFolder, run: Run) -> None:
     told = json.loads(run("explain", str(census.path), *where, "--json").out)
     for name in ("probability_low", "probability", "probability_high", "due_to_sums"):
         assert told[name] == pytest.approx(row[name], abs=1e-9)
-    assert told["priors"] == ["weighed", "denser"] == census.summary["priors"]["variants"]
+    assert told["priors"] == ["best", "tilted", "looser", "denser"] == census.summary["priors"]["variants"]
     assert told["threshold"] == 0.66
     assert told["held_back"] is told["withheld"] is None
     assert told["known_alone"] is False
@@ -219,8 +219,8 @@ def test_a_flat_prior_is_one_prior(survey_audit: Path, tmp_path: Path, run: Run)
         assert "under all" not in text
     assert "selfcheck" not in folder.summary
     fitted = AuditFolder.open(survey_audit)  # of 40 areas: the flat prior is one of the set
-    assert fitted.summary["priors"]["variants"] == ["weighed", "denser", "flat"]
-    assert "under all three priors" in page(fitted)
+    assert fitted.summary["priors"]["variants"] == ["best", "tilted", "looser", "denser", "flat"]
+    assert "under all five priors" in page(fitted)
     assert WHY_FLAT_TOO in page(fitted)
     assert WHY_FLAT_TOO in " ".join(printed(fitted).split())
     assert WHY_SEVERAL not in page(fitted)
@@ -252,7 +252,7 @@ def test_why_a_likely_looking_count_is_not_a_finding(changes: dict[str, Any], wh
         "probability_low": 0.5,
         "probability": 0.6,
         "probability_high": 0.65,
-        "priors": ("weighed", "denser"),
+        "priors": ("best", "tilted", "looser", "denser"),
         "threshold": 0.66,
         "due_to_sums": None,
         "known_alone": False,
@@ -282,6 +282,7 @@ def test_counts_that_only_some_priors_make_likely_are_counted(census_audit: Path
     """They are counted anew here, cell by cell, in areas that are not linked: others depend on their families."""
     census = AuditFolder.open(census_audit)
     told, least = census.summary, census.summary["threshold"]
+    assert 0 < told["more_likely_on_average"] < told["more_likely_at_highest_found"]
     highest = average = 0
     for row in range(told["areas"]):
         seen = infer_area(census, row)
@@ -306,7 +307,7 @@ def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Pa
     changes["zeros_not_listed"] = 5
     folder = told_otherwise(census, tmp_path / "audit", **changes, held_back_because=held(3))
     doubtful, conditional, zeros, alone = not_listed(folder.summary)
-    assert doubtful == ("At least 1,234 more counts reach 66% under one of the two priors, but not under all of them.")
+    assert doubtful == ("At least 1,234 more counts reach 66% under one of the four priors, but not under all of them.")
     assert conditional.startswith("3 conditional claims are held back, because the published figures contradict")
     assert alone == "7 counts are likely from their published value alone; sums add little. They are not listed."
     start = browser(folder).get("/").text
@@ -334,7 +335,7 @@ def test_cards_of_the_report_show_all_three(census: AuditFolder) -> None:
     assert all(low <= mean <= high for low, mean, high in found)
     assert WHY_SEVERAL in text
     assert "The area's other counts remove " in text
-    assert "66% or more under both priors" in text
+    assert "66% or more under all four priors" in text
     assert "The area's other counts" not in page(census, public=True)
 
 

@@ -1,8 +1,8 @@
 """Do probabilities hold on this release? Published counts are hidden, predicted from the rest, and compared.
 
 This needs no truth. It finds a prior that does not suit a table: one that predicts zeros where there are none, or is surer
-than it should be. Laws are weighed by how well they predict. What understates is not withheld. It cannot see what rounding
-hides: priors that predict the published counts equally well may still differ in how many true counts are 0.
+than it should be. It cannot see what rounding hides: priors that predict the published counts equally well may still
+differ in how many true counts are 0, which is why claims go by the lowest of several.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from unround.evidence.cells import Block
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.mechanisms.base import FloatArray
 from unround.mechanisms.weighted import Weighted
-from unround.prior import BEST, TILTED, Prior
+from unround.prior import Prior
 from unround.release import ABSENT, NOT_AVAILABLE, Counts
 
 PREDICTIONS = 2400
@@ -67,12 +67,6 @@ HARMLESS = 0.04
 
 HARMLESS_BY_SIZE = 0.012
 """By how much zeros may be off beyond chance, on average over columns and classes of areas by size."""
-
-RELUCTANT = 3.0
-"""Standard errors by which a law must predict better than another to weigh e times as much."""
-
-COMPARED = (BEST, TILTED, "flat")
-"""What predicts hidden counts, to be compared."""
 
 PASSED, FAILED, TOO_FEW = "passed", "failed", "too few"
 
@@ -134,6 +128,16 @@ class SelfCheck:
         """The columns of tables that failed: nothing is called likely there."""
         return tuple(sorted(column for one in self.tables if one.verdict == FAILED for column in one.columns))
 
+    def better_flat(self) -> tuple[int, ...]:
+        """Return the columns of tables in which a flat prior predicts better, by more than two standard errors."""
+        found: list[int] = []
+        for one in self.tables:
+            own = [each.logs for each in self.predictions if each.column in one.columns]
+            gain = np.array([logs[self.priors.index("flat")] - logs[0] for logs in own])
+            if len(gain) >= FEWEST and gain.mean() > 2 * gain.std() / math.sqrt(len(gain)):
+                found += one.columns
+        return tuple(found)
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         logs = np.array([one.logs for one in self.predictions])
@@ -169,78 +173,43 @@ class SelfCheck:
         }
 
 
-class _Hidden(NamedTuple):
-    """One hidden count, and what each law of `COMPARED` expected: how likely each published count is, from `first` on."""
-
-    column: int
-    size: float
-    published: int
-    first: int
-    expected: FloatArray
-
-    @property
-    def logs(self) -> FloatArray:
-        """The log probability of what was published, by law."""
-        return np.log(np.maximum(self.expected[:, self.published - self.first], 1e-12))
-
-    def predicted(self, weights: FloatArray) -> Prediction:
-        """Return the prediction of all laws together, weighed."""
-        expected = weights @ self.expected
-        best, zero = int(expected.argmax()), float(expected[-self.first]) if self.first <= 0 else 0.0
-        stated, right = float(expected[best]), self.first + best == self.published
-        return Prediction(self.column, self.size, stated, right, zero, self.published == 0, tuple(self.logs.tolist()))
-
-
-def choose_and_check(model: Model, prior: Prior, counts: Counts) -> tuple[Prior, SelfCheck | None]:
-    """Return the prior that weighs its laws by how well they predict hidden counts of each table, and how it does itself.
-
-    Where a flat prior predicts better, a table's is flat. Where predictions fail all the same, nothing will be called
-    likely. None where no prior was fitted.
-    """
-    if prior.fitted is None:
-        return prior, None
+def self_check(model: Model, prior: Prior, counts: Counts) -> SelfCheck | None:
+    """Hide published counts of some areas one at a time, and predict them; None where no prior was fitted."""
+    if prior.is_flat:
+        return None
+    names = (*prior.variants, *(() if "flat" in prior.variants else ("flat",)))
     rounds = min(max(-(-PREDICTIONS // max(len(counts), 1)), 1), MOST_ROUNDS)
     choose = np.random.default_rng(20_260_816).random((rounds, *counts[:PREDICTIONS].shape))
-    hidden: dict[int, list[_Hidden]] = {}
+    predictions: list[Prediction] = []
     few = block_size(counts.shape[1])
     for number in range(rounds):
         for first in range(0, min(PREDICTIONS, len(counts)), few):
             some = slice(first, min(first + few, PREDICTIONS))
-            for one in _predict(model, prior, counts[some], choose[number, some]):
-                hidden.setdefault(int(model.piece[one.column]), []).append(one)
-    if not hidden:
-        return prior, None
-    tilt, flat, predictions = prior.fitted.mixtures.tilt.copy(), [], []
-    for piece, own in sorted(hidden.items()):
-        columns = np.flatnonzero(model.piece == piece)
-        weights = _weights(np.array([one.logs for one in own]))
-        tilt[columns] = weights[COMPARED.index(TILTED)]
-        if weights[-1] == 1:
-            flat += columns.tolist()
-        predictions += [one.predicted(weights) for one in own]
+            predictions += _predict(model, prior, names, counts[some], choose[number, some])
+    if not predictions:
+        return None
     named = tuple((column.key, column.label) for column in model.columns)
-    found = SelfCheck(tuple(predictions), tuple(_tables(model, predictions)), COMPARED, named)
-    return replace(prior.tilted_by(tilt).flat_in(flat), withheld=found.failed), found
+    return SelfCheck(tuple(predictions), tuple(_tables(model, predictions)), names, named)
 
 
-def _weights(logs: FloatArray) -> FloatArray:
-    """Return how much each law of `COMPARED` weighs in a table, from the log probabilities of hidden counts."""
-    best, tilted, flat = np.eye(len(COMPARED))
-    if len(logs) < FEWEST:
-        return np.asarray((best + tilted) / 2)
-    if _ahead(logs[:, -1] - logs[:, 0]) > 2:
-        return flat
-    share = 1 / (1 + math.exp(min(_ahead(logs[:, 0] - logs[:, 1]) / RELUCTANT, 50.0)))
-    return np.asarray((1 - share) * best + share * tilted)
+def choose_and_check(model: Model, prior: Prior, counts: Counts) -> tuple[Prior, SelfCheck | None]:
+    """Return the prior with the better of fitted and flat in every table, and how its predictions do.
+
+    Where they fail all the same, nothing will be called likely.
+    """
+    found = self_check(model, prior, counts)
+    if found is None:
+        return prior, None
+    flat = found.better_flat()
+    if flat:
+        prior = prior.flat_in(flat)
+        found = self_check(model, prior, counts)
+        assert found is not None  # as before
+    return replace(prior, withheld=found.failed), found
 
 
-def _ahead(gain: FloatArray) -> float:
-    """Return by how many standard errors something is better, on average."""
-    return float(gain.mean() / (gain.std() / math.sqrt(len(gain)) + 1e-12))
-
-
-def _predict(model: Model, prior: Prior, counts: Counts, choose: FloatArray) -> list[_Hidden]:
-    """Hide one count of each area, and predict it under every law."""
+def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, choose: FloatArray) -> list[Prediction]:
+    """Hide one count of each area, and predict it under every prior."""
     rows, cells = _chosen(model, prior, counts, choose)
     hidden = counts[rows]
     at = np.arange(len(rows))
@@ -256,15 +225,15 @@ def _predict(model: Model, prior: Prior, counts: Counts, choose: FloatArray) -> 
     assert prior.fitted is not None  # else there is nothing to check
     sizes = prior.fitted.mixtures.sizes.of(hidden)
     found = []
-    for name in COMPARED:
-        weights = prior.weights(hidden, windows, tight.low, tight.high, name, connected(model, wanted))
+    for name in names:
+        weights = prior.weights(hidden, tight.low, tight.high, name, connected(model, wanted))
         found.append(marginals(Block(model.compiled, windows, tight, weights, active), wanted, quick=True)[1])
     predictions = []
     for i in np.flatnonzero(tight.feasible).tolist():
         cell, shown = int(cells[i]), int(published[i])
-        expected = _expected(model.mechanisms[cell], [_distribution(each, i, cell) for each in found], shown)
-        if expected is not None:
-            predictions.append(_Hidden(cell, float(sizes[i]), shown, *expected))
+        one = _compared(model.mechanisms[cell], [_distribution(each, i, cell) for each in found], shown, len(prior.variants))
+        if one is not None:
+            predictions.append(Prediction(cell, float(sizes[i]), *one))
     return predictions
 
 
@@ -287,8 +256,10 @@ def _distribution(found: Distributions, row: int, cell: int) -> tuple[int, Float
     return low, found.chances[start : start + int(found.high[row, cell]) - low + 1]
 
 
-def _expected(how: Mechanism, each: Sequence[tuple[int, FloatArray]], published: int) -> tuple[int, FloatArray] | None:
-    """Return how likely each law makes each published count, from some count on; None where nothing is expected."""
+def _compared(
+    how: Mechanism, each: Sequence[tuple[int, FloatArray]], published: int, variants: int
+) -> tuple[float, bool, float, bool, tuple[float, ...]] | None:
+    """Compare one published count with what each prior expected; None where nothing was."""
     low = each[0][0]
     true = np.arange(low, low + each[0][1].size)
     shown = np.arange(low - FARTHEST, true[-1] + FARTHEST + 1)
@@ -297,7 +268,12 @@ def _expected(how: Mechanism, each: Sequence[tuple[int, FloatArray]], published:
     whole = expected.sum(axis=1, keepdims=True)
     if not (whole > 0).all() or not shown[0] <= published <= shown[-1]:
         return None
-    return int(shown[0]), expected / whole
+    expected /= whole
+    stated = expected[:variants].mean(axis=0)
+    zero = float(stated[-shown[0]]) if shown[0] <= 0 else 0.0
+    best = int(stated.argmax())
+    logs = np.log(np.maximum(expected[:, published - shown[0]], 1e-12))
+    return float(stated[best]), int(shown[best]) == published, zero, published == 0, tuple(logs.tolist())
 
 
 # -- verdicts ----------------------------------------------------------------------------------------------------------
@@ -344,7 +320,7 @@ def _tables(model: Model, predictions: Sequence[Prediction]) -> list[TableCheck]
     for piece, own in sorted(those.items()):
         columns = tuple(np.flatnonzero(model.piece == piece).tolist())
         z = [value for _, value in _z_by_column(own)]
-        verdict, why = _verdict(own)
+        verdict, why = _verdict(own, z)
         found.append(TableCheck(table_named(model, columns), columns, len(own), _rms(z), verdict, why))
     return found
 
@@ -355,17 +331,20 @@ def table_named(model: Model, columns: Sequence[int]) -> str:
     return blocks.most_common(1)[0][0] or model.columns[columns[0]].key
 
 
-def _verdict(own: Sequence[Prediction]) -> tuple[str, str]:
+def _verdict(own: Sequence[Prediction], z: Sequence[float]) -> tuple[str, str]:
     """Say whether predictions hold: a table fails where it is off by more than chance explains, and by enough to matter."""
     if len(own) < FEWEST:
         return TOO_FEW, ""
+    rms = _rms(z)
     zeros = [one for one in own if 0 < one.zero < 1]
-    over = sum(one.zero - one.was_zero for one in zeros) / max(len(zeros), 1)
-    error = math.sqrt(sum(one.zero * (1 - one.zero) for one in zeros)) / max(len(zeros), 1)
-    if over > HARMLESS + 2 * error:
-        return FAILED, f"zeros were published less often than predicted, by {100 * over:.0f} points"
-    if _off_by_size(zeros) > HARMLESS_BY_SIZE:
-        return FAILED, "zeros were published less often than predicted in some sizes of areas"
+    off = sum(one.was_zero - one.zero for one in zeros) / max(len(zeros), 1)
+    spread = math.sqrt(sum(one.zero * (1 - one.zero) for one in zeros)) / max(len(zeros), 1)
+    if rms is not None and rms > _most(len(z)) and abs(off) > HARMLESS + 2 * spread:
+        more = "less" if off < 0 else "more"
+        return FAILED, f"zeros were published {more} often than predicted, by {100 * abs(off):.0f} points"
+    by_size = _off_by_size(zeros)
+    if by_size > HARMLESS_BY_SIZE:
+        return FAILED, "zeros were published more often than predicted in some sizes of areas, and less often in others"
     sure = [one for one in own if one.stated >= SURE]
     if len(sure) >= FEWEST:
         over = sum(one.stated - one.right for one in sure) / len(sure)
@@ -387,8 +366,13 @@ def _off_by_size(zeros: Sequence[Prediction]) -> float:
     beyond = total = 0.0
     for own in groups.values():
         if len(own) >= FEWEST_OF_SIZE:
-            off = sum(one.zero - one.was_zero for one in own)
+            off = abs(sum(one.was_zero - one.zero for one in own))
             spread = math.sqrt(sum(one.zero * (1 - one.zero) for one in own))
             beyond += max(off - 2 * spread, 0.0)
             total += len(own)
     return beyond / total if total > len(zeros) / 2 else 0.0  # where there are many columns, each has too few
+
+
+def _most(columns: int) -> float:
+    """Return the root mean square of z beyond which chance is no explanation."""
+    return math.sqrt(1 + 3 * math.sqrt(2 / columns))

@@ -137,7 +137,7 @@ class Weighing(NamedTuple):
 
     def weights(self, variant: str, wanted: BoolArray | None = None) -> PriorWeights | None:
         """Return the weights of one prior of the set: of the wanted cells, and of all that they are connected with."""
-        given = self.counts, self.bounds.windows, self.reach.low, self.reach.high, variant
+        given = self.counts, self.reach.low, self.reach.high, variant
         if wanted is not None:
             return self.prior.weights(*given, connected(self.model, wanted))
         kept = {} if self.worked_out is None else self.worked_out
@@ -444,7 +444,7 @@ class _Rates:
         """Return what the engine takes, under one prior of the set."""
         here, wanted = self.here, np.zeros(self.reach.low.shape, dtype=np.bool_)
         wanted[np.ix_(self.chosen, self.pairs.cells)] = True
-        weights = here.prior.weights(here.counts, here.bounds.windows, self.reach.low, self.reach.high, variant, wanted)
+        weights = here.prior.weights(here.counts, self.reach.low, self.reach.high, variant, wanted)
         block = Block(here.model.compiled, here.bounds.windows, self.reach, weights, here.active, here.keyed)
         return self.pairs.block(block, self.chosen)
 

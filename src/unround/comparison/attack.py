@@ -199,7 +199,7 @@ class Narrower:
         bare = replace(whole, low=low, high=high, start=np.full(low.shape, -1), certain=np.ones_like(whole.certain))
         tight = tighten(self.steps.compiled, bare)
         asked = np.column_stack([value, np.zeros((len(counts), more), dtype=np.int32)])
-        weights = prior.weights(counts, windows, tight.low[:, :columns], tight.high[:, :columns], variant)
+        weights = prior.weights(counts, tight.low[:, :columns], tight.high[:, :columns], variant)
         found = posteriors(Block(self.steps.compiled, whole, tight, _longer(weights, tight.low)), asked)
         assert found.asked is not None
         return Posterior(
@@ -329,7 +329,7 @@ class Attacker:
         """Work out what is likely under one prior of the set, and how likely the counts are that are asked for."""
         if windows.certain.all() or (counts <= ABSENT).any():
             reach = documented if windows.certain.all() else tighten(self.model.compiled, windows)
-            weights = self.prior.weights(counts, windows, reach.low, reach.high, variant)
+            weights = self.prior.weights(counts, reach.low, reach.high, variant)
             return posteriors(Block(self.model.compiled, windows, reach, weights), value)
         self._narrower = self._narrower or self._finest(counts[:PILOT], value[:PILOT])
         return self._narrower.posteriors(counts, self.prior, value, variant)

@@ -287,7 +287,7 @@ def _score(
     else:
         each = {
             name: posteriors(
-                Block(model.compiled, windows, tight, prior.weights(counts, windows, tight.low, tight.high), active), asked
+                Block(model.compiled, windows, tight, prior.weights(counts, tight.low, tight.high), active), asked
             )
             for name, prior in priors.items()
         }

@@ -7,7 +7,6 @@ equally well.
 
 - `exposure`: which counts carry weight, and how many people of an area each of them is about
 - `mixture`: how one count varies over areas
-- `types`: types of areas, in which the counts of a table differ together
 - `columns`: the mixtures of all columns, in all variants
 - `sexes`: how counts split into men and women
 - `weights`: likelihood times prior, as windows for the engines
@@ -15,8 +14,8 @@ equally well.
 - `deconvolve`: the distribution of a single column by itself, for checks
 """
 
-from unround.prior.columns import BEST, DENSER, TILTED, VARIANTS
+from unround.prior.columns import DENSER, VARIANTS
 from unround.prior.deconvolve import Histograms, fit
 from unround.prior.fitted import Prior, PriorFit
 
-__all__ = ["BEST", "DENSER", "TILTED", "VARIANTS", "Histograms", "Prior", "PriorFit", "fit"]
+__all__ = ["DENSER", "VARIANTS", "Histograms", "Prior", "PriorFit", "fit"]

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.evidence.block import Ints, PriorWeights, Windows
+from unround.evidence.block import Ints, PriorWeights
 from unround.mechanisms import Mechanism
-from unround.mechanisms.base import BoolArray, FloatArray
-from unround.prior.columns import LAWS, VARIANTS, ColumnFitter, Mixtures
+from unround.mechanisms.base import BoolArray
+from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
 from unround.prior.deconvolve import present
 from unround.prior.exposure import KINDS, Exposure, Hierarchy
 from unround.prior.mixture import MOST_RATES
@@ -118,7 +118,7 @@ class FittedPrior:
         """Raise ValueError unless all arrays fit together: compiled code would read beyond their ends."""
         columns, pairs = self.power.size, len(self.splits.cells)
         whole, real, places = np.dtype(np.int64), np.dtype(np.float64), range(columns)
-        types = self.mixtures.weights.shape[2]
+        law = (len(VARIANTS), columns, MOST_RATES)
         wanted = (
             (self.power, (columns,), whole),
             (self.splits.cells, (pairs, 3), whole),
@@ -126,13 +126,11 @@ class FittedPrior:
             *((getattr(self.splits, name), (pairs,), real) for name in ("usual", "share", "precision")),
             (np.array(self.mixtures.chosen), (columns, len(Exposure._fields)), real),
             (np.array(astuple(self.mixtures.sizes)), (3,), real),
-            (self.mixtures.clump, (columns,), real),
-            (self.mixtures.rates, (columns, MOST_RATES), real),
-            (self.mixtures.weights, (len(LAWS), columns, types, MOST_RATES), real),
-            (self.mixtures.tilt, (columns,), real),
-            (self.mixtures.table, (columns,), whole),
-            (self.mixtures.common, (len(self.mixtures.common), types if len(self.mixtures.common) else 0), real),
-            (self.mixtures.alone, (2, columns, MOST_RATES), real),
+            (self.mixtures.clump, law[:2], real),
+            (self.mixtures.least, law[:2], real),
+            (self.mixtures.rates, law, real),
+            (self.mixtures.weights, law, real),
+            (self.mixtures.alone, (2, *law[1:]), real),
         )
         for array, shape, kind in wanted:
             if (
@@ -144,8 +142,6 @@ class FittedPrior:
         pointers = [self.mixtures.sizes.column, *(one.above for one in self.mixtures.chosen), *self.splits.cells.ravel()]
         if not np.isin(pointers, places).all() or not np.isin(self.splits.tops, (-1, *places)).all():
             raise ValueError("it refers to columns that do not exist")
-        if not np.isin(self.mixtures.table, (-1, *range(len(self.mixtures.common)))).all():
-            raise ValueError("it refers to types of areas that do not exist")
         if not all(((shares > 0) & (shares < 1)).all() for shares in (self.splits.usual, self.splits.share)):
             raise ValueError("a share is none")
         if (abs(self.power) > columns).any():
@@ -181,11 +177,6 @@ class Prior:
         """Whether it prefers nothing."""
         return self.fitted is None
 
-    def tilted_by(self, tilt: FloatArray) -> Prior:
-        """Return the prior with the tilted law weighed so much beside the best, column by column."""
-        assert self.fitted is not None  # else there is nothing to tilt
-        return replace(self, fitted=replace(self.fitted, mixtures=replace(self.fitted.mixtures, tilt=tilt)))
-
     def flat_in(self, columns: Sequence[int]) -> Prior:
         """Return the prior with some columns flat: all columns of a table, as they belong together."""
         if self.fitted is None or not columns:
@@ -201,18 +192,12 @@ class Prior:
         return replace(self, fitted=fitted)
 
     def weights(
-        self,
-        counts: Counts,
-        windows: Windows,
-        low: Ints,
-        high: Ints,
-        variant: str = VARIANTS[0],
-        wanted: BoolArray | None = None,
+        self, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0], wanted: BoolArray | None = None
     ) -> PriorWeights | None:
         """Return how likely the possible counts of some areas are, to be used with all sums; None if all are equally."""
         if self.fitted is None or variant == "flat":
             return None
-        mixtures, splits = self.fitted.mixtures, self.fitted.splits
+        mixtures, splits, v = self.fitted.mixtures, self.fitted.splits, VARIANTS.index(variant)
         precision, slope = np.zeros(counts.shape), np.zeros(counts.shape)
         divides = np.zeros(counts.shape[1], dtype=np.bool_)
         some = np.flatnonzero(splits.precision > 0)  # the others are flat
@@ -224,8 +209,8 @@ class Prior:
             precision[:, first], precision[:, second] = a * shares, a * (1 - shares)
             steep = np.log((about + a) / (about + 1.0))
             slope[:, total] = slope[:, first] = slope[:, second] = steep
-        exposures = mixtures.exposures(counts)
-        law = mixtures.types(counts, windows, exposures), mixtures.rates, mixtures.law(variant), mixtures.clump
+        exposures = mixtures.exposures(counts, v)
+        law = mixtures.rates[v], mixtures.weights[v], mixtures.clump[v]
         power = self.fitted.power
         return area_weights(_plain(low), _plain(high), exposures, *law, power, precision, divides, slope, wanted)
 
@@ -236,7 +221,7 @@ class Prior:
         rates, weights = self.fitted.mixtures.alone
         nothing, columns = np.zeros(low.shape), low.shape[1]
         own, never = np.ones(columns, dtype=np.int64), np.zeros(columns, dtype=np.bool_)
-        law = np.ones((*low.shape, 1)), rates, weights[:, np.newaxis], np.zeros(columns)
+        law = rates, weights, np.zeros(columns)
         return area_weights(_plain(low), _plain(high), np.ones(low.shape), *law, own, nothing, never, nothing, wanted)
 
     def save(self, path: Path) -> None:
@@ -322,12 +307,12 @@ class PriorFit:
                 power[[total, first, second]] = 1, 0, 0
         for column, times in hierarchy.repeated.items():
             power[column] = -times
-        variants = (*VARIANTS, "flat") if areas < FEW_AREAS else VARIANTS
+        few = areas < FEW_AREAS
         return Prior(
             "fitted",
-            f"fitted to {areas:,} areas: how the rate of every count without parts varies between areas and their types, "
-            "estimated from the published counts; a count is called likely only if "
-            f"{'both' if len(variants) == 2 else f'all {len(variants)}'} priors that fit about as well make it so",
+            f"fitted to {areas:,} areas: how the rate of every count without parts varies between areas, estimated from the "
+            f"published counts; a count is called likely only if all {len(VARIANTS) + few} priors that fit about as well "
+            "make it so",
             FittedPrior(mixtures, splits, power),
-            variants,
+            (*VARIANTS, "flat") if few else VARIANTS,
         )

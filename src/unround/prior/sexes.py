@@ -91,7 +91,7 @@ def fit_splits(
     if not pairs:
         return found
     few = counts[:FEW_AREAS]
-    shares, exposures = found.shares(few), mixtures.exposures(few)
+    shares, exposures = found.shares(few), mixtures.exposures(few, 0)
 
     def usable(p: int) -> tuple[IntArray, IntArray, IntArray, FloatArray, IntArray]:
         """Return the windows of both parts of a pair, in areas where both are narrow; and these areas."""
@@ -114,9 +114,9 @@ def fit_splits(
             _fit_of_precisions(
                 *given[:4],
                 exposures[given[4], pair.total],
-                mixtures.rates[pair.total],
-                mixtures.usual(pair.total),
-                float(mixtures.clump[pair.total]),
+                np.ascontiguousarray(mixtures.rates[0, pair.total]),
+                np.ascontiguousarray(mixtures.weights[0, pair.total]),
+                float(mixtures.clump[0, pair.total]),
                 shares[given[4], p],
                 PRECISIONS,
             )
@@ -131,9 +131,9 @@ def fit_splits(
                     *given[:4],
                     k,
                     exposures[given[4], column],
-                    mixtures.rates[column],
-                    mixtures.usual(column),
-                    float(mixtures.clump[column]),
+                    np.ascontiguousarray(mixtures.rates[0, column]),
+                    np.ascontiguousarray(mixtures.weights[0, column]),
+                    float(mixtures.clump[0, column]),
                 )
             )
             for k, column in enumerate(pairs[p][1:])

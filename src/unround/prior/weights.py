@@ -31,7 +31,6 @@ def area_weights(
     low: Ints,
     high: Ints,
     exposures: FloatArray,
-    shares: FloatArray,
     rates: FloatArray,
     weights: FloatArray,
     clump: FloatArray,
@@ -61,7 +60,6 @@ def area_weights(
             start,
             steps,
             exposures,
-            shares,
             rates,
             weights,
             clump,
@@ -86,7 +84,6 @@ def _fill(
     start: NDArray[np.int64],
     steps: NDArray[np.int64],
     exposures: FloatArray,
-    shares: FloatArray,
     rates: FloatArray,
     weights: FloatArray,
     clump: FloatArray,
@@ -97,8 +94,7 @@ def _fill(
     out: FloatArray,
 ) -> None:
     """Fill in the weights of a range of columns: areas in which all is the same are worked out once."""
-    part, own, mixed = np.empty(MOST_VALUES), np.empty(MOST_VALUES), np.empty(rates.shape[1])
-    types = weights.shape[1]
+    part, own = np.empty(MOST_VALUES), np.empty(MOST_VALUES)
     keys, chosen = np.empty(len(low), dtype=np.int64), np.empty(len(low), dtype=np.int64)
     for c in range(begin, end):
         some = 0
@@ -118,7 +114,6 @@ def _fill(
                 and exposures[before, c] == exposures[a, c]
                 and precision[before, c] == precision[a, c]
                 and slope[before, c] == slope[a, c]
-                and (shares[before, c] == shares[a, c]).all()
             ):
                 for i in range(n):
                     out[at + i] = out[start[before, c] + i]
@@ -126,11 +121,7 @@ def _fill(
             before = a
             own[:n] = 1.0
             if power[c] != 0 and weights[c].sum() > 0.0:
-                mixed[:] = 0.0
-                for t in range(types):
-                    if shares[a, c, t] > 0.0:
-                        mixed += shares[a, c, t] * weights[c, t]
-                add_mixture(first, n, exposures[a, c], rates[c], mixed, clump[c], part, own)
+                add_mixture(first, n, exposures[a, c], rates[c], weights[c], clump[c], part, own)
                 _level(own, n)
                 _raise(own, n, power[c])
             if precision[a, c] > 0.0:

@@ -59,7 +59,6 @@ from unround.show.words import (
     INCONSISTENCIES,
     MEANINGS,
     NO_INCONSISTENCIES,
-    all_of,
     block_named,
     by_several,
     conditions,
@@ -79,6 +78,7 @@ from unround.show.words import (
     share,
     size_named,
     span_of,
+    spelled,
     tables_in_words,
     verdict,
     why_several,
@@ -846,7 +846,7 @@ def _method(summary: Mapping[str, Any], public: bool) -> Section:
     ]
     if len(priors) > 1:
         likely.append(
-            f"A count is likely only if {all_of(len(priors))} priors give it {share(summary['threshold'])} or more; "
+            f"A count is likely only if all {spelled(len(priors))} priors give it {share(summary['threshold'])} or more; "
             "counts that only some of them make likely are not listed, which does not make them safe."
         )
     if nested:

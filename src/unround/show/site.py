@@ -142,7 +142,6 @@ def environment() -> Environment:
         "claim": words.claim_in_words,
         "probabilities": words.probabilities,
         "due": words.due,
-        "all_of": words.all_of,
         "spelled": words.spelled,
         "span": words.span_of,
         "cut": cut,

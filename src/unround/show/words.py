@@ -203,17 +203,6 @@ def spelled(number: int) -> str:
     return NUMBERS.get(number, f"{number:,}")
 
 
-def all_of(number: int) -> str:
-    """Return "both" for two, "all three" for three.
-
-    Examples
-    --------
-    >>> all_of(2), all_of(3)
-    ('both', 'all three')
-    """
-    return "both" if number == 2 else f"all {spelled(number)}"
-
-
 def by_several(cell: Any) -> bool:
     """Return whether a count was weighed under several priors, be it an object or plain data."""
     low, high = _of(cell, "probability_low"), _of(cell, "probability_high")
@@ -515,7 +504,7 @@ def _held_back(because: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
 def likely_means(audit: Mapping[str, Any]) -> str:
     """Say in a phrase what a likely count of an audit is."""
     priors = len(audit["priors"]["variants"])
-    under = f" under {all_of(priors)} priors" if priors > 1 else ""
+    under = f" under all {spelled(priors)} priors" if priors > 1 else ""
     return f"a model estimate: one value has a probability of {share(audit['threshold'])} or more{under}"
 
 
