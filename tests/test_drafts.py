@@ -355,6 +355,13 @@ def test_a_note_that_may_tell_what_is_hidden_is_asked_about(note: str, decision:
     assert unround.review(tmp_path / "wards.csv", repairs=()).decision == decision
 
 
+def test_a_note_about_an_area_of_one_letter_is_asked_about(tmp_path: Path) -> None:
+    lines = ["Ward,Total,Men,Women", "A,57,23,34", "B,62,25,37", "C,67,27,40", "D,72,c,c", "E,77,31,46", ""]
+    for note, decision in (("In D there were 29 men.", "undecided"), ("In E there were 31 men.", "publish")):
+        (tmp_path / "wards.csv").write_text("\n".join([*lines, note]))
+        assert unround.review(tmp_path / "wards.csv", repairs=()).decision == decision
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 def test_a_rate_beside_a_hidden_count_is_asked_about(hidden: bool, tmp_path: Path) -> None:
     rows = [(f"Town {name}", 830 + 71 * at, 9 + 4 * at) for at, name in enumerate("ABCDEFGHIJ")]

@@ -235,7 +235,9 @@ def _text_entry(place: str, text: str, table: HeadedTable, notes: Documented, ab
         return Entry(place, What.NOTE, f"read as a note: {short}")
     rows = (row for row in range(table.cells.height) if _hides(table, row))
     labels = (" ".join(str(label).split()) for row in rows for label in table.cells.row(row)[:1] if label is not None)
-    named = about or next((one for one in labels if len(one) > 2 and re.search(rf"\b{re.escape(one)}\b", text)), "")
+    named = about or next(
+        (one for one in labels if any(map(str.isalpha, one)) and re.search(rf"\b{re.escape(one)}\b", text)), ""
+    )
     numbers = set(re.findall(r"(?<![\w.,])\d{1,3}(?![\w])", text.replace(named, " ")))
     if not named or not numbers:
         return Entry(place, What.NOTE, f"a text: {short}")
