@@ -89,24 +89,16 @@ class GroupEdges:
 
 @dataclass(frozen=True, slots=True)
 class FigureText:
-    """A figure as typed.
+    """A figure as typed."""
 
-    - `kind`: Rate, mean or median.
-    - `name`: What a mean or a median is called; "" where it has no name of its own.
-    - `operands`: Of a rate, numerator and universe; of the others the universe, where it is named.
-    - `groups`: Of a mean or a median.
-    - `value`, `step`, `per`: As published, and the step that it was rounded to; what a rate of one is printed as.
-    - `token`: Where it begins.
-    """
-
-    kind: FigureKind
-    name: str
-    operands: tuple[Operand, ...]
-    groups: tuple[GroupEdges, ...]
-    value: Fraction
+    kind: FigureKind  # rate, mean or median
+    name: str  # what a mean or a median is called; "" where it has no name of its own
+    operands: tuple[Operand, ...]  # of a rate, numerator and universe; of the others the universe, where it is named
+    groups: tuple[GroupEdges, ...]  # of a mean or a median
+    value: Fraction  # as published, and the step that it was rounded to; what a rate of one is printed as
     step: Fraction
     per: Fraction
-    token: Token
+    token: Token  # where it begins
 
 
 Statement = tuple[list[Operand], list[Operand] | None] | FigureText

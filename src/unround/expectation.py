@@ -104,33 +104,22 @@ RAREST = 290
 
 @dataclass(frozen=True, slots=True)
 class Residual(Plain):
-    """One value that total − Σ parts can take.
+    """One value that total − Σ parts can take."""
 
-    - `residual`: The value.
-    - `probability`: The share of sums that have it; a Fraction where it was worked out exactly.
-    - `solutions`: How many sets of true counts fit; None where they are too many to count in floats.
-    - `best_probability`: The posterior probability of the likeliest value of the cell that is known best.
-    - `best_cell`: Which cell that is: "part", "zero part" or "total". Parts of a kind are all alike.
-    - `kind`: "proof" (one solution), "strong" (not proved, but `best_probability` reaches the threshold) or "open".
-    """
-
-    residual: int
-    probability: Number
-    solutions: int | None
-    best_probability: Number
-    best_cell: str
-    kind: Kind
+    residual: int  # the value
+    probability: Number  # the share of sums that have it; a Fraction where it was worked out exactly
+    solutions: int | None  # how many sets of true counts fit; None where they are too many to count in floats
+    best_probability: Number  # the posterior probability of the likeliest value of the cell that is known best
+    best_cell: str  # Which cell that is: "part", "zero part" or "total". Parts of a kind are all alike.
+    kind: Kind  # "proof" (one solution), "strong" (not proved, but `best_probability` reaches the threshold) or "open"
 
 
 @dataclass(frozen=True)
 class Expectation(Plain, Shown):
     """How often sums of one shape give something away.
 
-    - `base`, `parts`, `zero_parts`, `exact_total`, `threshold`, `areas`: What was asked for; `zero_parts` of the `parts`
-      are published as 0.
     - `residuals`: Every residual that can occur, ascending; their probabilities add up to 1. Without exact fractions,
       those below 10^−290 are left out.
-    - `exact`: Whether all of it was worked out in exact fractions.
     """
 
     ALSO = (
@@ -143,14 +132,14 @@ class Expectation(Plain, Shown):
         "assumptions",
     )
 
-    base: int
+    base: int  # what was asked for; `zero_parts` of the `parts` are published as 0
     parts: int
     zero_parts: int
     exact_total: bool
     threshold: float
     areas: int | None
     residuals: tuple[Residual, ...]
-    exact: bool
+    exact: bool  # whether all of it was worked out in exact fractions
 
     def share(self, *residuals: int) -> Number:
         """Return the share of sums with any of these residuals; impossible ones add nothing."""

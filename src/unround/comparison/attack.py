@@ -52,11 +52,10 @@ _REACH = 300
 class Steps:
     """Sums of which long ones are added up in steps.
 
-    - `compiled`: With partial sums as columns after those of the model.
     - `partials`: For every partial sum: the cells that it adds up, the total, and the cells that are left.
     """
 
-    compiled: CompiledSums
+    compiled: CompiledSums  # with partial sums as columns after those of the model
     partials: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
 
 

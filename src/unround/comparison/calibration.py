@@ -115,23 +115,19 @@ class Reliability:
 class Calibration:
     """How often claims about one table are right.
 
-    - `source`: Where the table is from, for people.
-    - `world`, `sentence`: The world that it was drawn from, and what is special about that; "" for a release.
-    - `areas`, `mechanism`, `fitted`: How many areas, how they were published, and the fitted prior in words.
     - `claims`: The likely claims that an audit lists, by count claimed and probability stated.
     - `groups`: The reliability of the likeliest count of every cell, by group and prior.
-    - `notes`: What was left out.
     """
 
-    source: str
-    world: str = ""
+    source: str  # where the table is from, for people
+    world: str = ""  # the world that it was drawn from, and what is special about that; "" for a release
     sentence: str = ""
-    areas: int = 0
+    areas: int = 0  # how many areas, how they were published, and the fitted prior in words
     mechanism: str = ""
     fitted: str = ""
     claims: ClaimScore = field(default_factory=ClaimScore)
     groups: dict[str, dict[str, Reliability]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was left out
 
     def add(self, model: Model, counts: Counts, true: Counts, usable: BoolArray, found: dict[str, Posterior]) -> None:
         """Score a block under each prior; only `usable` cells are judged."""

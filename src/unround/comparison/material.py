@@ -33,28 +33,17 @@ MOST_LEVELS = 20
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A table whose truth is known.
+    """A table whose truth is known."""
 
-    - `source`: Where it is from, for people.
-    - `true`: Areas × columns; every count is there.
-    - `columns`: What is counted.
-    - `equations`: The sums that hold in every area.
-    - `exact`: Columns that are published as they are, today: populations.
-    - `levels`: In how many areas a person is counted: those of a smallest area and of all that it lies in.
-    - `notes`: What was left out.
-    - `tables`: The table that each column stands in; one for all where that is not known.
-    - `rates`: Rates that are printed beside the counts, as far as both of their counts are there.
-    """
-
-    source: str
-    true: Counts
-    columns: tuple[Column, ...]
-    equations: Equations
-    exact: frozenset[int]
-    levels: int = 1
-    notes: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
-    rates: tuple[Figure, ...] = ()
+    source: str  # where it is from, for people
+    true: Counts  # areas × columns; every count is there
+    columns: tuple[Column, ...]  # what is counted
+    equations: Equations  # the sums that hold in every area
+    exact: frozenset[int]  # columns that are published as they are, today: populations
+    levels: int = 1  # in how many areas a person is counted: those of a smallest area and of all that it lies in
+    notes: tuple[str, ...] = ()  # what was left out
+    tables: tuple[str, ...] = ()  # the table that each column stands in; one for all where that is not known
+    rates: tuple[Figure, ...] = ()  # rates that are printed beside the counts, as far as both of their counts are there
 
     def __post_init__(self) -> None:
         if not self.tables:

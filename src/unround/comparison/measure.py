@@ -260,14 +260,12 @@ class Cost:
       changes each by 1.
     - `epsilon`: Pure ε for Laplace noise; for Gaussian noise that which follows from ρ at `DELTA`; None where there is
       none.
-    - `rho`: For Gaussian noise, the ρ of zero-concentrated differential privacy.
-    - `note`: What kind of number that is, or why there is none.
     """
 
     cells: int
     epsilon: float | None
-    rho: float | None
-    note: str
+    rho: float | None  # for Gaussian noise, the ρ of zero-concentrated differential privacy
+    note: str  # what kind of number that is, or why there is none
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -47,9 +47,6 @@ def repeated(columns: int, equations: Equations, exact: frozenset[int]) -> list[
 class Together:
     """All roundings of one count as a single observation, by `code`; a mechanism that nothing is published by.
 
-    - `base`: What is rounded to.
-    - `constants`: Those of the tables.
-
     Examples
     --------
     >>> two = Together(5, (0.0, 0.5))
@@ -58,8 +55,8 @@ class Together:
     {11: 0.2, 12: 0.4, 13: 0.4, 14: 0.2}
     """
 
-    base: int
-    constants: tuple[float, ...]
+    base: int  # what is rounded to
+    constants: tuple[float, ...]  # those of the tables
     _patterns: tuple[tuple[bool, ...], ...] = field(init=False, repr=False, compare=False)
     _arcs: FloatArray = field(init=False, repr=False, compare=False)
 
@@ -148,10 +145,6 @@ WHAT_IFS = ("drop-invariants", "same-seed", "base=10", "no-totals", "controlled"
 class Practice:
     """One way of publishing.
 
-    - `name`: How the command line calls it.
-    - `sentence`: What is done, for people.
-    - `how`: What protects the counts that are not exact.
-    - `mechanisms`: How every column is published, looked at by itself.
     - `assumed`: What somebody who infers from all columns together takes them to be published by. The same, but for
       controlled rounding: a total that always is the sum of its parts says nothing more once these are known, except by
       how much it can be off.
@@ -159,10 +152,10 @@ class Practice:
     - `seen`: What somebody who infers makes of published counts before looking at them by `assumed`: mostly nothing.
     """
 
-    name: str
-    sentence: str
-    how: Mechanism
-    mechanisms: tuple[Mechanism, ...]
+    name: str  # how the command line calls it
+    sentence: str  # what is done, for people
+    how: Mechanism  # what protects the counts that are not exact
+    mechanisms: tuple[Mechanism, ...]  # how every column is published, looked at by itself
     assumed: tuple[Mechanism, ...]
     publish: Callable[[IntArray, np.random.Generator], IntArray]
     seen: Callable[[IntArray], IntArray] = lambda published: published

@@ -29,19 +29,14 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class MatchedCell:
-    """One count that an area can have, under however many names it was published.
+    """One count that an area can have, under however many names it was published."""
 
-    - `key`, `label`, `block`: Its name, what it counts, and the table that it stands in.
-    - `before`, `after`: The keys of its columns in either audit; none where that does not publish it.
-    - `exact_before`, `exact_after`: Those of them that were published as they are.
-    """
-
-    key: str
+    key: str  # its name, what it counts, and the table that it stands in
     label: str
     block: str
-    before: tuple[str, ...]
+    before: tuple[str, ...]  # the keys of its columns in either audit; none where that does not publish it
     after: tuple[str, ...]
-    exact_before: tuple[str, ...]
+    exact_before: tuple[str, ...]  # those of them that were published as they are
     exact_after: tuple[str, ...]
 
     @property
@@ -54,15 +49,13 @@ class MatchedCell:
 class MatchedAudits:
     """Two audits side by side.
 
-    - `before`, `after`: The audits.
-    - `cells`: Every count of either audit; one that both have, or that one shows twice, is one cell.
     - `areas`: Every area of either audit: its number, its axes, `in_before`, `in_after`, and its `size`, a place in
       `AREA_SIZES`.
     """
 
-    before: AuditFolder
+    before: AuditFolder  # the audits
     after: AuditFolder
-    cells: tuple[MatchedCell, ...]
+    cells: tuple[MatchedCell, ...]  # every count of either audit; one that both have, or that one shows twice, is one cell
     areas: pl.DataFrame
 
     @classmethod
@@ -381,15 +374,12 @@ LOST = ("published_exactly", "not_in_after", "no_longer_follows")
 class Diff(Shown):
     """What changed between two audits of the same people.
 
-    - `match`: The two, side by side.
-    - `cube`: How many cells there are with claims of either audit, by `KEY`.
-    - `strongest`: The new claims that matter most.
     - `laid_open`: Counts that were published under protection, and now are published as they are, by their size.
     """
 
-    match: MatchedAudits
-    cube: pl.DataFrame
-    strongest: list[dict[str, Any]]
+    match: MatchedAudits  # the two, side by side
+    cube: pl.DataFrame  # how many cells there are with claims of either audit, by `KEY`
+    strongest: list[dict[str, Any]]  # the new claims that matter most
     laid_open: dict[str, int]
 
     def number(self, *conditions: Any) -> int:

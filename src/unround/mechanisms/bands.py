@@ -43,7 +43,6 @@ class Band(NamedTuple):
 class Bands:
     """Some ranges of counts are published as one count each, or as one of two; the others by another mechanism.
 
-    - `bands`: The ranges, in ascending order.
     - `then`: How all other counts are published; exactly by default.
 
     Examples
@@ -55,7 +54,7 @@ class Bands:
     Fraction(2, 3)
     """
 
-    bands: tuple[Band, ...]
+    bands: tuple[Band, ...]  # the ranges, in ascending order
     then: Mechanism = Exact()  # noqa: RUF009 - frozen, like every mechanism
 
     def __post_init__(self) -> None:
@@ -139,7 +138,6 @@ class Bands:
 class Cutoff:
     """Counts under a limit become 0; the others are published by another mechanism.
 
-    - `below`: The limit.
     - `then`: How all other counts are published.
     - `unless`: The share of counts that escape the limit. Where it was only inferred, no count shall become impossible.
 
@@ -151,7 +149,7 @@ class Cutoff:
     (Fraction(1, 5), Fraction(3, 50))
     """
 
-    below: int
+    below: int  # the limit
     then: Mechanism = Rounding(5)  # noqa: RUF009 - frozen, like every mechanism
     unless: Fraction = Fraction(0)
 

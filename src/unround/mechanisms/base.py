@@ -34,18 +34,15 @@ TAIL = 1e-12
 class Window:
     """The true counts that one published count leaves possible, and how likely each would have led to it.
 
-    - `low`, `high`: The smallest and the largest possible true count; `high` is None where nothing bounds it.
     - `weights`: `weights[i]` is the likelihood of the published count given the true count `low + i`. A zero inside is a
       hole. None goes with an unbounded window, in which every count has the same likelihood.
-    - `certain`: False where a tail of less than `TAIL` was cut off: bounds from such a window are not proofs.
-    - `holes`: Whether any weight is zero, so that nobody has to look again.
     """
 
-    low: int
+    low: int  # the smallest and the largest possible true count; `high` is None where nothing bounds it
     high: int | None
     weights: FloatArray | None
-    certain: bool = True
-    holes: bool = False
+    certain: bool = True  # false where a tail of less than `TAIL` was cut off: bounds from such a window are not proofs
+    holes: bool = False  # whether any weight is zero, so that nobody has to look again
 
     def __contains__(self, true: int) -> bool:
         if true < self.low or (self.high is not None and true > self.high):

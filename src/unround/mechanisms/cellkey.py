@@ -165,11 +165,6 @@ def _as_fractions(changes: IntArray, law: FloatArray) -> Row:
 class CellKey(Transition):
     """The perturbation table of maximum entropy (cell key method).
 
-    - `max_change`: D, the largest change of a count.
-    - `variance`: V, the variance of a change; small counts may have less (`short`).
-    - `js`: Nothing is published from 1 to js.
-    - `stay`: The probability that a count is not changed, at least; 0 asks for none.
-
     Examples
     --------
     >>> table = CellKey(2, 1)
@@ -181,10 +176,10 @@ class CellKey(Transition):
     ('uniform:3', 'cellkey:8,3,js=2')
     """
 
-    max_change: int = 0
-    variance: Fraction = Fraction(0)
-    js: int = 0
-    stay: Fraction = Fraction(0)
+    max_change: int = 0  # d, the largest change of a count
+    variance: Fraction = Fraction(0)  # v, the variance of a change; small counts may have less (`short`)
+    js: int = 0  # nothing is published from 1 to js
+    stay: Fraction = Fraction(0)  # the probability that a count is not changed, at least; 0 asks for none
 
     def __init__(
         self, max_change: int, variance: str | float | Fraction, js: int = 0, stay: str | float | Fraction = 0

@@ -59,7 +59,6 @@ def _check_ties(ties: str) -> None:
 class Nearest(Fixed):
     """Conventional rounding to the nearest multiple of a base.
 
-    - `base`: The number of which published counts are multiples.
     - `ties`: Where a count half-way between two multiples goes: up, or to the even multiple (25 to 20, 35 to 40). Odd
       bases have no such counts.
 
@@ -71,7 +70,7 @@ class Nearest(Fixed):
     ([6, 7, 8, 9], [6, 7, 8, 9, 10])
     """
 
-    base: int
+    base: int  # the number of which published counts are multiples
     ties: Ties = "up"
 
     def __post_init__(self) -> None:
@@ -136,9 +135,6 @@ class Midpoint(Fixed):
 class Digits(Fixed):
     """Conventional rounding to a number of significant digits.
 
-    - `digits`: How many digits are kept; counts with no more digits are published unchanged.
-    - `ties`: Where a count half-way between goes: up, or so that the last digit kept is even.
-
     Examples
     --------
     >>> window = Digits(4).window(123500)
@@ -152,8 +148,8 @@ class Digits(Fixed):
     (995, 1049)
     """
 
-    digits: int
-    ties: Ties = "up"
+    digits: int  # how many digits are kept; counts with no more digits are published unchanged
+    ties: Ties = "up"  # where a count half-way between goes: up, or so that the last digit kept is even
 
     def __post_init__(self) -> None:
         if not 1 <= self.digits <= 18:

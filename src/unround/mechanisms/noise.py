@@ -98,9 +98,6 @@ def _number(value: float) -> str:
 class Laplace(UnboundedNoise):
     """Discrete Laplace noise: P(v) = (e^(1/t) − 1)/(e^(1/t) + 1) · e^(−|v|/t).
 
-    - `t`: The scale; the paper proposes 1.45 in place of random rounding to base 5.
-    - `clamped`: Whether negative counts are published as 0.
-
     Examples
     --------
     >>> noise = Laplace(1.45)
@@ -111,8 +108,8 @@ class Laplace(UnboundedNoise):
     (60, 140, False)
     """
 
-    t: float
-    clamped: bool = False
+    t: float  # the scale; the paper proposes 1.45 in place of random rounding to base 5
+    clamped: bool = False  # whether negative counts are published as 0
 
     def __post_init__(self) -> None:
         t = self._set("the scale t of Laplace noise", self.t, f"Laplace noise of scale {self.t} on a count")
@@ -144,9 +141,6 @@ class Laplace(UnboundedNoise):
 class Gaussian(UnboundedNoise):
     """Discrete Gaussian noise: P(v) proportional to e^(−v²/2σ²) on the whole numbers.
 
-    - `sigma`: The scale σ; from about 1 on it is the standard deviation.
-    - `clamped`: Whether negative counts are published as 0.
-
     Examples
     --------
     >>> window = Gaussian(2).window(100)
@@ -154,8 +148,8 @@ class Gaussian(UnboundedNoise):
     (86, 114, False)
     """
 
-    sigma: float
-    clamped: bool = False
+    sigma: float  # the scale σ; from about 1 on it is the standard deviation
+    clamped: bool = False  # whether negative counts are published as 0
     _total: float = field(init=False, repr=False, compare=False)
     _tails: FloatArray = field(init=False, repr=False, compare=False)
 

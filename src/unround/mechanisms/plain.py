@@ -135,9 +135,6 @@ class Unpublished:
 class Suppressed:
     """Counts in one range are hidden; the others are published by another mechanism.
 
-    - `low`, `high`: The first and the last true count that is hidden.
-    - `then`: How the others are published; exactly by default.
-
     Examples
     --------
     >>> list(Suppressed(1, 7).window(None))
@@ -150,9 +147,9 @@ class Suppressed:
     [8, 9, 10, 11, 12, 13, 14]
     """
 
-    low: int
+    low: int  # the first and the last true count that is hidden
     high: int
-    then: Mechanism = Exact()
+    then: Mechanism = Exact()  # how the others are published; exactly by default
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high:

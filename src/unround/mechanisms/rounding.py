@@ -248,15 +248,13 @@ class Graduated(Banded):
     A true count goes to one of the two multiples around it of its own band's base, without bias. A window can
     therefore cross the border between two bands.
 
-    - `bands`: The first count of every band and its base; New Zealand's by default.
-
     Examples
     --------
     >>> {x: str(Graduated().chance(20, x)) for x in Graduated().window(20)}
     {19: '1/2', 20: '1', 21: '4/5', 22: '3/5', 23: '2/5', 24: '1/5'}
     """
 
-    bands: tuple[tuple[int, int], ...] = STATS_NZ
+    bands: tuple[tuple[int, int], ...] = STATS_NZ  # the first count of every band and its base; New Zealand's by default
     _starts: IntArray = field(init=False, repr=False, compare=False)
     _bases: IntArray = field(init=False, repr=False, compare=False)
 

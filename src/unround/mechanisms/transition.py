@@ -38,8 +38,6 @@ class Transition:
     - `rows`: `rows[i]` lists the possible changes v of a true count i and their probabilities p as pairs (v, p). Counts
       beyond the last row use the last row. Probabilities are kept as exact fractions; a row whose sum differs from 1 by
       at most 1e-9 is rescaled.
-    - `source`: The file that the table came from, for its name.
-    - `period`: So many of the last rows repeat for counts beyond them.
 
     Examples
     --------
@@ -53,8 +51,8 @@ class Transition:
     """
 
     rows: tuple[Row, ...]
-    source: str | None = field(default=None, compare=False)
-    period: int = 1
+    source: str | None = field(default=None, compare=False)  # the file that the table came from, for its name
+    period: int = 1  # so many of the last rows repeat for counts beyond them
     _first: int = field(init=False, repr=False, compare=False)
     _table: FloatArray = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)

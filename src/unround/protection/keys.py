@@ -53,14 +53,12 @@ def hashed(secret: int, kind: str, names: Sequence[str]) -> Keys:
 class CellKeys:
     """The sums of keys of all cells of a table.
 
-    - `columns`: What the columns are called; a total that is called the same elsewhere has the same key there.
     - `sums`: Totals and parts, as positions of columns. Where a sum does not hold in an area, keys do not keep it up.
-    - `secret`: What keys follow from.
     """
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # what the columns are called; a total that is called the same elsewhere has the same key there
     sums: Equations
-    secret: int
+    secret: int  # what keys follow from
 
     def of(self, areas: Sequence[str], true: IntArray) -> Keys:
         """Return the sums of keys of some areas, whose true counts are areas × columns; negative ones are no counts.

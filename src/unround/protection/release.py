@@ -121,24 +121,15 @@ _ENOUGH, _MOST = 100, 0.9
 
 @dataclass(frozen=True)
 class ProtectOptions:
-    """What the user decides.
+    """What the user decides."""
 
-    - `how`: What is done to counts.
-    - `seed`: The same seed publishes the same table; None takes every draw from the operating system.
-    - `exact`: Columns that are published as they are, as people call them.
-    - `clamp`: Publish negative counts as 0.
-    - `additive`: Make counts add up afterwards.
-    - `constant`: Where counts are rounded by keys, the constant of all tables; None draws one for each.
-    - `key_sums`: A table with the sum of keys of every count, added up from records; None draws them.
-    """
-
-    how: Protection
-    seed: int | None = None
-    exact: tuple[str, ...] = ()
-    clamp: bool = False
-    additive: bool = False
-    constant: float | None = None
-    key_sums: Path | None = None
+    how: Protection  # what is done to counts
+    seed: int | None = None  # the same seed publishes the same table; None takes every draw from the operating system
+    exact: tuple[str, ...] = ()  # columns that are published as they are, as people call them
+    clamp: bool = False  # publish negative counts as 0
+    additive: bool = False  # make counts add up afterwards
+    constant: float | None = None  # where counts are rounded by keys, the constant of all tables; None draws one for each
+    key_sums: Path | None = None  # A table with the sum of keys of every count, added up from records; None draws them
 
     def __post_init__(self) -> None:
         if self.key_sums is not None and not self.how.keys:
@@ -172,27 +163,20 @@ class ProtectOptions:
 class Protected(Shown):
     """What `protect` wrote.
 
-    - `table`, `about`, `note`: The published table, the TOML that describes it, and the note for those who made it.
-    - `choices`: What was done.
-    - `declared`: The mechanism that the TOML tells readers to assume.
-    - `areas`, `columns`, `sums`: How many areas and columns there are, and how many sums an area has.
-    - `exact`: The keys of the columns that were published as they are.
-    - `steps`: After each step, how far the table is from the truth.
-    - `notes`: What the user should know.
     - `constants`: Where counts are rounded by keys, the constant of every table, by its name ("" where it has none).
     """
 
-    table: Path
+    table: Path  # the published table, the TOML that describes it, and the note for those who made it
     about: Path
     note: Path
-    choices: ProtectOptions
-    declared: str
-    areas: int
+    choices: ProtectOptions  # what was done
+    declared: str  # the mechanism that the TOML tells readers to assume
+    areas: int  # how many areas and columns there are, and how many sums an area has
     columns: int
     sums: int
-    exact: tuple[str, ...]
-    steps: dict[str, ProtectionScore]
-    notes: tuple[str, ...]
+    exact: tuple[str, ...]  # the keys of the columns that were published as they are
+    steps: dict[str, ProtectionScore]  # after each step, how far the table is from the truth
+    notes: tuple[str, ...]  # what the user should know
     constants: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:

@@ -23,20 +23,17 @@ STEPS = ("negative as 0", "made to add up")
 class Protection:
     """How a table is protected: each count on its own, or all at once.
 
-    - `name`: How the command line calls it: "laplace:1.45", "controlled:5".
-    - `sentence`: What is done to counts, and what is guaranteed, for people.
     - `mechanism`: What someone should assume who only sees one count. For controlled rounding that is ordinary random
       rounding, but its sums add up after rounding as they did before, so that totals tell nothing that their parts do
       not.
-    - `base`: For controlled rounding, its base; None where every count is published on its own.
     - `keys`: "keyed" where counts are rounded by the keys of their records and a constant of every table, "alike" where
       there is no such constant; "" where every count has a random number of its own.
     """
 
-    name: str
-    sentence: str
+    name: str  # how the command line calls it: "laplace:1.45", "controlled:5"
+    sentence: str  # what is done to counts, and what is guaranteed, for people
     mechanism: Mechanism
-    base: int | None = None
+    base: int | None = None  # for controlled rounding, its base; None where every count is published on its own
     keys: str = ""
 
     @property
@@ -277,8 +274,6 @@ class ProtectionScore:
 
     - `counts`, `off`, `distance`, `squares`, `near`, `farthest`: How many counts were published; the sums of published −
       true, of its size and of its square; how many are at most `NEAR` away; and the largest distance.
-    - `small`, `small_off`: True counts below `SMALL`: how many, and the sum of published − true.
-    - `negative`, `hidden`: Counts published below 0; and counts that exist but were not published.
     - `sums`, `broken`, `gap`: How many sums have all of their counts published, in how many of them total and parts
       differ, and by how much in all.
     """
@@ -289,9 +284,9 @@ class ProtectionScore:
     squares: int = 0
     near: int = 0
     farthest: int = 0
-    small: int = 0
+    small: int = 0  # true counts below `SMALL`: how many, and the sum of published − true
     small_off: int = 0
-    negative: int = 0
+    negative: int = 0  # counts published below 0; and counts that exist but were not published
     hidden: int = 0
     sums: int = 0
     broken: int = 0

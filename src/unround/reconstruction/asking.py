@@ -75,22 +75,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inquiry:
-    """All that questions have in common.
+    """All that questions have in common."""
 
-    - `records`: The truth.
-    - `place`: Attributes and laws.
-    - `people`: How many live in each area, as published.
-    - `kind`: The attributes by which people are alike.
-    - `effort`: How long to look.
-    - `seed`: Of all random numbers.
-    """
-
-    records: PersonRecords
-    place: Country
-    people: Ints
-    kind: tuple[str, ...]
-    effort: ChainEffort
-    seed: int
+    records: PersonRecords  # the truth
+    place: Country  # attributes and laws
+    people: Ints  # how many live in each area, as published
+    kind: tuple[str, ...]  # the attributes by which people are alike
+    effort: ChainEffort  # how long to look
+    seed: int  # of all random numbers
 
     def answers(
         self, questions: Sequence[AreaQuestion], areas: Ints, stage: str, work: Work, guesses_of: str = ""
@@ -148,19 +140,13 @@ class Inquiry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A question to some areas, in blocks, each of which can be done by anybody who has the task.
+    """A question to some areas, in blocks, each of which can be done by anybody who has the task."""
 
-    - `inquiry`, `question`: What is asked.
-    - `areas`: Of which areas.
-    - `folder`: Where what is done is kept.
-    - `keep_guesses`: Whether the reconstructed records are kept as well.
-    """
-
-    inquiry: Inquiry
+    inquiry: Inquiry  # what is asked
     question: AreaQuestion
-    areas: Ints
-    folder: Path
-    keep_guesses: bool
+    areas: Ints  # of which areas
+    folder: Path  # where what is done is kept
+    keep_guesses: bool  # whether the reconstructed records are kept as well
 
     @property
     def blocks(self) -> int:

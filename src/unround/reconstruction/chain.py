@@ -504,17 +504,12 @@ SAMPLE = 200_000
 
 @dataclass(frozen=True, slots=True)
 class ChainEffort:
-    """How long to look.
+    """How long to look."""
 
-    - `worlds`: Worlds that are kept for every seed.
-    - `first`, `between`: Moves per person before the first world, and between two worlds.
-    - `seeds`: How many times to begin anew.
-    """
-
-    worlds: int = 32
-    first: int = 40
+    worlds: int = 32  # worlds that are kept for every seed
+    first: int = 40  # moves per person before the first world, and between two worlds
     between: int = 5
-    seeds: int = 3
+    seeds: int = 3  # how many times to begin anew
 
     def schedule(self, *, exact: bool) -> Schedule:
         """Return it as the chain takes it; between worlds that fit exact tables the way is longer."""
@@ -526,23 +521,17 @@ class ChainEffort:
 class Country:
     """What is the same for all areas: attributes in their order, codes of records, and the laws.
 
-    - `names`: The attributes of a record.
-    - `radix`: The code of a record is the sum of its values times these.
-    - `laws`: One for every part of the areas.
-    - `fold`: The part that each area is in.
     - `age`: What a year of age adds to the code of a record, and how many ages there are; (1, 0) where records have no
       age.
-    - `seen`: Age and sex, as far as records have them.
-    - `learnt`: Whether there are other areas to learn the law from; otherwise all records are equally likely.
     """
 
-    names: tuple[str, ...]
-    radix: NDArray[np.int64]
-    laws: list[Law]
-    fold: NDArray[np.int64]
+    names: tuple[str, ...]  # the attributes of a record
+    radix: NDArray[np.int64]  # the code of a record is the sum of its values times these
+    laws: list[Law]  # one for every part of the areas
+    fold: NDArray[np.int64]  # the part that each area is in
     age: tuple[int, int]
-    seen: Seen
-    learnt: bool
+    seen: Seen  # age and sex, as far as records have them
+    learnt: bool  # whether there are other areas to learn the law from; otherwise all records are equally likely
 
 
 def country(records: PersonRecords, seed: int) -> Country:

@@ -61,18 +61,12 @@ class CellLayout(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossTable:
-    """The cross table that bounds are worked out for.
+    """The cross table that bounds are worked out for."""
 
-    - `names`: Its attributes.
-    - `shape`: How many values each has.
-    - `used`: The columns that are about these attributes alone.
-    - `layout`: Cells and columns, as arrays.
-    """
-
-    names: tuple[str, ...]
-    shape: tuple[int, ...]
-    used: list[int]
-    layout: CellLayout
+    names: tuple[str, ...]  # its attributes
+    shape: tuple[int, ...]  # how many values each has
+    used: list[int]  # the columns that are about these attributes alone
+    layout: CellLayout  # cells and columns, as arrays
 
     @property
     def cells(self) -> int:
@@ -233,18 +227,12 @@ MOST_COLUMNS, MOST_SUMMED = 60, 400
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """The columns of a cross table as a reader knows them.
+    """The columns of a cross table as a reader knows them."""
 
-    - `table`: Cells, and the columns they are in.
-    - `names`: What each column is called.
-    - `mechanisms`: How each was published.
-    - `values`: The values of every attribute.
-    """
-
-    table: CrossTable
-    names: list[str]
-    mechanisms: list[Mechanism]
-    values: Mapping[str, Sequence[str]]
+    table: CrossTable  # cells, and the columns they are in
+    names: list[str]  # what each column is called
+    mechanisms: list[Mechanism]  # how each was published
+    values: Mapping[str, Sequence[str]]  # the values of every attribute
 
     @classmethod
     def of(
@@ -405,13 +393,11 @@ def load_solver() -> Any:
 class OpenTable:
     """The cells of an area that bounds leave open, and the columns over them.
 
-    - `cells`: The open cells.
-    - `low`, `high`: The bounds of each.
     - `columns`: For every column the positions of its cells, and the least and the most that these may add up to.
     """
 
-    cells: Ints
-    low: list[int]
+    cells: Ints  # the open cells
+    low: list[int]  # the bounds of each
     high: list[int]
     columns: list[tuple[list[int], int, int]]
 
@@ -467,12 +453,11 @@ def solved(cp_model: Any, model: Any, seconds: float) -> tuple[Any, Any]:
 class Variability:
     """Between which shares of records two fitting worlds can differ at most; 0 means that the area is determined.
 
-    - `low`, `high`: Two worlds were found that differ by the first; no two differ by more than the second.
     - `why`: "solved" where both are the same; "time" where the solver's time was up; "size" where the area is too large
       for it.
     """
 
-    low: float
+    low: float  # two worlds were found that differ by the first; no two differ by more than the second
     high: float
     why: str
 

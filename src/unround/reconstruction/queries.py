@@ -34,25 +34,16 @@ Sets = dict[str, frozenset[int]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Published:
-    """All columns that are used, of all tables, over the areas of the records.
+    """All columns that are used, of all tables, over the areas of the records."""
 
-    - `queries`: What each column counts.
-    - `tables`: The table that each column is in.
-    - `mechanisms`: How it was published.
-    - `counts`, `true`: What was published, codes of absence included, and the true counts.
-    - `names`: What the tables are called.
-    - `sums`: Within each table: totals and their parts, as positions of columns.
-    - `notes`: What a reader should know.
-    """
-
-    queries: list[Query]
-    tables: list[int]
-    mechanisms: list[Mechanism]
-    counts: CountTable
+    queries: list[Query]  # what each column counts
+    tables: list[int]  # the table that each column is in
+    mechanisms: list[Mechanism]  # how it was published
+    counts: CountTable  # what was published, codes of absence included, and the true counts
     true: CountTable
-    names: list[str]
-    sums: list[tuple[int, tuple[int, ...]]]
-    notes: list[str]
+    names: list[str]  # what the tables are called
+    sums: list[tuple[int, tuple[int, ...]]]  # within each table: totals and their parts, as positions of columns
+    notes: list[str]  # what a reader should know
 
     def without(self, dropped: NDArray[np.bool_]) -> Published:
         """Leave some columns out."""
@@ -428,18 +419,12 @@ LEAST = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableEvidence:
-    """Columns of tables, and what was published in every area.
+    """Columns of tables, and what was published in every area."""
 
-    - `tables`: The columns.
-    - `windows`: The likelihoods of all published counts.
-    - `rows`: The row of `windows` for every area and column; −1 where nothing is known.
-    - `areas`: The areas that there are rows of, ascending; all if not given.
-    """
-
-    tables: Tables
-    windows: CountWindows
-    rows: Rows
-    areas: NDArray[np.int64] | None = None
+    tables: Tables  # the columns
+    windows: CountWindows  # the likelihoods of all published counts
+    rows: Rows  # the row of `windows` for every area and column; −1 where nothing is known
+    areas: NDArray[np.int64] | None = None  # the areas that there are rows of, ascending; all if not given
 
     def of(self, area: int) -> NDArray[np.int32]:
         """Return the rows of `windows` for the columns of an area."""

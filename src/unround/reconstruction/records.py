@@ -262,17 +262,12 @@ AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of whole numbers in a file.
+    """Rows of whole numbers in a file."""
 
-    - `path`: The file; a full path, so that workers elsewhere find it.
-    - `number`, `width`: How many rows there are, and numbers in each.
-    - `kind`: The type of the numbers, as numpy calls it.
-    """
-
-    path: Path
-    number: int
+    path: Path  # the file; a full path, so that workers elsewhere find it
+    number: int  # how many rows there are, and numbers in each
     width: int
-    kind: str
+    kind: str  # the type of the numbers, as numpy calls it
 
     @classmethod
     def new(cls, path: Path, number: int, width: int, kind: str) -> Rows:
@@ -318,14 +313,10 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountTable:
-    """Counts of all areas: some columns of a file.
+    """Counts of all areas: some columns of a file."""
 
-    - `rows`: The file, one row for every area.
-    - `columns`: The columns that are used, in their order.
-    """
-
-    rows: Rows
-    columns: Ints
+    rows: Rows  # the file, one row for every area
+    columns: Ints  # the columns that are used, in their order
 
     def picked(self, kept: Sequence[int]) -> CountTable:
         """Pick some columns."""
@@ -369,26 +360,18 @@ MOST_RECORDS = 1 << 44
 class PersonRecords:
     """Persons with coded attributes, in the order of their areas; the persons themselves are on disk.
 
-    - `source`: The file.
-    - `areas`: The names of the areas, in ascending order.
-    - `starts`: The persons of area a are those from starts[a] to starts[a + 1].
     - `values`: The values of every attribute as text, in the order of their codes; numbers in their own order.
-    - `codes`: The codes of every person.
-    - `columns`: Where the code of each attribute is among them.
-    - `numeric`: Attributes whose values are whole numbers: ages.
-    - `keys`: The keys of the records, in units of 2⁻⁶⁴, where the file has them.
-    - `simulated`: Whether `unround simulate` draws exactly these records again.
     """
 
-    source: str
-    areas: tuple[str, ...]
-    starts: Ints
+    source: str  # the file
+    areas: tuple[str, ...]  # the names of the areas, in ascending order
+    starts: Ints  # the persons of area a are those from starts[a] to starts[a + 1]
     values: dict[str, tuple[str, ...]]
-    codes: Rows
-    columns: dict[str, int]
-    numeric: frozenset[str]
-    keys: Rows | None
-    simulated: bool
+    codes: Rows  # the codes of every person
+    columns: dict[str, int]  # where the code of each attribute is among them
+    numeric: frozenset[str]  # attributes whose values are whole numbers: ages
+    keys: Rows | None  # the keys of the records, in units of 2⁻⁶⁴, where the file has them
+    simulated: bool  # whether `unround simulate` draws exactly these records again
 
     @property
     def sizes(self) -> dict[str, int]:

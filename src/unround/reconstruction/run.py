@@ -48,14 +48,10 @@ KINDS = ("birthplace", "language", "religion", "ethnicity", "race", "citizenship
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reconstruction(Shown):
-    """What `reconstruct` found: aggregates alone.
+    """What `reconstruct` found: aggregates alone."""
 
-    - `summary`: Everything in `summary.json`.
-    - `folder`: Where it was written.
-    """
-
-    summary: dict[str, Any]
-    folder: Path
+    summary: dict[str, Any]  # everything in `summary.json`
+    folder: Path  # where it was written
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -64,20 +60,13 @@ class Reconstruction(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """Records and tables, laid side by side.
+    """Records and tables, laid side by side."""
 
-    - `records`: The truth, with the attributes that records consist of.
-    - `published`: The columns that are used.
-    - `people`: How many live in each area, as published.
-    - `exact_people`: Whether that is exact.
-    - `folder`: Where records and counts are on disk.
-    """
-
-    records: PersonRecords
-    published: Published
-    people: NDArray[np.int64]
-    exact_people: bool
-    folder: Path
+    records: PersonRecords  # the truth, with the attributes that records consist of
+    published: Published  # the columns that are used
+    people: NDArray[np.int64]  # how many live in each area, as published
+    exact_people: bool  # whether that is exact
+    folder: Path  # where records and counts are on disk
 
 
 def read_case(releases: Sequence[Release], truth: Path, options: ReconstructOptions, folder: Path) -> Case:

@@ -167,24 +167,19 @@ class AreaTruth:
 class AreaScore:
     """What one guess of an area comes to.
 
-    - `exact`, `near`: True records found exactly, or but for a year of age: (all seeds, then without each seed) × groups.
-    - `drawn`: True records that a single world finds exactly, on average over the worlds.
-    - `claims`, `right`: Keys by the share of worlds that hold them, in bands, and those among them that are true.
     - `tried`, `again`: Keys that the worlds of all seeds but one hold, by their share, and the sum of the shares of that
       seed's worlds that hold them.
-    - `guess`: The records of the best guess.
-    - `shares`: The share of worlds that hold each of them.
     """
 
-    exact: Ints
+    exact: Ints  # true records found exactly, or but for a year of age: (all seeds, then without each seed) × groups
     near: Ints
-    drawn: float
-    claims: Ints
+    drawn: float  # true records that a single world finds exactly, on average over the worlds
+    claims: Ints  # keys by the share of worlds that hold them, in bands, and those among them that are true
     right: Ints
     tried: Ints
     again: Floats
-    guess: Ints
-    shares: Floats
+    guess: Ints  # the records of the best guess
+    shares: Floats  # the share of worlds that hold each of them
 
 
 def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int, seen: Seen) -> AreaScore:
@@ -259,20 +254,14 @@ LEAN = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GuessTally:
-    """Scores of some areas.
+    """Scores of some areas."""
 
-    - `exact`, `near`: Records found: areas × (all seeds, then without each) × groups.
-    - `people`: How many true records there are: areas × groups.
-    - `drawn`, `outside`: Records that one world finds, and how far its counts are outside of their windows: areas.
-    - `claims`, `right`, `tried`, `again`: By the share of worlds, in bands, over all areas.
-    """
-
-    exact: Ints
+    exact: Ints  # records found: areas × (all seeds, then without each) × groups
     near: Ints
-    people: Ints
-    drawn: Floats
+    people: Ints  # how many true records there are: areas × groups
+    drawn: Floats  # records that one world finds, and how far its counts are outside of their windows: areas
     outside: Floats
-    claims: Ints
+    claims: Ints  # by the share of worlds, in bands, over all areas
     right: Ints
     tried: Ints
     again: Floats

@@ -28,20 +28,16 @@ JsonValue = int | float | str | None | list[Any]
 class Claim(Plain):
     """One claim.
 
-    - `claim`: What is claimed, in our words.
-    - `section`: Where it stands in the paper.
     - `paper`, `computed`: The paper's value and ours: numbers wherever the claim is one. `computed` is None where it
       cannot be recomputed.
-    - `agrees`: None where it cannot be recomputed.
-    - `note`: Why not, or what else is worth knowing.
     """
 
-    claim: str
-    section: str
+    claim: str  # what is claimed, in our words
+    section: str  # where it stands in the paper
     paper: JsonValue
     computed: JsonValue
-    agrees: bool | None
-    note: str = ""
+    agrees: bool | None  # none where it cannot be recomputed
+    note: str = ""  # why not, or what else is worth knowing
 
 
 def matches(printed: str, value: float | Fraction) -> bool:
@@ -97,27 +93,17 @@ LAPLACE = 1.45
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One of the paper's searches through the census.
+    """One of the paper's searches through the census."""
 
-    - `key`, `title`: A short name, and one for people.
-    - `parts`: How many parts the sums have.
-    - `exact_total`: Whether the total is the population, which is not rounded.
-    - `residual`: |total − Σ parts| that counts as a find.
-    - `section`: Where the paper reports it.
-    - `groups`: In how many groups of cells the authors could look.
-    - `found`: How many cases they found.
-    - `values`: How many values one case gives away.
-    """
-
-    key: str
+    key: str  # A short name, and one for people
     title: str
-    parts: int
-    exact_total: bool
-    residual: int
-    section: str
-    groups: int
-    found: int
-    values: int
+    parts: int  # how many parts the sums have
+    exact_total: bool  # whether the total is the population, which is not rounded
+    residual: int  # |total − Σ parts| that counts as a find
+    section: str  # where the paper reports it
+    groups: int  # in how many groups of cells the authors could look
+    found: int  # how many cases they found
+    values: int  # how many values one case gives away
 
 
 SEX = Search("sex exact", "men and women under the exact population", 2, True, 8, "4.1.1", 61_010, 285, 2)

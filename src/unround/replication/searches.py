@@ -104,15 +104,11 @@ def uniform(search: Search, groups: int) -> FindPrediction:
 
 @dataclass(kw_only=True)
 class Searched:
-    """What one search found.
-
-    - `groups`: In how many groups of cells every published value is above 10.
-    - `below`, `above`: Finds with parts that add up to less than the total, and to more.
-    """
+    """What one search found."""
 
     search: Search = field(kw_only=False)
-    groups: int = 0
-    below: int = 0
+    groups: int = 0  # in how many groups of cells every published value is above 10
+    below: int = 0  # finds with parts that add up to less than the total, and to more
     above: int = 0
 
     @property
@@ -143,18 +139,12 @@ class Searched:
 
 @dataclass(kw_only=True)
 class Outcome(Searched):
-    """What one search found in a simulated census; `add` looks through some of its areas.
+    """What one search found in a simulated census; `add` looks through some of its areas."""
 
-    - `kinds`: How many different sums of the profile it looked at, each column for itself.
-    - `expected_groups`: How many groups the true counts let expect.
-    - `repeated`: Finds in areas that hold the same people as the one area inside them.
-    - `sizes`: What the simulated true counts predict.
-    """
-
-    kinds: int = field(kw_only=False)
-    expected_groups: float = 0.0
-    repeated: int = 0
-    sizes: FindPrediction = FindPrediction(0.0, 0.0)
+    kinds: int = field(kw_only=False)  # how many different sums of the profile it looked at, each column for itself
+    expected_groups: float = 0.0  # how many groups the true counts let expect
+    repeated: int = 0  # finds in areas that hold the same people as the one area inside them
+    sizes: FindPrediction = FindPrediction(0.0, 0.0)  # what the simulated true counts predict
 
     def add(self, block: CountBlock, sums: list[tuple[Place, tuple[Place, ...]]], repeats: NDArray[np.bool_]) -> None:
         """Look through one block of areas, at the sums in these places."""
@@ -378,14 +368,10 @@ AREAS_AT_ONCE = 2048
 
 @dataclass(kw_only=True)
 class Finds(Searched):
-    """What one search found in a release.
+    """What one search found in a release."""
 
-    - `sums`: The sums that it looks at, as positions of columns.
-    - `impossible`: Groups whose parts cannot add up to the total, however they were rounded.
-    """
-
-    sums: Equations = field(kw_only=False)
-    impossible: int = 0
+    sums: Equations = field(kw_only=False)  # the sums that it looks at, as positions of columns
+    impossible: int = 0  # groups whose parts cannot add up to the total, however they were rounded
 
     def add(self, counts: Counts) -> None:
         """Look through some areas: areas × columns, with the codes of `release` for what is absent."""
@@ -421,23 +407,15 @@ class Finds(Searched):
 
 @dataclass(frozen=True)
 class ReleaseSearches:
-    """The paper's searches on one release.
+    """The paper's searches on one release."""
 
-    - `source`, `product`: The file; and what it is, where that is known.
-    - `areas`: How many areas it has.
-    - `columns`: What its columns are called.
-    - `exact`: The exact populations that head a sum; where none does, all that there are.
-    - `finds`: One for every search.
-    - `notes`: What to know.
-    """
-
-    source: str
+    source: str  # the file; and what it is, where that is known
     product: str | None
-    areas: int
-    columns: tuple[str, ...]
-    exact: tuple[str, ...]
-    finds: tuple[Finds, ...]
-    notes: tuple[str, ...] = field(default=())
+    areas: int  # how many areas it has
+    columns: tuple[str, ...]  # what its columns are called
+    exact: tuple[str, ...]  # the exact populations that head a sum; where none does, all that there are
+    finds: tuple[Finds, ...]  # one for every search
+    notes: tuple[str, ...] = field(default=())  # what to know
 
     def __getitem__(self, key: str) -> Finds:
         """Return what one search found."""
@@ -554,9 +532,7 @@ def age_model() -> Model:
 class Compound(Plain):
     """Counts that follow from all sums of age by sex together, with the exact population, and how many were right.
 
-    - `areas`, `cells`: Areas with published counts, and their rounded counts.
     - `proved_by_depth`: Counts that have one possible value, by how many sums follow one upon the other in the argument.
-    - `proved_wrong`: How many of these are not the true ones; none, unless something is broken.
     - `likely`, `likely_right`: Counts with a probability of at least the threshold under the paper's flat prior, and
       those that were right.
     """
@@ -564,10 +540,10 @@ class Compound(Plain):
     ALSO = ("proved",)
 
     threshold: float = THRESHOLD
-    areas: int = 0
+    areas: int = 0  # areas with published counts, and their rounded counts
     cells: int = 0
     proved_by_depth: dict[int, int] = field(default_factory=dict)
-    proved_wrong: int = 0
+    proved_wrong: int = 0  # how many of these are not the true ones; none, unless something is broken
     likely: int = 0
     likely_right: int = 0
 

@@ -65,9 +65,6 @@ CountArray = NDArray[np.int32]
 class Constants:
     """Which constant every table has: what is added to the sum of a cell's keys.
 
-    - `everywhere`: The same for all tables; None draws one for each.
-    - `given`: Constants of single tables, by the ID of their first row.
-
     Examples
     --------
     >>> Constants.parse("8=0.31, 58=0.19").given
@@ -76,8 +73,8 @@ class Constants:
     0.0
     """
 
-    everywhere: float | None = None
-    given: tuple[tuple[int, float], ...] = ()
+    everywhere: float | None = None  # the same for all tables; None draws one for each
+    given: tuple[tuple[int, float], ...] = ()  # constants of single tables, by the ID of their first row
 
     @classmethod
     def parse(cls, text: str) -> Constants:
@@ -157,24 +154,18 @@ def table_of(block: ProfileBlock) -> int:
 class CountBlock:
     """A run of areas and their counts.
 
-    - `number`: Its place in the census, from 0.
-    - `regions`: region, code, name, level, parent, csd, cd, tnr_sf, tnr_lf: one row per area.
-    - `true`: Areas × rows × 3 (total, men, women), `MISSING` where a cell holds no count.
-    - `land`: Square kilometres by area.
-    - `hidden`, `income_hidden`: The areas with too few people for any counts, or for those of income.
-    - `published`: The same as `true` after the mechanisms, `MISSING` where hidden too.
     - `keys`: For every count the sum of its records' keys, modulo 1, in units of 2⁻⁶⁴; None where no keys were drawn.
     - `estimates`: What is rounded: true counts and, in sample tables, sums of weights; None where there is no weighted
       sample.
     """
 
-    number: int
-    regions: pl.DataFrame
-    true: CountArray
-    land: Floats
-    hidden: NDArray[np.bool_]
+    number: int  # its place in the census, from 0
+    regions: pl.DataFrame  # region, code, name, level, parent, csd, cd, tnr_sf, tnr_lf: one row per area
+    true: CountArray  # areas × rows × 3 (total, men, women), `MISSING` where a cell holds no count
+    land: Floats  # square kilometres by area
+    hidden: NDArray[np.bool_]  # the areas with too few people for any counts, or for those of income
     income_hidden: NDArray[np.bool_]
-    published: CountArray | None = None
+    published: CountArray | None = None  # the same as `true` after the mechanisms, `MISSING` where hidden too
     keys: Keys | None = None
     estimates: Floats | None = None
 
@@ -193,13 +184,11 @@ class Rounds:
 
     - `constants`: Where every record has a key, the constants of the tables; None where every count has a random number
       of its own.
-    - `weighted`: Whether sample tables show sums of weights, which are not whole, in place of counts.
-    - `figures`: What rates, averages and medians are computed from: "true" counts, "published" ones, or "none".
     """
 
     constants: Constants | None = None
-    weighted: bool = False
-    figures: str = "true"
+    weighted: bool = False  # whether sample tables show sums of weights, which are not whole, in place of counts
+    figures: str = "true"  # what rates, averages and medians are computed from: "true" counts, "published" ones, or "none"
 
 
 PLAIN = Rounds()
@@ -331,18 +320,14 @@ def _leaf_nodes(step: BlockPlan) -> list[int]:
 class Behind:
     """The records behind all cells of a block of areas: areas × rows × 3 (total, men, women).
 
-    - `table`: The rows of the profile.
-    - `true`: How many records there are in all; `cells` has those in the sample, where there is one.
-    - `people`: The universes that they come from.
     - `cells`: Numbers, weights (what is published, rounded) and sums of keys, filled block by block of the profile.
-    - `weighted`: Whether sample tables show sums of weights.
     """
 
-    table: Schema
-    true: Counts
-    people: Population
+    table: Schema  # the rows of the profile
+    true: Counts  # how many records there are in all; `cells` has those in the sample, where there is one
+    people: Population  # the universes that they come from
     cells: KeyedRecords
-    weighted: bool
+    weighted: bool  # whether sample tables show sums of weights
 
     @classmethod
     def of(cls, table: Schema, true: Counts, crowd: People, seed: int, number: int, *, weighted: bool) -> Behind:

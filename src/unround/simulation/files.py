@@ -56,20 +56,18 @@ BESIDE = {
 class Simulated(Plain):
     """What `simulate` wrote.
 
-    - `files`: The release: what an agency would publish.
     - `truth`, `note`: The true counts, or records; and SIMULATED.txt, which says that all of it is invented, and how to
       make it again.
-    - `areas`, `cells`, `bytes`: How many areas, how many counts, and the size of release and truth.
     - `nesting`, `constants`, `boundaries`: The files that say which area is within which, that hold the constants of the
       tables, and the made-up shapes of all areas; each where it was asked for.
     """
 
     ASIDE = ("constants",)
 
-    files: tuple[Path, ...]
+    files: tuple[Path, ...]  # the release: what an agency would publish
     truth: Path
     note: Path
-    areas: int
+    areas: int  # how many areas, how many counts, and the size of release and truth
     cells: int
     bytes: int
     nesting: Path | None = None
@@ -609,17 +607,14 @@ _CALLED = {"da": "DA", "csd": "CSD", "cd": "CD", "pr": "PR", "province": "PR"}
 class Editions:
     """What is written of a census.
 
-    - `levels`: The levels whose areas are written, among `LEVELS`.
     - `nested`: Whether levels were asked for: then the country has many CSDs of few DAs, as real ones have, and a file
       says which area is within which.
-    - `apart`: Whether every level has a file of its own.
-    - `repeat`: How often everything is published, each time with roundings of its own.
     """
 
-    levels: tuple[str, ...] = LEVELS
+    levels: tuple[str, ...] = LEVELS  # the levels whose areas are written, among `LEVELS`
     nested: bool = False
-    apart: bool = False
-    repeat: int = 1
+    apart: bool = False  # whether every level has a file of its own
+    repeat: int = 1  # how often everything is published, each time with roundings of its own
 
     @classmethod
     def of(cls, levels: str | None, apart: bool, repeat: int) -> Editions:

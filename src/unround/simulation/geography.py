@@ -51,16 +51,13 @@ KINDS = ("Town (T)", "Village (VL)", "City (CY)", "Municipalité (MÉ)", "Rural 
 class Geography:
     """All areas, children first.
 
-    - `level`: 0 for a DA, 1 for a CSD, 2 for a CD, 3 for a province.
     - `regions`: region (DGUID), code, name, level, parent (DGUID or null), csd, cd (codes or null), non-response rates.
-    - `traits`: The hidden traits of the CSD that each area lies in, standard normal.
-    - `rural`: True for the DAs of CSDs with only one.
     """
 
-    level: NDArray[np.int8]
+    level: NDArray[np.int8]  # 0 for a DA, 1 for a CSD, 2 for a CD, 3 for a province
     regions: pl.DataFrame
-    traits: NDArray[np.float64]
-    rural: NDArray[np.bool_]
+    traits: NDArray[np.float64]  # the hidden traits of the CSD that each area lies in, standard normal
+    rural: NDArray[np.bool_]  # true for the DAs of CSDs with only one
 
     def __len__(self) -> int:
         return len(self.level)

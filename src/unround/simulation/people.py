@@ -54,40 +54,31 @@ COLLECTIVE_SHARE = 0.035  # of areas with a large one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class People:
-    """What the blocks of the profile count, by area.
+    """What the blocks of the profile count, by area."""
 
-    - `universes`: Counts by name: areas × 2 (men, women) for persons, areas × 1 for households and families.
-    - `rows`: Counts of the core rows by characteristic ID, in the same shapes.
-    - `land`: Square kilometres.
-    - `traits`: Hidden traits by area, which the other blocks lean on too.
-    - `cells`: Groups of records that have nobody in common, of which every universe consists.
-    """
-
-    universes: dict[str, Counts]
-    rows: dict[int, Counts]
-    land: Floats
-    traits: Floats
-    cells: Cells
+    universes: dict[str, Counts]  # counts by name: areas × 2 (men, women) for persons, areas × 1 for households and families
+    rows: dict[int, Counts]  # counts of the core rows by characteristic ID, in the same shapes
+    land: Floats  # square kilometres
+    traits: Floats  # hidden traits by area, which the other blocks lean on too
+    cells: Cells  # groups of records that have nobody in common, of which every universe consists
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
     """Groups of records that have nobody in common, by area; persons by sex and age as well (areas × 2 × 21).
 
-    - `private`: Persons in private households.
     - `residents`, `institutional`: Persons in collective dwellings: those that most tables of languages count, and those
       in institutions.
     - `at_school`, `teens`: Of the youngest in private households, those of the age of school; of those from 15 to 19, the
       minors (areas × 2).
-    - `households`, `families`: By size: areas × 1 × 5 and areas × 1 × 4.
     """
 
-    private: Counts
+    private: Counts  # persons in private households
     residents: Counts
     institutional: Counts
     at_school: Counts
     teens: Counts
-    households: Counts
+    households: Counts  # by size: areas × 1 × 5 and areas × 1 × 4
     families: Counts
 
 
@@ -393,12 +384,11 @@ class Population:
 
     - `universes`: By name, as `People.universes`: areas × 2 for persons, areas × 1 for households and families.
     - `leaves`: The parts of core blocks that consist of whole groups of records, by the ID of the block's first row.
-    - `sample`: Universes in the sample; empty where there is none.
     """
 
     universes: dict[str, KeyedRecords]
     leaves: dict[int, KeyedRecords]
-    sample: dict[str, KeyedRecords]
+    sample: dict[str, KeyedRecords]  # universes in the sample; empty where there is none
 
 
 def population(cells: Cells, rng: np.random.Generator, *, weighted: bool) -> Population:

@@ -78,20 +78,13 @@ def query(sets: Mapping[str, frozenset[int]], sizes: Mapping[str, int]) -> Query
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Margin:
-    """All queries about the same attributes.
+    """All queries about the same attributes."""
 
-    - `attributes`: Those attributes.
-    - `classes`: For each the class of every value.
-    - `shape`: How many classes each attribute has.
-    - `columns`: The positions of the queries among all queries.
-    - `starts`, `held`: Atom a belongs to the queries columns[held[starts[a]:starts[a + 1]]].
-    """
-
-    attributes: tuple[str, ...]
-    classes: tuple[Ints, ...]
-    shape: tuple[int, ...]
-    columns: Ints
-    starts: Ints
+    attributes: tuple[str, ...]  # those attributes
+    classes: tuple[Ints, ...]  # for each the class of every value
+    shape: tuple[int, ...]  # how many classes each attribute has
+    columns: Ints  # the positions of the queries among all queries
+    starts: Ints  # atom a belongs to the queries columns[held[starts[a]:starts[a + 1]]]
     held: Ints
 
     @property
@@ -230,20 +223,13 @@ _BELIEVES = np.array(  # by birthplace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonBlock:
-    """The people of some areas, in the order of their areas.
+    """The people of some areas, in the order of their areas."""
 
-    - `first`: The number of the first area.
-    - `area`: In which area of the block each person lives.
-    - `codes`: The code of every person, by attribute.
-    - `keys`: The key of every person's record, in units of 2⁻⁶⁴.
-    - `areas`: How many areas there are in the block.
-    """
-
-    first: int
-    area: Ints
-    codes: dict[str, Codes]
-    keys: NDArray[np.uint64]
-    areas: int
+    first: int  # the number of the first area
+    area: Ints  # in which area of the block each person lives
+    codes: dict[str, Codes]  # the code of every person, by attribute
+    keys: NDArray[np.uint64]  # the key of every person's record, in units of 2⁻⁶⁴
+    areas: int  # how many areas there are in the block
 
 
 def person_blocks(areas: int, seed: int, people: int = TYPICAL) -> Iterator[PersonBlock]:
@@ -449,15 +435,13 @@ Sums = dict[str, tuple[str, ...]]
 class TableAxis:
     """One axis of a table.
 
-    - `name`: What it is called in the file: an attribute, or "characteristic".
     - `sets`: For every code the attribute that it is about, and the codes of the values that it stands for; an empty
       attribute stands for everyone.
-    - `sums`: Totals among its codes, and the parts of each.
     """
 
-    name: str
+    name: str  # what it is called in the file: an attribute, or "characteristic"
     sets: Mapping[str, tuple[str, frozenset[int]]]
-    sums: Sums
+    sums: Sums  # totals among its codes, and the parts of each
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,32 +32,24 @@ FULL_DATA, SAMPLE_DATA = "100% data", "25% sample data"
 class ProfileBlock:
     """Rows that count the same universe, from one "Total" to the next.
 
-    - `first`: The characteristic ID of its first row.
-    - `universe`: Whom it counts: a name that `people` defines, or `=12+13`, the people counted in rows 12 and 13.
     - `rule`: `split`: every group is a partition of its parent. `any`: multiple responses, so parts add up to more than
       their parent. `stats`: counts of people with this or that, no partition. `within`: some of another block's people,
       row by row (`universe` gives that block). `core`: counted by `people` itself. `figures`: no counts.
-    - `mechanism`: How its counts are published.
-    - `sex`: Whether men and women are shown.
-    - `shape`: Depth and kind of each row; see the module.
-    - `title`, `noun`: What the total and the numbered entries are called.
-    - `labels`: All names, where they are not numbered.
     - `weights`: The shares of the leaves; by default they fall off with `skew`, like the frequencies of words.
-    - `skew`: The exponent of that fall.
     - `clump`: How alike areas are: with a large `clump` they all resemble the country, with a small one only themselves.
     """
 
-    first: int
-    universe: str
+    first: int  # the characteristic ID of its first row
+    universe: str  # whom it counts: a name that `people` defines, or `=12+13`, the people counted in rows 12 and 13
     rule: str
-    mechanism: str
-    sex: bool
-    shape: str
-    title: str = ""
+    mechanism: str  # how its counts are published
+    sex: bool  # whether men and women are shown
+    shape: str  # depth and kind of each row; see the module
+    title: str = ""  # what the total and the numbered entries are called
     noun: str = ""
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # all names, where they are not numbered
     weights: tuple[float, ...] = ()
-    skew: float = 0.6
+    skew: float = 0.6  # the exponent of that fall
     clump: float = 60.0
 
     @property
@@ -181,40 +173,26 @@ class RowSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockPlan:
-    """A block compiled for one choice of rows: where its rows and leaves are.
+    """A block compiled for one choice of rows: where its rows and leaves are."""
 
-    - `block`: Its definition.
-    - `number`: Its place among all blocks; random streams are keyed by it, so they do not depend on the rows chosen.
-    - `start`, `stop`: Its rows in the schema.
-    - `nodes`: The rows, counted from `start`, of the ordinary counts.
-    - `low`, `high`: The leaves under each node are `low` to `high` (exclusive), in the order of the rows.
-    - `leaves`: How many leaves there are.
-    - `subsets`: Counts outside partitions, counted from `start`.
-    """
-
-    block: ProfileBlock
-    number: int
-    start: int
+    block: ProfileBlock  # its definition
+    number: int  # its place among all blocks; random streams are keyed by it, so they do not depend on the rows chosen
+    start: int  # its rows in the schema
     stop: int
-    nodes: NDArray[np.int64]
-    low: NDArray[np.int64]
+    nodes: NDArray[np.int64]  # the rows, counted from `start`, of the ordinary counts
+    low: NDArray[np.int64]  # the leaves under each node are `low` to `high` (exclusive), in the order of the rows
     high: NDArray[np.int64]
-    leaves: int
-    subsets: tuple[tuple[int, int], ...]
+    leaves: int  # how many leaves there are
+    subsets: tuple[tuple[int, int], ...]  # counts outside partitions, counted from `start`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """The rows of a simulated profile and what is true of them.
+    """The rows of a simulated profile and what is true of them."""
 
-    - `rows`: In the order of the file.
-    - `sums`: Every partition that holds in truth, by characteristic ID.
-    - `plans`: The blocks, for those who count people.
-    """
-
-    rows: tuple[ProfileRow, ...]
-    sums: tuple[RowSum, ...]
-    plans: tuple[BlockPlan, ...]
+    rows: tuple[ProfileRow, ...]  # in the order of the file
+    sums: tuple[RowSum, ...]  # every partition that holds in truth, by characteristic ID
+    plans: tuple[BlockPlan, ...]  # the blocks, for those who count people
 
     @property
     def ids(self) -> NDArray[np.int32]:

@@ -46,20 +46,13 @@ Law = Callable[[int, np.random.Generator], IntArray]
 
 @dataclass(frozen=True)
 class World:
-    """A table whose true counts follow a law that no prior of unround assumes.
+    """A table whose true counts follow a law that no prior of unround assumes."""
 
-    - `name`: What people call it.
-    - `sentence`: What is special about it.
-    - `tree`: Totals, the root `TOTAL` first, and the parts of each.
-    - `law`: Draws the counts of the leaves, in the order of `leaves`.
-    - `by_sex`: Whether every count is split into men and women.
-    """
-
-    name: str
-    sentence: str
-    tree: Tree
-    law: Law
-    by_sex: bool = False
+    name: str  # what people call it
+    sentence: str  # what is special about it
+    tree: Tree  # totals, the root `TOTAL` first, and the parts of each
+    law: Law  # draws the counts of the leaves, in the order of `leaves`
+    by_sex: bool = False  # whether every count is split into men and women
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:

@@ -27,41 +27,32 @@ Name = str | tuple[str, ...]
 class JudgedSum:
     """A proposed sum, and the verdict of the counts on it.
 
-    - `total`, `parts`, `origin`: As in `Proposal`.
-    - `areas`: How many areas publish all of its counts; only these can be judged.
-    - `impossible`: In how many of them no true counts could give the published ones.
-    - `mean`, `spread`: Of the residuals, total − parts, where they are possible (everywhere, if many are not).
-    - `expected`: The spread that the mechanisms imply.
-    - `kept`: Whether it is used.
     - `unjudged`: Whether its counts are too small or too few to say anything for or against it. It may still be kept, by
       analogy.
     - `exactly`: Whether it adds up everywhere although its counts were rounded: the total was added up after rounding.
-    - `why`: The verdict in one sentence, with its numbers, for people.
     - `cause`: Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly", or
       "everybody" (it does not hold for men and women together); else "".
     - `residuals`: How many areas have each residual; those further out than `residuals.FARTHEST` count at the edge.
     - `against`: For a total that was not published, the other parts that make it up: residuals are their sum − parts.
-    - `ground`: Whether somebody says that it holds.
-    - `condition`: Of a sum that nobody says holds: the sentence that a claim by it has to name, "if …"; else "".
     """
 
-    total: int
+    total: int  # as in `Proposal`
     parts: tuple[int, ...]
     origin: str
-    areas: int
-    impossible: int
-    mean: float
+    areas: int  # how many areas publish all of its counts; only these can be judged
+    impossible: int  # in how many of them no true counts could give the published ones
+    mean: float  # of the residuals, total − parts, where they are possible (everywhere, if many are not)
     spread: float
-    expected: float
-    kept: bool
-    why: str
+    expected: float  # the spread that the mechanisms imply
+    kept: bool  # whether it is used
+    why: str  # the verdict in one sentence, with its numbers, for people
     exactly: bool = False
     unjudged: bool = False
     cause: str = ""
     residuals: Mapping[int, int] = field(default_factory=dict, repr=False)
     against: tuple[int, ...] = ()
-    ground: Ground = Ground.INFERRED
-    condition: str = ""
+    ground: Ground = Ground.INFERRED  # whether somebody says that it holds
+    condition: str = ""  # of a sum that nobody says holds: the sentence that a claim by it has to name, "if …"; else ""
 
     @property
     def is_documented(self) -> bool:
@@ -129,37 +120,26 @@ BOUNDED, UNBOUNDED, UNTOLD, NO_LAW = (
 class FoundNoise:
     """Noise that was found, and how well it can be told.
 
-    - `columns`: The columns of the tables in which it was found, of those that looked exact.
-    - `model`: Whether changes have an end, as far as that can be told.
-    - `max_change`: The largest change; None where it cannot be told.
-    - `variance`, `interval`: The variance of a change, and between which numbers it lies (95 %).
-    - `blocked`: Counts that are never published, though larger ones are.
-    - `also_possible`: Other largest changes that fit as well.
-    - `least_change`: No smaller largest change can explain the residuals.
-    - `sums`: How many sums of large counts this rests on.
     - `keyed`: Whether the noise of a total follows from its parts' (keys that add up, and a table in the order of changes).
-    - `p_value`: How likely residuals as far from the best law's are, if it is right.
-    - `mechanism`: The mechanism that fits: the widest one, where the largest change cannot be told.
     - `stay`: The share of counts that are not changed, where that is more than the law of largest entropy has.
     - `silent`: Columns of other tables that look exact, where no sum tells whether they have it, too.
-    - `why`: The evidence, in words.
     """
 
-    columns: frozenset[int]
-    model: str
-    max_change: int | None
-    variance: float
+    columns: frozenset[int]  # the columns of the tables in which it was found, of those that looked exact
+    model: str  # whether changes have an end, as far as that can be told
+    max_change: int | None  # the largest change; None where it cannot be told
+    variance: float  # the variance of a change, and between which numbers it lies (95 %)
     interval: tuple[float, float]
-    blocked: tuple[int, ...]
-    also_possible: tuple[int, ...]
-    least_change: int
-    sums: int
+    blocked: tuple[int, ...]  # counts that are never published, though larger ones are
+    also_possible: tuple[int, ...]  # other largest changes that fit as well
+    least_change: int  # no smaller largest change can explain the residuals
+    sums: int  # how many sums of large counts this rests on
     keyed: bool
-    p_value: float | None
-    mechanism: Mechanism
+    p_value: float | None  # how likely residuals as far from the best law's are, if it is right
+    mechanism: Mechanism  # the mechanism that fits: the widest one, where the largest change cannot be told
     stay: float | None = None
     silent: frozenset[int] = frozenset()
-    why: str = ""
+    why: str = ""  # the evidence, in words
 
     @property
     def assumed(self) -> bool:
@@ -200,19 +180,16 @@ class FoundNoise:
 class GeographyVerdict:
     """Whether areas are the sums of the areas that name them as their parent.
 
-    - `by`: The column of codes that links them: "parent".
-    - `parents`, `children`: How many areas are named as parents and are in the release, and how many areas name them.
     - `exact`, `rounded`: Of the compared counts (published as they are; rounded): how many were compared, how many agree,
       that is, can be the sum of the children's.
-    - `why`: The same for people.
     """
 
-    by: str
-    parents: int
+    by: str  # the column of codes that links them: "parent"
+    parents: int  # how many areas are named as parents and are in the release, and how many areas name them
     children: int
     exact: tuple[int, int]
     rounded: tuple[int, int]
-    why: str
+    why: str  # the same for people
 
 
 FigureVerdict = Literal["recomputable", "evidence", "unclear"]
@@ -223,18 +200,10 @@ FigureVerdict = Literal["recomputable", "evidence", "unclear"]
 class JudgedFigure:
     """A published rate, mean or median, and what the data say of how it was computed.
 
-    - `figure`: What it is of, with the grid that was found in its values.
     - `verdict`: "recomputable": it follows from the published counts and tells nothing. "evidence": it was computed from
       true counts. "unclear": it cannot be told, and is not used.
-    - `why`: The verdict in one sentence, for people.
-    - `areas`: How many areas publish it.
-    - `compared`: In how many of them the published counts give a figure to hold it against.
-    - `hits`: In how many of these it is the one that the published counts give.
     - `hits_by_chance`: How many hits placebos have: the same figures, held against the counts of other areas of like
       size.
-    - `contradictions`: In how many areas no true counts could give it.
-    - `contradictions_by_chance`: In how many areas no true counts could give a placebo.
-    - `step`: The step of its grid where it is the same everywhere; else the one that most areas have.
     - `reveals`: Of a recomputable one, the rounded counts that are published nowhere else but follow from it, in words.
     - `left`: Of a rate that is evidence: how many values its numerator has on average before the rate is used, and with
       it.
@@ -242,16 +211,16 @@ class JudgedFigure:
       it.
     """
 
-    figure: Figure
+    figure: Figure  # what it is of, with the grid that was found in its values
     verdict: FigureVerdict
-    why: str
-    areas: int = 0
-    compared: int = 0
-    hits: int = 0
+    why: str  # the verdict in one sentence, for people
+    areas: int = 0  # how many areas publish it
+    compared: int = 0  # in how many of them the published counts give a figure to hold it against
+    hits: int = 0  # in how many of these it is the one that the published counts give
     hits_by_chance: float = 0.0
-    contradictions: int = 0
-    contradictions_by_chance: float = 0.0
-    step: Fraction | None = None
+    contradictions: int = 0  # in how many areas no true counts could give it
+    contradictions_by_chance: float = 0.0  # in how many areas no true counts could give a placebo
+    step: Fraction | None = None  # the step of its grid where it is the same everywhere; else the one that most areas have
     reveals: tuple[str, ...] = ()
     left: tuple[float, float] | None = None
     excludes: float | None = None
@@ -301,41 +270,30 @@ def _steps_json(grid: Grid) -> list[dict[str, Any]]:
 class Structure:
     """What is known of a release before anything is inferred from it.
 
-    - `columns`: The release's.
-    - `areas`: How many areas were seen.
     - `mechanisms`: How each column was published; None where that is not known. Such columns are in no sum.
-    - `how`: What the mechanisms are based on.
     - `sums`, `rejected`: The sums that hold, one-part sums for counts that were rounded anew among them; and those that
       do not.
-    - `repeats`: Columns that show the same count.
-    - `alias`: Columns that repeat another one number by number, with that column.
     - `guessed`: Those of them that nobody proposed: only the numbers say that the two are one count.
-    - `equations`: What to infer from: the kept sums with aliases replaced, each once.
-    - `equation_sums`: For each equation the kept sum that it comes from, as a position in `sums`.
-    - `geography`: What adds up across areas.
-    - `figures`: The release's figures, in its order, and what they tell.
-    - `notes`: What a user should know: declared mechanisms that do not fit, mostly.
-    - `noise`: Noise that was found in counts of which nobody says how they were published.
     - `areas_condition`: What a claim has to name that areas adding up to another leads to: "if …"; "" where the format or
       the user says which areas lie in which.
     """
 
-    columns: tuple[Column, ...]
-    areas: int
+    columns: tuple[Column, ...]  # the release's
+    areas: int  # how many areas were seen
     mechanisms: tuple[Mechanism | None, ...]
-    how: tuple[MechanismEvidence, ...]
+    how: tuple[MechanismEvidence, ...]  # what the mechanisms are based on
     sums: tuple[JudgedSum, ...]
     rejected: tuple[JudgedSum, ...]
-    repeats: tuple[Repeat, ...]
-    alias: Mapping[int, int]
-    equations: tuple[Equation, ...]
-    equation_sums: tuple[int, ...]
+    repeats: tuple[Repeat, ...]  # columns that show the same count
+    alias: Mapping[int, int]  # columns that repeat another one number by number, with that column
+    equations: tuple[Equation, ...]  # what to infer from: the kept sums with aliases replaced, each once
+    equation_sums: tuple[int, ...]  # for each equation the kept sum that it comes from, as a position in `sums`
     guessed: frozenset[int] = frozenset()
-    geography: tuple[GeographyVerdict, ...] = ()
-    figures: tuple[JudgedFigure, ...] = ()
-    notes: tuple[str, ...] = ()
+    geography: tuple[GeographyVerdict, ...] = ()  # what adds up across areas
+    figures: tuple[JudgedFigure, ...] = ()  # the release's figures, in its order, and what they tell
+    notes: tuple[str, ...] = ()  # what a user should know: declared mechanisms that do not fit, mostly
     areas_condition: str = ""
-    noise: tuple[FoundNoise, ...] = ()
+    noise: tuple[FoundNoise, ...] = ()  # noise that was found in counts of which nobody says how they were published
 
     @property
     def suspects(self) -> Mapping[int, int]:
@@ -384,20 +342,15 @@ class PlannedFigure:
 class PlanFile:
     """The user's decisions, from a plan file: they override the verdicts of the counts.
 
-    - `mechanisms`: Mechanism, keys of columns, and line.
-    - `sums`: Which sums to use or not.
     - `repeats`: Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
-    - `matches`: Of several files, which columns of one are columns of those before it.
     - `keys`: Tables, with the constant of their keys, or None where every count has its own random number; and line.
-    - `figures`: What rates, means and medians are of, and which to use.
-    - `text`, `where`: The file's text and name, for errors.
     """
 
-    mechanisms: tuple[tuple[Mechanism, tuple[str, ...], int], ...] = ()
-    sums: tuple[PlannedSum, ...] = ()
+    mechanisms: tuple[tuple[Mechanism, tuple[str, ...], int], ...] = ()  # mechanism, keys of columns, and line
+    sums: tuple[PlannedSum, ...] = ()  # which sums to use or not
     repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
-    matches: tuple[Match, ...] = ()
+    matches: tuple[Match, ...] = ()  # of several files, which columns of one are columns of those before it
     keys: tuple[tuple[str, float | None, int], ...] = ()
-    figures: tuple[PlannedFigure, ...] = ()
-    text: str = ""
+    figures: tuple[PlannedFigure, ...] = ()  # what rates, means and medians are of, and which to use
+    text: str = ""  # the file's text and name, for errors
     where: str = "<plan>"

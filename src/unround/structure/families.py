@@ -45,22 +45,16 @@ _FEW = 0.01
 class FamilyFit:
     """What was found of the families of one pair of levels.
 
-    - `holds`: Which families fit.
-    - `sure`: Those of them with a count that was published as it is, and is the children's sum to the last person.
-    - `columns`: The columns of counts that add up.
-    - `reasons`: Why families do not fit, and how many.
-    - `equal`, `compared`: Of the rounded counts above 0 of areas with a single child: how many are the same there, out of
-      how many.
     - `cells`: Of the counts that could be compared: how many can be the sum of the children's, out of how many.
     - `odd`: By family: a column of which the parent's count cannot be the sum of the children's, though nearly all others
       of the family can; -1 where there is none.
     """
 
-    holds: Bools
-    sure: Bools
-    columns: Bools
-    reasons: dict[str, int]
-    equal: int
+    holds: Bools  # which families fit
+    sure: Bools  # those of them with a count that was published as it is, and is the children's sum to the last person
+    columns: Bools  # the columns of counts that add up
+    reasons: dict[str, int]  # why families do not fit, and how many
+    equal: int  # of the rounded counts above 0 of areas with a single child: how many are the same there, out of how many
     compared: int
     cells: tuple[int, int]
     odd: Places

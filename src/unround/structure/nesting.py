@@ -26,17 +26,12 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParentRoute:
-    """Areas of one level that may make up areas of another.
+    """Areas of one level that may make up areas of another."""
 
-    - `child`, `parent`: The levels, as the file calls them.
-    - `by`: What says so: the name of a column, or "code".
-    - `children`, `parents`: Positions of areas: the first of these lies in the first of those, and so on.
-    """
-
-    child: str
+    child: str  # the levels, as the file calls them
     parent: str
-    by: str
-    children: Places
+    by: str  # what says so: the name of a column, or "code"
+    children: Places  # positions of areas: the first of these lies in the first of those, and so on
     parents: Places
 
 
@@ -156,27 +151,20 @@ MOST_SHOWN = 12
 class NestingLevel:
     """Areas of one level that make up areas of another.
 
-    - `child`, `parent`: The two levels, as the file calls them.
-    - `by`: What links them: the name of a column of the file, or "code".
-    - `parents`, `children`: How many families fit, and how many children they have; only these are linked.
-    - `by_k`: How many of these parents have 1, 2, 3-4, 5-10, or more children.
-    - `columns`: For every column of the release, whether it adds up.
     - `alike`: Whether a parent with a single child shows the child's numbers: then it tells nothing new. None without
       such.
-    - `rejected`: Families that do not fit, and are not linked: how many, by reason.
-    - `why`: What tells all this, for people.
     """
 
-    child: str
+    child: str  # the two levels, as the file calls them
     parent: str
-    by: str
-    parents: int
+    by: str  # what links them: the name of a column of the file, or "code"
+    parents: int  # how many families fit, and how many children they have; only these are linked
     children: int
-    by_k: Mapping[str, int]
-    columns: Bools = field(repr=False)
+    by_k: Mapping[str, int]  # how many of these parents have 1, 2, 3-4, 5-10, or more children
+    columns: Bools = field(repr=False)  # for every column of the release, whether it adds up
     alike: bool | None
-    rejected: Mapping[str, int]
-    why: str
+    rejected: Mapping[str, int]  # families that do not fit, and are not linked: how many, by reason
+    why: str  # what tells all this, for people
 
     @property
     def name(self) -> str:
@@ -201,16 +189,11 @@ class NestingLevel:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A count that cannot be the sum of the same counts of the areas that make up its area, though its others can.
+    """A count that cannot be the sum of the same counts of the areas that make up its area, though its others can."""
 
-    - `parent`: The position of the area.
-    - `column`: The column.
-    - `text`: The arithmetic, for people.
-    """
-
-    parent: int
-    column: int
-    text: str
+    parent: int  # the position of the area
+    column: int  # the column
+    text: str  # the arithmetic, for people
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,18 +202,16 @@ class Nesting:
 
     - `parent`: For every area of the release the position of the area that it is a part of, or -1. All children of a
       parent are of one level, and together they are all of it.
-    - `level`: For every area, by which of `levels` it is linked to its parent, or -1.
     - `sure`: For every area, whether it is a parent of which some count, published as it is, is the children's sum to the
       last person. Where not, an area without many people may be missing among the children, and nothing shows it.
     - `levels`: The pairs of levels, the smallest parents first; those without a single family that fits too.
-    - `odd`: Counts that contradict those of smaller areas; their families are not linked.
     """
 
     parent: Places = field(repr=False)
-    level: NDArray[np.int16] = field(repr=False)
+    level: NDArray[np.int16] = field(repr=False)  # for every area, by which of `levels` it is linked to its parent, or -1
     sure: Bools = field(repr=False)
     levels: tuple[NestingLevel, ...]
-    odd: tuple[Misfit, ...] = ()
+    odd: tuple[Misfit, ...] = ()  # counts that contradict those of smaller areas; their families are not linked
 
     @classmethod
     def none(cls, areas: int) -> Nesting:

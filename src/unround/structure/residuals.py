@@ -53,15 +53,11 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Leaning:
-    """What residuals are made of.
+    """What residuals are made of."""
 
-    - `share`, `error`: Of the total that the parts miss, and its standard error.
-    - `each`: By how much a small part is published too low, on average; in units of counts.
-    """
-
-    share: float
+    share: float  # of the total that the parts miss, and its standard error
     error: float
-    each: float
+    each: float  # by how much a small part is published too low, on average; in units of counts
 
 
 class LeaningTally:
@@ -107,18 +103,15 @@ _LEVELS = 31
 class Scatter:
     """How published counts scatter around true ones.
 
-    - `step`: The smallest count above zero that can be published.
-    - `variance`: Of published − true, by the number of binary digits of the count.
-    - `at_zero`: The same for a true count of zero.
     - `small`: The largest variance that each published count under twice the step can stand for, on average over all
       areas: a true 1 that seldom comes up is the worst, for it is published as nothing or as far too much.
     - `drift`, `small_drift`: How far published counts lie from true ones on average: large ones; and at most, small ones.
       Zero without bias.
     """
 
-    step: int
-    variance: Floats
-    at_zero: float
+    step: int  # the smallest count above zero that can be published
+    variance: Floats  # of published − true, by the number of binary digits of the count
+    at_zero: float  # the same for a true count of zero
     small: float
     drift: float
     small_drift: float
