@@ -116,11 +116,7 @@ class Residual(Plain):
 
 @dataclass(frozen=True)
 class Expectation(Plain, Shown):
-    """How often sums of one shape give something away.
-
-    - `residuals`: Every residual that can occur, ascending; their probabilities add up to 1. Without exact fractions,
-      those below 10^−290 are left out.
-    """
+    """How often sums of one shape give something away."""
 
     ALSO = (
         "proof_share",
@@ -138,7 +134,7 @@ class Expectation(Plain, Shown):
     exact_total: bool
     threshold: float
     areas: int | None
-    residuals: tuple[Residual, ...]
+    residuals: tuple[Residual, ...]  # Every residual that can occur, ascending; their probabilities add up to 1
     exact: bool  # whether all of it was worked out in exact fractions
 
     def share(self, *residuals: int) -> Number:
@@ -233,8 +229,6 @@ def expectation(
     >>> expectation(4).proof_share == Fraction(2, 5**9)
     True
 
-    Notes
-    -----
     Fractions are exact while (parts · base)² is at most 500,000; above that, floats are used, and residuals with
     shares below 1e-290 are left out. The time grows with (parts · base)².
     """

@@ -35,22 +35,14 @@ Steps = tuple[tuple[Fraction, Fraction], ...]
 class Grid:
     """The values that a figure was rounded to: multiples of a step, which may grow with the value.
 
-    - `by_units`: Where figures of many units are printed on finer steps: from how many units on, as published, and the
-      steps by value from there; ascending. `steps` are those of fewer units, and where their number is not known.
-    - `nested`: Whether steps are only known not to be larger. The step around a value is then the largest of 1, 2, 4 or 5
-      times a power of ten, up to that, of which it is a multiple: 12.4 cannot have been rounded to 0.5, but 12.5 can.
-      Nought, which is a multiple of everything, has the coarsest step.
-
-    Examples
-    --------
     >>> one_decimal = Grid.of(Fraction(1, 10))
     >>> [str(end) for end in one_decimal.around(Fraction("12.4"))]
     ['247/20', '249/20']
     """
 
     steps: Steps  # from which absolute value on, and the step from there; ascending, the first from 0
-    by_units: tuple[tuple[int, Steps], ...] = ()
-    nested: bool = False
+    by_units: tuple[tuple[int, Steps], ...] = ()  # from how many units on, which finer steps
+    nested: bool = False  # whether steps are upper limits: a value has the largest nice one that divides it
 
     @classmethod
     def of(cls, step: Fraction) -> Grid:
@@ -118,29 +110,23 @@ class Inequality:
 class Figure:
     """A rate, a mean or a median, and the counts that it is of.
 
-    - `numerator`: For a rate, the count of those who are meant; "" where it was not published. For a mean, the sum of
-      what all units have, where that is a count too, such as the persons of households.
     - `groups`: For a mean or a median, counts that partition the universe, by the values of their units.
     - `within`: A count that has the universe in it and is not much larger, where the universe itself was not published:
       it tells the size of an area, and nothing else.
-    - `outside`: A count of all who are in `within` but not in the universe, where there is one: the universe is then the
-      difference of the two, which is enough to see whether the figure was computed from rounded counts.
-    - `sampled`: Whether it is of a weighted sample, whose estimates are no whole numbers: such a figure is never
-      evidence.
     """
 
     name: str  # its name: the key of its column in a release, or what the user calls it
     kind: FigureKind  # rate, mean or median
     universe: str  # the count of all units: the denominator; "" where it was not published
-    numerator: str = ""
+    numerator: str = ""  # of a rate, those who are meant; of a mean, what all units have; "" if unpublished
     groups: tuple[Group, ...] = ()
     grid: Grid = Grid(((Fraction(0), Fraction(1, 10)),))  # the values that it was rounded to
     per: Fraction = Fraction(100)  # what a rate of one is printed as: 100 for percentages
     label: str = ""  # what the file calls it
     within: str = ""
-    sampled: bool = False
+    sampled: bool = False  # whether it is of a weighted sample, whose estimates are no whole numbers
     declared: bool = False  # whether the user says on which grid it is; else that is found in the values
-    outside: str = ""
+    outside: str = ""  # those in `within` but not in the universe, where such a count is published
 
     def __hash__(self) -> int:
         """Figures that differ elsewhere only are rare; to hash every edge and step would take longer than any look-up."""

@@ -50,13 +50,10 @@ _REACH = 300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """Sums of which long ones are added up in steps.
-
-    - `partials`: For every partial sum: the cells that it adds up, the total, and the cells that are left.
-    """
+    """Sums of which long ones are added up in steps."""
 
     compiled: CompiledSums  # with partial sums as columns after those of the model
-    partials: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+    partials: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]  # cells, total, cells left
 
 
 def in_steps(model: Model) -> Steps:
@@ -261,8 +258,6 @@ class Attacker:
     - `threshold`: Minimum probability to report a count as likely.
     - `alone`: How each column was published, looked at by itself, where that differs from the model's.
 
-    Notes
-    -----
     An audit does the same, and explains itself as well; here only the claims are wanted, and how likely the truth is.
     Noise without bounds is worked out within narrowed ranges; see `narrow`. `cut` says where they end, and is None where
     posteriors are exact.
@@ -287,9 +282,6 @@ class Attacker:
         """Infer what can be inferred from published counts, and look up how likely the true ones are.
 
         `seen` is what the model's mechanisms are about, where that is not the published counts themselves.
-
-        Raises `InternalError` if an area has no solution: what is published by the mechanism itself cannot contradict
-        it.
         """
         model = self.model
         windows, misfit = self._windows.of(counts if seen is None else seen)

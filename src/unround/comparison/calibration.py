@@ -230,10 +230,7 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
 
 
 def calibrate_release(release: Release, truth: Release, progress: Progress = lambda *_: None) -> Calibration:
-    """See how often claims about a release are right, beside its true table.
-
-    Raises `InputError` if the two do not belong together, or have no count in common.
-    """
+    """See how often claims about a release are right, beside its true table."""
     with scratch_folder("calibrate") as folder:
         spool, structure = survey(release, folder, None, progress)
         model = Model.of(structure)
@@ -348,10 +345,7 @@ def _badness(found: Calibration) -> tuple[bool, float]:
 def material_of_world(
     name: str, areas: int | None = None, seed: int = 11, rows: str | None = None, *, rounded_total: bool = False
 ) -> Material:
-    """Draw a world, or the simulated census.
-
-    Raises `InputError` if there is no such world, or no such choice.
-    """
+    """Draw a world, or the simulated census."""
     number = AREAS if areas is None else areas
     if name == CENSUS:
         return simulated(number, seed, rows or "age")

@@ -151,10 +151,7 @@ def _profile(rows: str) -> tuple[tuple[Column, ...], Equations, list[tuple[int, 
 
 
 def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Material:
-    """Take a table of true counts that somebody has.
-
-    Raises `InputError` if no sum holds in it, no area has all of its counts, or a name fits no column.
-    """
+    """Take a table of true counts that somebody has."""
     plain = with_labels(truth)
     plain = replace(plain, columns=tuple(replace(column, mechanism=Exact(), adjusted=0) for column in plain.columns))
     with scratch_folder("compare") as folder:
@@ -214,8 +211,6 @@ def _levels(areas: pl.DataFrame, axes: tuple[str, ...]) -> int:
 def levels_of(codes: list[str], parents: list[str | None]) -> int:
     """Return how many areas lie inside each other, at most; only those that are in the table count.
 
-    Examples
-    --------
     >>> levels_of(["1001", "1002", "10", "1"], ["10", "10", "1", None])
     3
     """

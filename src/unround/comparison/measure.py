@@ -225,8 +225,6 @@ class Distances:
 def distances(mechanism: Mechanism) -> Distances | None:
     """Return the distances of a mechanism under which they do not depend on how large a count is; else None.
 
-    Examples
-    --------
     >>> from unround.mechanisms import Laplace, Rounding
     >>> [f"{distances(how).mean():.4f}" for how in (Rounding(5), Laplace(1.45))]
     ['1.6000', '1.3411']
@@ -254,16 +252,10 @@ DELTA = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The privacy cost of a whole release.
+    """The privacy cost of a whole release."""
 
-    - `cells`: Noisy counts that one person is in, at most, over all levels of areas: adding or leaving out the person
-      changes each by 1.
-    - `epsilon`: Pure ε for Laplace noise; for Gaussian noise that which follows from ρ at `DELTA`; None where there is
-      none.
-    """
-
-    cells: int
-    epsilon: float | None
+    cells: int  # noisy counts that one person is in, at most, over all levels of areas
+    epsilon: float | None  # pure ε for Laplace noise; for Gaussian noise that which follows from ρ at `DELTA`
     rho: float | None  # for Gaussian noise, the ρ of zero-concentrated differential privacy
     note: str  # what kind of number that is, or why there is none
 

@@ -47,8 +47,6 @@ def repeated(columns: int, equations: Equations, exact: frozenset[int]) -> list[
 class Together:
     """All roundings of one count as a single observation, by `code`; a mechanism that nothing is published by.
 
-    Examples
-    --------
     >>> two = Together(5, (0.0, 0.5))
     >>> code = two.code(np.array([[10, 15]]))
     >>> {x: round(float(two.likelihood(int(code[0]), np.array(x))), 3) for x in (11, 12, 13, 14)}
@@ -145,10 +143,6 @@ WHAT_IFS = ("drop-invariants", "same-seed", "base=10", "no-totals", "controlled"
 class Practice:
     """One way of publishing.
 
-    - `assumed`: What somebody who infers from all columns together takes them to be published by. The same, but for
-      controlled rounding: a total that always is the sum of its parts says nothing more once these are known, except by
-      how much it can be off.
-    - `publish`: Draws published counts for true ones; `HIDDEN` where nothing is published.
     - `seen`: What somebody who infers makes of published counts before looking at them by `assumed`: mostly nothing.
     """
 
@@ -156,8 +150,8 @@ class Practice:
     sentence: str  # what is done, for people
     how: Mechanism  # what protects the counts that are not exact
     mechanisms: tuple[Mechanism, ...]  # how every column is published, looked at by itself
-    assumed: tuple[Mechanism, ...]
-    publish: Callable[[IntArray, np.random.Generator], IntArray]
+    assumed: tuple[Mechanism, ...]  # What somebody who infers from all columns together takes them to be published by
+    publish: Callable[[IntArray, np.random.Generator], IntArray]  # draws published counts for true ones
     seen: Callable[[IntArray], IntArray] = lambda published: published
 
 
@@ -171,8 +165,6 @@ FAR = 4
 def cell_key_designs(text: str) -> list[str]:
     """Return the cell key tables of a range of parameters, by name; combinations that cannot be had are left out.
 
-    Examples
-    --------
     >>> cell_key_designs("D=2-3 V=1,2 js=0,2")
     ['cellkey:2,1', 'uniform:2', 'uniform:2,js=2', 'cellkey:3,1', 'cellkey:3,2', 'cellkey:3,2,js=2']
     """

@@ -47,10 +47,7 @@ AT_A_TIME = 512
 
 
 def rates_of(material: Material, wanted: Sequence[str]) -> tuple[Figure, ...]:
-    """Return the rates that are asked about, each ratio once.
-
-    Raises `InputError` where there is no such rate.
-    """
+    """Return the rates that are asked about, each ratio once."""
     known = {figure.name: figure for figure in material.rates}
     keys = [column.key for column in material.columns]
     found: list[Figure] = []
@@ -85,8 +82,6 @@ def proposed_rate(name: str, keys: Collection[str], source: str) -> Figure:
 def checked_step(points: float) -> Fraction:
     """Return a step in points as a fraction.
 
-    Examples
-    --------
     >>> checked_step(0.1)
     Fraction(1, 10)
     """
@@ -102,8 +97,6 @@ def checked_step(points: float) -> Fraction:
 def rate_values(numerator: Counts, universe: Counts, per: Fraction, step: Fraction) -> FigureValues:
     """Return rates, rounded to the nearest step, halves up; at most a whole, absent where a count is, or nobody is meant.
 
-    Examples
-    --------
     >>> rate_values(np.array([62], np.int32), np.array([499], np.int32), Fraction(100), Fraction(1, 10)).tolist()
     [124000]
     """

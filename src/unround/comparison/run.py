@@ -133,8 +133,6 @@ def compare(
     Arguments are documented with `unround.compare`. All draws follow from `seed`; a practice's own do not depend on which
     others it is compared with.
 
-    Notes
-    -----
     Whoever infers knows the mechanism and the sums, and fits a prior to each release.
     """
     if seeds < 1:

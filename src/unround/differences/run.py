@@ -47,16 +47,12 @@ class MatchedCell:
 
 @dataclass(frozen=True, eq=False)
 class MatchedAudits:
-    """Two audits side by side.
-
-    - `areas`: Every area of either audit: its number, its axes, `in_before`, `in_after`, and its `size`, a place in
-      `AREA_SIZES`.
-    """
+    """Two audits side by side."""
 
     before: AuditFolder  # the audits
     after: AuditFolder
     cells: tuple[MatchedCell, ...]  # every count of either audit; one that both have, or that one shows twice, is one cell
-    areas: pl.DataFrame
+    areas: pl.DataFrame  # number, axes, `in_before`, `in_after`, and `size`, a place in `AREA_SIZES`
 
     @classmethod
     def of(cls, before: AuditFolder, after: AuditFolder) -> MatchedAudits:

@@ -45,8 +45,6 @@ class Bands:
 
     - `then`: How all other counts are published; exactly by default.
 
-    Examples
-    --------
     >>> rule = Bands((Band(0, 0, 0, 0), Band(1, 7, 4, 4)))
     >>> list(rule.window(4)), list(rule.window(8))
     ([1, 2, 3, 4, 5, 6, 7], [8])
@@ -139,10 +137,7 @@ class Cutoff:
     """Counts under a limit become 0; the others are published by another mechanism.
 
     - `then`: How all other counts are published.
-    - `unless`: The share of counts that escape the limit. Where it was only inferred, no count shall become impossible.
 
-    Examples
-    --------
     >>> list(Cutoff(4).window(5)), list(Cutoff(4).window(0))
     ([4, 5, 6, 7, 8, 9], [0, 1, 2, 3, 4])
     >>> Cutoff(4).chance(0, 4), Cutoff(4, unless=Fraction(1, 10)).chance(5, 3)
@@ -151,7 +146,7 @@ class Cutoff:
 
     below: int  # the limit
     then: Mechanism = Rounding(5)  # noqa: RUF009 - frozen, like every mechanism
-    unless: Fraction = Fraction(0)
+    unless: Fraction = Fraction(0)  # The share of counts that escape the limit
 
     def __post_init__(self) -> None:
         if not 1 <= self.below <= WIDEST:

@@ -32,15 +32,11 @@ TAIL = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """The true counts that one published count leaves possible, and how likely each would have led to it.
-
-    - `weights`: `weights[i]` is the likelihood of the published count given the true count `low + i`. A zero inside is a
-      hole. None goes with an unbounded window, in which every count has the same likelihood.
-    """
+    """The true counts that one published count leaves possible, and how likely each would have led to it."""
 
     low: int  # the smallest and the largest possible true count; `high` is None where nothing bounds it
     high: int | None
-    weights: FloatArray | None
+    weights: FloatArray | None  # `weights[i]` is the likelihood of the published count given the true count `low + i`
     certain: bool = True  # false where a tail of less than `TAIL` was cut off: bounds from such a window are not proofs
     holes: bool = False  # whether any weight is zero, so that nobody has to look again
 
@@ -111,8 +107,6 @@ def keyable(how: Mechanism) -> Keyable:
 def impossible(published: int | None, how: str, hint: str = "") -> InputError:
     """Return the error for a count that cannot have been published.
 
-    Examples
-    --------
     >>> print(impossible(7, "rounding to the nearest 5"))
     7 cannot come from rounding to the nearest 5.
     """
@@ -128,10 +122,7 @@ def window_from(
     how: str,
     certain: bool = True,
 ) -> Window:
-    """Build the window of a published count by trying every true count near it.
-
-    Raises `InputError` where no true count leads to `published`.
-    """
+    """Build the window of a published count by trying every true count near it."""
     if published is None or published == HIDDEN:
         raise impossible(published, how)
     published = int(published)
@@ -166,8 +157,6 @@ def reaches(probability: FloatArray, threshold: float) -> BoolArray: ...
 def reaches(probability: float | FloatArray, threshold: float) -> bool | BoolArray:
     """Return whether a probability is at least a threshold. Everything that is called likely goes by this.
 
-    Examples
-    --------
     >>> reaches(2 / 3, 0.66), reaches(0.7 + 0.1 + 0.1, 0.9), reaches(float("nan"), 0.5)
     (True, True, False)
     """
@@ -180,8 +169,6 @@ _NUMBER = re.compile(r"[+-]?(\d+\s*/\s*0*[1-9]\d*|(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3
 def fraction(value: str | float | Fraction) -> Fraction:
     """Return a probability exactly as it is written; a float counts as its shortest decimal.
 
-    Examples
-    --------
     >>> fraction("1/5") == fraction("0.2") == fraction(0.2)
     True
     """

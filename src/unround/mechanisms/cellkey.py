@@ -37,8 +37,6 @@ def largest_variance(max_change: int) -> Fraction:
 def symmetric_law(max_change: int, variance: float) -> FloatArray:
     """Return the law of maximum entropy on −D…D with mean 0 and a variance of at most V: e^(−λv²), and no less than 1e-8.
 
-    Examples
-    --------
     >>> symmetric_law(2, 1).round(4).tolist()
     [0.0638, 0.2447, 0.383, 0.2447, 0.0638]
     """
@@ -117,10 +115,7 @@ def _dual(features: FloatArray, limits: FloatArray) -> FloatArray:
 
 @cache
 def cell_key_rows(max_change: int, variance: Fraction, js: int, stay: Fraction) -> tuple[Row, ...]:
-    """Return the rows of the table, from the true count 0 on; the last one serves all larger counts.
-
-    Raises `InputError` where no law without bias has a variance of at most V.
-    """
+    """Return the rows of the table, from the true count 0 on; the last one serves all larger counts."""
     rows: list[Row] = [((0, Fraction(1)),)]
     for count in range(1, max_change + js + (2 if js else 1)):
         published = np.arange(max(0, count - max_change), count + max_change + 1)
@@ -165,8 +160,6 @@ def _as_fractions(changes: IntArray, law: FloatArray) -> Row:
 class CellKey(Transition):
     """The perturbation table of maximum entropy (cell key method).
 
-    Examples
-    --------
     >>> table = CellKey(2, 1)
     >>> [round(float(p), 4) for _, p in table.rows[1]]
     [0.3665, 0.3665, 0.1676, 0.0995]

@@ -59,11 +59,6 @@ def _check_ties(ties: str) -> None:
 class Nearest(Fixed):
     """Conventional rounding to the nearest multiple of a base.
 
-    - `ties`: Where a count half-way between two multiples goes: up, or to the even multiple (25 to 20, 35 to 40). Odd
-      bases have no such counts.
-
-    Examples
-    --------
     >>> list(Nearest(5).window(10))
     [8, 9, 10, 11, 12]
     >>> list(Nearest(4).window(8)), list(Nearest(4, ties="even").window(8))
@@ -71,7 +66,7 @@ class Nearest(Fixed):
     """
 
     base: int  # the number of which published counts are multiples
-    ties: Ties = "up"
+    ties: Ties = "up"  # Where a count half-way between two multiples goes: up, or to the even multiple (25 to 20, 35 to 40)
 
     def __post_init__(self) -> None:
         check_base(self.base)
@@ -101,8 +96,6 @@ class Nearest(Fixed):
 class Midpoint(Fixed):
     """Counts are published as the middle of their group: 1 to 6 as 3, 7 to 12 as 9 (midpoint 6 rounding); 0 stays 0.
 
-    Examples
-    --------
     >>> list(Midpoint(6).window(9))
     [7, 8, 9, 10, 11, 12]
     """
@@ -135,8 +128,6 @@ class Midpoint(Fixed):
 class Digits(Fixed):
     """Conventional rounding to a number of significant digits.
 
-    Examples
-    --------
     >>> window = Digits(4).window(123500)
     >>> window.low, window.high
     (123450, 123549)

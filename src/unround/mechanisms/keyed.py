@@ -39,13 +39,9 @@ Arc = tuple[FloatArray | float, FloatArray | float]
 def meeting(parts: tuple[Arc, ...], total: Arc, constant: float) -> FloatArray:
     """Return the probability that independent points on the parts' arcs, and a constant, add up to one on the total's arc.
 
-    Notes
-    -----
     The product of the arcs' lengths, as if all were independent, and a term for every choice of one end of each arc. These
     are the Fourier series of the constraint, summed: Σ over k ≠ 0 of exp(2πikx) / (2πik)^m is −B_m(x) / m!.
 
-    Examples
-    --------
     >>> float(meeting(((0.0, 0.4),), (0.0, 0.4), 0.1).round(9))  # the same count twice, constants 0.1 apart
     0.3
     """
@@ -67,8 +63,6 @@ def arc_of(up: bool, chance: float) -> tuple[float, float]:
 def apart(constant: float) -> float:
     """Return how far a constant is from 0 around the circle, from 0 to 0.5.
 
-    Examples
-    --------
     >>> apart(0.75), apart(-0.2)
     (0.25, 0.2)
     """

@@ -98,8 +98,6 @@ def _number(value: float) -> str:
 class Laplace(UnboundedNoise):
     """Discrete Laplace noise: P(v) = (e^(1/t) − 1)/(e^(1/t) + 1) · e^(−|v|/t).
 
-    Examples
-    --------
     >>> noise = Laplace(1.45)
     >>> f"{sum(noise.likelihood(100 + v, 100) for v in range(-4, 5)):.4f}"
     '0.9576'
@@ -141,8 +139,6 @@ class Laplace(UnboundedNoise):
 class Gaussian(UnboundedNoise):
     """Discrete Gaussian noise: P(v) proportional to e^(−v²/2σ²) on the whole numbers.
 
-    Examples
-    --------
     >>> window = Gaussian(2).window(100)
     >>> window.low, window.high, window.certain
     (86, 114, False)

@@ -30,8 +30,6 @@ _ONE.flags.writeable = False
 class Exact(Fixed):
     """Counts are published exactly.
 
-    Examples
-    --------
     >>> list(Exact().window(48))
     [48]
     """
@@ -53,8 +51,6 @@ class Exact(Fixed):
 class Within:
     """Counts are changed by at most k, every change equally likely; the result may be negative.
 
-    Examples
-    --------
     >>> list(Within(5).window(2))
     [0, 1, 2, 3, 4, 5, 6, 7]
     >>> Within(5).chance(2, 7)
@@ -102,8 +98,6 @@ class Within:
 class Unpublished:
     """Counts are not published at all; only sums say anything about them.
 
-    Examples
-    --------
     >>> Unpublished().window(None)
     Window(low=0, high=None, weights=None, certain=True, holes=False)
     """
@@ -135,8 +129,6 @@ class Unpublished:
 class Suppressed:
     """Counts in one range are hidden; the others are published by another mechanism.
 
-    Examples
-    --------
     >>> list(Suppressed(1, 7).window(None))
     [1, 2, 3, 4, 5, 6, 7]
 

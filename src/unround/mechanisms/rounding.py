@@ -100,8 +100,6 @@ class Rounding(TwoWay):
     A true count x is published as y, one of the two multiples of `base` around it, with probability 1 −
     |x−y|/base; a multiple of the base is published unchanged.
 
-    Examples
-    --------
     >>> window = Rounding(5).window(15)
     >>> window.low, window.high
     (11, 19)
@@ -162,10 +160,6 @@ class Residues(TwoWay):
     A true count that leaves the remainder r is published as the next multiple above with probability `up[r]`,
     else as the one below. The base is the number of probabilities.
 
-    - `up`: One for every remainder, the first of them 0; fractions, or numbers or text that `Fraction` can take exactly.
-
-    Examples
-    --------
     >>> thirds = Residues(("0", "1/3", "2/3"))
     >>> thirds.chance(6, 4)
     Fraction(1, 3)
@@ -173,7 +167,7 @@ class Residues(TwoWay):
     [5, 6, 7]
     """
 
-    up: tuple[Fraction | str | float, ...]
+    up: tuple[Fraction | str | float, ...]  # one for every remainder, the first of them 0
     _share: IntArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -248,8 +242,6 @@ class Graduated(Banded):
     A true count goes to one of the two multiples around it of its own band's base, without bias. A window can
     therefore cross the border between two bands.
 
-    Examples
-    --------
     >>> {x: str(Graduated().chance(20, x)) for x in Graduated().window(20)}
     {19: '1/2', 20: '1', 21: '4/5', 22: '3/5', 23: '2/5', 24: '1/5'}
     """
@@ -286,8 +278,6 @@ class Sample(Banded):
     The form of Canada's 25% sample data: counts under 10 become 0 or 10, without bias; from 10 on it is
     ordinary random rounding to base 5.
 
-    Examples
-    --------
     >>> window = Sample(5).window(10)
     >>> window.low, window.high
     (1, 14)

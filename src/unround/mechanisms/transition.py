@@ -39,8 +39,6 @@ class Transition:
       beyond the last row use the last row. Probabilities are kept as exact fractions; a row whose sum differs from 1 by
       at most 1e-9 is rescaled.
 
-    Examples
-    --------
     >>> table = Transition((((0, 1),), ((-1, "1/4"), (0, "1/2"), (1, "1/4"))))
     >>> list(table.window(2))
     [1, 2, 3]
@@ -83,10 +81,7 @@ class Transition:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Transition:
-        """Read a table from a CSV file with the columns i, v (or j) and p, or with pcv, ckey and pvalue.
-
-        Raises `InputError` if the file cannot be read, or is not such a table.
-        """
+        """Read a table from a CSV file with the columns i, v (or j) and p, or with pcv, ckey and pvalue."""
         return _read(str(path), small_text(Path(path), "a transition table"))
 
     @classmethod

@@ -21,8 +21,6 @@ class Weighted:
     15 published leaves any number between 10 and 20. As whole numbers, the window has both ends: 10 and 20 themselves are
     impossible, but numbers next to them are not. So bounds are those of the real numbers, and no whole number is proved.
 
-    Examples
-    --------
     >>> window = Weighted(Rounding(5)).window(15)
     >>> window.low, window.high
     (10, 20)

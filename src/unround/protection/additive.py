@@ -33,10 +33,7 @@ def nearest_consistent(
     fixed: frozenset[int] = frozenset(),
     floor: bool = False,
 ) -> IntArray:
-    """Return the nearest whole numbers that add up.
-
-    Raises `InputError` where the sums form loops for which the second step is not available.
-    """
+    """Return the nearest whole numbers that add up."""
     from unround.protection.table import patterns
 
     result = published.copy()

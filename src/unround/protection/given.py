@@ -27,11 +27,6 @@ class GivenKeys:
     - `release`: The table of true counts.
     - `spool`: The same, as it was read.
     - `exact`: Columns that are published as they are, and need no keys.
-
-    Raises
-    ------
-    InputError
-        Where the file cannot be read, or lacks a column.
     """
 
     def __init__(self, path: Path, release: Release, spool: Spool, exact: frozenset[int]) -> None:
@@ -50,10 +45,7 @@ class GivenKeys:
         self._known[:, sorted(exact)] = True
 
     def of(self, start: int, true: IntArray) -> Keys:
-        """Return the sums of keys of the areas from a position on.
-
-        Raises `InputError` where a count has no sum of keys: it could not be rounded by it.
-        """
+        """Return the sums of keys of the areas from a position on."""
         here = slice(start, start + len(true))
         missing = (true > 0) & ~self._known[here]
         if missing.any():

@@ -51,20 +51,14 @@ def hashed(secret: int, kind: str, names: Sequence[str]) -> Keys:
 
 @dataclass(frozen=True, eq=False)
 class CellKeys:
-    """The sums of keys of all cells of a table.
-
-    - `sums`: Totals and parts, as positions of columns. Where a sum does not hold in an area, keys do not keep it up.
-    """
+    """The sums of keys of all cells of a table."""
 
     columns: tuple[str, ...]  # what the columns are called; a total that is called the same elsewhere has the same key there
-    sums: Equations
+    sums: Equations  # Totals and parts, as positions of columns
     secret: int  # what keys follow from
 
     def of(self, areas: Sequence[str], true: IntArray) -> Keys:
-        """Return the sums of keys of some areas, whose true counts are areas × columns; negative ones are no counts.
-
-        Raises `InputError` where sums form loops in which keys cannot be made to add up.
-        """
+        """Return the sums of keys of some areas, whose true counts are areas × columns; negative ones are no counts."""
         own = scattered(scattered(hashed(self.secret, "area", areas))[:, None] + hashed(self.secret, "column", self.columns))
         empty = true <= 0
         keys = np.where(empty, np.uint64(0), own)

@@ -472,8 +472,6 @@ def with_labels(truth: Release) -> Release:
 def exact_columns(names: Iterable[str], columns: Sequence[Column]) -> frozenset[int]:
     """Return the columns that people mean.
 
-    Examples
-    --------
     >>> columns = [Column("1", ("1", "total"), "Population, 2021"), Column("10/men", ("10", "men"), "0 to 4 years")]
     >>> exact_columns(["population"], columns), exact_columns(["0 to 4 Years"], columns)
     (frozenset({0}), frozenset({1}))

@@ -23,16 +23,13 @@ STEPS = ("negative as 0", "made to add up")
 class Protection:
     """How a table is protected: each count on its own, or all at once.
 
-    - `mechanism`: What someone should assume who only sees one count. For controlled rounding that is ordinary random
-      rounding, but its sums add up after rounding as they did before, so that totals tell nothing that their parts do
-      not.
     - `keys`: "keyed" where counts are rounded by the keys of their records and a constant of every table, "alike" where
       there is no such constant; "" where every count has a random number of its own.
     """
 
     name: str  # how the command line calls it: "laplace:1.45", "controlled:5"
     sentence: str  # what is done to counts, and what is guaranteed, for people
-    mechanism: Mechanism
+    mechanism: Mechanism  # What someone should assume who only sees one count
     base: int | None = None  # for controlled rounding, its base; None where every count is published on its own
     keys: str = ""
 
@@ -97,10 +94,7 @@ _SAME_CELL = "The same records show the same change in every table."
 
 
 def by_keys(how: Protection, *, constants: bool = True) -> Protection:
-    """Return the same protection with random numbers that come from the keys of records.
-
-    Raises `InputError` if it is neither random rounding of each count nor a table of transition probabilities.
-    """
+    """Return the same protection with random numbers that come from the keys of records."""
     if how.keys:
         return how
     if how.controlled:
@@ -272,13 +266,11 @@ SMALL = 5
 class ProtectionScore:
     """How a published table compares with the true one. Columns that were published as they are do not count.
 
-    - `counts`, `off`, `distance`, `squares`, `near`, `farthest`: How many counts were published; the sums of published −
-      true, of its size and of its square; how many are at most `NEAR` away; and the largest distance.
     - `sums`, `broken`, `gap`: How many sums have all of their counts published, in how many of them total and parts
       differ, and by how much in all.
     """
 
-    counts: int = 0
+    counts: int = 0  # how many counts were published; the sums of published − true, of its size and of its square
     off: int = 0
     distance: int = 0
     squares: int = 0

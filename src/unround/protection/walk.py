@@ -47,10 +47,7 @@ class Loops(Exception):  # noqa: N818 - it is no error of anyone: sums may form 
 
 
 def tableaux(columns: int, sums: Equations, fixed: frozenset[int] = frozenset()) -> list[Tableau]:
-    """Solve the sums for some of their cells, piece by piece.
-
-    Raises `Loops` where elimination meets numbers other than −1, 0 and 1.
-    """
+    """Solve the sums for some of their cells, piece by piece."""
     rows: list[dict[int, int]] = []
     for total, parts in sums:
         row = {total: 1} | dict.fromkeys(parts, -1)
@@ -107,10 +104,7 @@ def _eliminate(matrix: Signs, pivots: Ints) -> bool:
 
 
 def walk(cells: IntArray, base: int, pieces: list[Tableau], rng: np.random.Generator, nearest: bool = False) -> None:
-    """Bring cells between 0 and `base` to one of the two, in place, so that no sum changes.
-
-    Raises `Loops` where sums form loops in which cells cannot all arrive.
-    """
+    """Bring cells between 0 and `base` to one of the two, in place, so that no sum changes."""
     alone = np.setdiff1d(np.arange(cells.shape[1]), np.concatenate([np.zeros(0, np.int64), *_members(pieces)]))
     rest = cells[:, alone]
     coin = rng.integers(0, base, size=rest.shape)

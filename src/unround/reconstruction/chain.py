@@ -519,17 +519,13 @@ class ChainEffort:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Country:
-    """What is the same for all areas: attributes in their order, codes of records, and the laws.
-
-    - `age`: What a year of age adds to the code of a record, and how many ages there are; (1, 0) where records have no
-      age.
-    """
+    """What is the same for all areas: attributes in their order, codes of records, and the laws."""
 
     names: tuple[str, ...]  # the attributes of a record
     radix: NDArray[np.int64]  # the code of a record is the sum of its values times these
     laws: list[Law]  # one for every part of the areas
     fold: NDArray[np.int64]  # the part that each area is in
-    age: tuple[int, int]
+    age: tuple[int, int]  # what a year of age adds to the code of a record, and how many ages there are
     seen: Seen  # age and sex, as far as records have them
     learnt: bool  # whether there are other areas to learn the law from; otherwise all records are equally likely
 

@@ -451,15 +451,11 @@ def solved(cp_model: Any, model: Any, seconds: float) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Variability:
-    """Between which shares of records two fitting worlds can differ at most; 0 means that the area is determined.
-
-    - `why`: "solved" where both are the same; "time" where the solver's time was up; "size" where the area is too large
-      for it.
-    """
+    """Between which shares of records two fitting worlds can differ at most; 0 means that the area is determined."""
 
     low: float  # two worlds were found that differ by the first; no two differ by more than the second
     high: float
-    why: str
+    why: str  # "solved" where both are the same; "time" where that was up; "size" where the area is too large
 
     @property
     def determined(self) -> bool:

@@ -358,15 +358,12 @@ MOST_RECORDS = 1 << 44
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonRecords:
-    """Persons with coded attributes, in the order of their areas; the persons themselves are on disk.
-
-    - `values`: The values of every attribute as text, in the order of their codes; numbers in their own order.
-    """
+    """Persons with coded attributes, in the order of their areas; the persons themselves are on disk."""
 
     source: str  # the file
     areas: tuple[str, ...]  # the names of the areas, in ascending order
     starts: Ints  # the persons of area a are those from starts[a] to starts[a + 1]
-    values: dict[str, tuple[str, ...]]
+    values: dict[str, tuple[str, ...]]  # the values of every attribute as text, in the order of their codes
     codes: Rows  # the codes of every person
     columns: dict[str, int]  # where the code of each attribute is among them
     numeric: frozenset[str]  # attributes whose values are whole numbers: ages

@@ -26,15 +26,11 @@ JsonValue = int | float | str | None | list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Claim(Plain):
-    """One claim.
-
-    - `paper`, `computed`: The paper's value and ours: numbers wherever the claim is one. `computed` is None where it
-      cannot be recomputed.
-    """
+    """One claim."""
 
     claim: str  # what is claimed, in our words
     section: str  # where it stands in the paper
-    paper: JsonValue
+    paper: JsonValue  # The paper's value and ours: numbers wherever the claim is one
     computed: JsonValue
     agrees: bool | None  # none where it cannot be recomputed
     note: str = ""  # why not, or what else is worth knowing

@@ -65,8 +65,6 @@ CountArray = NDArray[np.int32]
 class Constants:
     """Which constant every table has: what is added to the sum of a cell's keys.
 
-    Examples
-    --------
     >>> Constants.parse("8=0.31, 58=0.19").given
     ((8, 0.31), (58, 0.19))
     >>> Constants.parse("0").everywhere
@@ -152,12 +150,7 @@ def table_of(block: ProfileBlock) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountBlock:
-    """A run of areas and their counts.
-
-    - `keys`: For every count the sum of its records' keys, modulo 1, in units of 2⁻⁶⁴; None where no keys were drawn.
-    - `estimates`: What is rounded: true counts and, in sample tables, sums of weights; None where there is no weighted
-      sample.
-    """
+    """A run of areas and their counts."""
 
     number: int  # its place in the census, from 0
     regions: pl.DataFrame  # region, code, name, level, parent, csd, cd, tnr_sf, tnr_lf: one row per area
@@ -166,8 +159,8 @@ class CountBlock:
     hidden: NDArray[np.bool_]  # the areas with too few people for any counts, or for those of income
     income_hidden: NDArray[np.bool_]
     published: CountArray | None = None  # the same as `true` after the mechanisms, `MISSING` where hidden too
-    keys: Keys | None = None
-    estimates: Floats | None = None
+    keys: Keys | None = None  # for every count the sum of its records' keys, modulo 1, in units of 2⁻⁶⁴
+    estimates: Floats | None = None  # what is rounded: true counts and, in sample tables, sums of weights
 
     def some(self, keep: NDArray[np.bool_]) -> CountBlock:
         """Return some of the areas."""
@@ -180,13 +173,9 @@ class CountBlock:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How a census is rounded.
+    """How a census is rounded."""
 
-    - `constants`: Where every record has a key, the constants of the tables; None where every count has a random number
-      of its own.
-    """
-
-    constants: Constants | None = None
+    constants: Constants | None = None  # where every record has a key, the constants of the tables
     weighted: bool = False  # whether sample tables show sums of weights, which are not whole, in place of counts
     figures: str = "true"  # what rates, averages and medians are computed from: "true" counts, "published" ones, or "none"
 

@@ -56,8 +56,6 @@ BESIDE = {
 class Simulated(Plain):
     """What `simulate` wrote.
 
-    - `truth`, `note`: The true counts, or records; and SIMULATED.txt, which says that all of it is invented, and how to
-      make it again.
     - `nesting`, `constants`, `boundaries`: The files that say which area is within which, that hold the constants of the
       tables, and the made-up shapes of all areas; each where it was asked for.
     """
@@ -65,7 +63,7 @@ class Simulated(Plain):
     ASIDE = ("constants",)
 
     files: tuple[Path, ...]  # the release: what an agency would publish
-    truth: Path
+    truth: Path  # the true counts, or records
     note: Path
     areas: int  # how many areas, how many counts, and the size of release and truth
     cells: int
@@ -605,14 +603,10 @@ _CALLED = {"da": "DA", "csd": "CSD", "cd": "CD", "pr": "PR", "province": "PR"}
 
 @dataclass(frozen=True, slots=True)
 class Editions:
-    """What is written of a census.
-
-    - `nested`: Whether levels were asked for: then the country has many CSDs of few DAs, as real ones have, and a file
-      says which area is within which.
-    """
+    """What is written of a census."""
 
     levels: tuple[str, ...] = LEVELS  # the levels whose areas are written, among `LEVELS`
-    nested: bool = False
+    nested: bool = False  # whether levels were asked for
     apart: bool = False  # whether every level has a file of its own
     repeat: int = 1  # how often everything is published, each time with roundings of its own
 

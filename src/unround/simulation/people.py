@@ -65,18 +65,12 @@ class People:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Groups of records that have nobody in common, by area; persons by sex and age as well (areas × 2 × 21).
-
-    - `residents`, `institutional`: Persons in collective dwellings: those that most tables of languages count, and those
-      in institutions.
-    - `at_school`, `teens`: Of the youngest in private households, those of the age of school; of those from 15 to 19, the
-      minors (areas × 2).
-    """
+    """Groups of records that have nobody in common, by area; persons by sex and age as well (areas × 2 × 21)."""
 
     private: Counts  # persons in private households
-    residents: Counts
+    residents: Counts  # in collective dwellings: whom most tables of languages count, and those in institutions
     institutional: Counts
-    at_school: Counts
+    at_school: Counts  # of the youngest, those of the age of school; of those from 15 to 19, the minors
     teens: Counts
     households: Counts  # by size: areas × 1 × 5 and areas × 1 × 4
     families: Counts
@@ -382,11 +376,10 @@ def some_of(whole: KeyedRecords, true: Counts, some: Counts, rng: np.random.Gene
 class Population:
     """The records of some areas.
 
-    - `universes`: By name, as `People.universes`: areas × 2 for persons, areas × 1 for households and families.
     - `leaves`: The parts of core blocks that consist of whole groups of records, by the ID of the block's first row.
     """
 
-    universes: dict[str, KeyedRecords]
+    universes: dict[str, KeyedRecords]  # by name, as `People.universes`
     leaves: dict[int, KeyedRecords]
     sample: dict[str, KeyedRecords]  # universes in the sample; empty where there is none
 

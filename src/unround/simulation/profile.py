@@ -30,27 +30,20 @@ FULL_DATA, SAMPLE_DATA = "100% data", "25% sample data"
 
 @dataclass(frozen=True, slots=True)
 class ProfileBlock:
-    """Rows that count the same universe, from one "Total" to the next.
-
-    - `rule`: `split`: every group is a partition of its parent. `any`: multiple responses, so parts add up to more than
-      their parent. `stats`: counts of people with this or that, no partition. `within`: some of another block's people,
-      row by row (`universe` gives that block). `core`: counted by `people` itself. `figures`: no counts.
-    - `weights`: The shares of the leaves; by default they fall off with `skew`, like the frequencies of words.
-    - `clump`: How alike areas are: with a large `clump` they all resemble the country, with a small one only themselves.
-    """
+    """Rows that count the same universe, from one "Total" to the next."""
 
     first: int  # the characteristic ID of its first row
     universe: str  # whom it counts: a name that `people` defines, or `=12+13`, the people counted in rows 12 and 13
-    rule: str
+    rule: str  # split: parts add up; any: several answers; stats: no parts; within: some of another block; core; figures
     mechanism: str  # how its counts are published
     sex: bool  # whether men and women are shown
     shape: str  # depth and kind of each row; see the module
     title: str = ""  # what the total and the numbered entries are called
     noun: str = ""
     labels: tuple[str, ...] = ()  # all names, where they are not numbered
-    weights: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()  # the shares of the leaves
     skew: float = 0.6  # the exponent of that fall
-    clump: float = 60.0
+    clump: float = 60.0  # how alike areas are
 
     @property
     def counted_rows(self) -> tuple[int, ...]:

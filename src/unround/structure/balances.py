@@ -38,8 +38,6 @@ class Balance:
 def balances(counts: Counts, known: Sequence[Equation] = ()) -> Iterator[Balance]:
     """Yield the balances that hold in every row printed in full, follow from no known sum, and would tell hidden counts.
 
-    Examples
-    --------
     >>> flow = [[9, 4, 6, 7], [12, 8, 5, 15], [7, 3, 1, 9], [20, 2, 11, 11], [31, 6, 9, 28], [14, 9, 4, 19]]
     >>> list(balances(np.array([*flow, [16, ABSENT, 8, 13]])))
     [Balance(left=(0, 1), right=(2, 3), rows=6, follow=1)]
@@ -70,8 +68,6 @@ def running_totals(counts: Counts) -> Iterator[Balance]:
 
     `left` is what is added up, `right` the running total; the first row may begin anew or go on from before.
 
-    Examples
-    --------
     >>> list(running_totals(np.array([[8, 8], [5, 13], [ABSENT, 15], [9, 24], [7, 31], [4, 35]])))
     [Balance(left=(0,), right=(1,), rows=4, follow=1)]
     """

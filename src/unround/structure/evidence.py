@@ -27,13 +27,8 @@ Name = str | tuple[str, ...]
 class JudgedSum:
     """A proposed sum, and the verdict of the counts on it.
 
-    - `unjudged`: Whether its counts are too small or too few to say anything for or against it. It may still be kept, by
-      analogy.
-    - `exactly`: Whether it adds up everywhere although its counts were rounded: the total was added up after rounding.
     - `cause`: Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly", or
       "everybody" (it does not hold for men and women together); else "".
-    - `residuals`: How many areas have each residual; those further out than `residuals.FARTHEST` count at the edge.
-    - `against`: For a total that was not published, the other parts that make it up: residuals are their sum − parts.
     """
 
     total: int  # as in `Proposal`
@@ -46,11 +41,11 @@ class JudgedSum:
     expected: float  # the spread that the mechanisms imply
     kept: bool  # whether it is used
     why: str  # the verdict in one sentence, with its numbers, for people
-    exactly: bool = False
-    unjudged: bool = False
+    exactly: bool = False  # whether it adds up everywhere although its counts were rounded
+    unjudged: bool = False  # Whether its counts are too small or too few to say anything for or against it
     cause: str = ""
-    residuals: Mapping[int, int] = field(default_factory=dict, repr=False)
-    against: tuple[int, ...] = ()
+    residuals: Mapping[int, int] = field(default_factory=dict, repr=False)  # how many areas have each residual
+    against: tuple[int, ...] = ()  # for a total that was not published, the other parts that make it up
     ground: Ground = Ground.INFERRED  # whether somebody says that it holds
     condition: str = ""  # of a sum that nobody says holds: the sentence that a claim by it has to name, "if …"; else ""
 
@@ -178,16 +173,12 @@ class FoundNoise:
 
 @dataclass(frozen=True, slots=True)
 class GeographyVerdict:
-    """Whether areas are the sums of the areas that name them as their parent.
-
-    - `exact`, `rounded`: Of the compared counts (published as they are; rounded): how many were compared, how many agree,
-      that is, can be the sum of the children's.
-    """
+    """Whether areas are the sums of the areas that name them as their parent."""
 
     by: str  # the column of codes that links them: "parent"
     parents: int  # how many areas are named as parents and are in the release, and how many areas name them
     children: int
-    exact: tuple[int, int]
+    exact: tuple[int, int]  # exact counts that were compared, and how many can be the sum of the children's
     rounded: tuple[int, int]
     why: str  # the same for people
 
@@ -200,29 +191,25 @@ FigureVerdict = Literal["recomputable", "evidence", "unclear"]
 class JudgedFigure:
     """A published rate, mean or median, and what the data say of how it was computed.
 
-    - `verdict`: "recomputable": it follows from the published counts and tells nothing. "evidence": it was computed from
-      true counts. "unclear": it cannot be told, and is not used.
-    - `hits_by_chance`: How many hits placebos have: the same figures, held against the counts of other areas of like
-      size.
     - `reveals`: Of a recomputable one, the rounded counts that are published nowhere else but follow from it, in words.
-    - `left`: Of a rate that is evidence: how many values its numerator has on average before the rate is used, and with
-      it.
     - `excludes`: Of evidence: in how large a part of the areas it excludes some of the counts that were possible without
       it.
     """
 
     figure: Figure  # what it is of, with the grid that was found in its values
-    verdict: FigureVerdict
+    verdict: FigureVerdict  # "recomputable" from published counts; "evidence" of true ones; "unclear": not used
     why: str  # the verdict in one sentence, for people
     areas: int = 0  # how many areas publish it
     compared: int = 0  # in how many of them the published counts give a figure to hold it against
     hits: int = 0  # in how many of these it is the one that the published counts give
-    hits_by_chance: float = 0.0
+    hits_by_chance: float = 0.0  # of placebos: the same figures, held against the counts of other areas of like size
     contradictions: int = 0  # in how many areas no true counts could give it
     contradictions_by_chance: float = 0.0  # in how many areas no true counts could give a placebo
     step: Fraction | None = None  # the step of its grid where it is the same everywhere; else the one that most areas have
     reveals: tuple[str, ...] = ()
-    left: tuple[float, float] | None = None
+    left: tuple[float, float] | None = (
+        None  # of a rate that is evidence: values of its numerator, on average, without it and with it
+    )
     excludes: float | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -268,31 +255,23 @@ def _steps_json(grid: Grid) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structure:
-    """What is known of a release before anything is inferred from it.
-
-    - `mechanisms`: How each column was published; None where that is not known. Such columns are in no sum.
-    - `sums`, `rejected`: The sums that hold, one-part sums for counts that were rounded anew among them; and those that
-      do not.
-    - `guessed`: Those of them that nobody proposed: only the numbers say that the two are one count.
-    - `areas_condition`: What a claim has to name that areas adding up to another leads to: "if …"; "" where the format or
-      the user says which areas lie in which.
-    """
+    """What is known of a release before anything is inferred from it."""
 
     columns: tuple[Column, ...]  # the release's
     areas: int  # how many areas were seen
-    mechanisms: tuple[Mechanism | None, ...]
+    mechanisms: tuple[Mechanism | None, ...]  # How each column was published; None where that is not known
     how: tuple[MechanismEvidence, ...]  # what the mechanisms are based on
-    sums: tuple[JudgedSum, ...]
+    sums: tuple[JudgedSum, ...]  # the sums that hold, one-part sums for counts that were rounded anew among them
     rejected: tuple[JudgedSum, ...]
     repeats: tuple[Repeat, ...]  # columns that show the same count
     alias: Mapping[int, int]  # columns that repeat another one number by number, with that column
     equations: tuple[Equation, ...]  # what to infer from: the kept sums with aliases replaced, each once
     equation_sums: tuple[int, ...]  # for each equation the kept sum that it comes from, as a position in `sums`
-    guessed: frozenset[int] = frozenset()
+    guessed: frozenset[int] = frozenset()  # aliases that only the numbers suggest
     geography: tuple[GeographyVerdict, ...] = ()  # what adds up across areas
     figures: tuple[JudgedFigure, ...] = ()  # the release's figures, in its order, and what they tell
     notes: tuple[str, ...] = ()  # what a user should know: declared mechanisms that do not fit, mostly
-    areas_condition: str = ""
+    areas_condition: str = ""  # what a claim has to name that areas adding up to another leads to: "if …"
     noise: tuple[FoundNoise, ...] = ()  # noise that was found in counts of which nobody says how they were published
 
     @property

@@ -45,7 +45,6 @@ _FEW = 0.01
 class FamilyFit:
     """What was found of the families of one pair of levels.
 
-    - `cells`: Of the counts that could be compared: how many can be the sum of the children's, out of how many.
     - `odd`: By family: a column of which the parent's count cannot be the sum of the children's, though nearly all others
       of the family can; -1 where there is none.
     """
@@ -56,7 +55,7 @@ class FamilyFit:
     reasons: dict[str, int]  # why families do not fit, and how many
     equal: int  # of the rounded counts above 0 of areas with a single child: how many are the same there, out of how many
     compared: int
-    cells: tuple[int, int]
+    cells: tuple[int, int]  # of the counts compared: how many can be the children's sum, out of how many
     odd: Places
 
 

@@ -493,8 +493,6 @@ def _spread(steps: Steps, ends: Ints) -> Ints:
 def nice_steps(largest: int) -> Ints:
     """Return the steps that are looked for, in units, up to a number.
 
-    Examples
-    --------
     >>> nice_steps(45).tolist()
     [1, 2, 4, 5, 10, 20, 40]
     """

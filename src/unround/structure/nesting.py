@@ -149,11 +149,7 @@ MOST_SHOWN = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NestingLevel:
-    """Areas of one level that make up areas of another.
-
-    - `alike`: Whether a parent with a single child shows the child's numbers: then it tells nothing new. None without
-      such.
-    """
+    """Areas of one level that make up areas of another."""
 
     child: str  # the two levels, as the file calls them
     parent: str
@@ -162,7 +158,7 @@ class NestingLevel:
     children: int
     by_k: Mapping[str, int]  # how many of these parents have 1, 2, 3-4, 5-10, or more children
     columns: Bools = field(repr=False)  # for every column of the release, whether it adds up
-    alike: bool | None
+    alike: bool | None  # Whether a parent with a single child shows the child's numbers: then it tells nothing new
     rejected: Mapping[str, int]  # families that do not fit, and are not linked: how many, by reason
     why: str  # what tells all this, for people
 
@@ -200,17 +196,14 @@ class Misfit:
 class Nesting:
     """Which areas make up which.
 
-    - `parent`: For every area of the release the position of the area that it is a part of, or -1. All children of a
-      parent are of one level, and together they are all of it.
     - `sure`: For every area, whether it is a parent of which some count, published as it is, is the children's sum to the
       last person. Where not, an area without many people may be missing among the children, and nothing shows it.
-    - `levels`: The pairs of levels, the smallest parents first; those without a single family that fits too.
     """
 
-    parent: Places = field(repr=False)
+    parent: Places = field(repr=False)  # For every area of the release the position of the area that it is a part of, or -1
     level: NDArray[np.int16] = field(repr=False)  # for every area, by which of `levels` it is linked to its parent, or -1
     sure: Bools = field(repr=False)
-    levels: tuple[NestingLevel, ...]
+    levels: tuple[NestingLevel, ...]  # the pairs of levels, the smallest parents first
     odd: tuple[Misfit, ...] = ()  # counts that contradict those of smaller areas; their families are not linked
 
     @classmethod
@@ -245,8 +238,6 @@ def find_nesting(
 ) -> Nesting:
     """Find out which areas make up which.
 
-    Notes
-    -----
     Time and memory are linear in the areas: children are read once for every pair of levels that is compared, some
     families at a time.
     """

@@ -131,8 +131,6 @@ class SumSearch:
 def mirrored(found: Sequence[Proposal], columns: Sequence[Column]) -> list[Proposal]:
     """Return the same sums for other codes of the axes that they do not add up along: for women what was found for men.
 
-    Examples
-    --------
     >>> columns = [Column(f"{key}/{sex}", (key, sex), key) for sex in ("men", "women") for key in ("all", "young", "old")]
     >>> mirrored([Proposal(0, (1, 2), "data")], columns)
     [Proposal(total=3, parts=(4, 5), origin='data')]

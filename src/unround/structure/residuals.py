@@ -28,8 +28,6 @@ class AddUp:
 
     The same as a sparse matrix of ones, but numpy alone does it: to import scipy's would take longer than most tables do.
 
-    Examples
-    --------
     >>> (AddUp([(0, 1), (2,), ()]) @ np.array([[1, 10], [2, 20], [3, 30]])).tolist()
     [[3, 30], [3, 30], [0, 0]]
     """
@@ -105,15 +103,13 @@ class Scatter:
 
     - `small`: The largest variance that each published count under twice the step can stand for, on average over all
       areas: a true 1 that seldom comes up is the worst, for it is published as nothing or as far too much.
-    - `drift`, `small_drift`: How far published counts lie from true ones on average: large ones; and at most, small ones.
-      Zero without bias.
     """
 
     step: int  # the smallest count above zero that can be published
     variance: Floats  # of published − true, by the number of binary digits of the count
     at_zero: float  # the same for a true count of zero
     small: float
-    drift: float
+    drift: float  # How far published counts lie from true ones on average: large ones; and at most, small ones
     small_drift: float
 
 

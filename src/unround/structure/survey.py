@@ -55,11 +55,7 @@ _CELLS = 2_000_000
 
 
 def find_structure(release: Release, blocks: Iterable[Block] | None = None, rules: PlanFile | None = None) -> Structure:
-    """Find out the sums, repeats and mechanisms of a release.
-
-    Raises `InputError` where the user's word names columns that are not there, or sums that the counts make
-    impossible.
-    """
+    """Find out the sums, repeats and mechanisms of a release."""
     survey = Survey(release, rules)
     for block in release.blocks() if blocks is None else blocks:
         survey.add(block)
