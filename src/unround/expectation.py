@@ -86,20 +86,11 @@ def poisson_at_least(count: int, mean: float) -> float:
 
 Kind = Literal["proof", "strong", "open"]
 Number = Fraction | float
-Weights = NDArray[Any]
-"""Whole numbers as Python's own (exact), or floats: the same code serves both."""
-
-EXACT_UP_TO = 500_000
-"""Beyond (parts · base)² of this size, floats do: whole numbers would take seconds."""
-
-MOST = 10_000
-"""The largest parts · base that is worked out."""
-
-SURE_COUNT = 2**53
-"""Up to here a float counts solutions exactly."""
-
-RAREST = 290
-"""Shares below 10^−290 are left out: what a float holds of them has lost its digits."""
+Weights = NDArray[Any]  # whole numbers as Python's own (exact), or floats: the same code serves both
+EXACT_UP_TO = 500_000  # beyond (parts · base)² of this size, floats do: whole numbers would take seconds
+MOST = 10_000  # the largest parts · base that is worked out
+SURE_COUNT = 2**53  # up to here a float counts solutions exactly
+RAREST = 290  # shares below 10^−290 are left out: what a float holds of them has lost its digits
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,7 @@ class Grid:
         return value - half, value + half
 
 
-FINEST = Fraction(1, 10_000)
-"""No step is finer."""
+FINEST = Fraction(1, 10_000)  # no step is finer
 
 
 def _largest_that_divides(value: Fraction, most: Fraction) -> Fraction:
@@ -196,8 +195,7 @@ FIGURE_KEYS = ("column", "kind", "numerator", "universe", "groups", "step", "per
 """What may be said of a figure."""
 _GROUP = ("count", "low", "high")
 
-Complaint = Callable[[str, str], InputError]
-"""Makes the error with a message that points at a key."""
+Complaint = Callable[[str, str], InputError]  # makes the error with a message that points at a key
 
 
 def figure_from(table: Mapping[str, Any], wrong: Complaint) -> Figure:

@@ -16,8 +16,7 @@ from unround.mechanisms import Exact, Mechanism
 from unround.release import AREA, Column, Counts
 
 ADJUSTED = 5
-LARGE = 5_000
-"""Populations of census subdivisions from here on are not adjusted."""
+LARGE = 5_000  # populations of census subdivisions from here on are not adjusted
 
 _POPULATION = re.compile(r"population(?:, (?:18|19|20)\d\d)?")
 _DWELLINGS = re.compile(r"dwellings|households|total private dwellings|private dwellings occupied by usual residents")
@@ -97,8 +96,7 @@ def adjustable(level: str, population: int) -> bool:
     return not (name in _WHOLE or (name in _SUBDIVISION and population >= LARGE))
 
 
-COUNTRY = "11124"
-"""The code of Canada in a DGUID."""
+COUNTRY = "11124"  # the code of Canada in a DGUID
 
 _DGUID = r"^([0-9]{4})([AS][0-9]{4})(.+)$"
 _ABOVE = {

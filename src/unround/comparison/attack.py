@@ -32,20 +32,11 @@ from unround.prior import Prior
 from unround.release import ABSENT, Counts
 from unround.sums.compiled import CompiledSums, compile_sums
 
-CUT = 1e-5
-"""Counts are left out that are less likely than this beside the likeliest, by what is next to them."""
-
-WIDER = 1e-9
-"""The same for areas in which the narrower ranges leave nothing possible."""
-
-MOST_PARTS = 3
-"""Sums of more parts than this are added up in steps."""
-
-_FARTHEST = 120
-"""Discrepancies beyond this one are looked up as this one."""
-
-_REACH = 300
-"""How far from what was published true counts are looked for."""
+CUT = 1e-5  # counts are left out that are less likely than this beside the likeliest, by what is next to them
+WIDER = 1e-9  # the same for areas in which the narrower ranges leave nothing possible
+MOST_PARTS = 3  # sums of more parts than this are added up in steps
+_FARTHEST = 120  # discrepancies beyond this one are looked up as this one
+_REACH = 300  # how far from what was published true counts are looked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,11 +217,8 @@ def _longer(weights: PriorWeights | None, low: Ints) -> PriorWeights | None:
     return PriorWeights(low, start, weights.weights)
 
 
-COARSER = (CUT, 1e-4, 1e-3, 1e-2)
-"""Cuts to try, where wide noise leaves too many counts possible for a finer one."""
-
-PILOT = 64
-"""Areas on which that is tried."""
+COARSER = (CUT, 1e-4, 1e-3, 1e-2)  # cuts to try, where wide noise leaves too many counts possible for a finer one
+PILOT = 64  # areas on which that is tried
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,19 +32,16 @@ from unround.shown import Shown
 from unround.simulation.worlds import WORLDS, world
 from unround.tables.spool import survey
 
-BINS = 20
-"""Bins of stated probability, all of the same width."""
+BINS = 20  # bins of stated probability, all of the same width
 
 PRIORS = ("flat", "fitted")
 
-LEAST = 1e-12
-"""A count that was given less probability than this, and was true after all, costs as much as this does."""
+LEAST = 1e-12  # A count that was given less probability than this, and was true after all, costs as much as this does
 
 ANY = float(np.nextafter(0, 1))
 """The least threshold there is: every likeliest count is judged, not only those that an audit would report."""
 
-ENOUGH = 200
-"""With fewer claims a group's calibration error is mostly chance."""
+ENOUGH = 200  # with fewer claims a group's calibration error is mostly chance
 
 SIZES = ((0, "published as 0"), (1, "published as 1 to 14"), (15, "published as 15 to 49"), (50, "published as 50 or more"))
 """Groups by what was published: whoever makes a claim knows that, and does not know the true count."""
@@ -293,8 +290,7 @@ def _score(
     found.claims.add(auditor.infer(counts, loose), true)
 
 
-CENSUS = "census"
-"""The census that `unround simulate` draws, which is a world too."""
+CENSUS = "census"  # the census that `unround simulate` draws, which is a world too
 
 SENTENCES = {
     CENSUS: "The census that `unround simulate` draws, whose shares vary between areas as a simple prior would have them.",
@@ -307,8 +303,7 @@ SHORT = (CENSUS, "unlike-evenness", "one-even-part", "rare-languages", "househol
 
 ALL = "all"
 
-AREAS = 2000
-"""How many areas are drawn of every world, unless somebody says."""
+AREAS = 2000  # how many areas are drawn of every world, unless somebody says
 
 
 @dataclass(frozen=True)

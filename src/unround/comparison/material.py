@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from unround.audits.model import Model
 from unround.errors import InputError
@@ -24,11 +24,7 @@ from unround.simulation.worlds import World
 from unround.sums.forest import Equations
 from unround.tables.spool import survey
 
-if TYPE_CHECKING:
-    import polars as pl
-
-MOST_LEVELS = 20
-"""Areas inside each other; more can only be a circle."""
+MOST_LEVELS = 20  # areas inside each other; more can only be a circle
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +72,6 @@ class Material:
 
 def simulated(areas: int, seed: int, rows: str = "age") -> Material:
     """Draw a census. Areas with too few people for any counts are left out, as they are from every release."""
-    import polars as pl
-
     columns, equations, where = _profile(rows)
     at = schema(rows).index
     true, regions, hidden = [], [], 0

@@ -16,20 +16,11 @@ from unround.mechanisms import HIDDEN, Exact, Gaussian, Laplace, Mechanism, Near
 from unround.mechanisms.base import WIDEST, IntArray
 from unround.prior.exposure import Hierarchy
 
-FARTHEST = 20
-"""Signed distances beyond this one are counted together, in the table of distances."""
-
-SMALL = (1, 2)
-"""Counts of so few people are what rounding is there to hide."""
-
-LARGE = 10
-"""Above this it matters no longer how near 0 a count is; the paper looks at such counts only."""
-
-FEW = 3
-"""A feasibility interval of so few values leaves little to guess."""
-
-WITHIN = 4
-"""How near the paper wants published counts to be."""
+FARTHEST = 20  # signed distances beyond this one are counted together, in the table of distances
+SMALL = (1, 2)  # counts of so few people are what rounding is there to hide
+LARGE = 10  # above this it matters no longer how near 0 a count is; the paper looks at such counts only
+FEW = 3  # A feasibility interval of so few values leaves little to guess
+WITHIN = 4  # how near the paper wants published counts to be
 
 
 @dataclass
@@ -246,8 +237,7 @@ def mean_change(how: Mechanism, material: Material) -> float | None:
     return float(by_row[how.row_of(material.true[:, material.judged()[0]].astype(np.int64))].mean())
 
 
-DELTA = 1e-10
-"""The δ at which the cost of Gaussian noise is told as an ε."""
+DELTA = 1e-10  # the δ at which the cost of Gaussian noise is told as an ε
 
 
 @dataclass(frozen=True, slots=True)

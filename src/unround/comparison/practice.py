@@ -26,8 +26,7 @@ from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
 from unround.protection.table import ALIKE, KEYED, Protection, parse_protection, publish_counts
 from unround.sums.forest import Equations
 
-FAINT = 1e-12
-"""The likelihood of a count that only the constants rule out: they are estimates, so nothing is proved by them."""
+FAINT = 1e-12  # the likelihood of a count that only the constants rule out: they are estimates, so nothing is proved by them
 
 
 def repeated(columns: int, equations: Equations, exact: frozenset[int]) -> list[tuple[int, ...]]:
@@ -128,8 +127,7 @@ def _arcs(constants: Sequence[float], remainder: int, base: int) -> dict[tuple[b
     return found
 
 
-TODAY = "rounding:5"
-"""What the Canadian census does: every count rounded on its own, populations exact."""
+TODAY = "rounding:5"  # what the Canadian census does: every count rounded on its own, populations exact
 
 DEFAULT = (TODAY, "controlled:5", "rounding:10", "nearest:5", "laplace:1.45", "gaussian:2")
 """What an office would want to see side by side: today's rounding, the same adding up, a larger base, rounding without
@@ -158,8 +156,7 @@ class Practice:
 LARGEST_CHANGES, VARIANCES, BLOCKED = "1-10", "0.5,1,2,3,4,6,8", "0-2"
 """The designs of cell keys to compare, unless somebody says: D, V and js."""
 
-FAR = 4
-"""Changes of more standard deviations hardly occur: a larger D makes no other table."""
+FAR = 4  # changes of more standard deviations hardly occur: a larger D makes no other table
 
 
 def cell_key_designs(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from unround.audits.block import Auditor
 from unround.audits.claims import BlockClaims, ClaimKind
@@ -30,15 +31,11 @@ from unround.structure.figure_tests import FigureData
 from unround.structure.figure_verdicts import judge_figures
 
 TRUE, PUBLISHED = "true", "published"
-SOURCES = (TRUE, PUBLISHED)
-"""The counts that rates are computed from."""
+SOURCES = (TRUE, PUBLISHED)  # the counts that rates are computed from
 
 EVERY = "all"
-OF = " of "
-"""Between numerator and universe of a rate that no column has."""
-
-FINE = 0.1
-"""What rates are usually rounded to, in points."""
+OF = " of "  # between numerator and universe of a rate that no column has
+FINE = 0.1  # what rates are usually rounded to, in points
 
 AT_A_TIME = 512
 
@@ -187,8 +184,6 @@ class RateComparison:
         """Return which rates the reader uses: all from true counts; else those that the data show to be from such."""
         if source == TRUE:
             return list(range(len(self.rates)))
-        import polars as pl
-
         data = FigureData(self.rates, self._index)
         data.add(Block(pl.DataFrame({"region": np.arange(len(counts)).astype(str)}), counts, values))
         data.close(one.mechanisms, [0] * len(self._material.columns))

@@ -29,8 +29,7 @@ from unround.shown import Shown
 Progress = Callable[[str, int, int], None]
 Measured = tuple[dict[str, float], NDArray[np.float64]]
 """The numbers of one release, and how often each signed distance occurred."""
-RatesTold = dict[str, dict[str, float | None]]
-"""What rates cost and give away, by what they are computed from."""
+RatesTold = dict[str, dict[str, float | None]]  # what rates cost and give away, by what they are computed from
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +104,7 @@ class Comparison(Shown):
         }
 
 
-SLIGHTLY = 0.01
-"""Numbers that differ by no larger share are as good as each other: risks are measured on a few draws."""
+SLIGHTLY = 0.01  # numbers that differ by no larger share are as good as each other: risks are measured on a few draws
 
 
 def _beats(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from unround._version import __version__
 from unround.audits.findings import SIZES, SMALL_FIRST
@@ -19,12 +21,8 @@ from unround.score.summary import AREA_SIZES, CLAIMS
 from unround.shown import Shown
 from unround.tables.spool import Stage
 
-if TYPE_CHECKING:
-    import polars as pl
-
 EXACT = "exact"
-MOST_NAMED = 5
-"""Columns or areas that are named where more are meant."""
+MOST_NAMED = 5  # columns or areas that are named where more are meant
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,6 @@ class MatchedAudits:
 
     def codes(self, folder: AuditFolder) -> pl.DataFrame:
         """Return which cell the codes of a folder's columns mean."""
-        import polars as pl
-
         known = {key: at for at, cell in enumerate(self.cells) for key in (*cell.before, *cell.after)}
         columns = folder.told["columns"]
         codes = {
@@ -104,8 +100,6 @@ class MatchedAudits:
 
     def laid_open(self) -> dict[str, int]:
         """Return how many counts were published under protection before, and as they are after, by their size."""
-        import polars as pl
-
         places = {column["key"]: at for at, column in enumerate(self.after.told["columns"])}
         columns = [[places[key] for key in cell.exact_after if key in places] for cell in self.cells if cell.laid_open]
         numbers = {name: 0 for _, name in SIZES}
@@ -129,8 +123,6 @@ def other_people(match: MatchedAudits) -> list[dict[str, Any]]:
 
     No area is named, because public reports show this too.
     """
-    import polars as pl
-
     cells = [cell for cell in match.cells if cell.exact_before and cell.exact_after]
     scans = []
     for folder, side, keys in (
@@ -205,8 +197,6 @@ def _groups(names: Iterable[str], pairs: Iterable[tuple[str, str]]) -> list[list
 
 
 def _areas(before: AuditFolder, after: AuditFolder) -> pl.DataFrame:
-    import polars as pl
-
     axes = list(before.told["areas"])
     sizes = []
     for folder, side in ((before, "before"), (after, "after")):
@@ -293,11 +283,8 @@ def _few(audit: Mapping[str, Any]) -> str:
     return named([column["key"] for column in audit["columns"]])
 
 
-STRENGTH = {"likely": 1, "conditional": 2, "proved": 3}
-"""Kinds of claims, the strongest last; 0 is no claim."""
-
-MOST = 12
-"""Cells that are listed; the others are counted."""
+STRENGTH = {"likely": 1, "conditional": 2, "proved": 3}  # kinds of claims, the strongest last; 0 is no claim
+MOST = 12  # cells that are listed; the others are counted
 
 KEY = ("before", "after", "class", "block", "size", "known", "there", "laid_open", "other_value")
 """What cells are counted by: the strengths of both claims, the class of the count, the table, the size of the area, whether
@@ -307,8 +294,6 @@ claims name different counts."""
 
 def _claims(match: MatchedAudits, folder: AuditFolder) -> pl.LazyFrame:
     """Return the claims of an audit, with numbers in place of names; of a count that is shown twice, the stronger one."""
-    import polars as pl
-
     axes, codes = match.axes, folder.told["axes"]
     claims = folder.table(FINDINGS).with_columns(pl.col(*axes, *codes).cast(pl.String))
     if match.without_zeros:
@@ -322,8 +307,6 @@ def _claims(match: MatchedAudits, folder: AuditFolder) -> pl.LazyFrame:
 
 def joined(match: MatchedAudits) -> pl.LazyFrame:
     """Return a row for every cell of which either audit claims something."""
-    import polars as pl
-
     names = {"kind": "before", "value": "was", "probability": "was_probability"}
     before, after = _claims(match, match.before).rename(names), _claims(match, match.after).rename({"kind": "after"})
     cells = pl.LazyFrame(
@@ -353,8 +336,6 @@ def joined(match: MatchedAudits) -> pl.LazyFrame:
 
 def _best(cells: pl.LazyFrame) -> pl.LazyFrame:
     """Return the new claims that matter most: proved before conditional before likely, small counts first."""
-    import polars as pl
-
     urgent = [SMALL_FIRST.index(name) for _, name in SIZES]
     rank = pl.col("class").replace_strict(list(range(len(SIZES))), urgent, return_dtype=pl.Int8)
     keys = (-pl.col("after"), rank, "before", -pl.col("probability"), "value", "area", "cell")
@@ -384,21 +365,15 @@ class Diff(Shown):
 
     def newly(self, *conditions: Any) -> dict[str, int]:
         """Return how many claims of each kind are new: there was none about the cell, or a weaker one."""
-        import polars as pl
-
         new = pl.col("before") < pl.col("after")
         return {kind: self.number(new, pl.col("after") == STRENGTH[kind], *conditions) for kind in CLAIMS}
 
     def gone(self, *conditions: Any) -> dict[str, int]:
         """Return how many claims of each kind are no more: there is none about the cell now."""
-        import polars as pl
-
         return {kind: self.number(pl.col("after") == 0, pl.col("before") == STRENGTH[kind], *conditions) for kind in CLAIMS}
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data; docs/whatif.md tells what each field means."""
-        import polars as pl
-
         match = self.match
         known, other, alike = pl.col("known"), pl.col("other_value"), pl.col("before") == pl.col("after")
         there, exact = pl.col("there"), pl.col("laid_open")
@@ -435,13 +410,9 @@ class Diff(Shown):
 
     def _claimed(self, side: str) -> dict[str, int]:
         """Return how many counts an audit claims something about: one that is published twice counts once."""
-        import polars as pl
-
         return {kind: self.number(pl.col(side) == STRENGTH[kind]) for kind in CLAIMS}
 
     def _by(self, column: str, names: dict[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
-        import polars as pl
-
         numbers = {}
         for name, value in names.items():
             here = pl.col(column) == value
@@ -460,8 +431,6 @@ class Diff(Shown):
         return dict(sorted(numbers.items(), key=urgency))
 
     def _matched(self) -> dict[str, Any]:
-        import polars as pl
-
         areas, cells = self.match.areas, self.match.cells
         before, other = pl.col("in_before"), pl.col("in_after")
         return {
@@ -477,8 +446,6 @@ class Diff(Shown):
 
 def diff(before: Path | str, after: Path | str, progress: Stage = lambda *_: None) -> Diff:
     """Compare two audits of the same people: what the later one exposes that the earlier did not."""
-    import polars as pl
-
     match = MatchedAudits.of(AuditFolder.open(before), AuditFolder.open(after))
     progress("Comparing", 0, 1)
     cells = joined(match)
@@ -488,8 +455,6 @@ def diff(before: Path | str, after: Path | str, progress: Stage = lambda *_: Non
 
 
 def _small() -> Any:
-    import polars as pl
-
     return pl.col("class") == _place("1-2")
 
 
@@ -506,8 +471,6 @@ def _side(folder: AuditFolder) -> dict[str, Any]:
 
 def _listed(match: MatchedAudits, best: pl.DataFrame) -> list[dict[str, Any]]:
     """Return new claims as rows for people: where, what, which count, on which way."""
-    import polars as pl
-
     if not best.height:
         return []
     axes, codes, folder = match.axes, list(match.after.told["axes"]), match.after

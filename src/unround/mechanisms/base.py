@@ -23,11 +23,8 @@ HIDDEN = int(np.iinfo(np.int64).min)
 WIDEST = 10_000_000
 """The most true counts that a published one may leave possible; more would not fit into memory, and say nothing."""
 
-ALIKE = 1e-12
-"""Probabilities that differ by no more are the same: arithmetic in another order gives other last bits."""
-
-TAIL = 1e-12
-"""Unbounded noise is cut off where less than this probability remains outside."""
+ALIKE = 1e-12  # probabilities that differ by no more are the same: arithmetic in another order gives other last bits
+TAIL = 1e-12  # unbounded noise is cut off where less than this probability remains outside
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,13 +19,11 @@ from unround.errors import InputError
 from unround.mechanisms.base import FloatArray, IntArray, fraction
 from unround.mechanisms.transition import Row, Transition
 
-LARGEST_CHANGE = 50
-"""The largest D. Offices use 2 to 10."""
+LARGEST_CHANGE = 50  # The largest D. Offices use 2 to 10.
 LEAST_CHANCE = 1e-8
 """No change that is allowed has a smaller probability: ptable's own limit, so that D is the largest change in fact."""
 _DIGITS = 12
-_HELD = 5e-4
-"""A variance that differs by no more is held."""
+_HELD = 5e-4  # A variance that differs by no more is held
 _STEP = Fraction(1, 20)
 
 

@@ -32,8 +32,7 @@ _BERNOULLI = (
 MOST_PARTS = len(_BERNOULLI) - 1
 """With more parts, a sum is as good as independent: what keys change falls by a factor of about 2π with every part."""
 
-Arc = tuple[FloatArray | float, FloatArray | float]
-"""From where to where on the circle, the latter not included."""
+Arc = tuple[FloatArray | float, FloatArray | float]  # from where to where on the circle, the latter not included
 
 
 def meeting(parts: tuple[Arc, ...], total: Arc, constant: float) -> FloatArray:

@@ -16,8 +16,7 @@ from unround.errors import InputError
 from unround.mechanisms import sampling
 from unround.mechanisms.base import TAIL, FloatArray, IntArray, Window, counts, fraction, window_from
 
-CLAMPED = "clamped"
-"""What follows a scale where negative counts are published as 0."""
+CLAMPED = "clamped"  # what follows a scale where negative counts are published as 0
 
 # Below the first there is no noise to speak of; above the second a window has millions of counts.
 _SCALES = 0.01, 100_000

@@ -17,8 +17,7 @@ from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
 from unround.mechanisms.transition import Transition
 from unround.mechanisms.weighted import Weighted
 
-LONGEST = 1_000_000
-"""Most characters of a mechanism; a whole table of probabilities can be written out."""
+LONGEST = 1_000_000  # most characters of a mechanism; a whole table of probabilities can be written out
 
 
 def mechanism(spec: str) -> Mechanism:

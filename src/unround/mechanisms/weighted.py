@@ -10,8 +10,7 @@ import numpy as np
 from unround.mechanisms.base import FloatArray, IntArray, Window, window_from
 from unround.mechanisms.rounding import Rounding, Sample
 
-FINER = 4
-"""Estimates are weighed at so many points around every whole number."""
+FINER = 4  # estimates are weighed at so many points around every whole number
 
 
 @dataclass(frozen=True, slots=True)

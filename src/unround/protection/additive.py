@@ -18,8 +18,7 @@ from unround.mechanisms.base import FloatArray, IntArray
 from unround.protection.walk import Loops, Tableau, tableaux, walk
 from unround.sums.forest import Equations
 
-_FINE = 1 << 20
-"""Real numbers are taken as multiples of one over this."""
+_FINE = 1 << 20  # real numbers are taken as multiples of one over this
 _ROUNDS, _CLOSE = 500, 1e-4
 """How often counts are projected on the sums and on what is not negative, at most; and when that is close enough."""
 

@@ -15,8 +15,7 @@ from unround.release import Release
 from unround.tables.spool import Spool
 from unround.tables.tidy import as_table
 
-KEY = "key"
-"""The column that holds them."""
+KEY = "key"  # the column that holds them
 
 
 class GivenKeys:

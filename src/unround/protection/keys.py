@@ -28,8 +28,7 @@ from unround.sums.forest import Equations
 Keys = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
 
-ONE = 1 << 64
-"""1, in the units of keys."""
+ONE = 1 << 64  # 1, in the units of keys
 
 
 def secret_from(rng: np.random.Generator) -> int:

@@ -8,11 +8,8 @@ from unround.mechanisms.base import IntArray
 from unround.protection.keys import CellKeys, Keys
 from unround.tables.spool import Spool
 
-AT_ONCE = 2048
-"""Areas whose keys are worked out together."""
-
-DEEPEST = 20
-"""Areas inside each other; more can only be a circle."""
+AT_ONCE = 2048  # areas whose keys are worked out together
+DEEPEST = 20  # areas inside each other; more can only be a circle
 
 
 class NestedKeys:

@@ -31,8 +31,7 @@ from unround.tables.spool import Spool, Stage, survey
 
 NOTE = "PROTECTED.txt"
 NOTE_TITLE = "Protected by unround: not to be published with the table"
-PUBLISHED = "published"
-"""The folder of the protected table in the layout of the true counts."""
+PUBLISHED = "published"  # the folder of the protected table in the layout of the true counts
 
 OURS = (TABLE, ABOUT, PUBLISHED, NOTE)
 """In the order in which they are put in place: where there is a note, all files belong together."""

@@ -15,8 +15,7 @@ from unround.sums.forest import Equations
 
 CONTROLLED, KEYED, ALIKE = "controlled", "keyed", "alike"
 ROUNDING = "rounding:"
-STEPS = ("negative as 0", "made to add up")
-"""What can be done to counts after they were protected."""
+STEPS = ("negative as 0", "made to add up")  # what can be done to counts after they were protected
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +255,8 @@ def _controlled(true: IntArray, safe: IntArray, base: int, sums: Equations, rng:
     return down + rest
 
 
-NEAR = 4
-"""The paper's yardstick: rounding to base 5 never moves a count by more."""
-SMALL = 5
-"""True counts below this are small: bias shows in them first."""
+NEAR = 4  # the paper's yardstick: rounding to base 5 never moves a count by more
+SMALL = 5  # true counts below this are small: bias shows in them first
 
 
 @dataclass

@@ -25,8 +25,7 @@ Ints = NDArray[np.int64]
 Signs = NDArray[np.int8]
 Words = NDArray[np.uint64]
 
-_AT_A_TIME = 1 << 16
-"""Random words that are drawn at once."""
+_AT_A_TIME = 1 << 16  # random words that are drawn at once
 _DONE, _MORE_WORDS, _LOOPS = 0, 1, 2
 
 

@@ -49,11 +49,8 @@ from unround.simulation.persons import Ints, counted, margins
 if TYPE_CHECKING:
     from unround.reconstruction.run import Case
 
-SHARE = "share"
-"""The column of what is kept between that holds shares of worlds."""
-
-BLOCK = 64
-"""Areas between two times that work is saved."""
+SHARE = "share"  # the column of what is kept between that holds shares of worlds
+BLOCK = 64  # areas between two times that work is saved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -368,8 +365,7 @@ def in_sample(tally: GuessTally, sample: Ints) -> dict[str, Any]:
     return {"share": share, "standard_error": error}
 
 
-MOST_CERTIFIED = 200
-"""Claims that are written out step by step."""
+MOST_CERTIFIED = 200  # claims that are written out step by step
 
 
 def claimed(

@@ -63,8 +63,7 @@ ALIKE, TRIES = 0.6, 16
 """How often the other person of an exchange is looked for among those who are alike, and among how many."""
 
 
-MANY, REACH = 25, 5
-"""An attribute of more values than the first also moves by up to the second."""
+MANY, REACH = 25, 5  # an attribute of more values than the first also moves by up to the second
 
 
 HOPELESS = -20.0
@@ -418,11 +417,8 @@ def drawn(people: int, law: Law, worlds: int, radix: Int64s, seed: int) -> Int64
     return records
 
 
-TIMES, PASSES = 8, 12
-"""People drawn for each who lives there, and how often all columns are gone through."""
-
-LEAST = 0.02
-"""A column in which nobody was drawn counts as this much, so that others are not multiplied beyond measure."""
+TIMES, PASSES = 8, 12  # people drawn for each who lives there, and how often all columns are gone through
+LEAST = 0.02  # A column in which nobody was drawn counts as this much, so that others are not multiplied beyond measure
 
 
 @kernel
@@ -492,14 +488,9 @@ def _chosen(values: Int16s, weight: Floats, people: int, chance: Words) -> Int16
 
 NATIONAL, TOTALS, TABLES, UNROUNDED = GUESSES = ("national", "totals", "tables", "unrounded")
 
-FOLDS = 5
-"""Areas are dealt into so many parts; the law for an area comes from the people of the other parts."""
-
-VISIBLE = ("age", "sex")
-"""What everybody sees of a person."""
-
-SAMPLE = 200_000
-"""People from whom a law is learnt, as from a public sample of records."""
+FOLDS = 5  # areas are dealt into so many parts; the law for an area comes from the people of the other parts
+VISIBLE = ("age", "sex")  # what everybody sees of a person
+SAMPLE = 200_000  # people from whom a law is learnt, as from a public sample of records
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,7 @@ from unround.system import Cell, Sum, System
 
 Ints = NDArray[np.int64]
 
-MOST_CELLS = 300_000
-"""Cells of a cross table: with more, bounds are worked out for fewer attributes."""
+MOST_CELLS = 300_000  # cells of a cross table: with more, bounds are worked out for fewer attributes
 
 MOST_PASSES = 40
 UNBOUNDED = 1 << 40
@@ -169,8 +168,7 @@ def propagated(
     return least, most, least_by, most_by, True
 
 
-SMALL = 3
-"""Claims of at most so many persons are counted."""
+SMALL = 3  # claims of at most so many persons are counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,8 +219,7 @@ def members(table: CrossTable, cells: Ints) -> tuple[Ints, Ints]:
     return np.concatenate(columns), np.concatenate(places)
 
 
-MOST_COLUMNS, MOST_SUMMED = 60, 400
-"""Columns and cells of an argument: a longer one is not written out."""
+MOST_COLUMNS, MOST_SUMMED = 60, 400  # columns and cells of an argument: a longer one is not written out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -366,8 +363,7 @@ def read_claim(line: dict[str, Any]) -> tuple[System, Proof]:
     return system, replace(proof, at_least=line.get("at_least") is True)
 
 
-MOST_OPEN = 30_000
-"""Open cells of an area that are handed to the solver."""
+MOST_OPEN = 30_000  # open cells of an area that are handed to the solver
 
 
 class NoWorldFits(InputError):  # noqa: N818 - it says what is so, not what went wrong

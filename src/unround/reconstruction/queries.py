@@ -410,11 +410,8 @@ def population(published: Published) -> tuple[NDArray[np.int64], bool]:
     return np.maximum(np.rint(np.mean(people[known], axis=0)), 0).astype(np.int64), False
 
 
-WIDEST = 100_000
-"""A window of more counts than this tells nothing."""
-
-LEAST = 1e-9
-"""A likelihood below this, inside of a window, counts as this."""
+WIDEST = 100_000  # A window of more counts than this tells nothing
+LEAST = 1e-9  # A likelihood below this, inside of a window, counts as this
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -115,8 +115,7 @@ Codes = NDArray[np.int16]
 
 
 MOST_PARENTS = 3
-MOST_CELLS = 200_000
-"""Combinations of an attribute and those that it depends on."""
+MOST_CELLS = 200_000  # combinations of an attribute and those that it depends on
 
 LEAN = 4.0
 """So many people, for every value of an attribute, weigh what is known of a combination as much as what is known of it with
@@ -256,8 +255,7 @@ def by_attribute(step: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np
 
 Ints = NDArray[np.int64]
 
-AT_ONCE = 256
-"""Areas that are in memory at a time where all are gone through."""
+AT_ONCE = 256  # areas that are in memory at a time where all are gone through
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,14 +344,12 @@ class CountTable:
 AREA_NAMES = ("region", "area", "geo", "code", "geocode", "geo_code", "geouid", "dguid")
 """Columns called so hold the areas of a file of persons."""
 
-MOST_VALUES = 1_000
-"""Values of an attribute: one with more identifies persons, and is published in no table."""
+MOST_VALUES = 1_000  # values of an attribute: one with more identifies persons, and is published in no table
 
 AT_ONCE_PEOPLE, AT_ONCE_TEXT = 100_000, 20_000
 """Persons that are in memory at a time where all are gone through: as codes, and as the text of their values."""
 
-MOST_RECORDS = 1 << 44
-"""Combinations of all attributes, so that a record and its number fit into 63 bits."""
+MOST_RECORDS = 1 << 44  # combinations of all attributes, so that a record and its number fit into 63 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,8 +38,7 @@ from unround.shown import Shown
 
 SUMMARY, PAGE, PERSONS, STARTED = "summary.json", "reconstruct.html", "reconstructed.parquet", "started.json"
 PROOFS = "proofs.jsonl"
-CASE = "case"
-"""In the working folder: records and counts, of which a few areas are in memory at a time."""
+CASE = "case"  # in the working folder: records and counts, of which a few areas are in memory at a time
 OURS = (SUMMARY, PAGE, PERSONS, PROOFS)
 
 KINDS = ("birthplace", "language", "religion", "ethnicity", "race", "citizenship", "indigenous")

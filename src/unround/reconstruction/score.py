@@ -32,8 +32,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-BINS = 50
-"""Bands of confidence, each of two per cent; the last holds certainty as well."""
+BINS = 50  # bands of confidence, each of two per cent; the last holds certainty as well
 
 EVERYONE, ALONE, UNLIKE = range(3)
 GROUPS = ("everyone", "alone", "unlike")
@@ -242,14 +241,9 @@ def _held_again(worlds: Ints, each: int, counts: Ints, most: int) -> tuple[Ints,
     return tried, again
 
 
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.96)
-"""Confidences from which records are counted as claimed."""
-
-BANDS = (0.0, 0.2, 0.4, 0.6, 0.8)
-"""Where bands of confidence for calibration begin."""
-
-LEAN = 5
-"""So many keys weigh what was seen of a band as much as what is known of the band below."""
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.96)  # confidences from which records are counted as claimed
+BANDS = (0.0, 0.2, 0.4, 0.6, 0.8)  # where bands of confidence for calibration begin
+LEAN = 5  # so many keys weigh what was seen of a band as much as what is known of the band below
 
 
 @dataclass(frozen=True, slots=True, eq=False)

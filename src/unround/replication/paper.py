@@ -20,8 +20,7 @@ from unround.mechanisms import Laplace, Mechanism, Rounding
 from unround.shown import Plain
 from unround.solution import Solution, solve
 
-JsonValue = int | float | str | None | list[Any]
-"""What JSON can hold."""
+JsonValue = int | float | str | None | list[Any]  # what JSON can hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +73,10 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 
-AREAS = 61_029
-"""All areas that the authors could query."""
-
-STRONG = 0.66
-"""From which probability on the paper calls a result strong."""
-
-OVER = 10
-"""Only groups in which every published value is above this were looked at."""
-
-LAPLACE = 1.45
-"""The scale of the noise that the paper proposes."""
+AREAS = 61_029  # all areas that the authors could query
+STRONG = 0.66  # from which probability on the paper calls a result strong
+OVER = 10  # only groups in which every published value is above this were looked at
+LAPLACE = 1.45  # the scale of the noise that the paper proposes
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +250,7 @@ def result_claims() -> Iterator[Claim]:
     )
 
 
-CHANCE = 0.01
-"""A count that is less likely than this, by its prediction, is called out of range."""
+CHANCE = 0.01  # A count that is less likely than this, by its prediction, is called out of range
 
 
 def share(search: Search) -> Number:

@@ -46,13 +46,11 @@ from unround.sums.forest import Equations
 from unround.tables.spool import Stage, survey
 
 BASE = 5
-LEVEL = 0.999
-"""What the intervals hold."""
+LEVEL = 0.999  # what the intervals hold
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Place = tuple[int, int]
-"""A row of the schema and a column (0 total, 1 men, 2 women)."""
+Place = tuple[int, int]  # A row of the schema and a column (0 total, 1 men, 2 women)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,14 +46,9 @@ from unround.simulation.profile import BLOCKS, EXACT, SAMPLE, SEXES, BlockPlan, 
 from unround.tables.figure_labels import TableLine, propose
 from unround.tables.lines import ProfileLine, blocks_of
 
-ONE = 1 << 64
-"""1 in the units in which keys are added up."""
-
-BLOCK = 128
-"""Areas drawn together. Another value makes another census."""
-
-MISSING = -1
-"""In arrays of counts: no count stands here (or, among published ones, it was hidden)."""
+ONE = 1 << 64  # 1 in the units in which keys are added up
+BLOCK = 128  # Areas drawn together. Another value makes another census.
+MISSING = -1  # in arrays of counts: no count stands here (or, among published ones, it was hidden)
 
 FEW_PEOPLE, INCOME_PEOPLE, INCOME_HOUSEHOLDS = 40, 250, 40
 _PEOPLE, _TRUTH, _PUBLISH, _FIGURES, _RECORDS, _CONSTANTS = range(1, 7)  # the kinds of random streams
@@ -180,8 +175,7 @@ class Rounds:
     figures: str = "true"  # what rates, averages and medians are computed from: "true" counts, "published" ones, or "none"
 
 
-PLAIN = Rounds()
-"""Every count is whole, and rounded on its own."""
+PLAIN = Rounds()  # every count is whole, and rounded on its own
 
 
 def stream(seed: int, kind: int, block: int, part: int = 0, edition: int = 1) -> np.random.Generator:

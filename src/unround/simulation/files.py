@@ -548,8 +548,7 @@ _LAYOUTS: Mapping[str, type[ReleaseFile]] = {
     "statcan": Bulk, "statcan, zipped": ZippedBulk, "censusmapper": CensusMapper, "tidy": Tidy,
 }  # fmt: skip
 
-_NO_RECORDS = (2, 4)
-"""Counts of the census before, and of dwellings: there are no records of them here."""
+_NO_RECORDS = (2, 4)  # counts of the census before, and of dwellings: there are no records of them here
 
 
 class TruthWriter:

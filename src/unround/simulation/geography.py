@@ -26,8 +26,7 @@ LEVELS = ("DA", "CSD", "CD", "PR")
 LEVEL_NAMES = {"DA": "Dissemination area", "CSD": "Census subdivision", "CD": "Census division", "PR": "Province"}
 PREFIX = {"DA": "2021S0512", "CSD": "2021A0005", "CD": "2021A0003", "PR": "2021A0002"}
 MOST = 1_000_000
-FACTORS = 3
-"""How many hidden traits an area has: old or young, students and workers or families, poor or rich."""
+FACTORS = 3  # how many hidden traits an area has: old or young, students and workers or families, poor or rich
 
 # Canada in 2021: 57,936 DAs in 5,161 CSDs in 293 CDs in 13 provinces and territories.
 CSD_SHARE, CD_SHARE, CDS_A_PROVINCE = 5161 / 63403, 293 / 63403, 293 / 13
@@ -204,15 +203,10 @@ BOUNDARIES = "boundaries.geojson.gz"
 MIDDLE, ACROSS = (-30.0, 44.0), (9.0, 5.0)
 """Where the country lies: in the middle of an ocean, so that nobody takes it for a real one."""
 CORNERS = 14
-RELAXED = 2
-"""How often sites move to the middles of their cells' corners, which makes cells rounder."""
-STEPS = 20
-"""Halvings until a cut is where it should be: to a millionth of the width."""
-DIGITS = 6
-"""Decimals of a degree: a tenth of a metre."""
-
-Polygon = NDArray[np.float64]
-"""Corners in order, against the clock; convex."""
+RELAXED = 2  # how often sites move to the middles of their cells' corners, which makes cells rounder
+STEPS = 20  # halvings until a cut is where it should be: to a millionth of the width
+DIGITS = 6  # decimals of a degree: a tenth of a metre
+Polygon = NDArray[np.float64]  # corners in order, against the clock; convex
 
 
 def area_of(polygon: Polygon) -> float:

@@ -240,17 +240,10 @@ def people(traits: Floats, rural: NDArray[np.bool_], rng: np.random.Generator) -
 
 Keys = NDArray[np.uint64]
 
-FRACTION = 0.25
-"""One record in four is in the sample."""
-
-SHAPE = 16.0
-"""The gamma shape of the weights: they vary by a quarter of their mean."""
-
-CALIBRATED = 0.01
-"""How near calibration brings the weights of an area to the number of its records, relatively."""
-
-FINE = 2.0**20
-"""Estimates are multiples of one over this, so that sums of them are exact."""
+FRACTION = 0.25  # one record in four is in the sample
+SHAPE = 16.0  # the gamma shape of the weights: they vary by a quarter of their mean
+CALIBRATED = 0.01  # how near calibration brings the weights of an area to the number of its records, relatively
+FINE = 2.0**20  # estimates are multiples of one over this, so that sums of them are exact
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,8 +38,7 @@ from unround.simulation.counts import ONE, Constants
 from unround.simulation.files import Parts, finished, older_simulation, table_toml, toml_sums
 
 AGE, SEX = "age", "sex"
-OLDEST = 100
-"""Ages are single years; this one stands for itself and all above."""
+OLDEST = 100  # ages are single years; this one stands for itself and all above
 
 AREA, KEY = "region", "key"
 """The columns of a file of persons that are no attributes: where a person lives, and the person's key."""
@@ -167,14 +166,9 @@ def counted(
 Floats = NDArray[np.float64]
 
 
-BLOCK = 500
-"""Areas that are drawn together."""
-
-NEIGHBOURS = 20
-"""Areas that share half of each of their leans."""
-
-TYPICAL, SPREAD = 400, 0.35
-"""People in an area: the middle, and the spread of its logarithm."""
+BLOCK = 500  # areas that are drawn together
+NEIGHBOURS = 20  # areas that share half of each of their leans
+TYPICAL, SPREAD = 400, 0.35  # people in an area: the middle, and the spread of its logarithm
 
 _ADULT = 18
 _STREAM = 22
@@ -552,8 +546,7 @@ def tables_named(names: Sequence[str] | None) -> tuple[PersonTable, ...]:
 
 PERSONS = "persons.parquet"
 _PUBLISHING, _CONSTANTS = 23, 24
-LARGEST = 99_999
-"""Areas that can be drawn."""
+LARGEST = 99_999  # areas that can be drawn
 
 
 def records(block: PersonBlock, *, keys: bool = False) -> pl.DataFrame:

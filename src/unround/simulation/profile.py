@@ -106,8 +106,7 @@ def _blocks() -> Iterator[ProfileBlock]:
 
 
 BLOCKS = tuple(_blocks())
-INCOME_FIRST, INCOME_LAST = 111, 382
-"""The rows hidden where fewer than 250 people or 40 households live."""
+INCOME_FIRST, INCOME_LAST = 111, 382  # the rows hidden where fewer than 250 people or 40 households live
 
 ROWS = {
     "age": ((1, 33),),

@@ -34,11 +34,8 @@ from unround.simulation.files import (
 from unround.simulation.profile import SEXES
 from unround.sums.forest import Equations
 
-TOTAL = "total"
-"""The total of everything, at the root of every tree."""
-
-Tree = Mapping[str, tuple[str, ...]]
-"""Totals, and the parts of each."""
+TOTAL = "total"  # the total of everything, at the root of every tree
+Tree = Mapping[str, tuple[str, ...]]  # totals, and the parts of each
 
 Law = Callable[[int, np.random.Generator], IntArray]
 """Draws true counts for so many areas: areas × leaves, or areas × leaves × (men, women)."""
@@ -164,8 +161,7 @@ def _of(ages: dict[int, float], women: float) -> FloatArray:
 
 # -- sizes ------------------------------------------------------------------------------------------------------------
 
-SMALLEST, LARGEST = 30, 30_000
-"""People in the smallest and in the largest area of Zipf's."""
+SMALLEST, LARGEST = 30, 30_000  # people in the smallest and in the largest area of Zipf's
 
 
 def _zipf_sizes(areas: int, rng: Generator) -> IntArray:
@@ -245,8 +241,7 @@ def _one_even_part(areas: int, rng: Generator) -> IntArray:
 
 # -- presence ---------------------------------------------------------------------------------------------------------
 
-GROUPS = 6
-"""Groups of languages: in each two that live in one to three areas, and one of which single persons live in many."""
+GROUPS = 6  # groups of languages: in each two that live in one to three areas, and one of which single persons live in many
 
 _LANGUAGES = {
     f"group {group}": tuple(f"{what} of group {group}" for what in ("first rare one", "second rare one", "scattered one"))
@@ -267,8 +262,7 @@ def _rare_languages(areas: int, rng: Generator) -> IntArray:
     return speakers
 
 
-EMPTY = 40
-"""Categories of which most areas have nobody."""
+EMPTY = 40  # categories of which most areas have nobody
 
 PRESENT, STOPS = np.geomspace(0.6, 0.05, EMPTY), 0.25
 """How often somebody is there, by category; and how likely, then, each person is the last."""
@@ -281,8 +275,7 @@ def _mostly_empty(areas: int, rng: Generator) -> IntArray:
 
 # -- families and neighbours ------------------------------------------------------------------------------------------
 
-FAMILY = np.array([0.06, 0.09, 0.25, 0.33, 0.17, 0.10])
-"""How many families of a minority have one to six persons."""
+FAMILY = np.array([0.06, 0.09, 0.25, 0.33, 0.17, 0.10])  # how many families of a minority have one to six persons
 
 MINORITIES = np.array([0.03, 0.024, 0.02, 0.02, 0.014, 0.008])
 _NAMES = tuple(f"minority {number}" for number in range(1, 7))
@@ -455,8 +448,7 @@ def _cells(law: World, counts: IntArray, value: str) -> pl.DataFrame:
     )
 
 
-WORLDS = {law.name: law for law in (*CATEGORIES, *PERSONS)}
-"""All worlds by name."""
+WORLDS = {law.name: law for law in (*CATEGORIES, *PERSONS)}  # all worlds by name
 
 
 def world(name: str) -> World:

@@ -15,14 +15,10 @@ import numpy as np
 from unround.release import ABSENT, Counts
 from unround.structure.evidence import Equation
 
-_WIDEST = 24
-"""No balance is looked for among more columns."""
-_TALLEST = 60
-"""Rows that a balance is worked out from; it is then held against all."""
-_SPARE = 2
-"""Rows beyond the number of columns that must agree: with fewer, some balance always fits."""
-_VARIED = 4
-"""Different counts that a column must hold, so that it does not fit by coincidence."""
+_WIDEST = 24  # no balance is looked for among more columns
+_TALLEST = 60  # rows that a balance is worked out from; it is then held against all
+_SPARE = 2  # rows beyond the number of columns that must agree: with fewer, some balance always fits
+_VARIED = 4  # different counts that a column must hold, so that it does not fit by coincidence
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,11 @@ from unround.figures import Figure, Grid
 from unround.mechanisms import CellKey, Exact, Mechanism
 from unround.release import Column, Ground, Match
 
-Equation = tuple[int, tuple[int, ...]]
-"""A total and its parts, as positions of columns."""
-FILES = "files"
-"""Who proposes that a count of one file is that of another."""
-FOUND = "data"
-"""The origin of a sum that nobody proposed: it was found in the counts."""
-LABELS = "labels"
-"""The origin of a sum that the labels of a table suggest which nobody described."""
-Name = str | tuple[str, ...]
-"""How a plan file names a column: by its key, or by its codes."""
+Equation = tuple[int, tuple[int, ...]]  # A total and its parts, as positions of columns
+FILES = "files"  # who proposes that a count of one file is that of another
+FOUND = "data"  # the origin of a sum that nobody proposed: it was found in the counts
+LABELS = "labels"  # the origin of a sum that the labels of a table suggest which nobody described
+Name = str | tuple[str, ...]  # how a plan file names a column: by its key, or by its codes
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
@@ -14,31 +14,21 @@ from unround.release import ABSENT, Block, Counts
 from unround.structure.evidence import GeographyVerdict
 from unround.structure.residuals import ScatterWindows, scatter
 
-if TYPE_CHECKING:
-    import polars as pl
-
 Places = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-_CELLS = 2_000_000
-"""Counts that are processed at once."""
+_CELLS = 2_000_000  # counts that are processed at once
 _SIGMAS = 7.0
 """No rounding takes a residual further than so many standard deviations, in all families and columns of a country."""
-_TYPICAL = 4.0
-"""Nor the residuals of a family's largest counts, on the whole, further than so many."""
-_LARGEST = 24
-"""Of a family's columns, the largest: what is missing is missing in all of them."""
-_POSSIBLE = 0.98
-"""A column adds up if it can in so many of the families that fit otherwise."""
-_HALF = 0.5
-"""A family is worth a closer look if so many of its counts can be sums."""
-_MANY = 0.8
-"""And the columns by which it is looked at are those that can be sums in so many families."""
+_TYPICAL = 4.0  # nor the residuals of a family's largest counts, on the whole, further than so many
+_LARGEST = 24  # of a family's columns, the largest: what is missing is missing in all of them
+_POSSIBLE = 0.98  # A column adds up if it can in so many of the families that fit otherwise
+_HALF = 0.5  # A family is worth a closer look if so many of its counts can be sums
+_MANY = 0.8  # and the columns by which it is looked at are those that can be sums in so many families
 _TABLE = 0.1
 """A table of which a larger share of columns does not add up is no table of people who live there, and none of it does."""
-_FEW = 0.01
-"""A family with more impossible counts than this share does not tell which columns add up."""
+_FEW = 0.01  # A family with more impossible counts than this share does not tell which columns add up
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,8 +235,7 @@ class _Comparison:
         return np.asarray(fine & (failing <= _TABLE * judged)[self._table])
 
 
-_COMPARED = 24
-"""Columns that are compared; a few large ones are as informative as all."""
+_COMPARED = 24  # columns that are compared; a few large ones are as informative as all
 _NOT_CODES = ("region_name", "level", "adjustable")
 
 
@@ -264,8 +253,6 @@ class GeographyTally:
 
     def add(self, block: Block) -> None:
         """Keep the codes and a few counts of some areas."""
-        import polars as pl
-
         codes = [
             name
             for name, kind in block.areas.schema.items()
@@ -277,8 +264,6 @@ class GeographyTally:
 
     def results(self, mechanisms: Sequence[Mechanism | None]) -> tuple[GeographyVerdict, ...]:
         """Compare, for every column of codes that names areas of the release."""
-        import polars as pl
-
         if not self._frames:
             return ()
         frame = pl.concat(self._frames, how="diagonal")

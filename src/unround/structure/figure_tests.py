@@ -31,8 +31,7 @@ from unround.structure.residuals import ScatterWindows
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_MIX = 11_400_714_819_323_198_485
-"""2⁶⁴ over the golden ratio, which mixes whole numbers well."""
+_MIX = 11_400_714_819_323_198_485  # 2⁶⁴ over the golden ratio, which mixes whole numbers well
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -143,14 +142,11 @@ class FigureData:
         return np.asarray(found >> np.uint64(2)).astype(np.int64)
 
 
-ONE = FIGURE_UNIT.denominator
-"""Units of a figure of one."""
+ONE = FIGURE_UNIT.denominator  # units of a figure of one
 TELLING = 5
 """A rate can tell rounded counts from others where one step of its numerator moves it by more than so many of its own."""
-SHORT = 0.04
-"""A universe that was not published may be smaller than a count that it is within by so large a part of that."""
-MOST_TRIED = 16
-"""Universes that are tried where none was published; in areas with more, some would always fit."""
+SHORT = 0.04  # A universe that was not published may be smaller than a count that it is within by so large a part of that
+MOST_TRIED = 16  # universes that are tried where none was published; in areas with more, some would always fit
 Floats = NDArray[np.float64]
 
 
@@ -422,22 +418,16 @@ def all_there(counts: Sequence[CountData]) -> Flags:
     return np.asarray(np.all([one.there for one in counts], axis=0))
 
 
-NEARLY_ALL = 0.995
-"""A step is one of all values if so many are multiples of it; the others are slips."""
-EXCESS = 0.04
-"""A larger step is in use if so many of the values, more than beside its multiples, are multiples of it."""
-_ERRORS = 4.0
-"""And so many standard errors more."""
-FEW = 40
-"""Values from which a step can be told."""
-SLIPS = 5
-"""A step is too large for areas of some size if so many values of smaller areas are no multiples of it."""
+NEARLY_ALL = 0.995  # A step is one of all values if so many are multiples of it; the others are slips
+EXCESS = 0.04  # A larger step is in use if so many of the values, more than beside its multiples, are multiples of it
+_ERRORS = 4.0  # and so many standard errors more
+FEW = 40  # values from which a step can be told
+SLIPS = 5  # A step is too large for areas of some size if so many values of smaller areas are no multiples of it
 MARGIN = 1.3
 """Areas must be so many times as large for that: within a range of values, sizes at which steps change differ by as much."""
 _DECADE = (100, 128, 160, 200, 256, 320, 400, 500, 640, 800)
 """Where steps may change within a power of ten, in hundredths of it."""
-_UNKNOWN = 1 << 50
-"""More units than there are."""
+_UNKNOWN = 1 << 50  # more units than there are
 
 
 def steps_of(grid: Grid, values: FigureValues, units: Ints | None = None) -> Ints:

@@ -32,20 +32,14 @@ from unround.structure.figure_tests import (
     steps_of,
 )
 
-FEWEST_AREAS = 3
-"""Areas from which rates are judged one by one, where there are too few for chance to be weighed."""
-LEAST_AREAS = 20
-"""From which anything can be told."""
-NEARLY_ALL = 0.995
-"""Of the areas must be given by published counts, for a figure to be recomputable."""
-MOST_BY_CHANCE = 0.9
-"""Of the areas, at most, may placebos be given by published counts, for that to say something."""
-MOST_CONTRADICTIONS = 0.01
-"""Of the areas, at most, may true counts be unable to give it, for a figure to be evidence."""
+FEWEST_AREAS = 3  # areas from which rates are judged one by one, where there are too few for chance to be weighed
+LEAST_AREAS = 20  # from which anything can be told
+NEARLY_ALL = 0.995  # of the areas must be given by published counts, for a figure to be recomputable
+MOST_BY_CHANCE = 0.9  # of the areas, at most, may placebos be given by published counts, for that to say something
+MOST_CONTRADICTIONS = 0.01  # of the areas, at most, may true counts be unable to give it, for a figure to be evidence
 TELLING_CONTRADICTIONS = 0.02
 """Of the areas, at least, must true counts be unable to give placebos, for that to say something."""
-TIMES = 5
-"""And so many times as often as the figure itself."""
+TIMES = 5  # and so many times as often as the figure itself
 _NO_BETTER = 0.1
 """A share of hits is no better than chance if it is larger by no more than this, and three standard errors. True counts are
 multiples of the base now and then, so that some hits more are to be expected."""

@@ -21,24 +21,18 @@ from unround.regions import of_sample
 from unround.release import ABSENT, Column, Counts
 from unround.structure.evidence import FORMAT, INFERRED, NOTE, OPTION, MechanismEvidence
 
-_BASES = (10, 5, 3)
-"""Bases that agencies use; a multiple of the first is looked for first."""
+_BASES = (10, 5, 3)  # bases that agencies use; a multiple of the first is looked for first
 _DIVISORS = (*_BASES, 2)
-_CHANCE = 1e-6
-"""A base is believed when unrounded counts would be multiples of it so often with at most this probability."""
+_CHANCE = 1e-6  # A base is believed when unrounded counts would be multiples of it so often with at most this probability
 _ODD = 0.005
 """Rounded counts may be no multiples of the base in this share of cells: typing errors, reported as inconsistencies."""
-_SLIPS, _MANY = 2, 50
-"""So many slips may stand among at least so many counts, whatever their share."""
+_SLIPS, _MANY = 2, 50  # so many slips may stand among at least so many counts, whatever their share
 _OTHERS, _ALONE = 3, 6
 """So many times as many exact counts beside fewer than so many counts, which happen to be multiples, make these exact."""
-_FEW = 20
-"""Counts of twice the base, or of 20 and more, from which one can tell how usual a count of the base itself is."""
-_STRAY = 0.01
-"""Where counts under 10 become 0 or 10, there may be so many 5s for every 10."""
+_FEW = 20  # counts of twice the base, or of 20 and more, from which one can tell how usual a count of the base itself is
+_STRAY = 0.01  # where counts under 10 become 0 or 10, there may be so many 5s for every 10
 _SMALL = 20
-_LOW = 11
-"""Counts below this are counted one by one."""
+_LOW = 11  # counts below this are counted one by one
 _UNTOLD, _UNROUNDED, _MIXED = 0, 1, -1
 
 
@@ -200,8 +194,7 @@ def _grounded(
     return parts
 
 
-_LISTED = 3
-"""Columns that a condition names; of more it tells how many there are."""
+_LISTED = 3  # columns that a condition names; of more it tells how many there are
 
 
 def _condition(how: Mechanism, pool: Divisibility, names: Sequence[str], base: int) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unround.release import ABSENT, AREA, Counts, adjustable
@@ -14,12 +15,8 @@ from unround.structure.evidence import Structure
 from unround.structure.families import FamilyFit, judge_families
 from unround.structure.propose import ALIKE
 
-if TYPE_CHECKING:
-    import polars as pl
-
 _NOT_CODES = ("region_name", "level", "adjustable", "code")
-_BY_CODE = 0.95
-"""Codes of one level tell the area of another if so many of them begin with the code of one."""
+_BY_CODE = 0.95  # codes of one level tell the area of another if so many of them begin with the code of one
 
 Places = NDArray[np.int64]
 
@@ -65,8 +62,6 @@ def parent_routes(areas: pl.DataFrame, axis: str) -> list[ParentRoute]:
 
 def _routes(areas: pl.DataFrame, axis: str, levels: list[str]) -> Iterator[tuple[str, Places]]:
     """Go through everything that says where areas lie: what says so, and for every area a position or -1."""
-    import polars as pl
-
     from unround.regions import KINDS, around, identities
 
     codes = areas[axis].cast(pl.String)
@@ -143,8 +138,7 @@ SIZES: Mapping[str, tuple[int, int]] = {"1": (1, 1), "2": (2, 2), "3-4": (3, 4),
 FEW_COMPARED = 12
 """With fewer counts than this to compare, equal numbers are taken as alike: wrongly believed evidence proves too much."""
 
-MOST_SHOWN = 12
-"""Parts of a sum that are written out."""
+MOST_SHOWN = 12  # parts of a sum that are written out
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,28 +29,21 @@ from unround.structure.residuals import FARTHEST, SumTally
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_AREAS = 30
-"""A sum is looked at from so many areas."""
-_OFTEN = 0.2
-"""Counts that are exact may have slips; noise makes residuals other than 0 in a larger share of areas than this."""
-_FAR = 0.01
-"""And hardly any as far out as the histogram of residuals goes."""
+_AREAS = 30  # A sum is looked at from so many areas
+_OFTEN = 0.2  # counts that are exact may have slips; noise makes residuals other than 0 in a larger share of areas than this
+_FAR = 0.01  # and hardly any as far out as the histogram of residuals goes
 _ERRORS = 5.0
 """A mean residual of more standard errors than this is not noise, unless it is slight: noise that is cut at 0 has a bias."""
-_SLIGHT = 0.25
-"""In standard deviations."""
-_LARGE = 4.0
-"""Totals average at least so many standard deviations of their residuals; smaller ones fit anything."""
+_SLIGHT = 0.25  # in standard deviations
+_LARGE = 4.0  # totals average at least so many standard deviations of their residuals; smaller ones fit anything
 _ALIKE = 2.0
 """Sums belong to one kind of noise if its variance, a count, differs by no more than this factor from what is typical."""
 _NEAR, _NEAR_FEW, _MANY = 2.0, 3.5, 1_000
 """Laws whose log likelihood is worse by no more cannot be told from the best; with fewer sums, by the second number."""
 _STAYING = 6.0
 """More counts stay as they are than the law of largest entropy leaves, if that raises the log likelihood by this much."""
-_DOUBTFUL = 0.05
-"""That is looked for only if residuals so far from the best law have no larger chance."""
-_FEWEST = 100
-"""With fewer large sums the law is not asked for; only the variance of the noise is stated."""
+_DOUBTFUL = 0.05  # that is looked for only if residuals so far from the best law have no larger chance
+_FEWEST = 100  # with fewer large sums the law is not asked for; only the variance of the noise is stated
 _MOST_PARTS = 6
 _CHANCE, _CLOSE = 1e-4, 0.03
 """A law does not fit if residuals so far from it are less likely than this, and off by more than that."""
@@ -174,8 +167,7 @@ _KINDS: dict[str, Callable[[Ints, float], Floats]] = {
 }
 """The laws that are tried: of largest entropy for its variance on the changes up to a largest one, and two without end."""
 
-Adding = Callable[[Floats, int], Floats]
-"""The law of residuals with so many noisy counts, from the law of one change."""
+Adding = Callable[[Floats, int], Floats]  # the law of residuals with so many noisy counts, from the law of one change
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,10 +19,8 @@ from unround.structure.evidence import FILES, Equation, JudgedSum, Repeat
 from unround.structure.verify import areas_
 from unround.system import connected
 
-_LONGEST = 400
-"""No run of parts is longer."""
-_TRIED = 3
-"""Of all runs that end near the total, so many are verified."""
+_LONGEST = 400  # no run of parts is longer
+_TRIED = 3  # of all runs that end near the total, so many are verified
 
 
 class SumSearch:
@@ -148,14 +146,10 @@ def mirrored(found: Sequence[Proposal], columns: Sequence[Column]) -> list[Propo
     return more
 
 
-_PROBES = 48
-"""Two columns are compared in so many areas before they are compared in all."""
-_TYPICAL = 10
-"""Columns that average less are not looked at: small counts are often equal by chance."""
-_CLOSE = 40
-"""Neighbours in the order of their averages that are compared at most."""
-ALIKE = 0.98
-"""Repeats with the same number in this share of the areas are alike."""
+_PROBES = 48  # two columns are compared in so many areas before they are compared in all
+_TYPICAL = 10  # columns that average less are not looked at: small counts are often equal by chance
+_CLOSE = 40  # neighbours in the order of their averages that are compared at most
+ALIKE = 0.98  # repeats with the same number in this share of the areas are alike
 _SAME_BY_CHANCE = 12
 """From so many areas on, equal numbers everywhere are no chance: of two roundings anew about two in three agree."""
 

@@ -45,8 +45,7 @@ class AddUp:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FEWEST = 3
-"""Parts from which a sum can tell the two apart: two small parts are most of their total."""
+FEWEST = 3  # parts from which a sum can tell the two apart: two small parts are most of their total
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +88,7 @@ class LeaningTally:
         return Leaning(float(share), float((left * inverse[0, 0]) ** 0.5), float(each))
 
 
-_TABLE = 1 << 16
-"""Windows of counts under this are looked up; larger ones are few."""
+_TABLE = 1 << 16  # windows of counts under this are looked up; larger ones are few
 _UNKNOWN, IMPOSSIBLE = (int(np.iinfo(np.int32).min) + k for k in range(2))
 """No distances: below a negative count, which noise makes, the true one lies at a negative distance."""
 _DRAWS = 20_000
@@ -220,22 +218,14 @@ class ScatterWindows:
         return below, above
 
 
-LARGE_PART = 20
-"""Sums all of whose counts are at least this large tell what noise does to a count that nothing restricts."""
-FARTHEST = 100
-"""Residuals further from zero than this are counted as this."""
-TOLERATED = 0.005
-"""A sum may be impossible in this share of the areas: slips of the agency, which the audit reports."""
-ACROSS = 0.001
-"""And in this one, if it adds up estimates from different tables of a sample: nobody laid them out together."""
-MUCH_LARGER = 20
-"""A total of so many times what rounding can do is evidence on its own."""
-_LARGE_DIGITS = slice(7, 21)
-"""The binary digits of counts from 64 to a million, as large areas have."""
-_ABLE = 2
-"""From a total of so many times what rounding can do, a sum could turn out impossible."""
-TELLING = 20
-"""From so many areas with counts that rounding changes, the scatter of residuals can be judged."""
+LARGE_PART = 20  # sums all of whose counts are at least this large tell what noise does to a count that nothing restricts
+FARTHEST = 100  # residuals further from zero than this are counted as this
+TOLERATED = 0.005  # A sum may be impossible in this share of the areas: slips of the agency, which the audit reports
+ACROSS = 0.001  # and in this one, if it adds up estimates from different tables of a sample: nobody laid them out together
+MUCH_LARGER = 20  # A total of so many times what rounding can do is evidence on its own
+_LARGE_DIGITS = slice(7, 21)  # the binary digits of counts from 64 to a million, as large areas have
+_ABLE = 2  # from a total of so many times what rounding can do, a sum could turn out impossible
+TELLING = 20  # from so many areas with counts that rounding changes, the scatter of residuals can be judged
 
 
 class ResidualTally:

@@ -43,15 +43,11 @@ from unround.structure.propose import (
 from unround.structure.residuals import ResidualTally, ScatterWindows, SumTally, scatter
 from unround.structure.verify import areas_, by_analogy, for_everybody, judge, lean_of, on_trust, overlapping
 
-LOOK = 2_000
-"""The areas that are looked at before sums are searched for and mechanisms assumed. All areas verify them."""
-_ROUNDS = 4
-"""How deep sums inside sums are looked for."""
-_DESCRIBED = "described"
-"""The format of a table that was described on the way: nobody says what its labels mean."""
+LOOK = 2_000  # The areas that are looked at before sums are searched for and mechanisms assumed. All areas verify them.
+_ROUNDS = 4  # how deep sums inside sums are looked for
+_DESCRIBED = "described"  # the format of a table that was described on the way: nobody says what its labels mean
 _AREAS = "if the areas listed within another are all of it, as labels suggest: none is left out"
-_CELLS = 2_000_000
-"""Counts that are processed at once."""
+_CELLS = 2_000_000  # counts that are processed at once
 
 
 def find_structure(release: Release, blocks: Iterable[Block] | None = None, rules: PlanFile | None = None) -> Structure:

@@ -28,16 +28,14 @@ MANY_ERRORS, FOUND_ERRORS = 5.0, 3.5
 SLIGHT, SLIGHT_SHARE, AT_MOST_SLIGHT = 0.1, 0.001, 0.5
 """A mean residual under this, or under this share of the total if that is no more than the last, is never held against a
 sum: agencies edit their tables a little."""
-WIDER, NARROWER = 1.6, 0.5
-"""By which factor the variance of residuals may differ from what the mechanisms say."""
+WIDER, NARROWER = 1.6, 0.5  # by which factor the variance of residuals may differ from what the mechanisms say
 SHARE, FOUND_SHARE = 0.03, 0.004
 """How well the parts' sum must be known, as a share of the total, to believe a proposal; and one found in the data."""
 HALF = 0.5
 """Small parts may be published too low by this share of the smallest count above zero, on average, in a documented sum."""
 USUAL_LEAN, _LARGEST_LEAN = 0.05, 0.25
 """How far small counts may lean, in steps between counts, even if a release shows less; and at most."""
-_TYPICAL = 5
-"""The sums from which that can be measured."""
+_TYPICAL = 5  # the sums from which that can be measured
 
 SEVERAL, FOUND_SEVERAL, FOUND_PAIRS = 10, 30, 200
 """Areas from which an average says something (with fewer, the total must be far larger than what rounding can do); for sums
@@ -210,16 +208,11 @@ def _too_little(result: SumTally) -> str | None:
     )
 
 
-_WITNESSES = 3
-"""A split along an axis needs this many tested examples before it is assumed of others."""
-_HOLDING = 0.98
-"""And this share of them must hold."""
-_SURPLUS = 0.02
-"""Parts that exceed their total by this share on average overlap."""
-_FAILURES = ("impossible", "mean", "spread")
-"""Why a sum that could be judged is not believed."""
-_WHOLE = "total"
-"""What everybody is called on the axis of sexes."""
+_WITNESSES = 3  # A split along an axis needs this many tested examples before it is assumed of others
+_HOLDING = 0.98  # and this share of them must hold
+_SURPLUS = 0.02  # parts that exceed their total by this share on average overlap
+_FAILURES = ("impossible", "mean", "spread")  # why a sum that could be judged is not believed
+_WHOLE = "total"  # what everybody is called on the axis of sexes
 _LAYOUT = ("indentation", "names", "data")
 
 
