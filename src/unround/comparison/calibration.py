@@ -213,10 +213,8 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
     model = material.model(chosen.mechanisms if parse_protection(spec).keys else chosen.assumed)
     fit = PriorFit(len(model.columns))
     fit.add(counts)
-    fitted, _ = choose_and_check(model, fit.finish(model.compiled, model.mechanisms), fit.sample.counts)
-    priors = {"flat": Prior.flat(), "fitted": fitted}
-    found = Calibration(material.source, mechanism=chosen.name, fitted=priors["fitted"].sentence, notes=[*material.notes])
-    auditor = Auditor(model, priors["fitted"])
+    found, auditor, priors = _begun(model, fit, material.source, chosen.name)
+    found.notes += material.notes
     step = block_size(len(model.columns))
     for first in range(0, len(counts), step):
         progress("Calibrating", first, len(counts))
@@ -235,11 +233,8 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
         fit = PriorFit(len(model.columns))
         for block in spool.blocks(4096):
             fit.add(model.counts_of(block.counts))
-        fitted, _ = choose_and_check(model, fit.finish(model.compiled, model.mechanisms), fit.sample.counts)
-        priors = {"flat": Prior.flat(), "fitted": fitted}
         named = ", ".join(dict.fromkeys(how.name for how in model.mechanisms))
-        found = Calibration(release.source, mechanism=named, fitted=priors["fitted"].sentence)
-        auditor = Auditor(model, priors["fitted"])
+        found, auditor, priors = _begun(model, fit, release.source, named)
         done = 0
         for block in spool.blocks(block_size(len(model.columns))):
             progress("Calibrating", done, spool.rows)
@@ -254,6 +249,13 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
             f"none of the counts that could be inferred in {release.source} has a true count in {truth.source}."
         )
     return found
+
+
+def _begun(model: Model, fit: PriorFit, source: str, mechanism: str) -> tuple[Calibration, Auditor, dict[str, Prior]]:
+    """Choose the fitted prior, as an audit does, and begin with an empty score."""
+    fitted, _ = choose_and_check(model, fit.finish(model.compiled, model.mechanisms), fit.sample.counts)
+    found = Calibration(source, mechanism=mechanism, fitted=fitted.sentence)
+    return found, Auditor(model, fitted), {"flat": Prior.flat(), "fitted": fitted}
 
 
 def _score(

@@ -72,7 +72,7 @@ class Material:
 
 def simulated(areas: int, seed: int, rows: str = "age") -> Material:
     """Draw a census. Areas with too few people for any counts are left out, as they are from every release."""
-    columns, equations, where = _profile(rows)
+    columns, equations, where = profile_columns(rows)
     at = schema(rows).index
     true, regions, hidden = [], [], 0
     lines, sexes = [at[row] for row, _ in where], [sex for _, sex in where]
@@ -119,7 +119,7 @@ def from_world(world: World, areas: int, seed: int, *, rounded_total: bool = Fal
     )
 
 
-def _profile(rows: str) -> tuple[tuple[Column, ...], Equations, list[tuple[int, int]]]:
+def profile_columns(rows: str) -> tuple[tuple[Column, ...], Equations, list[tuple[int, int]]]:
     """Return the columns of the simulated profile that stand in sums, those sums, and where each column is."""
     from unround.mechanisms import mechanism
 

@@ -11,39 +11,26 @@
 - `spec`: mechanism, from text such as "rounding:5"
 """
 
-from unround.mechanisms.bands import Bands, Cutoff
-from unround.mechanisms.base import HIDDEN, TAIL, Mechanism, Window
-from unround.mechanisms.cellkey import CellKey
-from unround.mechanisms.conventional import Digits, Midpoint, Nearest
-from unround.mechanisms.noise import Gaussian, Laplace
-from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
-from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
-from unround.mechanisms.spec import mechanism
-from unround.mechanisms.transition import Transition
-from unround.mechanisms.weighted import Weighted
-
-__all__ = [
-    "HIDDEN",
-    "TAIL",
-    "Bands",
-    "CellKey",
-    "Cutoff",
-    "Digits",
-    "Exact",
-    "Gaussian",
-    "Graduated",
-    "Laplace",
-    "Mechanism",
-    "Midpoint",
-    "Nearest",
-    "Residues",
-    "Rounding",
-    "Sample",
-    "Suppressed",
-    "Transition",
-    "Unpublished",
-    "Weighted",
-    "Window",
-    "Within",
-    "mechanism",
-]
+from unround.mechanisms.bands import Bands as Bands
+from unround.mechanisms.bands import Cutoff as Cutoff
+from unround.mechanisms.base import HIDDEN as HIDDEN
+from unround.mechanisms.base import TAIL as TAIL
+from unround.mechanisms.base import Mechanism as Mechanism
+from unround.mechanisms.base import Window as Window
+from unround.mechanisms.cellkey import CellKey as CellKey
+from unround.mechanisms.conventional import Digits as Digits
+from unround.mechanisms.conventional import Midpoint as Midpoint
+from unround.mechanisms.conventional import Nearest as Nearest
+from unround.mechanisms.noise import Gaussian as Gaussian
+from unround.mechanisms.noise import Laplace as Laplace
+from unround.mechanisms.plain import Exact as Exact
+from unround.mechanisms.plain import Suppressed as Suppressed
+from unround.mechanisms.plain import Unpublished as Unpublished
+from unround.mechanisms.plain import Within as Within
+from unround.mechanisms.rounding import Graduated as Graduated
+from unround.mechanisms.rounding import Residues as Residues
+from unround.mechanisms.rounding import Rounding as Rounding
+from unround.mechanisms.rounding import Sample as Sample
+from unround.mechanisms.spec import mechanism as mechanism
+from unround.mechanisms.transition import Transition as Transition
+from unround.mechanisms.weighted import Weighted as Weighted

@@ -10,6 +10,7 @@
 - `release`: protect: from a file to a folder
 """
 
-from unround.protection.table import Protection, ProtectionScore, parse_protection, publish_counts
-
-__all__ = ["Protection", "ProtectionScore", "parse_protection", "publish_counts"]
+from unround.protection.table import Protection as Protection
+from unround.protection.table import ProtectionScore as ProtectionScore
+from unround.protection.table import parse_protection as parse_protection
+from unround.protection.table import publish_counts as publish_counts

@@ -48,7 +48,8 @@ class TableWriter:
 
     def __init__(self, folder: Path, release: Release) -> None:
         self._parts = Parts(folder / TABLE)
-        self._release = release
+        self.close = self._parts.close
+        self._shown = {*release.areas, *(f"{axis}_name" for axis in release.areas), "level", "parent"}
         columns = release.columns
         self._codes = {
             axis: pl.Series([column.codes[place] for column in columns]) for place, axis in enumerate(release.axes)
@@ -60,23 +61,13 @@ class TableWriter:
         """Write the counts of some areas."""
         row, column = np.nonzero((published != HIDDEN) | (block.counts >= 0) | (block.counts == SUPPRESSED))
         shown = pl.Series(published[row, column])
-        told = [name for name in block.areas.columns if name in self._told]
         self._parts.add(
             pl.DataFrame(
-                {name: block.areas[name].gather(row) for name in told}
+                {name: block.areas[name].gather(row) for name in block.areas.columns if name in self._shown}
                 | {name: series.gather(column) for name, series in self._codes.items()}
                 | {_VALUE: shown.set(shown == HIDDEN, None)}
             )
         )
-
-    @property
-    def _told(self) -> set[str]:
-        areas = self._release.areas
-        return {*areas, *(f"{axis}_name" for axis in areas), "level", "parent"}
-
-    def close(self) -> Path:
-        """Finish the table."""
-        return self._parts.close()[0]
 
 
 def release_toml(

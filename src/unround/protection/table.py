@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -259,6 +260,11 @@ NEAR = 4  # the paper's yardstick: rounding to base 5 never moves a count by mor
 SMALL = 5  # true counts below this are small: bias shows in them first
 
 
+def _mean(total: str, number: str) -> Any:
+    """Return a property that divides one sum by another; None where there is nothing to divide by."""
+    return property(lambda score: getattr(score, total) / getattr(score, number) if getattr(score, number) else None)
+
+
 @dataclass
 class ProtectionScore:
     """How a published table compares with the true one. Columns that were published as they are do not count.
@@ -306,40 +312,17 @@ class ProtectionScore:
             self.broken += int((gap > 0).sum())
             self.gap += int(gap.sum())
 
-    @property
-    def mean_error(self) -> float | None:
-        """How far published counts are from true ones on average, either way."""
-        return self.distance / self.counts if self.counts else None
+    mean_error = _mean("distance", "counts")  # how far published counts are from true ones on average, either way
+    within_4 = _mean("near", "counts")  # the share of counts that are at most 4 away
+    bias = _mean("off", "counts")  # the mean of published − true
+    small_bias = _mean("small_off", "small")  # the same for true counts below 5
+    broken_share = _mean("broken", "sums")  # the share of sums whose published total is not the sum of its published parts
+    mean_gap = _mean("gap", "sums")  # how far totals are from the sum of their parts on average
 
     @property
     def rmse(self) -> float | None:
-        """The root of the mean square of the same."""
+        """The root of the mean square of published − true."""
         return (self.squares / self.counts) ** 0.5 if self.counts else None
-
-    @property
-    def within_4(self) -> float | None:
-        """The share of counts that are at most 4 away."""
-        return self.near / self.counts if self.counts else None
-
-    @property
-    def bias(self) -> float | None:
-        """The mean of published − true."""
-        return self.off / self.counts if self.counts else None
-
-    @property
-    def small_bias(self) -> float | None:
-        """The same for true counts below 5."""
-        return self.small_off / self.small if self.small else None
-
-    @property
-    def broken_share(self) -> float | None:
-        """The share of sums whose published total is not the sum of its published parts."""
-        return self.broken / self.sums if self.sums else None
-
-    @property
-    def mean_gap(self) -> float | None:
-        """How far totals are from the sum of their parts on average."""
-        return self.gap / self.sums if self.sums else None
 
     def to_json(self) -> dict[str, int | float | None]:
         """Return it as plain data."""

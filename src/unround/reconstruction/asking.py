@@ -255,14 +255,13 @@ def way_evidence(
 def _drawn(
     how: Protection, published: Published, columns: Sequence[int], rng: np.random.Generator, name: str, loose: list[str]
 ) -> Ints:
-    """Publish some columns of all areas; controlled, if that is wanted and possible."""
+    """Publish some columns of all areas; where controlled rounding cannot keep their sums up, count by count."""
     true = published.true.picked(columns).whole()
-    if how.controlled:
-        try:
-            return _controlled(how, published, true, columns, rng)
-        except InputError:
-            loose.append(name)
-    return how.mechanism.publish(true, rng)
+    try:
+        return publish_counts(true, how, tuple(published.picked(columns).sums), rng)
+    except InputError:
+        loose.append(name)
+        return how.mechanism.publish(true, rng)
 
 
 def _by_keys(
@@ -293,17 +292,6 @@ def _keys_of(records: PersonRecords, area: int, seed: int) -> NDArray[np.uint64]
         return np.asarray(records.keys.read(first, last)[:, 0], dtype=np.uint64)
     chance = np.random.PCG64(np.random.SeedSequence([seed, 25])).advance(first)
     return np.random.Generator(chance).integers(0, (1 << 64) - 1, last - first, dtype=np.uint64, endpoint=True)
-
-
-def _controlled(how: Protection, published: Published, true: Ints, columns: Sequence[int], rng: np.random.Generator) -> Ints:
-    """Round so that sums add up, as far as their total is rounded too."""
-    at = {column: place for place, column in enumerate(columns)}
-    sums = tuple(
-        (at[total], tuple(at[part] for part in parts))
-        for total, parts in published.sums
-        if total in at and all(part in at for part in parts)
-    )
-    return publish_counts(true, how, sums, rng)
 
 
 def way_questions(

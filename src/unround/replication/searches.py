@@ -32,15 +32,16 @@ from numpy.typing import NDArray
 
 from unround.audits import Auditor, Model
 from unround.audits.claims import ClaimKind
+from unround.comparison.material import profile_columns
 from unround.expectation import expectation, interval, surprise
-from unround.mechanisms import Exact, Rounding, Sample, mechanism
+from unround.mechanisms import Exact, Rounding, Sample
 from unround.options import THRESHOLD, AuditOptions
 from unround.prior import Prior
 from unround.regions import published_exactly
-from unround.release import ABSENT, SUPPRESSED, Column, Counts, Release
+from unround.release import ABSENT, SUPPRESSED, Counts, Release
 from unround.replication.paper import AREAS, OVER, SEARCHES, Search
 from unround.shown import Plain
-from unround.simulation import MISSING, PLAIN, SEXES, Constants, CountBlock, Rounds, Schema, published_counts, schema
+from unround.simulation import MISSING, PLAIN, Constants, CountBlock, Rounds, Schema, published_counts, schema
 from unround.structure import PlanFile, Structure
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage, survey
@@ -503,29 +504,6 @@ def _notes(structure: Structure, exact: set[int]) -> list[str]:
     return notes
 
 
-def age_model() -> Model:
-    """Return the model of ages by sex under the exact population: rows 1 and 8 to 33 of the profile."""
-    table = schema("age")
-    rows = {row.id: row for row in table.rows if row.id == 1 or row.id >= 8}
-    columns: list[Column] = []
-    at: dict[tuple[int, str], int] = {}
-    for row in rows.values():
-        for sex in SEXES if row.has_sex else SEXES[:1]:
-            at[row.id, sex] = len(columns)
-            key = str(row.id) if sex == "total" else f"{row.id}/{sex}"
-            columns.append(Column(key, (str(row.id), sex), row.name, mechanism=mechanism(row.mechanism)))
-    equations = []
-    for row_sum in table.sums:
-        for sex in SEXES:
-            cells = [(row, sex) for row in (row_sum.total, *row_sum.parts)]
-            if all(cell in at for cell in cells):
-                equations.append((at[cells[0]], tuple(at[cell] for cell in cells[1:])))
-    split = [row for row in rows if (row, "men") in at]
-    equations += [(at[row, "total"], (at[row, "men"], at[row, "women"])) for row in split]
-    mechanisms = tuple(column.mechanism for column in columns if column.mechanism is not None)
-    return Model.build(tuple(columns), mechanisms, tuple(equations), ("layout",) * len(equations))
-
-
 @dataclass
 class Compound(Plain):
     """Counts that follow from all sums of age by sex together, with the exact population, and how many were right.
@@ -546,12 +524,12 @@ class Compound(Plain):
     likely_right: int = 0
 
     def __post_init__(self) -> None:
-        self._model = age_model()
+        columns, equations, where = profile_columns("age")  # ages by sex, under the exact population
+        mechanisms = tuple(column.mechanism for column in columns if column.mechanism is not None)
+        self._model = Model.build(columns, mechanisms, equations, ("layout",) * len(equations))
         self._auditor = Auditor(self._model, Prior.flat(), AuditOptions(threshold=self.threshold))
-        columns = [(int(column.codes[0]), SEXES.index(column.codes[1])) for column in self._model.columns]
         index = schema("age").index
-        self._rows = np.array([index[row] for row, _ in columns])
-        self._sexes = np.array([sex for _, sex in columns])
+        self._rows, self._sexes = np.array([(index[row], sex) for row, sex in where]).T
 
     @property
     def proved(self) -> int:

@@ -16,6 +16,7 @@ Areas come children first (the DAs of a CSD, the CSD, … the province), so that
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from unround.errors import InputError
@@ -80,19 +81,17 @@ def census(given: Simulate) -> Simulated:
     place = plan(given.areas, given.seed, editions.nested)  # refuses a number of areas before anything is written
     layout, wide = f"{file_format}, zipped" if given.zip else file_format, file_format == "censusmapper"
     names = [name for names, _, _ in editions.files(layout) for name in names]
-    with output_folder(Path(given.out), "simulate", older_simulation((*names, *BESIDE, TRUTH))) as output:
-        release = ReleaseFiles(output.done, layout, table, given.seed, editions, rounds)
+    older = older_simulation((*names, *BESIDE, TRUTH))
+    with output_folder(Path(given.out), "simulate", older) as output, ExitStack() as files:
+        release = ReleaseFiles(output.done, layout, table, given.seed, editions, rounds, files)
         truth, done = TruthWriter(output.done, table, wide), 0
-        try:
-            for block in published_counts(given.areas, given.seed, rows, editions.nested, rounds):
-                release.add(block)
-                truth.add(block)
-                done += len(block.land)
-                given.progress("Simulating", done, given.areas)
-            release.close()
-            truth.close()
-        finally:
-            release.drop()
+        for block in published_counts(given.areas, given.seed, rows, editions.nested, rounds):
+            release.add(block)
+            truth.add(block)
+            done += len(block.land)
+            given.progress("Simulating", done, given.areas)
+        release.close()
+        truth.close()
         if given.boundaries:
             write_boundaries(output.done / BOUNDARIES, place, editions.levels, given.seed)
         if editions.nested:

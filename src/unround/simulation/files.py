@@ -9,6 +9,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -287,15 +288,15 @@ PART_ROWS = 1_000_000
 
 
 class ReleaseFile:
-    """One file of a release, with what describes it, in the layout of one of its subclasses."""
+    """One file of a release, with what describes it, in the layout of one of its subclasses; `files` closes what is open."""
 
-    def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds) -> None:
-        self._paths, self._table, self._rounds = list(paths), table, rounds
+    def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds, files: ExitStack) -> None:
+        self._paths, self._table, self._rounds, self._files = list(paths), table, rounds, files
         self.open()
 
     def open(self) -> None:
         """Begin."""
-        self._out: IO[bytes] = self._paths[0].open("wb", buffering=0)
+        self._out: IO[bytes] = self._files.enter_context(self._paths[0].open("wb", buffering=0))
 
     def add(self, block: CountBlock, values: Floats) -> None:
         """Write some areas; `values` are the numbers in their cells, figures included, NaN for none."""
@@ -303,10 +304,6 @@ class ReleaseFile:
 
     def close(self) -> None:
         """Finish."""
-        self._out.close()
-
-    def drop(self) -> None:
-        """Let go of open files, whether finished or not."""
         self._out.close()
 
 
@@ -337,10 +334,11 @@ class Bulk(ReleaseFile):
 
     def open(self) -> None:
         """Begin with the header."""
-        self._begin(self._paths[0].open("wb", buffering=0))
+        super().open()
+        self._begin()
 
-    def _begin(self, out: IO[bytes]) -> None:
-        self._out, self._starts = out, list[str]()
+    def _begin(self) -> None:
+        self._starts = list[str]()
         self._out.write(_HEADER.encode("latin-1") + b"\r\n")
         rows = self._table.rows
         self._names = pl.Series([f'{row.id},"{"  " * row.depth}{row.name}",{_NOTES.get(row.id, "")}' for row in rows])
@@ -388,8 +386,10 @@ class ZippedBulk(Bulk):
 
     def open(self) -> None:
         """Begin the data inside the archive."""
-        self._zip = zipfile.ZipFile(self._paths[0], "w", zipfile.ZIP_DEFLATED, compresslevel=1)
-        self._begin(self._zip.open(DATA, "w", force_zip64=True))
+        archive = zipfile.ZipFile(self._paths[0], "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+        self._zip = self._files.enter_context(archive)
+        self._out = self._files.enter_context(self._zip.open(DATA, "w", force_zip64=True))
+        self._begin()
 
     def close(self) -> None:
         """Finish the data, and add what comes with them."""
@@ -403,11 +403,6 @@ class ZippedBulk(Bulk):
         for name, text in (("_Geo_starting_row.CSV", starts), ("_English_meta.txt", meta)):
             self._zip.writestr(f"{CATALOGUE}{name}", text.encode("latin-1"))
         self._zip.writestr("README_meta.txt", _META_NOTE.encode("latin-1"))
-        self._zip.close()
-
-    def drop(self) -> None:
-        """Let go of the archive."""
-        self._out.close()
         self._zip.close()
 
 
@@ -540,9 +535,6 @@ class Tidy(ReleaseFile):
         self._parts.close()
         self._paths[1].write_text(_release_toml(self._table, self._paths[0].name, self._figures), encoding="utf-8")
 
-    def drop(self) -> None:
-        """Hold no file open between blocks: nothing to do."""
-
 
 _LAYOUTS: Mapping[str, type[ReleaseFile]] = {
     "statcan": Bulk, "statcan, zipped": ZippedBulk, "censusmapper": CensusMapper, "tidy": Tidy,
@@ -563,6 +555,7 @@ class TruthWriter:
     def __init__(self, folder: Path, table: Schema, wide: bool) -> None:
         self._table, self.cells = table, 0
         self._parts = Parts(folder / TRUTH)
+        self.close = self._parts.close
         self._ids = pl.Series([f"v_CA21_{vector}" for vector in _vectors(table)]) if wide else pl.Series(table.ids)
         self._region = "code" if wide else "region"
         self._whole = _WHOLE if wide else {}
@@ -591,10 +584,6 @@ class TruthWriter:
             key = pl.Series(block.keys[cells] / 2.0**64)
             columns["key"] = key.set(pl.Series(np.isin(self._table.ids[cells[1]], _NO_RECORDS)), None)
         return pl.DataFrame(columns)
-
-    def close(self) -> None:
-        """Finish the table."""
-        self._parts.close()
 
 
 _CALLED = {"da": "DA", "csd": "CSD", "cd": "CD", "pr": "PR", "province": "PR"}
@@ -644,11 +633,20 @@ class Editions:
 class ReleaseFiles:
     """Writes all files of a release at once, in one of the layouts, as blocks of areas come."""
 
-    def __init__(self, folder: Path, file_format: str, table: Schema, seed: int, editions: Editions, rounds: Rounds) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        file_format: str,
+        table: Schema,
+        seed: int,
+        editions: Editions,
+        rounds: Rounds,
+        files: ExitStack,
+    ) -> None:
         self._table, self._seed, self._rounds = table, seed, rounds
         layout = _LAYOUTS[file_format]
         self._writers = [
-            (layout([folder / name for name in names], table, rounds), edition, levels)
+            (layout([folder / name for name in names], table, rounds, files), edition, levels)
             for names, edition, levels in editions.files(file_format)
         ]
 
@@ -670,11 +668,6 @@ class ReleaseFiles:
         """Finish."""
         for writer, _, _ in self._writers:
             writer.close()
-
-    def drop(self) -> None:
-        """Let go of open files, whether finished or not."""
-        for writer, _, _ in self._writers:
-            writer.drop()
 
 
 def write_areas(path: Path, regions: pl.DataFrame, levels: Iterable[str], wide: bool) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,6 +157,7 @@ class FigureTest(ABC):
     """
 
     usable: Flags
+    limit: ClassVar[int] = 0
 
     @abstractmethod
     def telling(self, values: FigureValues, fine: int) -> Flags:
@@ -166,13 +167,23 @@ class FigureTest(ABC):
     def hits(self, values: FigureValues, fine: int) -> Flags:
         """Return where the published counts give these figures; `fine` is the step of their decimals."""
 
-    def possible(self, _values: FigureValues, _steps: Ints) -> Flags | None:
-        """Return where true counts could have given these figures; None where that cannot be told at all."""
+    def _sides(self, _values: FigureValues, _steps: Ints) -> list[tuple[Ints, Ints]] | None:
+        """Return the least and the largest that each side that must not exceed `limit` can be; None if nothing tells."""
         return None
 
-    def excludes(self, _values: FigureValues, _steps: Ints) -> Flags | None:
+    def possible(self, values: FigureValues, steps: Ints) -> Flags | None:
+        """Return where true counts could have given these figures, each side by itself; None where nothing tells."""
+        sides = self._sides(values, steps)
+        if sides is None:
+            return None
+        return np.asarray(np.all([np.full(len(values), True), *(least <= self.limit for least, _ in sides)], axis=0))
+
+    def excludes(self, values: FigureValues, steps: Ints) -> Flags | None:
         """Return where such figures exclude some of the true counts that were possible."""
-        return None
+        sides = self._sides(values, steps)
+        if sides is None:
+            return None
+        return np.asarray(np.any([np.full(len(values), False), *(most > self.limit for _, most in sides)], axis=0))
 
     def left(self, _values: FigureValues, _steps: Ints) -> tuple[float, float] | None:
         """Return how many values the count in question has on average before and after, where that is one count."""
@@ -306,26 +317,10 @@ class MeanTest(FigureTest):
         weight = _meant_by_most(low[some] / open_[some], high[some] / open_[some])
         return np.asarray((low <= weight * open_ + 1) & (high >= weight * open_ - 1))
 
-    def possible(self, values: FigureValues, steps: Ints) -> Flags | None:
-        """Both inequalities must be possible, each by itself."""
-        if not self.groups:
-            return None
-        found = np.ones(len(values), dtype=np.bool_)
-        for extremes, _ in self._sides(values, steps):
-            found &= extremes <= 0
-        return found
-
-    def excludes(self, values: FigureValues, steps: Ints) -> Flags | None:
-        """See whether some counts within the windows violate an inequality."""
-        if not self.groups:
-            return None
-        found = np.zeros(len(values), dtype=np.bool_)
-        for _, extremes in self._sides(values, steps):
-            found |= extremes > 0
-        return found
-
-    def _sides(self, values: FigureValues, steps: Ints) -> list[tuple[Ints, Ints]]:
+    def _sides(self, values: FigureValues, steps: Ints) -> list[tuple[Ints, Ints]] | None:
         """Return the least and the largest value that the left side of each inequality (≤ 0) can have, doubled."""
+        if not self.groups:
+            return None
         found = []
         for side, ends in ((1, [g.low for g in self.groups]), (-1, [g.high for g in self.groups])):
             if any(end is None for end in ends):
@@ -362,6 +357,7 @@ def _meant_by_most(low: Floats, high: Floats) -> float:
 class MedianTest(FigureTest):
     """A median of units in groups."""
 
+    limit: ClassVar[int] = 1
     groups: tuple[Group, ...]
     counts: tuple[CountData, ...]
     whole: CountData
@@ -384,20 +380,6 @@ class MedianTest(FigureTest):
         share = (half - (sums[row, at] - counts[row, at])) / inside
         middle = lows[at] + (highs[at] - lows[at]) * share
         return np.asarray(np.abs(middle - values) <= fine / 2.0 + 1e-6)  # what is open is nowhere
-
-    def possible(self, values: FigureValues, steps: Ints) -> Flags | None:
-        """Both halves must be possible, each by itself."""
-        found = np.ones(len(values), dtype=np.bool_)
-        for least, _ in self._sides(values, steps):
-            found &= least <= 1
-        return found
-
-    def excludes(self, values: FigureValues, steps: Ints) -> Flags | None:
-        """See whether some counts within the windows violate an inequality."""
-        found = np.zeros(len(values), dtype=np.bool_)
-        for _, most in self._sides(values, steps):
-            found |= most > 1
-        return found
 
     def _sides(self, values: FigureValues, steps: Ints) -> list[tuple[Ints, Ints]]:
         """Return the least and the largest that twice the units on one side, minus all, can be."""

@@ -85,16 +85,8 @@ class Divisibility:
     def over(self, columns: Sequence[int]) -> Divisibility:
         """Return all columns of a list as one."""
         at = list(columns)
-        return Divisibility(
-            self.published[at].sum(keepdims=True),
-            self.above_zero[at].sum(keepdims=True),
-            self.multiples[:, at].sum(1, keepdims=True),
-            self.large[at].sum(keepdims=True),
-            self.large_multiples[:, at].sum(1, keepdims=True),
-            self.small[:, at].sum(1, keepdims=True),
-            np.gcd.reduce(self.divisor[at], keepdims=True),
-            self.below_zero[at].sum(keepdims=True),
-        )
+        pooled = {name: getattr(self, name)[..., at].sum(-1, keepdims=True) for name in self.__slots__}
+        return Divisibility(**(pooled | {"divisor": np.gcd.reduce(self.divisor[at], keepdims=True)}))
 
 
 def _slips(odd: int, above: int) -> bool:
