@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.conftest import Run
@@ -292,9 +293,13 @@ def test_a_person_is_in_every_level_of_ages_and_areas() -> None:
 
 
 def test_areas_inside_areas() -> None:
-    assert levels_of(["1", "2"], [None, None]) == 1
-    assert levels_of(["11", "1"], ["1", "9"]) == 2
-    assert levels_of(["a", "b"], ["b", "a"]) == 20
+    def levels(codes: list[str], parents: list[str | None]) -> int:
+        return levels_of(pl.DataFrame({"region": codes, "parent": parents}), ("region",))
+
+    assert levels(["1", "2"], [None, None]) == 1
+    assert levels(["11", "1"], ["1", "9"]) == 2
+    assert levels(["1001", "1002", "10", "1"], ["10", "10", "1", None]) == 3
+    assert levels(["a", "b"], ["b", "a"]) == 20
 
 
 def test_two_small_sums_by_hand() -> None:

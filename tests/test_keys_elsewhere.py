@@ -12,7 +12,7 @@ import pytest
 
 import unround
 from unround.comparison import Material, compare, practice, simulated, what_if
-from unround.comparison.practice import Together, repeated
+from unround.comparison.practice import JointRounding, repeated
 from unround.errors import InputError
 from unround.mechanisms import Laplace, Rounding
 from unround.protection.keys import ONE, CellKeys, constants_of, hashed, shifted
@@ -295,7 +295,7 @@ def brute(constants: tuple[float, ...], shown: list[int], x: int, steps: int = 2
 def test_all_roundings_of_a_count_together(tables: int) -> None:
     rng = np.random.default_rng(tables)
     constants = tuple(rng.random(tables).tolist())
-    how = Together(5, constants)
+    how = JointRounding(5, constants)
     for _ in range(20):
         x, u = int(rng.integers(0, 40)), rng.random()
         shown = [x - x % 5 + 5 * int((u + s) % 1 < x % 5 / 5) for s in constants]
@@ -311,7 +311,7 @@ def test_all_roundings_of_a_count_together(tables: int) -> None:
 
 def test_constants_prove_nothing() -> None:
     """Only what holds whatever the constants are is left out: a count that goes both ways lies between."""
-    how = Together(5, (0.0, 0.1, 0.6))
+    how = JointRounding(5, (0.0, 0.1, 0.6))
     both, same = (int(how.code(np.array([shown]))[0]) for shown in ([10, 15, 10], [10, 10, 10]))
     assert [*how.window(both)] == [11, 12, 13, 14]
     assert [*how.window(same)] == [*Rounding(5).window(10)]
@@ -324,7 +324,7 @@ def test_more_tables_tell_more() -> None:
     for tables, by_keys_, independent in ((1, 0.20, 0.20), (3, 0.38, 0.38), (8, 0.73, 0.61), (20, 0.97, 0.79)):
         right = 0
         for _ in range(100):
-            how = Together(5, tuple(rng.random(tables).tolist()))
+            how = JointRounding(5, tuple(rng.random(tables).tolist()))
             true = rng.integers(100, 105, 200)
             code = how.publish(true, rng)
             likely = np.stack([how.likelihood(code, np.full(200, x)) for x in near], axis=1)

@@ -259,12 +259,7 @@ def _begun(model: Model, fit: PriorFit, source: str, mechanism: str) -> tuple[Ca
 
 
 def _score(
-    found: Calibration,
-    auditor: Auditor,
-    priors: dict[str, Prior],
-    counts: Counts,
-    loose: BoolArray,
-    true: Counts,
+    found: Calibration, auditor: Auditor, priors: dict[str, Prior], counts: Counts, loose: BoolArray, true: Counts
 ) -> None:
     """Score a block where the truth is known: likeliest counts under each prior, and what an audit would claim."""
     model = auditor.model

@@ -15,6 +15,7 @@ from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
 from unround.prior.exposure import Hierarchy, Pair
+from unround.protection.nested import DEEPEST, heights, parents_of
 from unround.protection.release import exact_columns, table_of_row, tables_of, true_sums, with_labels
 from unround.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
@@ -23,8 +24,6 @@ from unround.simulation.counts import described_figures
 from unround.simulation.worlds import World
 from unround.sums.forest import Equations
 from unround.tables.spool import survey
-
-MOST_LEVELS = 20  # areas inside each other; more can only be a circle
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +90,7 @@ def simulated(areas: int, seed: int, rows: str = "age") -> Material:
         columns=columns,
         equations=equations,
         exact=frozenset(c for c, column in enumerate(columns) if isinstance(column.mechanism, Exact)),
-        levels=levels_of(frame["region"].to_list(), frame["parent"].to_list()),
+        levels=levels_of(frame, ("region",)),
         notes=notes,
         tables=tuple(table_of_row(column.codes[0]) for column in columns),
         rates=_rates(described_figures(schema(rows)), columns),
@@ -177,7 +176,7 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
         columns=columns,
         equations=equations,
         exact=_exact(plain.columns, at, exact),
-        levels=_levels(areas, truth.areas),
+        levels=levels_of(areas, truth.areas),
         notes=tuple(notes),
         tables=tuple(tables[cell] for cell in used),
         rates=_rates(truth.figures, columns),
@@ -196,23 +195,6 @@ def _exact(columns: tuple[Column, ...], at: dict[int, int], names: tuple[str, ..
     return found
 
 
-def _levels(areas: pl.DataFrame, axes: tuple[str, ...]) -> int:
-    if "parent" not in areas.columns or len(axes) != 1:
-        return 1
-    return levels_of(areas[axes[0]].to_list(), areas["parent"].to_list())
-
-
-def levels_of(codes: list[str], parents: list[str | None]) -> int:
-    """Return how many areas lie inside each other, at most; only those that are in the table count.
-
-    >>> levels_of(["1001", "1002", "10", "1"], ["10", "10", "1", None])
-    3
-    """
-    above = dict(zip(codes, parents, strict=True))
-    most = 1
-    for code in codes:
-        depth, at = 1, above[code]
-        while at is not None and at in above and depth < MOST_LEVELS:
-            depth, at = depth + 1, above[at]
-        most = max(most, depth)
-    return most
+def levels_of(areas: pl.DataFrame, axes: tuple[str, ...]) -> int:
+    """Return how many areas lie inside each other, at most; only those that are in the table count."""
+    return min(DEEPEST, 1 + int(heights(parents_of(areas, axes)).max(initial=0)))

@@ -133,10 +133,7 @@ def _additivity(published: IntArray, material: Material) -> dict[str, float]:
         sums += len(cells)
         broken += float((residual > 0).sum())
         off += float(residual.sum())
-    return {
-        "sums_broken": broken / sums if sums else 0.0,
-        "sums_off_by": off / sums if sums else 0.0,
-    }
+    return {"sums_broken": broken / sums if sums else 0.0, "sums_off_by": off / sums if sums else 0.0}
 
 
 def _risks(inferred: AttackResult, true: IntArray, risks: NDArray[np.bool_]) -> dict[str, float]:

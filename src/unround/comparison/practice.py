@@ -25,17 +25,14 @@ from unround.mechanisms.cellkey import largest_variance
 from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
 from unround.protection.table import ALIKE, KEYED, Protection, parse_protection, publish_counts
 from unround.sums.forest import Equations
+from unround.system import connected
 
 FAINT = 1e-12  # the likelihood of a count that only the constants rule out: they are estimates, so nothing is proved by them
 
 
 def repeated(columns: int, equations: Equations, exact: frozenset[int]) -> list[tuple[int, ...]]:
     """Return the columns that show the same count as another one, in groups; those of exact counts are left out."""
-    first = list(range(columns))
-    for total, parts in equations:
-        if len(parts) == 1:
-            one, other = sorted((first[total], first[parts[0]]))
-            first = [one if at == other else at for at in first]
+    first = connected(columns, ((total, parts[0]) for total, parts in equations if len(parts) == 1))
     groups: dict[int, list[int]] = {}
     for column, at in enumerate(first):
         groups.setdefault(at, []).append(column)
@@ -43,10 +40,10 @@ def repeated(columns: int, equations: Equations, exact: frozenset[int]) -> list[
 
 
 @dataclass(frozen=True)
-class Together:
+class JointRounding:
     """All roundings of one count as a single observation, by `code`; a mechanism that nothing is published by.
 
-    >>> two = Together(5, (0.0, 0.5))
+    >>> two = JointRounding(5, (0.0, 0.5))
     >>> code = two.code(np.array([[10, 15]]))
     >>> {x: round(float(two.likelihood(int(code[0]), np.array(x))), 3) for x in (11, 12, 13, 14)}
     {11: 0.2, 12: 0.4, 13: 0.4, 14: 0.2}
@@ -290,11 +287,11 @@ def _by_keys(chosen: Protection, material: Material) -> Practice:
 
     mechanisms = material.mechanisms(chosen.mechanism)
     assumed = list(mechanisms)
-    together = dict[tuple[int, ...], Together]()
+    together = dict[tuple[int, ...], JointRounding]()
     for group in groups:
         if chosen.keys == KEYED:
             shifts = tuple(constants[material.tables[c]] for c in group)
-            assumed[group[0]] = together[group] = Together(_base(chosen.mechanism), shifts)
+            assumed[group[0]] = together[group] = JointRounding(_base(chosen.mechanism), shifts)
         for copy in group[1:]:
             assumed[copy] = Unpublished()
 

@@ -101,6 +101,12 @@ def keyable(how: Mechanism) -> Keyable:
     return how
 
 
+def settle(how: object, **values: object) -> None:
+    """Set what follows from the parameters of a frozen mechanism: its name, its sentence, and what it looks things up in."""
+    for name, value in values.items():
+        object.__setattr__(how, name, value)
+
+
 def impossible(published: int | None, how: str, hint: str = "") -> InputError:
     """Return the error for a count that cannot have been published.
 

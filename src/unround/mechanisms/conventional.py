@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from unround.errors import InputError
-from unround.mechanisms.base import HIDDEN, FloatArray, IntArray, Window, counts, impossible, window_from
+from unround.mechanisms.base import HIDDEN, FloatArray, IntArray, Window, counts, impossible, settle, window_from
 from unround.mechanisms.rounding import check_base
 
 Ties = Literal["up", "even"]
@@ -20,6 +20,9 @@ _POWERS = 10 ** np.arange(19)
 
 class Fixed(ABC):
     """What all deterministic rules share: every true count is published in one way."""
+
+    name: str
+    sentence: str
 
     @abstractmethod
     def _rounded(self, true: IntArray) -> IntArray:
@@ -50,9 +53,11 @@ def nearest(true: IntArray, unit: IntArray | int, ties: Ties) -> IntArray:
     return np.asarray(true - rest + unit * up)
 
 
-def _check_ties(ties: str) -> None:
+def _tie_mark(ties: str) -> str:
+    """Return what a name says of halves."""
     if ties not in ("up", "even"):
         raise InputError(f"ties must be 'up' or 'even', not {ties!r}.")
+    return "-even" * (ties == "even")
 
 
 @dataclass(frozen=True)
@@ -70,18 +75,9 @@ class Nearest(Fixed):
 
     def __post_init__(self) -> None:
         check_base(self.base)
-        _check_ties(self.ties)
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"nearest{'-even' * (self.ties == 'even')}:{self.base}"
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
         halves = "" if self.base % 2 else f", halves {'up' if self.ties == 'up' else 'to the even multiple'}"
-        return f"Conventional rounding to the nearest multiple of {self.base}{halves}."
+        sentence = f"Conventional rounding to the nearest multiple of {self.base}{halves}."
+        settle(self, name=f"nearest{_tie_mark(self.ties)}:{self.base}", sentence=sentence)
 
     def _rounded(self, true: IntArray) -> IntArray:
         return nearest(true, self.base, self.ties)
@@ -104,17 +100,9 @@ class Midpoint(Fixed):
 
     def __post_init__(self) -> None:
         check_base(self.base)
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"midpoint:{self.base}"
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
         middle = self.base - self.base // 2
-        return f"Published as the middle of its group of {self.base}: 1 to {self.base} as {middle}, and so on; 0 stays 0."
+        said = f"Published as the middle of its group of {self.base}: 1 to {self.base} as {middle}, and so on; 0 stays 0."
+        settle(self, name=f"midpoint:{self.base}", sentence=said)
 
     def _rounded(self, true: IntArray) -> IntArray:
         return np.asarray(np.where(true > 0, -(-true // self.base) * self.base - self.base // 2, 0))
@@ -145,18 +133,9 @@ class Digits(Fixed):
     def __post_init__(self) -> None:
         if not 1 <= self.digits <= 18:
             raise InputError(f"significant digits must be from 1 to 18, such as 4; not {self.digits}.")
-        _check_ties(self.ties)
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"digits{'-even' * (self.ties == 'even')}:{self.digits}"
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
         halves = "up" if self.ties == "up" else "so that the last digit kept is even"
-        return f"Conventional rounding to {self._kept}, halves {halves}."
+        settle(self, name=f"digits{_tie_mark(self.ties)}:{self.digits}")
+        settle(self, sentence=f"Conventional rounding to {self._kept}, halves {halves}.")
 
     @property
     def _kept(self) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from unround.errors import InputError
 from unround.mechanisms import sampling
-from unround.mechanisms.base import TAIL, FloatArray, IntArray, Window, counts, fraction, window_from
+from unround.mechanisms.base import TAIL, FloatArray, IntArray, Window, counts, fraction, settle, window_from
 
 CLAMPED = "clamped"  # what follows a scale where negative counts are published as 0
 
@@ -25,6 +25,8 @@ _SCALES = 0.01, 100_000
 class UnboundedNoise(ABC):
     """What all unbounded noise shares: the published count is the true count plus a draw."""
 
+    name: str
+    sentence: str
     reach: int
     clamped: bool
     _how: str
@@ -41,25 +43,26 @@ class UnboundedNoise(ABC):
     def _draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Return this many draws of noise."""
 
-    def _set(self, symbol: str, scale: float, how: str) -> float:
-        """Check the scale and return it as a float; set the words for errors."""
+    def _set(self, kind: str, symbol: str, scale: float) -> float:
+        """Check the scale and return it as a float; set the name, and the words for errors."""
         least, most = _SCALES
         if not least <= scale <= most:
-            raise InputError(f"{symbol} must be a number from {least} to {most}, such as 1.45; not {scale}.")
-        object.__setattr__(self, "_how", f"{how}, negative counts published as 0" if self.clamped else how)
-        return float(scale)
+            raise InputError(
+                f"the scale {symbol} of {kind} noise must be a number from {least} to {most}, such as 1.45; not {scale}."
+            )
+        how = f"{kind} noise of scale {scale} on a count" + ", negative counts published as 0" * self.clamped
+        scale = float(scale)
+        settle(self, name=f"{kind.lower()}:{_number(scale)}" + f",{CLAMPED}" * self.clamped, _how=how)
+        return scale
 
-    def _sentence(self, what: str) -> str:
-        """Return the assumption as a sentence."""
-        negative = ", negative results published as 0" if self.clamped else ""
-        return (
-            f"{what} added to each count independently{negative} (noise beyond ±{self.reach}, which has a probability below "
-            f"{TAIL:g}, is ignored)."
+    def _reaching(self, kind: str, scale: float, reach: int) -> None:
+        """Set how far noise goes, and the assumption as a sentence, which says so."""
+        negative = ", negative results published as 0" * self.clamped
+        sentence = (
+            f"Discrete {kind} noise of scale {_number(scale)} added to each count independently{negative} (noise beyond "
+            f"±{reach}, which has a probability below {TAIL:g}, is ignored)."
         )
-
-    @property
-    def _end(self) -> str:
-        return f",{CLAMPED}" if self.clamped else ""
+        settle(self, reach=reach, sentence=sentence)
 
     def window(self, published: int | None) -> Window:
         """Return `reach` counts on either side, without negative ones.
@@ -109,20 +112,10 @@ class Laplace(UnboundedNoise):
     clamped: bool = False  # whether negative counts are published as 0
 
     def __post_init__(self) -> None:
-        t = self._set("the scale t of Laplace noise", self.t, f"Laplace noise of scale {self.t} on a count")
-        object.__setattr__(self, "t", t)
+        t = self._set("Laplace", "t", self.t)
+        settle(self, t=t)
         # The two tails beyond k weigh 2·q^(k+1)/(1+q) with q = e^(−1/t).
-        object.__setattr__(self, "reach", floor(t * log(2 / TAIL / (1 + exp(-1 / t)))))
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"laplace:{_number(self.t)}{self._end}"
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        return self._sentence(f"Discrete Laplace noise of scale {_number(self.t)}")
+        self._reaching("Laplace", t, floor(t * log(2 / TAIL / (1 + exp(-1 / t)))))
 
     def _density(self, distance: FloatArray) -> FloatArray:
         return np.asarray(tanh(1 / (2 * self.t)) * np.exp(-distance / self.t))
@@ -149,27 +142,16 @@ class Gaussian(UnboundedNoise):
     _tails: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        sigma = self._set("the scale σ of Gaussian noise", self.sigma, f"Gaussian noise of scale {self.sigma} on a count")
-        object.__setattr__(self, "sigma", sigma)
+        sigma = self._set("Gaussian", "σ", self.sigma)
         # By Poisson's summation formula sum and integral differ by a share of 2·e^(−2π²σ²), for σ ≥ 2 below 1e-33.
         summed = 1 + 2 * fsum(exp(-0.5 * (v / sigma) ** 2) for v in range(1, 80)) if sigma < 2 else None
         total = sigma * sqrt(2 * pi) if summed is None else summed
-        object.__setattr__(self, "_total", total)
+        settle(self, sigma=sigma, _total=total)
         # Beyond 9σ less than 1e-18 is left.
         density = self._density(np.arange(np.ceil(9 * sigma) + 2))
         outside = 2 * np.cumsum(density[::-1])[::-1]
-        object.__setattr__(self, "reach", int(np.argmax(outside[1:] < TAIL)))
-        object.__setattr__(self, "_tails", np.append(outside / 2, 0.0))
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"gaussian:{_number(self.sigma)}{self._end}"
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        return self._sentence(f"Discrete Gaussian noise of scale {_number(self.sigma)}")
+        self._reaching("Gaussian", sigma, int(np.argmax(outside[1:] < TAIL)))
+        settle(self, _tails=np.append(outside / 2, 0.0))
 
     def _density(self, distance: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-0.5 * (distance / self.sigma) ** 2) / self._total)

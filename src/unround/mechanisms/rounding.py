@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, impossible, window_from
+from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, impossible, settle, window_from
 
 
 class TwoWay(ABC):
@@ -22,17 +22,18 @@ class TwoWay(ABC):
     and the draws are exact.
     """
 
+    name: str
+    sentence: str
     _whole: int
     _reach: int
     _how: str
 
-    def _set(self, whole: int, reach: int, how: str) -> None:
-        """Set what follows from the parameters: the number of equally likely cases, the longest step, words for errors."""
+    def _set(self, whole: int, reach: int, how: str, name: str, sentence: str) -> None:
+        """Set what follows from the parameters: the number of equally likely cases, the longest step, and words."""
         # Larger whole numbers have no exact floats.
         if whole > 2**53:
             raise InputError("these probabilities need too large a common denominator: write them with fewer digits.")
-        for key, value in {"_whole": whole, "_reach": reach, "_how": how}.items():
-            object.__setattr__(self, key, value)
+        settle(self, _whole=whole, _reach=reach, _how=how, name=name, sentence=sentence)
 
     @abstractmethod
     def _steps(self, true: IntArray) -> tuple[IntArray, IntArray | int, IntArray]:
@@ -112,21 +113,12 @@ class Rounding(TwoWay):
 
     def __post_init__(self) -> None:
         check_base(self.base)
-        self._set(self.base, self.base, f"rounding to base {self.base}")
+        sentence = f"Unbiased random rounding to base {self.base}, each count independently."
+        self._set(self.base, self.base, f"rounding to base {self.base}", f"rounding:{self.base}", sentence)
         distance = np.abs(np.arange(1 - self.base, self.base))
         tent = (self.base - distance) / self.base
         tent.flags.writeable = False
-        object.__setattr__(self, "_tent", tent)
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"rounding:{self.base}"
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        return f"Unbiased random rounding to base {self.base}, each count independently."
+        settle(self, _tent=tent)
 
     def _steps(self, true: IntArray) -> tuple[IntArray, int, IntArray]:
         rest = true % self.base
@@ -180,28 +172,21 @@ class Residues(TwoWay):
             if not 0 <= p <= 1:
                 raise InputError(f"a probability of going up must be from 0 to 1, not {p}.")
         whole = lcm(*(p.denominator for p in up))
-        self._set(whole, len(up), f"rounding to base {len(up)}")
-        object.__setattr__(self, "up", up)
-        object.__setattr__(self, "_share", np.array([int(p * whole) for p in up]))
+        listed = ", ".join(f"{p} for {r}" for r, p in enumerate(up) if r)
+        self._set(
+            whole,
+            len(up),
+            f"rounding to base {len(up)}",
+            "residues:" + ",".join(str(p) for p in up),
+            f"Random rounding to base {len(up)}, up with a probability that depends on the remainder ({listed}), each count "
+            "independently.",
+        )
+        settle(self, up=up, _share=np.array([int(p * whole) for p in up]))
 
     @property
     def base(self) -> int:
         """The number of which published counts are multiples."""
         return len(self.up)
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return "residues:" + ",".join(str(p) for p in self.up)
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        listed = ", ".join(f"{p} for {r}" for r, p in enumerate(self.up) if r)
-        return (
-            f"Random rounding to base {self.base}, up with a probability that depends on the remainder ({listed}), "
-            "each count independently."
-        )
 
     def _steps(self, true: IntArray) -> tuple[IntArray, int, IntArray]:
         rest = true % self.base
@@ -218,16 +203,15 @@ class Banded(TwoWay):
     _starts: IntArray
     _bases: IntArray
 
-    def _set_bands(self, bands: tuple[tuple[int, int], ...], how: str) -> None:
-        """Set the bands, given as pairs of a first count and a base."""
+    def _set_bands(self, bands: tuple[tuple[int, int], ...], how: str, name: str, sentence: str) -> None:
+        """Set the bands, given as pairs of a first count and a base, and words."""
         if not bands or bands[0][0] != 0 or any(this[0] >= after[0] for this, after in pairwise(bands)):
             raise InputError("bands must start at 0 and be in increasing order, such as 0=3,19=2,20=5.")
         for _, base in bands:
             check_base(base)
         bases = [base for _, base in bands]
-        self._set(lcm(*bases), max(bases), how)
-        object.__setattr__(self, "_starts", np.array([start for start, _ in bands]))
-        object.__setattr__(self, "_bases", np.array(bases))
+        self._set(lcm(*bases), max(bases), how, name, sentence)
+        settle(self, _starts=np.array([start for start, _ in bands]), _bases=np.array(bases))
 
     def _steps(self, true: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         width = self._bases[np.searchsorted(self._starts, true, side="right") - 1]
@@ -251,24 +235,11 @@ class Graduated(Banded):
     _bases: IntArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bands", tuple((int(start), int(base)) for start, base in self.bands))
-        self._set_bands(self.bands, f"random rounding to {self._listed}")
-
-    @property
-    def _listed(self) -> str:
-        return ", ".join(f"base {base} from {start}" for start, base in self.bands)
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        if self.bands == STATS_NZ:
-            return "graduated"
-        return "graduated:" + ",".join(f"{start}={base}" for start, base in self.bands)
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        return f"Unbiased random rounding to a base that depends on the count ({self._listed}), each count independently."
+        settle(self, bands=tuple((int(start), int(base)) for start, base in self.bands))
+        listed = ", ".join(f"base {base} from {start}" for start, base in self.bands)
+        written = "" if self.bands == STATS_NZ else ":" + ",".join(f"{start}={base}" for start, base in self.bands)
+        sentence = f"Unbiased random rounding to a base that depends on the count ({listed}), each count independently."
+        self._set_bands(self.bands, f"random rounding to {listed}", f"graduated{written}", sentence)
 
 
 @dataclass(frozen=True)
@@ -293,17 +264,7 @@ class Sample(Banded):
         check_base(self.base)
         twice = 2 * self.base
         how = f"random rounding to base {self.base} with counts under {twice} going to 0 or {twice}"
-        self._set_bands(((0, twice), (twice, self.base)), how)
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"sample:{self.base}"
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        twice = 2 * self.base
-        return (
+        said = (
             f"Unbiased random rounding to base {self.base}, counts under {twice} to 0 or {twice}, each count independently."
         )
+        self._set_bands(((0, twice), (twice, self.base)), how, f"sample:{self.base}", said)

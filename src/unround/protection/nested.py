@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from unround.mechanisms.base import IntArray
 from unround.protection.keys import CellKeys, Keys
@@ -27,8 +28,8 @@ class NestedKeys:
         self._cells = cells
         self._names = ["\0".join(map(str, name)) for name in spool.areas.select(axes).iter_rows()]
         self._kept: dict[int, Keys] = {}
-        parent = _parents(spool, axes)
-        height = _heights(parent)
+        parent = parents_of(spool.areas, axes)
+        height = heights(parent)
         inside: dict[int, tuple[Keys, IntArray]] = {}
         for level in range(height.max(initial=0) + 1):
             # The topmost add to nothing; most areas are lowest, and are done again when they are published.
@@ -56,16 +57,20 @@ class NestedKeys:
         return keys
 
 
-def _parents(spool: Spool, axes: tuple[str, ...]) -> IntArray:
+def parents_of(areas: pl.DataFrame, axes: tuple[str, ...]) -> IntArray:
     """Return for every area the position of the one that it lies in; −1 where that is not in the table."""
-    if "parent" not in spool.areas.columns or len(axes) != 1:
-        return np.full(spool.rows, -1)
-    at = {str(code): row for row, code in enumerate(spool.areas[axes[0]].to_list())}
-    return np.array([-1 if over is None else at.get(str(over), -1) for over in spool.areas["parent"].to_list()])
+    if "parent" not in areas.columns or len(axes) != 1:
+        return np.full(areas.height, -1)
+    at = {str(code): row for row, code in enumerate(areas[axes[0]].to_list())}
+    return np.array([-1 if over is None else at.get(str(over), -1) for over in areas["parent"].to_list()])
 
 
-def _heights(parent: IntArray) -> IntArray:
-    """Return how many levels of areas lie inside each."""
+def heights(parent: IntArray) -> IntArray:
+    """Return how many levels of areas lie inside each.
+
+    >>> heights(np.array([2, 2, 3, -1])).tolist()
+    [0, 0, 1, 2]
+    """
     height = np.zeros(len(parent), dtype=np.int64)
     for _ in range(DEEPEST):
         inner = parent >= 0

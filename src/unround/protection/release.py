@@ -70,13 +70,7 @@ class TableWriter:
         )
 
 
-def release_toml(
-    release: Release,
-    areas: Sequence[str],
-    how: Mechanism,
-    exact: Iterable[int],
-    sums: Equations,
-) -> str:
+def release_toml(release: Release, areas: Sequence[str], how: Mechanism, exact: Iterable[int], sums: Equations) -> str:
     """Describe the table: its axes, how counts were protected, which are exact, and which sums hold among true counts."""
     columns = release.columns
     names = {axis: "characteristic" if release.axes == _CENSUS and axis == _CENSUS[0] else axis for axis in release.axes}
@@ -263,12 +257,7 @@ Numbers = Callable[[int, IntArray], NDArray[np.uint64]]
 
 
 def _numbers(
-    choices: ProtectOptions,
-    table: Release,
-    spool: Spool,
-    sums: Equations,
-    exact: frozenset[int],
-    rng: np.random.Generator,
+    choices: ProtectOptions, table: Release, spool: Spool, sums: Equations, exact: frozenset[int], rng: np.random.Generator
 ) -> tuple[Numbers | None, dict[str, float]]:
     """Return where the random numbers come from, and the constants of the tables, if counts are rounded by keys."""
     if not choices.how.keys:

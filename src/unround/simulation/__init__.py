@@ -22,16 +22,7 @@ from pathlib import Path
 from unround.errors import InputError
 from unround.options import Simulate
 from unround.output import output_folder
-from unround.simulation.counts import (
-    BLOCK,
-    MISSING,
-    PLAIN,
-    Constants,
-    CountBlock,
-    Rounds,
-    published_counts,
-    true_counts,
-)
+from unround.simulation.counts import BLOCK, MISSING, PLAIN, Constants, CountBlock, Rounds, published_counts, true_counts
 from unround.simulation.files import (
     AREAS,
     BESIDE,

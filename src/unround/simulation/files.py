@@ -634,14 +634,7 @@ class ReleaseFiles:
     """Writes all files of a release at once, in one of the layouts, as blocks of areas come."""
 
     def __init__(
-        self,
-        folder: Path,
-        file_format: str,
-        table: Schema,
-        seed: int,
-        editions: Editions,
-        rounds: Rounds,
-        files: ExitStack,
+        self, folder: Path, file_format: str, table: Schema, seed: int, editions: Editions, rounds: Rounds, files: ExitStack
     ) -> None:
         self._table, self._seed, self._rounds = table, seed, rounds
         layout = _LAYOUTS[file_format]

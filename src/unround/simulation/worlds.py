@@ -21,16 +21,7 @@ from unround.mechanisms.base import FloatArray, IntArray
 from unround.options import Simulate
 from unround.output import output_folder
 from unround.release import Column, Counts
-from unround.simulation.files import (
-    ABOUT,
-    TABLE,
-    TRUTH,
-    Simulated,
-    finished,
-    older_simulation,
-    table_toml,
-    toml_sums,
-)
+from unround.simulation.files import ABOUT, TABLE, TRUTH, Simulated, finished, older_simulation, table_toml, toml_sums
 from unround.simulation.profile import SEXES
 from unround.sums.forest import Equations
 

@@ -117,7 +117,7 @@ def _unclear(figure: Figure, why: str, areas: int) -> JudgedFigure:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Trial:
+class _FigureTrial:
     """One figure, to be held against counts: its values, where they are, of how many units, the step of their decimals."""
 
     values: FigureValues
@@ -147,7 +147,7 @@ def _judge(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
     found = JudgedFigure(figure, "unclear", "", int(there.sum()))
     shown = np.where(there, values, 0)
     test = _test_for(figure, data)
-    trial = _Trial(shown, there, units, fine, data.mixed(figure, shown))
+    trial = _FigureTrial(shown, there, units, fine, data.mixed(figure, shown))
     if test is not None:
         found = _against_published(found, trial, test)
     if found.verdict == "recomputable":
@@ -205,7 +205,7 @@ def _rate_test(figure: Figure, data: FigureData, whole: CountData | None) -> Fig
     return None
 
 
-def _against_published(found: JudgedFigure, trial: _Trial, test: FigureTest) -> JudgedFigure:
+def _against_published(found: JudgedFigure, trial: _FigureTrial, test: FigureTest) -> JudgedFigure:
     """See whether the published counts give the figure."""
     chosen = trial.there & test.usable & test.telling(trial.values, trial.fine)
     compared = int(chosen.sum())
@@ -232,7 +232,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
 
-def _against_true(found: JudgedFigure, trial: _Trial, test: FigureTest) -> JudgedFigure:
+def _against_true(found: JudgedFigure, trial: _FigureTrial, test: FigureTest) -> JudgedFigure:
     """See whether true counts could give the figure, where published ones do not."""
     if found.why:
         return found

@@ -204,10 +204,7 @@ class Nesting:
     def none(cls, areas: int) -> Nesting:
         """Return the nesting of areas that have nothing to do with each other."""
         return cls(
-            np.full(areas, -1, dtype=np.int64),
-            np.full(areas, -1, dtype=np.int16),
-            np.zeros(areas, dtype=np.bool_),
-            (),
+            np.full(areas, -1, dtype=np.int64), np.full(areas, -1, dtype=np.int16), np.zeros(areas, dtype=np.bool_), ()
         )
 
     @property
