@@ -236,7 +236,7 @@ def _prior(data: bytes) -> None:
 def _key_sums(data: bytes) -> None:
     import numpy as np
 
-    from unround.protection.given import GivenKeys
+    from unround.protection.key_sums import GivenKeys
     from unround.tables import read
     from unround.tables.spool import Spool
 

@@ -87,7 +87,7 @@ def with_limits(columns: Sequence[Column]) -> list[Column]:
 
 
 def adjustable(level: str, population: int) -> bool:
-    """Say whether the population of an area may have been adjusted.
+    """Return whether the population of an area may have been adjusted.
 
     >>> adjustable("DA", 12_000), adjustable("CSD", 12_000), adjustable("Census subdivision", 400), adjustable("PR", 400)
     (True, False, True, False)

@@ -108,11 +108,7 @@ def _ranges(own: tuple[Mechanism, ...], others: tuple[Mechanism, ...], cut: floa
 
 
 class Narrower:
-    """Works out posteriors within narrowed ranges, block after block.
-
-    - `model`: What all areas share; its cells were published exactly, or not at all, or with noise or rounding.
-    - `cut`: See `CUT`.
-    """
+    """Works out posteriors within narrowed ranges, block after block."""
 
     def __init__(self, model: Model, cut: float = CUT) -> None:
         self.model = model
@@ -240,11 +236,6 @@ class AttackResult:
 
 class Attacker:
     """Infers, block after block, under one model.
-
-    - `model`: The columns, how they were published, and the sums.
-    - `prior`: What true counts are like.
-    - `threshold`: Minimum probability to report a count as likely.
-    - `alone`: How each column was published, looked at by itself, where that differs from the model's.
 
     An audit does the same, and explains itself as well; here only the claims are wanted, and how likely the truth is.
     Noise without bounds is worked out within narrowed ranges; see `narrow`. `cut` says where they end, and is None where

@@ -194,19 +194,7 @@ def groups_of(model: Model, counts: Counts) -> Iterator[tuple[str, BoolArray]]:
 
 
 def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Progress = lambda *_: None) -> Calibration:
-    """Publish a table whose truth is known, and see how often claims about it are right.
-
-    Parameters
-    ----------
-    material : Material
-        The truth.
-    spec : str
-        How it is published, such as "rounding:5".
-    seed : int
-        Of the publication.
-    progress : function
-        Called with the stage, the steps done, and the steps in all.
-    """
+    """Publish a table whose truth is known, and see how often claims about it are right."""
     chosen = practice(spec, material)
     counts = as_counts(chosen.publish(material.true.astype(np.int64), np.random.default_rng(seed)))
     # What an audit is told of counts rounded by keys is how each was rounded, looked at by itself.

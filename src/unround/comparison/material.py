@@ -15,7 +15,7 @@ from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
 from unround.prior.exposure import Hierarchy, Pair
-from unround.protection.nested import DEEPEST, heights, parents_of
+from unround.protection.key_sums import DEEPEST, heights, parents_of
 from unround.protection.release import exact_columns, table_of_row, tables_of, true_sums, with_labels
 from unround.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release

@@ -131,13 +131,7 @@ class RateError:
 
 
 class RateComparison:
-    """Prints rates beside one release after the other of a practice, from true counts and from published ones.
-
-    - `material`: What is published.
-    - `rates`: From `rates_of`.
-    - `points`: The step that all are rounded to.
-    - `threshold`: Minimum probability to report a count as likely.
-    """
+    """Prints rates beside one release after the other of a practice, from true counts and from published ones."""
 
     def __init__(self, material: Material, rates: Sequence[Figure], points: Fraction, threshold: float) -> None:
         self._material = material

@@ -108,7 +108,7 @@ SLIGHTLY = 0.01  # numbers that differ by no larger share are as good as each ot
 
 
 def _beats(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Say whether a way is better than another in error, risk or proofs, and as good in the others of these."""
+    """Return whether a way is better than another in error, risk or proofs, and as good in the others of these."""
     pairs = [(one[name], other[name]) for name in ("truth_probability", "proved")]
     pairs.append(tuple(row["mean_error"] if row["mean_change"] is None else row["mean_change"] for row in (one, other)))
     return all(a <= b * (1 + SLIGHTLY) for a, b in pairs) and any(a < b * (1 - SLIGHTLY) for a, b in pairs)
@@ -126,12 +126,9 @@ def compare(
     step: float = FINE,
     designs: bool = False,
 ) -> Comparison:
-    """Publish, infer, and judge.
+    """Publish, infer, and judge; arguments are documented with `unround.compare`.
 
-    Arguments are documented with `unround.compare`. All draws follow from `seed`; a practice's own do not depend on which
-    others it is compared with.
-
-    Whoever infers knows the mechanism and the sums, and fits a prior to each release.
+    A practice's draws do not depend on what it is compared with. Whoever infers fits a prior to each release.
     """
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more, not {seeds}.")

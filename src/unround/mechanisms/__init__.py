@@ -2,9 +2,9 @@
 
 - `rounding`: Rounding, unbiased random rounding to a base; Residues, the same by any table of
   probabilities; Graduated and Sample, with a base that depends on the count
-- `conventional`: Nearest, Midpoint and Digits, deterministic rounding
-- `plain`: Exact, Within, Unpublished, Suppressed; `bands`: Bands, ranges of counts that become one count, or one of
-  two; Cutoff, small counts that become 0
+- `plain`: Exact; Nearest, Midpoint and Digits, deterministic rounding; Within, Unpublished
+- `bands`: Suppressed, a range of counts that is hidden; Bands, ranges that become one count, or one of two; Cutoff, small
+  counts that become 0
 - `noise`: Laplace and Gaussian, unbounded noise; `sampling` draws it exactly
 - `transition`: Transition, a table of transition probabilities (cell key); `cellkey`: CellKey, one by its parameters
 - `keyed`: the law of random numbers that add up as counts do; `weighted`: Weighted, rounding of estimates
@@ -13,18 +13,18 @@
 
 from unround.mechanisms.bands import Bands as Bands
 from unround.mechanisms.bands import Cutoff as Cutoff
+from unround.mechanisms.bands import Suppressed as Suppressed
 from unround.mechanisms.base import HIDDEN as HIDDEN
 from unround.mechanisms.base import TAIL as TAIL
 from unround.mechanisms.base import Mechanism as Mechanism
 from unround.mechanisms.base import Window as Window
 from unround.mechanisms.cellkey import CellKey as CellKey
-from unround.mechanisms.conventional import Digits as Digits
-from unround.mechanisms.conventional import Midpoint as Midpoint
-from unround.mechanisms.conventional import Nearest as Nearest
 from unround.mechanisms.noise import Gaussian as Gaussian
 from unround.mechanisms.noise import Laplace as Laplace
+from unround.mechanisms.plain import Digits as Digits
 from unround.mechanisms.plain import Exact as Exact
-from unround.mechanisms.plain import Suppressed as Suppressed
+from unround.mechanisms.plain import Midpoint as Midpoint
+from unround.mechanisms.plain import Nearest as Nearest
 from unround.mechanisms.plain import Unpublished as Unpublished
 from unround.mechanisms.plain import Within as Within
 from unround.mechanisms.rounding import Graduated as Graduated

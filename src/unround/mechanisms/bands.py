@@ -1,4 +1,4 @@
-"""Ranges of counts that are published as one count, or at random as one of two, or small ones as 0; all others otherwise."""
+"""Some counts are hidden, or become one count or one of two, or 0 if they are small; all others by another mechanism."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from unround.errors import InputError
 from unround.mechanisms.base import (
+    HIDDEN,
     WIDEST,
     BoolArray,
     FloatArray,
@@ -18,11 +19,84 @@ from unround.mechanisms.base import (
     Window,
     counts,
     impossible,
+    settle,
     step_of,
     window_from,
 )
-from unround.mechanisms.plain import Exact, Suppressed, Unpublished
+from unround.mechanisms.plain import Exact, Unpublished
 from unround.mechanisms.rounding import Rounding
+
+
+class Partly:
+    """What the mechanisms share that publish some counts in a way of their own, and the others by another mechanism."""
+
+    name: str
+    sentence: str
+    then: Mechanism
+
+    def _set(self, name: str, said: str, never: tuple[type, ...], where: str) -> None:
+        """Set name and sentence; refuse what cannot follow."""
+        if isinstance(self.then, never):
+            raise InputError(where.format(self.then.name))
+        others = self.then.sentence
+        settle(self, name=name, sentence=f"{said}; the others: {others[0].lower()}{others[1:]}")
+
+
+@dataclass(frozen=True)
+class Suppressed(Partly):
+    """Counts in one range are hidden; the others are published by another mechanism.
+
+    >>> list(Suppressed(1, 7).window(None))
+    [1, 2, 3, 4, 5, 6, 7]
+
+    A published count cannot come from a hidden one:
+
+    >>> list(Suppressed(1, 7, Rounding(5)).window(10))
+    [8, 9, 10, 11, 12, 13, 14]
+    """
+
+    low: int  # the first and the last true count that is hidden
+    high: int
+    then: Mechanism = Exact()  # noqa: RUF009 - frozen, like every mechanism  # how the others are published; exactly by default
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low <= self.high:
+            raise InputError(f"hidden counts are a range from 0 or more upwards, such as 1..7; not {self.low}..{self.high}.")
+        name = f"suppressed:{self.low}..{self.high}" + ("" if self.then == Exact() else f",{self.then.name}")
+        never = "what is not hidden must be published: {} cannot follow a suppression."
+        said = f"Counts from {self.low} to {self.high} are suppressed"
+        self._set(name, said, (Suppressed, Unpublished), never)
+
+    def window(self, published: int | None) -> Window:
+        """Return the hidden range, or what the other mechanism leaves outside it."""
+        if published is None or published == HIDDEN:
+            if self.high - self.low > WIDEST:
+                raise InputError(f"a hidden count has more than {WIDEST:,} possible values here; that is too many.")
+            return Window(self.low, self.high, np.ones(self.high - self.low + 1))
+        window = self.then.window(published)
+        assert window.high is not None  # only Unpublished leaves it open, and that cannot follow
+        how = f"{self.name}: all true counts that could be published as this are hidden"
+        below, above = published - window.low, window.high - published
+        return window_from(self.likelihood, published, below, above, how, window.certain)
+
+    def chance(self, published: int | None, true: int) -> Fraction:
+        """Return 1 for hiding a count in the range, else what the other mechanism does."""
+        if self.low <= true <= self.high:
+            return Fraction(int(published is None))
+        return self.then.chance(published, true)
+
+    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
+        """Return `chance` as floats, for arrays."""
+        y = np.asarray(HIDDEN if published is None else published)
+        hidden = self._hidden(np.asarray(true))
+        return np.where(hidden, np.where(y == HIDDEN, 1.0, 0.0), self.then.likelihood(published, true))
+
+    def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
+        """Hide the counts in the range; draw the others."""
+        return np.where(self._hidden(np.asarray(true)), HIDDEN, self.then.publish(true, rng))
+
+    def _hidden(self, true: IntArray) -> BoolArray:
+        return (self.low <= true) & (true <= self.high)
 
 
 class Band(NamedTuple):
@@ -40,7 +114,7 @@ class Band(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bands:
+class Bands(Partly):
     """Some ranges of counts are published as one count each, or as one of two; the others by another mechanism.
 
     - `then`: How all other counts are published; exactly by default.
@@ -65,22 +139,12 @@ class Bands:
             before = band.high
         if before > WIDEST:
             raise InputError(f"bands must end below {WIDEST:,}; check {_shown(self.bands[-1])}.")
-        if isinstance(self.then, Suppressed | Unpublished | Bands):
-            raise InputError(f"{self.then.name} cannot follow bands.")
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return "bands:" + ",".join([*map(_shown, self.bands), *([] if self.then == Exact() else [self.then.name])])
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
+        name = "bands:" + ",".join([*map(_shown, self.bands), *([] if self.then == Exact() else [self.then.name])])
         ranges = [f"{band.low}" + f" to {band.high}" * (band.high > band.low) for band in self.bands]
         become = [f"{band.down}" + f" or {band.up} at random, without bias" * (band.up > band.down) for band in self.bands]
-        said = [f"{counts} as {count}" for counts, count in zip(ranges, become, strict=True)]
-        others = self.then.sentence[0].lower() + self.then.sentence[1:]
-        return f"Counts are published by bands: {', '.join(said)}; the others: {others}"
+        said = ", ".join(f"{counts} as {count}" for counts, count in zip(ranges, become, strict=True))
+        never = (Suppressed, Unpublished, Bands)
+        self._set(name, f"Counts are published by bands: {said}", never, "{} cannot follow bands.")
 
     def window(self, published: int | None) -> Window:
         """Return the bands that are published so, and what the other mechanism leaves outside of all bands."""
@@ -133,7 +197,7 @@ class Bands:
 
 
 @dataclass(frozen=True)
-class Cutoff:
+class Cutoff(Partly):
     """Counts under a limit become 0; the others are published by another mechanism.
 
     - `then`: How all other counts are published.
@@ -153,25 +217,15 @@ class Cutoff:
             raise InputError(f"a limit under which counts become 0 must be from 1 to {WIDEST:,}, not {self.below}.")
         if not 0 <= self.unless < 1:
             raise InputError(f"the share of counts that escape a limit must be from 0 to less than 1, not {self.unless}.")
-        if isinstance(self.then, Suppressed | Unpublished | Bands | Cutoff):
-            raise InputError(f"{self.then.name} cannot follow a limit under which counts become 0.")
+        name = f"cutoff:{self.below},{self.then.name}" + (f",unless={self.unless}" if self.unless else "")
+        escape = f" (but for {self.unless} of them)" if self.unless else ""
+        never = "{} cannot follow a limit under which counts become 0."
+        self._set(name, f"Counts under {self.below} become 0{escape}", (Suppressed, Unpublished, Bands, Cutoff), never)
 
     @property
     def base(self) -> int:
         """The step between published counts."""
         return step_of(self.then)
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"cutoff:{self.below},{self.then.name}" + (f",unless={self.unless}" if self.unless else "")
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        others = self.then.sentence[0].lower() + self.then.sentence[1:]
-        escape = f" (but for {self.unless} of them)" if self.unless else ""
-        return f"Counts under {self.below} become 0{escape}; the others: {others}"
 
     def window(self, published: int | None) -> Window:
         """Return what the other mechanism leaves from the limit on; for 0, what is below it as well."""

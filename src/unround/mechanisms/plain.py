@@ -1,26 +1,163 @@
-"""Counts published exactly, changed by a few at most, or not published at all."""
+"""Counts published exactly, rounded in one way (to a multiple, a middle, digits), changed by a few, or not published."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 
 from unround.errors import InputError
-from unround.mechanisms.base import (
-    HIDDEN,
-    WIDEST,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Mechanism,
-    Window,
-    counts,
-    impossible,
-    window_from,
-)
-from unround.mechanisms.conventional import Fixed
+from unround.mechanisms.base import HIDDEN, FloatArray, IntArray, Window, counts, impossible, settle, window_from
+from unround.mechanisms.rounding import check_base
+
+Ties = Literal["up", "even"]
+
+_POWERS = 10 ** np.arange(19)
+
+
+class Fixed(ABC):
+    """What all deterministic rules share: every true count is published in one way."""
+
+    name: str
+    sentence: str
+
+    @abstractmethod
+    def _rounded(self, true: IntArray) -> IntArray:
+        """Return what is published for every true count."""
+
+    def chance(self, published: int | None, true: int) -> Fraction:
+        """Return 1 where `true` is published as `published`, else 0."""
+        if published is None or true < 0:
+            return Fraction(0)
+        return Fraction(int(self._rounded(np.asarray(true)) == published))
+
+    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
+        """Return `chance` as floats, for arrays."""
+        y, x, possible = counts(published, true)
+        return np.where(possible & (self._rounded(x) == y), 1.0, 0.0)
+
+    def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - nothing is drawn
+        """Return what is published for every true count."""
+        return np.array(self._rounded(np.asarray(true)), dtype=np.int64)
+
+
+def nearest(true: IntArray, unit: IntArray | int, ties: Ties) -> IntArray:
+    """Return the nearest multiples of `unit`; halves go up, or to the even multiple."""
+    rest = true % unit
+    half = 2 * rest == unit
+    odd = true // unit % 2 == 1
+    up = (2 * rest > unit) | (half & odd if ties == "even" else half)
+    return np.asarray(true - rest + unit * up)
+
+
+def _tie_mark(ties: str) -> str:
+    """Return what a name says of halves."""
+    if ties not in ("up", "even"):
+        raise InputError(f"ties must be 'up' or 'even', not {ties!r}.")
+    return "-even" * (ties == "even")
+
+
+@dataclass(frozen=True)
+class Nearest(Fixed):
+    """Conventional rounding to the nearest multiple of a base.
+
+    >>> list(Nearest(5).window(10))
+    [8, 9, 10, 11, 12]
+    >>> list(Nearest(4).window(8)), list(Nearest(4, ties="even").window(8))
+    ([6, 7, 8, 9], [6, 7, 8, 9, 10])
+    """
+
+    base: int  # the number of which published counts are multiples
+    ties: Ties = "up"  # Where a count half-way between two multiples goes: up, or to the even multiple (25 to 20, 35 to 40)
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+        halves = "" if self.base % 2 else f", halves {'up' if self.ties == 'up' else 'to the even multiple'}"
+        sentence = f"Conventional rounding to the nearest multiple of {self.base}{halves}."
+        settle(self, name=f"nearest{_tie_mark(self.ties)}:{self.base}", sentence=sentence)
+
+    def _rounded(self, true: IntArray) -> IntArray:
+        return nearest(true, self.base, self.ties)
+
+    def window(self, published: int | None) -> Window:
+        """Return half a base on either side, without negative counts."""
+        half = self.base // 2
+        return window_from(self.likelihood, published, half, half, f"rounding to the nearest {self.base}")
+
+
+@dataclass(frozen=True)
+class Midpoint(Fixed):
+    """Counts are published as the middle of their group: 1 to 6 as 3, 7 to 12 as 9 (midpoint 6 rounding); 0 stays 0.
+
+    >>> list(Midpoint(6).window(9))
+    [7, 8, 9, 10, 11, 12]
+    """
+
+    base: int
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+        middle = self.base - self.base // 2
+        said = f"Published as the middle of its group of {self.base}: 1 to {self.base} as {middle}, and so on; 0 stays 0."
+        settle(self, name=f"midpoint:{self.base}", sentence=said)
+
+    def _rounded(self, true: IntArray) -> IntArray:
+        return np.asarray(np.where(true > 0, -(-true // self.base) * self.base - self.base // 2, 0))
+
+    def window(self, published: int | None) -> Window:
+        """Return the group that a count is the middle of."""
+        return window_from(self.likelihood, published, self.base, self.base, f"the middles of groups of {self.base}")
+
+
+@dataclass(frozen=True)
+class Digits(Fixed):
+    """Conventional rounding to a number of significant digits.
+
+    >>> window = Digits(4).window(123500)
+    >>> window.low, window.high
+    (123450, 123549)
+
+    From below, a power of ten is reached in smaller steps:
+
+    >>> window = Digits(2).window(1000)
+    >>> window.low, window.high
+    (995, 1049)
+    """
+
+    digits: int  # how many digits are kept; counts with no more digits are published unchanged
+    ties: Ties = "up"  # where a count half-way between goes: up, or so that the last digit kept is even
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.digits <= 18:
+            raise InputError(f"significant digits must be from 1 to 18, such as 4; not {self.digits}.")
+        halves = "up" if self.ties == "up" else "so that the last digit kept is even"
+        settle(self, name=f"digits{_tie_mark(self.ties)}:{self.digits}")
+        settle(self, sentence=f"Conventional rounding to {self._kept}, halves {halves}.")
+
+    @property
+    def _kept(self) -> str:
+        return f"{self.digits} significant digit{'s' * (self.digits > 1)}"
+
+    def _rounded(self, true: IntArray) -> IntArray:
+        return nearest(true, self._unit(true), self.ties)
+
+    def _unit(self, true: IntArray) -> IntArray:
+        """Return the place value of the last digit kept, for every count."""
+        places = np.searchsorted(_POWERS, true, side="right")
+        return np.asarray(_POWERS[np.maximum(places - self.digits, 0)])
+
+    def window(self, published: int | None) -> Window:
+        """Return half a unit of the last digit on either side; below a power of ten a tenth of that."""
+        how = f"rounding to {self._kept}"
+        if published is None or published < 0 or published == HIDDEN:
+            raise impossible(published, how)
+        # The unit of the published count bounds the distance: just below a power of ten units are smaller.
+        half = int(self._unit(np.asarray(published))) // 2
+        return window_from(self.likelihood, published, half, half, how)
+
 
 _ONE = np.ones(1)
 _ONE.flags.writeable = False
@@ -123,70 +260,3 @@ class Unpublished:
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - nothing is drawn
         """Hide every count."""
         return np.full(np.shape(true), HIDDEN)
-
-
-@dataclass(frozen=True)
-class Suppressed:
-    """Counts in one range are hidden; the others are published by another mechanism.
-
-    >>> list(Suppressed(1, 7).window(None))
-    [1, 2, 3, 4, 5, 6, 7]
-
-    A published count cannot come from a hidden one:
-
-    >>> from unround.mechanisms.rounding import Rounding
-    >>> list(Suppressed(1, 7, Rounding(5)).window(10))
-    [8, 9, 10, 11, 12, 13, 14]
-    """
-
-    low: int  # the first and the last true count that is hidden
-    high: int
-    then: Mechanism = Exact()  # how the others are published; exactly by default
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.low <= self.high:
-            raise InputError(f"hidden counts are a range from 0 or more upwards, such as 1..7; not {self.low}..{self.high}.")
-        if isinstance(self.then, Suppressed | Unpublished):
-            raise InputError(f"what is not hidden must be published: {self.then.name} cannot follow a suppression.")
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"suppressed:{self.low}..{self.high}" + ("" if self.then == Exact() else f",{self.then.name}")
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        others = self.then.sentence[0].lower() + self.then.sentence[1:]
-        return f"Counts from {self.low} to {self.high} are suppressed; the others: {others}"
-
-    def window(self, published: int | None) -> Window:
-        """Return the hidden range, or what the other mechanism leaves outside it."""
-        if published is None or published == HIDDEN:
-            if self.high - self.low > WIDEST:
-                raise InputError(f"a hidden count has more than {WIDEST:,} possible values here; that is too many.")
-            return Window(self.low, self.high, np.ones(self.high - self.low + 1))
-        window = self.then.window(published)
-        assert window.high is not None  # only Unpublished leaves it open, and that cannot follow
-        how = f"{self.name}: all true counts that could be published as this are hidden"
-        below, above = published - window.low, window.high - published
-        return window_from(self.likelihood, published, below, above, how, window.certain)
-
-    def chance(self, published: int | None, true: int) -> Fraction:
-        """Return 1 for hiding a count in the range, else what the other mechanism does."""
-        if self.low <= true <= self.high:
-            return Fraction(int(published is None))
-        return self.then.chance(published, true)
-
-    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
-        """Return `chance` as floats, for arrays."""
-        y = np.asarray(HIDDEN if published is None else published)
-        hidden = self._hidden(np.asarray(true))
-        return np.where(hidden, np.where(y == HIDDEN, 1.0, 0.0), self.then.likelihood(published, true))
-
-    def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
-        """Hide the counts in the range; draw the others."""
-        return np.where(self._hidden(np.asarray(true)), HIDDEN, self.then.publish(true, rng))
-
-    def _hidden(self, true: IntArray) -> BoolArray:
-        return (self.low <= true) & (true <= self.high)

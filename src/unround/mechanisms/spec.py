@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from unround.errors import InputError
-from unround.mechanisms.bands import Band, Bands, Cutoff
+from unround.mechanisms.bands import Band, Bands, Cutoff, Suppressed
 from unround.mechanisms.base import Mechanism, fraction
 from unround.mechanisms.cellkey import LARGEST_CHANGE, CellKey, largest_variance
-from unround.mechanisms.conventional import Digits, Midpoint, Nearest
 from unround.mechanisms.noise import CLAMPED, Gaussian, Laplace
-from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
+from unround.mechanisms.plain import Digits, Exact, Midpoint, Nearest, Unpublished, Within
 from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
 from unround.mechanisms.transition import Transition
 from unround.mechanisms.weighted import Weighted

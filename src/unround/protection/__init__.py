@@ -4,8 +4,7 @@
   experiments
 - `walk`: controlled rounding, all counts of an area at once
 - `keys`: the sums of records' keys, from a secret, for rounding by keys
-- `nested`: the same across areas within areas
-- `given`: the same as an agency has added them up from its records
+- `key_sums`: the same across areas within areas, or as an agency has added them up from its records
 - `additive`: the nearest whole numbers that add up
 - `release`: protect: from a file to a folder
 """

@@ -262,9 +262,8 @@ def _numbers(
     """Return where the random numbers come from, and the constants of the tables, if counts are rounded by keys."""
     if not choices.how.keys:
         return None, {}
-    from unround.protection.given import GivenKeys
+    from unround.protection.key_sums import GivenKeys, NestedKeys
     from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
-    from unround.protection.nested import NestedKeys
 
     secret = secret_from(rng)
     tables = tables_of(table)

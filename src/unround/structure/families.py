@@ -240,11 +240,7 @@ _NOT_CODES = ("region_name", "level", "adjustable")
 
 
 class GeographyTally:
-    """Collects, area by area, what is needed to compare parents with their children.
-
-    - `axes`: The columns of the frame that name an area; parents can only be named by one.
-    - `chosen`: The columns of counts to compare.
-    """
+    """Collects, area by area, what is needed to compare parents with their children."""
 
     def __init__(self, axes: Sequence[str], chosen: Sequence[int]) -> None:
         self._axes, self._chosen = tuple(axes), np.array(chosen, dtype=np.int64)

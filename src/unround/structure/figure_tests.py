@@ -49,11 +49,7 @@ class CountData:
 
 
 class FigureData:
-    """Keeps the figures, and the counts that they are of, block by block.
-
-    - `figures`: Of the release, in its order.
-    - `place`: Where each column of counts is, by its key.
-    """
+    """Keeps the figures, and the counts that they are of, block by block."""
 
     def __init__(self, figures: Sequence[Figure], place: Mapping[str, int]) -> None:
         self.figures = tuple(figures)

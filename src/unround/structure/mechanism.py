@@ -90,7 +90,7 @@ class Divisibility:
 
 
 def _slips(odd: int, above: int) -> bool:
-    """Say whether counts that do not fit are so few that they may be mistakes."""
+    """Return whether counts that do not fit are so few that they may be mistakes."""
     return odd <= _ODD * above or (odd <= _SLIPS and above >= _MANY)
 
 
@@ -119,7 +119,7 @@ def _base(found: Divisibility, at: int) -> int:
 
 
 def _without_fives(found: Divisibility, at: int) -> bool | None:
-    """Say whether counts under 10 became 0 or 10; None where there are too few counts of 10 to tell."""
+    """Return whether counts under 10 became 0 or 10; None where there are too few counts of 10 to tell."""
     fives, tens = int(found.small[5, at]), int(found.small[10, at])
     if fives + tens < _FEW:
         return False if fives > 1 else None

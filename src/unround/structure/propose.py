@@ -24,12 +24,7 @@ _TRIED = 3  # of all runs that end near the total, so many are verified
 
 
 class SumSearch:
-    """Looks for sums in the counts of a sample of areas.
-
-    - `columns`: The release's.
-    - `sample`: Areas × columns.
-    - `reach`: How far a published count of each column can be from the true one.
-    """
+    """Looks for sums in the counts of a sample of areas."""
 
     def __init__(self, columns: Sequence[Column], sample: Counts, reach: NDArray[np.int32]) -> None:
         shown = sample > ABSENT
@@ -45,7 +40,7 @@ class SumSearch:
         return float(5 * np.sqrt(self._square[total] + self._square[list(parts)].sum()) + 1e-9)
 
     def _sizeable(self, total: int) -> bool:
-        """Say whether a total is so large that a sum close to it is no coincidence; rows of zeros match anything."""
+        """Return whether a total is so large that a sum close to it is no coincidence; rows of zeros match anything."""
         return bool(self._sums[total] >= 50 * self._far(total, (total, total)))
 
     def sequences(self) -> Iterator[list[int]]:
@@ -263,7 +258,7 @@ def equal_share(checked: JudgedSum) -> float:
 
 
 def is_alike(checked: JudgedSum, mechanisms: Sequence[Mechanism | None]) -> bool:
-    """Say whether the two columns of a pair are published alike: the same number (almost) everywhere.
+    """Return whether the two columns of a pair are published alike: the same number (almost) everywhere.
 
     Where few areas leave that open, equal numbers are taken as alike: repeats that are wrongly believed to be new evidence
     would prove too much, and those wrongly left out only prove a little less.
@@ -274,7 +269,7 @@ def is_alike(checked: JudgedSum, mechanisms: Sequence[Mechanism | None]) -> bool
 
 
 def files_alike(checked: Sequence[JudgedSum]) -> bool:
-    """Say whether the files of a release repeat each other's numbers: in most of the columns that can be judged.
+    """Return whether the files of a release repeat each other's numbers: in most of the columns that can be judged.
 
     Most areas have nobody in a rare category, and show the same 0 in both files however they were rounded; only columns
     with something in them tell.
@@ -310,7 +305,7 @@ def gather(
 
 
 def stands_for(pair: JudgedSum) -> bool:
-    """Say whether one column may be read in place of the other.
+    """Return whether one column may be read in place of the other.
 
     Equal almost everywhere is not enough for that: where two counts differ only now and then, a sum that takes one for the
     other is wrong just there. And few areas can agree by chance, unless the format or the user says that they are one count.

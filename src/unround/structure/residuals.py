@@ -58,10 +58,7 @@ class Leaning:
 
 
 class LeaningTally:
-    """The sums of squares and products that the split of residuals follows from, added up over all areas.
-
-    - `number`: How many sums there are.
-    """
+    """The sums of squares and products that the split of residuals follows from, added up over all areas."""
 
     def __init__(self, number: int) -> None:
         self._areas, self._total, self._both, self._few, self._by_total, self._by_few, self._square = np.zeros((7, number))
@@ -168,11 +165,7 @@ def _known(mechanism: Mechanism) -> Counts:
 
 
 class ScatterWindows:
-    """How far true counts can lie below and above published ones, for whole tables at once.
-
-    - `mechanisms`: One per column; columns without one are treated as unpublished.
-    - `adjusted`: By how much an exact count may have been changed, a column.
-    """
+    """How far true counts can lie below and above published ones, for whole tables at once."""
 
     def __init__(self, mechanisms: Sequence[Mechanism | None], adjusted: Sequence[int]) -> None:
         kinds: dict[Mechanism, list[int]] = {}
@@ -229,13 +222,7 @@ TELLING = 20  # from so many areas with counts that rounding changes, the scatte
 
 
 class ResidualTally:
-    """The residuals of many sums, added up over all areas.
-
-    - `sums`: The sums; those with a column of unknown mechanism are never judged.
-    - `mechanisms`: One per column.
-    - `windows`: The same, ready to look up.
-    - `adjusted`: By how much an exact count may have been changed, a column.
-    """
+    """The residuals of many sums, added up over all areas."""
 
     def __init__(
         self,

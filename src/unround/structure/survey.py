@@ -63,10 +63,6 @@ class Survey:
 
     The first areas (`LOOK`) are kept: mechanisms are told from them, and sums searched for in them. From then on every sum
     is tallied over all areas, those first ones included.
-
-    - `release`: What was published.
-    - `rules`: The user's decisions.
-    - `insist`: Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
     """
 
     def __init__(self, release: Release, rules: PlanFile | None = None, *, insist: bool = True) -> None:
@@ -401,7 +397,7 @@ def _sort(
 
 
 def _same(one: JudgedSum, mechanisms: Sequence[Mechanism | None], copies: bool) -> bool:
-    """Say whether a pair is alike; of two files that were rounded anew, only columns without a single difference are."""
+    """Return whether a pair is alike; of two files that were rounded anew, only columns without a single difference are."""
     return is_alike(one, mechanisms) and (one.origin != FILES or copies or equal_share(one) == 1)
 
 

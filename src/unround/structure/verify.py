@@ -168,7 +168,7 @@ def _off(result: SumTally, lean: Lean) -> tuple[float, float]:
 
 
 def _leans(result: SumTally) -> bool:
-    """Say whether a mean residual of a documented sum comes of small counts that lean: large ones miss nothing."""
+    """Return whether a mean residual of a documented sum comes of small counts that lean: large ones miss nothing."""
     split = result.leaning
     if split is None or result.proposal.origin == FOUND or not 0 < split.each <= HALF * result.step:
         return False
@@ -270,7 +270,7 @@ def for_everybody(checked: Sequence[JudgedSum], columns: Sequence[Column], names
 
 
 def _is_everybody(one: JudgedSum, columns: Sequence[Column]) -> bool:
-    """Say whether a sum adds up along the first axis only, for the totals of all others."""
+    """Return whether a sum adds up along the first axis only, for the totals of all others."""
     codes = [columns[at].codes[1:] for at in (one.total, *one.parts)]
     return all(code == _WHOLE for rest in codes for code in rest)
 
