@@ -244,16 +244,14 @@ def _base(how: Mechanism) -> int:
 
 def _same_seed(material: Material) -> Practice:
     """Let a total and its two parts go up or down by one draw, as where a generator is set up anew for every table."""
-    base = _base(parse_protection(TODAY).mechanism)
+    how = Rounding(_base(parse_protection(TODAY).mechanism))
     stream = np.arange(len(material.columns))
     for total, first, second in material.pairs:
         stream[[first, second]] = total
     exact = sorted(material.exact)
 
     def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
-        draws = rng.integers(0, base, size=true.shape)[:, stream]
-        rest = true % base
-        found = np.asarray(true - rest + base * (draws < rest), dtype=np.int64)
+        found = how.publish_with(true, how.draws(true.shape, rng)[:, stream])
         found[:, exact] = true[:, exact]
         return found
 
@@ -261,8 +259,8 @@ def _same_seed(material: Material) -> Practice:
         "As today, but a total, its men and its women are rounded with the same random number. Probabilities do not take "
         "this into account."
     )
-    mechanisms = material.mechanisms(Rounding(base))
-    return Practice("same-seed", said, Rounding(base), mechanisms, mechanisms, publish)
+    mechanisms = material.mechanisms(how)
+    return Practice("same-seed", said, how, mechanisms, mechanisms, publish)
 
 
 _CONSTANTS = 2021

@@ -32,16 +32,6 @@ def largest_variance(max_change: int) -> Fraction:
     return Fraction(max_change * (max_change + 1), 3)
 
 
-def symmetric_law(max_change: int, variance: float) -> FloatArray:
-    """Return the law of maximum entropy on −D…D with mean 0 and a variance of at most V: e^(−λv²), and no less than 1e-8.
-
-    >>> symmetric_law(2, 1).round(4).tolist()
-    [0.0638, 0.2447, 0.383, 0.2447, 0.0638]
-    """
-    changes = np.arange(-max_change, max_change + 1)
-    return _entropy_law(changes, float(variance), 0.0)
-
-
 def _entropy_law(changes: IntArray, variance: float, stay: float) -> FloatArray:
     """Return the law of one row; small probabilities are raised to the least one, and the others found anew."""
     law = _unbounded_law(changes, np.zeros(len(changes)), variance, stay)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -194,21 +194,15 @@ class Within:
     Fraction(1, 11)
     """
 
+    name: ClassVar[str]
+    sentence: ClassVar[str]
     k: int
 
     def __post_init__(self) -> None:
         if self.k < 0:
             raise InputError(f"the largest change must be 0 or more, such as 5; not {self.k}.")
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        return f"within:{self.k}"
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        return f"Changed by at most {self.k} up or down, every change equally likely, each count independently."
+        said = f"Changed by at most {self.k} up or down, every change equally likely, each count independently."
+        settle(self, name=f"within:{self.k}", sentence=said)
 
     def window(self, published: int | None) -> Window:
         """Return k counts on either side, without negative ones."""
