@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import xlsxwriter
 
 import unround
 from tests.conftest import Run
@@ -383,3 +385,55 @@ def test_a_running_total_beside_a_hidden_count_is_asked_about(tmp_path: Path) ->
     review = unround.review(tmp_path / "permits.csv", repairs=())
     assert review.decision == "undecided"
     assert any(entry["what"] == "Permits so far adds up Permits row by row" for entry in review.to_json()["unsettled"])
+
+
+def _decided(path: Path, rows: Sequence[str], out: Path) -> str:
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return str(unround.review(path, out).decision)
+
+
+def test_one_sheet_is_the_sum_of_others(tmp_path: Path) -> None:
+    """Men are hidden soundly on their own sheet, and follow from the sheets of persons and of women."""
+    men = [[40 + 7 * row, 31 + 5 * row, 25 + 11 * row] for row in range(6)]
+    women = [[52 + 3 * row, 44 + 9 * row, 37 + 2 * row] for row in range(6)]
+    men[2][1] = 1
+    persons = [[one + other for one, other in zip(*pair, strict=True)] for pair in zip(men, women, strict=True)]
+    book = xlsxwriter.Workbook(tmp_path / "draft.xlsx")
+    for name, counts in (("Persons", persons), ("Men", men), ("Women", women)):
+        sheet = book.add_worksheet(name)
+        sheet.write_row(0, 0, ["District", "Total", "Full-time", "Part-time", "Not working"])
+        rows = [[sum(row), *row] for row in counts]
+        for at, row in enumerate([*rows, [sum(column) for column in zip(*rows, strict=True)]]):
+            hidden = name == "Men" and at in (2, 4)
+            sheet.write_row(at + 1, 0, [f"Place {at}" if at < 6 else "Total", *row[:2], *(["c"] * 2 if hidden else row[2:])])
+    book.close()
+    assert unround.review(tmp_path / "draft.xlsx", tmp_path / "out").decision in ("revise", "stop")
+
+
+def test_thousands_in_every_number(tmp_path: Path) -> None:
+    """Nothing is below 1,000 in this table: the points group digits all the same."""
+    counts = [(3571 + 211 * row, 6405 + 137 * row) for row in range(6)]
+    rows = [(f"Place {row}", sum(pair), *pair) for row, pair in enumerate(counts)]
+    men, women = sum(pair[0] for pair in counts), sum(pair[1] for pair in counts)
+    rows.append(("Total", men + women, men, women))
+    lines = [f"{name};{both:,};{one:,};{other:,}".replace(",", ".") for name, both, one, other in rows]
+    assert _decided(tmp_path / "a.csv", ["Provincia;Ambos sexos;Hombres;Mujeres", *lines], tmp_path / "out") == "publish"
+
+
+def test_year_to_date(tmp_path: Path) -> None:
+    """It is a column of counts, and the total of the months."""
+    months = [(61, 17, 80), (41, 33, 52), (22, 85, 39), (74, 28, 19), (35, 66, 90), (53, 47, 24)]
+    header = "Offence,January,February,March,Year to date"
+    rows = [",".join(map(str, (f"Kind {row}", *month, sum(month)))) for row, month in enumerate(months)]
+    assert _decided(tmp_path / "a.csv", [header, *rows], tmp_path / "safe") == "publish"
+    rows[1] = f"Kind 1,41,33,c,{41 + 33 + 1}"
+    assert _decided(tmp_path / "a.csv", [header, *rows], tmp_path / "leaky") in ("revise", "stop")
+
+
+def test_averages_in_other_languages(tmp_path: Path) -> None:
+    """A mean age is no count, and nothing to ask about."""
+    counts = [(201, 77), (64, 158), (143, 121), (99, 230), (187, 46), (72, 265), (118, 92)]
+    ages = ["41,3", "38,9", "44,2", "40,7", "43,8", "39,1", "42,6"]
+    rows = [f"{name};{sum(pair)};{pair[0]};{pair[1]};{age}" for name, pair, age in zip("ABCDEFG", counts, ages, strict=True)]
+    header = "Gemeente;Totaal;Mannen;Vrouwen;Gemiddelde leeftijd"
+    assert _decided(tmp_path / "a.csv", [header, *rows], tmp_path / "out") == "publish"

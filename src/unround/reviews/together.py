@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from unround.reviews.policy import KINDS, LIKELY, SURENESS
 from unround.reviews.repairs import REPEATS, SAME, Repair, without
 from unround.reviews.table import ReviewedTable, is_hidden, selected
 from unround.structure import find_structure
-from unround.structure.evidence import FILES
+from unround.structure.evidence import FILES, LABELS
 from unround.tables import join
 from unround.tables.joining import match_areas, match_columns
 
@@ -34,6 +35,9 @@ SLIPS = 0.1
 FEW, OF_ALL = 10, 0.1
 """Exact numbers of one name that differ by fewer than this somewhere, and by no more than this share of them on the whole:
 one table may leave people out that the other counts, and the difference is their number."""
+
+MOST_SUMMED, ENOUGH_SUMS = 8, 5
+"""Tables up to which each is tried as the sum of others; counts that must bear it out."""
 
 NEARLY = 0.01
 """A probability that rises by no more is no news."""
@@ -219,7 +223,7 @@ def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Relea
     before = whole.release if len(earlier) == 1 else None
     keys = [[column.key for column in release.columns] for release in (*earlier, *drafts)]
     first = [column.key for column in whole.release.columns]
-    names: list[Mapping[str, str]] = [] if earlier else [dict(zip(keys[0], first, strict=True))]
+    names: list[Mapping[str, str]] = [dict(zip(keys[0], first, strict=True))]
     differ, held = list[str](), [whole]
     for at, release in enumerate(tables[1:], 1):
         table = aligned(release, whole)
@@ -230,12 +234,45 @@ def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Relea
         whole, named = _joined(whole.release, replace(table.release, columns=columns))
         if at == len(earlier) - 1:
             before = whole.release
-        elif at >= len(earlier):
-            names.append({key: named[column.key] for key, column in zip(keys[at], columns, strict=True)})
+        names.append({key: named[column.key] for key, column in zip(keys[at], columns, strict=True)})
+    whole = replace(whole, release=_with_sums_of_tables(whole, names))
+    names = names[len(earlier) :]
     truth = None if truth is None else aligned(truth, whole).under(whole.release)
     own = frozenset(key for named in names for key in named.values())
     shown = _shown(held, held[len(earlier) :])
     return Together(whole.release, before, own, tuple(names), truth, tuple(differ), tuple(dict.fromkeys(shown)))
+
+
+def _with_sums_of_tables(whole: Held, names: Sequence[Mapping[str, str]]) -> Release:
+    """Propose that a table is the sum of others, count by count, where its printed counts are: persons, men and women."""
+    release, proposals = whole.release, list[Proposal]()
+    if not 3 <= len(names) <= MOST_SUMMED:
+        return release
+    reach = np.array([_reach(column) for column in release.columns], dtype=np.int64)
+    places = [{key: release.index[name] for key, name in named.items()} for named in names]
+    for total, counted in enumerate(places):
+        others = [at for at in range(len(places)) if at != total]
+        for size in range(2, len(others) + 1):
+            for parts in itertools.combinations(others, size):
+                shared = [key for key in counted if all(key in places[part] for part in parts)]
+                sums = [(counted[key], tuple(places[part][key] for part in parts)) for key in shared]
+                sums = [(head, summed) for head, summed in sums if len({head, *summed}) == size + 1]
+                if _all_hold(whole.counts, reach, sums):
+                    proposals += [Proposal(head, summed, LABELS) for head, summed in sums]
+    return replace(release, proposals=(*release.proposals, *proposals))
+
+
+def _all_hold(counts: Counts, reach: IntArray, sums: Sequence[tuple[int, tuple[int, ...]]]) -> bool:
+    """Return whether sums hold wherever all of their counts are printed, often enough not to do so by chance."""
+    times = 0
+    for head, parts in sums:
+        printed = (counts[:, [head, *parts]] > ABSENT).all(axis=1)
+        here = counts[printed].astype(np.int64)
+        slack = reach[[head, *parts]].sum()
+        if (np.abs(here[:, head] - here[:, parts].sum(axis=1)) > slack).any():
+            return False
+        times += int((here[:, parts].min(axis=1) > slack).sum())
+    return times >= ENOUGH_SUMS
 
 
 def _shown(tables: Sequence[Held], drafts: Sequence[Held]) -> Iterable[str]:

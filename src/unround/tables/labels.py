@@ -27,6 +27,7 @@ def _words(text: str) -> frozenset[str]:
 
 TOTALS = _words(
     "total|totals|tot|tot.|all|everyone|everybody|both|both sexes|all sexes|all genders|all persons|total persons|persons|"
+    "year to date|ytd|"
     "people|all people|all ages|total population|population|all categories|all groups|overall|sum|grand total|_t|t|"
     "insgesamt|insges|gesamt|ges|zusammen|zus|alle|personen|bevölkerung|ensemble|total général|les deux sexes|tous|toutes|"
     "tous âges|"

@@ -24,8 +24,8 @@ MOST_SIGNS, LONGEST_SIGN = 30, 24
 """Other texts of a column of counts that are listed; longer ones are text."""
 _PLAIN_SHARE = 0.02
 """At least so many of the counts are below 1,000, or a point before three digits is one of decimals."""
-_MANY = 40
-"""Unless there are so many of them: one decimal in ten ends in a zero."""
+_MANY = 15
+"""Unless there are so many of them: one decimal in ten ends in a zero, which few programs write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +251,9 @@ def _headers_below(grid: Grid) -> list[int]:
     data = [
         any(counted[at][row] for at in range(stub + 1, width)) and not _only_years(grid.row(row)) for row in range(height)
     ]
+    top = data.index(True) if True in data else 0
+    if _only_years(["", *grid.row(top)[stub + 1 :]]) and top + 1 < height and not data[top + 1]:
+        data[top] = False  # "District | 2022 | 2023" above a second row of headings
     texts = [sum(filled[at][row] and not counted[at][row] for at in range(width)) for row in range(height)]
     starts = []
     first = next((row for row in range(height) if data[row]), height)
@@ -413,10 +416,12 @@ def _first_row(
         row = grid.row(first)
         shown = [row[at] for at in values if numbers[at][first]]
         alone = not any(sum(cells[above] for cells in filled) > 1 for above in range(first)[-1:])
-        years = all(_YEAR.fullmatch(cell) for cell in shown) and len(set(shown)) == len(shown) > 1
+        runs = [year for year, _ in itertools.groupby(shown)]  # a merged cell names several columns
+        years = all(_YEAR.fullmatch(cell) for cell in shown) and len(set(runs)) == len(runs) > 1
         beyond = [grid.row(first + 1)[at] for at in values]
         if years and (alone or first == 0) and not all(_YEAR.fullmatch(cell) for cell in beyond if cell):
-            return first + 1  # years are numbers, but these name the columns
+            # Years are numbers, but these name the columns.
+            return next((row for row in range(first + 1, height) if counts(row)), first + 1)
         if shown == [str(number) for number in range(int(shown[0]) if shown[0].isdigit() else 1, 10**6)[: len(shown)]] and (
             len(shown) > 3 and (not alone or first == 0)
         ):

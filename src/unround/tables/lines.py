@@ -145,8 +145,14 @@ _PERCENT = re.compile(r"(?:^|[^\d\s])\s*%")
 # In the order in which they are asked: "Median income ($)" is a median, "Average % of …" an average.
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("standard error", re.compile(r"\bstandard (?:error|deviation)\b")),
-    ("median", re.compile(r"\bmedians?\b")),
-    ("average", re.compile(r"\baverages?\b|^mean\b|\bmean$")),
+    ("median", re.compile(r"\bmedians?\b|\bmediaan\b|\bmédiane?s?\b|\bmediana\b")),
+    (
+        "average",
+        re.compile(
+            r"\baverages?\b|^mean\b|\bmean$|\bdurchschnitt(?:s|lich)?|\bgemiddelde?\b|\bmoyen(?:ne)?s?\b|\bpromedio\b|"
+            r"\b(?:edad|età|idade) medi[ao]\b|\bmittlere[rs]? (?:alter|größe|dauer)\b|\bg(?:jennom|ennem|enom)snit"
+        ),
+    ),
     ("percentage", _PERCENT),
     ("percentage", re.compile(r"\bpercentages?\b|(?<!\d )\bper ?cent\b|\bproportions?\b|^shares? of\b|^prevalence\b")),
     ("density", re.compile(r"\bdensity\b|\bper (?:square|sq)\b")),

@@ -257,6 +257,9 @@ def _is_numeric(cells: pl.Series, name: str) -> bool:
             not bool(bare.str.contains(RANGED).any()) and not _is_note(name) and not about(name, ("status", "flag", "flags"))
         )
     texts = len(bare) - counts - signs
+    others = bare.filter(~are_counts(bare) & ~are_signs(bare))
+    if texts <= counts / 2 and others.n_unique() == 1 and len(others[0]) <= LONGEST_STATUS:
+        texts = 0  # a sign of this table's own
     flags = bare.filter(are_counts(bare) & ~are_numbers(bare)).str.replace_all("[0-9]", "").n_unique()
     return counts > 0 and (plain >= counts / 2 or flags == 1) and texts <= TEXT_SHARE * (counts + texts)
 
@@ -273,7 +276,8 @@ def _is_code(name: str, cells: pl.Series) -> bool:
     words = tokens(name)
     if words[:1] == ["no"] and len(words) > 1:
         return False  # "No religion" is a category
-    timed = about(name, TIMES) and not {"full", "part", "voll", "teil"} & set(words)  # full-time students are counted
+    # Full-time students are counted, and so is what happened in the year to date.
+    timed = about(name, TIMES) and not {"full", "part", "voll", "teil"} & set(words) and words[-2:] != ["to", "date"]
     named = timed or any(about(name, those) for those in (CODES, SEXES, AGES)) or _is_area(name)
     # "Persons aged 15" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
     counted = about(name, VALUES) or any(word.isdigit() for word in words)
