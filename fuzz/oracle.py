@@ -114,8 +114,11 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def rows_of(data: bytes, delimiter: str) -> list[list[str]] | None:
-    """Return a file's rows as Python's csv module reads them; None where it is not plain text."""
+def rows_of(data: bytes, delimiter: str, encoding: str) -> list[list[str]] | None:
+    """Return a file's rows as Python's csv module reads them; None where it is not plain text.
+
+    Which code page a file that is not UTF-8 has is a guess, which the reader states: the second reading takes it over.
+    """
     if data[:2] == b"\x1f\x8b" or data[:2] == b"PK":
         return None
     try:
@@ -124,7 +127,7 @@ def rows_of(data: bytes, delimiter: str) -> list[list[str]] | None:
         # Lines are looked at one by one: where some are UTF-8 and some are not, this reading would not be another one.
         if any(_is_utf8(line) for line in data.split(b"\n") if not line.isascii()):
             return None
-        text = data.decode("cp1252", errors="replace")
+        text = data.decode("cp1252" if encoding.startswith("utf") else encoding, errors="replace")
     text = text.rstrip("\x1a")
     if _CONTROL.search(text) or _STRAY.search(text.replace(delimiter, ",")):
         return None  # what counts as a blank, as a line end, or as the end of a quote, is anybody's guess

@@ -101,7 +101,7 @@ def _bulk(data: bytes) -> None:
     path = as_file("a.csv", data)
     release = read(path, "statcan")
     source = Source(path)
-    rows = rows_of(data, source.delimiter)
+    rows = rows_of(data, source.delimiter, source.encoding)
     if not rows:
         gone_through(release)
         return
@@ -133,7 +133,8 @@ def _tidy(data: bytes) -> None:
 
     path = as_file("a.csv", data)
     release = read(path, "tidy")
-    rows = rows_of(data, Source(path).delimiter)
+    source = Source(path)
+    rows = rows_of(data, source.delimiter, source.encoding)
     if not rows or len(release.areas) != 1 or release.areas[0] != "region" or release.axes != ("characteristic_id", "sex"):
         gone_through(release)
         return

@@ -43,7 +43,7 @@ COUNT_COLUMNS = {
 }
 """What columns of counts are called in formats that are known; other numbers in them are codes and figures."""
 
-_NUMBER = re.compile(rb"\d+(?:\.0+)?")
+_NUMBER = re.compile(rb'[" ]*(\d+(?:\.0+)?)[" ]*')
 _HEADER_WITHIN = 20
 """Lines of titles that may stand above a header."""
 
@@ -308,10 +308,16 @@ def _count_cells(path: Path, file_format: str) -> Iterator[_Cells]:
     begin, places = _header(source, file_format)
     for text in source.chunks(decode=False):
         start, end, row, column = _spans(text, source.delimiter)
-        use = (row > begin) & np.isin(column, places) & (end > start)
-        use[use] = [_NUMBER.fullmatch(text[a:b].strip(b'" ')) is not None for a, b in zip(start[use], end[use], strict=True)]
+        use = np.flatnonzero((row > begin) & np.isin(column, places) & (end > start))
+        start, end = start[use], end[use]
+        other = np.r_[0, np.cumsum(np.frombuffer(text, dtype=np.uint8) - np.uint8(ord("0")) > 9)]
+        number = other[end] == other[start]  # digits only; quotes and blanks around a number are not of it
+        for at in np.flatnonzero(~number).tolist():
+            inside = _NUMBER.fullmatch(text, start[at], end[at])
+            if inside is not None:
+                number[at], (start[at], end[at]) = True, inside.span(1)
         begin = -1  # there is one header, in the first piece
-        yield _Cells(text, start[use], end[use])
+        yield _Cells(text, start[number], end[number])
 
 
 def _spans(text: bytes, delimiter: str) -> tuple[Marks, Marks, Marks, Marks]:
@@ -330,16 +336,11 @@ def _spans(text: bytes, delimiter: str) -> tuple[Marks, Marks, Marks, Marks]:
 
 
 def _spliced(cells: _Cells, numbers: NDArray[Any]) -> bytes:
-    """Put numbers into cells; NaN leaves one as it is. Quotes and blanks around a number stay."""
-    pieces, text, last = list[bytes](), cells.text, 0
-    whole = np.asarray(numbers % 1 == 0)
-    for start, end, number, is_whole in zip(
-        cells.start.tolist(), cells.end.tolist(), numbers.tolist(), whole.tolist(), strict=True
-    ):
-        if number == number:
-            new = b"%d" % number if is_whole else f"{number:.4f}".encode()
-            old = text[start:end]
-            pieces += [text[last:start], new if old.isdigit() else _NUMBER.sub(new, old, count=1)]
-            last = end
-    pieces.append(text[last:])
+    """Put numbers into cells; NaN leaves one as it is."""
+    put = np.flatnonzero(~np.isnan(numbers)) if numbers.dtype.kind == "f" else slice(None)
+    text, new = cells.text, numbers[put]
+    pieces = [b""] * (2 * len(new) + 1)
+    gaps = zip([0, *cells.end[put].tolist()], [*cells.start[put].tolist(), len(text)], strict=True)
+    pieces[::2] = [text[end:start] for end, start in gaps]
+    pieces[1::2] = [b"%d" % number if number % 1 == 0 else b"%.4f" % number for number in new.tolist()]
     return b"".join(pieces)

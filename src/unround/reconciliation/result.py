@@ -318,7 +318,7 @@ class Result:
                     | {name: series.gather(at) for name, series in codes.items()}
                     | {name: pl.Series(numbers).set(pl.Series(numbers <= ABSENT), None) for name, numbers in shown.items()}
                     | estimated
-                    | {"method": pl.Series(np.array(METHODS)[self.method[rows][:, columns][area, at]])}
+                    | {"method": pl.Series(METHODS).gather(self.method[rows][:, columns][area, at])}
                 )
             )
         parts.close()
