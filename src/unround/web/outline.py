@@ -182,46 +182,19 @@ LEVELS = {
     "EA": "Enumeration area",
 }
 """Levels that files call by their initials."""
-METROPOLITAN = {
-    "001": "St. John's",
-    "105": "Charlottetown",
-    "205": "Halifax",
-    "225": "Cape Breton",
-    "305": "Moncton",
-    "310": "Saint John",
-    "320": "Fredericton",
-    "408": "Saguenay",
-    "421": "Québec",
-    "433": "Sherbrooke",
-    "442": "Trois-Rivières",
-    "462": "Montréal",
-    "505": "Ottawa–Gatineau",
-    "521": "Kingston",
-    "532": "Oshawa",
-    "535": "Toronto",
-    "537": "Hamilton",
-    "539": "St. Catharines–Niagara",
-    "541": "Kitchener–Cambridge–Waterloo",
-    "543": "Brantford",
-    "550": "Guelph",
-    "555": "London",
-    "556": "Chatham-Kent",
-    "559": "Windsor",
-    "568": "Barrie",
-    "580": "Greater Sudbury",
-    "595": "Thunder Bay",
-    "602": "Winnipeg",
-    "705": "Regina",
-    "725": "Saskatoon",
-    "825": "Calgary",
-    "830": "Red Deer",
-    "835": "Edmonton",
-    "915": "Kelowna",
-    "925": "Kamloops",
-    "932": "Abbotsford–Mission",
-    "933": "Vancouver",
-    "935": "Victoria",
-}
+METROPOLITAN = dict(
+    re.findall(
+        r"(\d+) ([^;]+);",
+        """
+    001 St. John's; 105 Charlottetown; 205 Halifax; 225 Cape Breton; 305 Moncton; 310 Saint John; 320 Fredericton;
+    408 Saguenay; 421 Québec; 433 Sherbrooke; 442 Trois-Rivières; 462 Montréal; 505 Ottawa–Gatineau; 521 Kingston;
+    532 Oshawa; 535 Toronto; 537 Hamilton; 539 St. Catharines–Niagara; 541 Kitchener–Cambridge–Waterloo;
+    543 Brantford; 550 Guelph; 555 London; 556 Chatham-Kent; 559 Windsor; 568 Barrie; 580 Greater Sudbury;
+    595 Thunder Bay; 602 Winnipeg; 705 Regina; 725 Saskatoon; 825 Calgary; 830 Red Deer; 835 Edmonton; 915 Kelowna;
+    925 Kamloops; 932 Abbotsford–Mission; 933 Vancouver; 935 Victoria;
+    """,
+    )
+)
 """Canada's metropolitan areas and larger agglomerations, by the last three digits of the codes that files have in place of
 their names (Standard Geographical Classification 2021)."""
 MOST_SAID = 2
