@@ -79,7 +79,7 @@ def _percent(name: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _number(name: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: "not worked out" if row[name] is None else mean_count(row[name])
+    return lambda row: "not computed" if row[name] is None else mean_count(row[name])
 
 
 def _with_error(name: str, sign: str = "") -> Callable[[Mapping[str, Any]], str]:
@@ -214,7 +214,7 @@ def footnotes(compared: Mapping[str, Any]) -> list[str]:
             f"({len(compared['rates']):,} per area), or are certain only because of them; some of these counts are likely "
             "without rates. Mean error: of the rates, in points. Rates from published counts can be computed by any reader, "
             "and are set aside if the data show that they were. What rates add beside noise without bounds, or where "
-            "counts that stand in several tables are rounded by keys, is not worked out: it need not be nothing."
+            "counts that stand in several tables are rounded by keys, is not computed: it need not be nothing."
         )
     return [*notes, *compared["notes"]]
 
@@ -330,9 +330,9 @@ def _risk_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
     return charts.risk_against_error(points, "mean error of a published count", "probability given to the true count")
 
 
-def _close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Say whether two points of a chart are too near each other for both to be named."""
-    return all(abs(one[axis] - other[axis]) < 0.06 * other[axis] for axis in ("error", "risk"))
+def _close(point: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two points of a chart are too near each other for both to be named."""
+    return all(abs(point[axis] - other[axis]) < 0.06 * other[axis] for axis in ("error", "risk"))
 
 
 def _distance_charts(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
@@ -387,7 +387,7 @@ def _rates_in_words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if row["rates"] is None:
             continue
         if row["rates"]["true"]["conditional"] is None:
-            yield f"{row['name']}: what rates from true counts add is not worked out; it need not be nothing."
+            yield f"{row['name']}: what rates from true counts add is not computed; it need not be nothing."
             continue
         true, published = row["rates"]["true"], row["rates"]["published"]
         claims = [mean_count(rates["conditional"] + rates["likely"]) for rates in (true, published)]
@@ -467,7 +467,7 @@ def _clamping(row: Mapping[str, Any]) -> str:
 
 
 def _noise(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say whether noise defeats inference, as the paper hopes."""
+    """Yield whether noise defeats inference, as the paper hopes."""
     noisy = [row for row in rows if row["left_out_of_account"] is not None]
     if not noisy:
         return

@@ -725,7 +725,7 @@ def _truth(summary: Mapping[str, Any], public: bool) -> Iterator[Part]:
 
 
 def checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
-    """Say whether the release fits how it is thought to have been published."""
+    """Tell in words whether the release fits how it is thought to have been published."""
     odd = [family for family in (check or {"families": ()})["families"] if family["verdict"] != "fits"]
     return {
         "sentence": fit_in_words(check),

@@ -127,7 +127,7 @@ class _Site:
         return self._shown(page, 200, {"twin": twin, "sheet": sheet, "path": path})
 
     def json(self, _request: Request, page: Page) -> Response:
-        return _json(page.told, page.status)
+        return _json(page.data, page.status)
 
     def csv(self, request: Request, page: Page) -> Response:
         if page.table is None:
@@ -186,7 +186,7 @@ class _Site:
         summary = self.shelf.explorer().summary
         context = {
             "page": page,
-            "told": page.told,
+            "data": page.data,
             **page.more,
             **around,
             "notice": notice(summary["product"]),
@@ -274,4 +274,6 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 
 
 def _safe_name(text: str) -> str:
-    return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_") else "_" for sign in text)[:80]
+    return "".join(
+        character if character.isascii() and (character.isalnum() or character in "-_") else "_" for character in text
+    )[:80]

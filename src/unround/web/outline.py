@@ -235,7 +235,7 @@ class Places:
     def __init__(self, areas: pl.DataFrame, codes: Sequence[str], names: Sequence[str]) -> None:
         import polars as pl
 
-        self.codes, self.own = codes, names
+        self.codes, self.names = codes, names
         texts = [name for name, kind in areas.schema.items() if kind == pl.String]
         text = {name: areas[name].fill_null("").to_list() for name in texts}
         blank = [""] * len(codes)
@@ -258,20 +258,20 @@ class Places:
 
         A code alone would say nothing.
         """
-        if self.own[row]:
-            return self.own[row]
+        if self.names[row]:
+            return self.names[row]
         return f"{self.levels[row]} {self.short[row]}" if self.levels[row] else self.short[row]
 
     def around(self, row: int) -> str:
         """Say in which places an area lies; nothing where the file does not tell."""
         said = []
         parent = self._parents[row]
-        if parent and parent in self._known and self._known[parent] != self.own[row]:
+        if parent and parent in self._known and self._known[parent] != self.names[row]:
             said.append(self._known[parent])
         for _, word, codes, names in self._columns:
             code, name = codes[row], names[row]
             name = name or self._known.get(code, "")
-            if (not code and not name) or code == self.short[row] or name in said or (name and name == self.own[row]):
+            if (not code and not name) or code == self.short[row] or name in said or (name and name == self.names[row]):
                 continue
             if not name and said and code == parent:
                 continue

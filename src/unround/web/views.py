@@ -56,7 +56,7 @@ MOST_LOOKED = 1000
 def start(asked: Asked) -> Page:
     """Show the verdict, and where to go from it."""
     explorer, summary = asked.explorer, asked.explorer.summary
-    best = [finding_data(explorer, finding) for finding in explorer.claims.told(strongest(explorer))]
+    best = [finding_data(explorer, finding) for finding in explorer.claims.rows(strongest(explorer))]
     order = np.argsort(-explorer.area_weights, kind="stable")[:STRONGEST]
     riskiest = [area_data(explorer, int(row)) for row in order if explorer.by_area[row]]
     names = {table.name: table.at for table in explorer.outline.tables}
@@ -112,7 +112,7 @@ def area(asked: Asked) -> Page:
     explorer, row = asked.explorer, _row(asked)
     outline, sort = explorer.outline, asked.query.get("sort") or "published"
     seen, claims = explorer.look(row), claims_by_table(asked.explorer, row)
-    findings = [finding_data(explorer, finding) for finding in explorer.claims.told(explorer.claims.of_area(row))]
+    findings = [finding_data(explorer, finding) for finding in explorer.claims.rows(explorer.claims.of_area(row))]
     answer: dict[str, Any] = {"area": explorer.place(row), "sort": sort, "findings": findings}
     more: dict[str, Any] = {
         "open": opened(asked),
@@ -178,7 +178,7 @@ def cell(asked: Asked) -> Page:
         "level": explorer.place(row)["level"],
         "within": explorer.place(row)["within"],
         "area_link": area_address(explorer.codes[row]),
-        "one": explained,
+        "count": explained,
         "conclusion": conclusion(explained),
         "quote_text": count_to_quote(explained, name),
         "again": again(explained),
