@@ -123,7 +123,7 @@ def test_the_sections_come_in_order(census: AuditFolder) -> None:
         "Assumptions, and whether the data support them",
         "Self-check: published counts predicted from the others",
         "Areas within areas",
-        "Method, and how to use this report",
+        "Method, and responsible use",
     ]
     assert [name for level, name in full.headings if level == 2] == wanted
     assert [name for level, name in public.headings if level == 2] == [name for name in wanted if "strongest" not in name]

@@ -16,9 +16,9 @@ from unround.explanation.family import how_linked
 from unround.show import selfcheck
 from unround.show.audit import next_steps, picture, to_quote
 from unround.show.charts import histogram, shown_part
-from unround.show.check import rounded_independently
 from unround.show.page import html
-from unround.show.report import against_truth, checked, name_of
+from unround.show.report import about as sections
+from unround.show.report import against_truth, name_of
 from unround.show.words import (
     CLAIMS,
     INCONSISTENCIES,
@@ -26,14 +26,12 @@ from unround.show.words import (
     again,
     arithmetic,
     conclusion,
-    conditions,
     count_to_quote,
     growth,
     headline,
     inconsistencies,
     not_listed,
     notice,
-    settling,
     verdict,
 )
 from unround.web.claims import SIZES
@@ -288,12 +286,7 @@ def about(asked: Asked) -> Page:
     answer = {"notice": notice(summary["product"]), **kept, "population": summary["population"], "notes": summary["notes"]}
     more = {
         "folder": str(asked.explorer.folder.path),
-        "checked": Markup("\n").join(map(html, selfcheck.parts(summary))),
-        "check": checked(summary.get("check"), public=False),
-        "independent": rounded_independently(summary),
-        "contradictions": inconsistencies(summary) if summary["contradictions"] else "",
-        "not_listed": not_listed(summary),
-        "conditions": [*settling(summary), *conditions(summary)],
+        "content": Markup("\n").join(map(html, sections(asked.explorer.folder))),
     }
     return Page("explorer/about.html", "About these values", answer, more)
 
