@@ -77,10 +77,10 @@ def test_what_is_not_worked_out_does_not_read_as_none(told: dict[str, Any]) -> N
     assert rates["published"]["small_disclosed"] is None
     assert rates["true"]["mean_error"] > 0
     cells = [cells for cells in rates_table(told["mechanisms"])[1] if cells[0] == "laplace:1.45"]
-    assert [one[2] for one in cells] == ["not worked out", "not worked out"]
+    assert [one[2] for one in cells] == ["not computed", "not computed"]
     said = [one for one in sentences(told) if one.startswith("laplace:1.45: ") and "rates" in one]
-    assert said == ["laplace:1.45: what rates from true counts add is not worked out; it need not be nothing."]
-    assert any("What rates add" in one and "not worked out" in one for one in footnotes(told))
+    assert said == ["laplace:1.45: what rates from true counts add is not computed; it need not be nothing."]
+    assert any("What rates add" in one and "not computed" in one for one in footnotes(told))
 
 
 def test_repeated_counts_rounded_by_keys_are_not_worked_out() -> None:

@@ -111,15 +111,15 @@ def test_pages_are_remembered_as_far_as_there_is_room() -> None:
 
     pages = Pages(800)
     for number in range(20):
-        pages.put((0, f"/{number}", ""), Response(b"x" * 80, media_type="text/html"))
+        pages.keep((0, f"/{number}", ""), Response(b"x" * 80, media_type="text/html"))
     assert pages.get((0, "/0", "")) is None
     again = pages.get((0, "/19", ""))
     assert again is not None
     assert again.body == b"x" * 80
     assert again.headers["content-type"] == "text/html; charset=utf-8"
     assert pages.get((1, "/19", "")) is None  # of another audit
-    pages.put((0, "/large", ""), Response(b"x" * 500))
-    pages.put((0, "/wrong", ""), Response(b"x", 404))
+    pages.keep((0, "/large", ""), Response(b"x" * 500))
+    pages.keep((0, "/wrong", ""), Response(b"x", 404))
     assert pages.get((0, "/large", "")) is None
     assert pages.get((0, "/wrong", "")) is None
 

@@ -29,7 +29,7 @@ from unround.show.charts import Share, squares, waffle
 from unround.show.palette import PALETTE, tokens
 from unround.show.parts import Bullets, Text
 from unround.show.report import MOST_BLOCKS, MOST_CLASHES, MOST_ZEROS, page, write_pages
-from unround.show.strongest import MOST, letters, sentences, strongest
+from unround.show.strongest import MOST, sentences, strongest
 from unround.show.words import NOTICE, headline, notice, verdict
 from unround.tables import read
 from unround.tables.frames import from_frame
@@ -123,7 +123,7 @@ def test_the_sections_come_in_order(census: AuditFolder) -> None:
         "Assumptions, and whether the data support them",
         "Self-check: published counts predicted from the others",
         "Areas within areas",
-        "Method, and how to use this report",
+        "Method, and responsible use",
     ]
     assert [name for level, name in full.headings if level == 2] == wanted
     assert [name for level, name in public.headings if level == 2] == [name for name in wanted if "strongest" not in name]
@@ -568,9 +568,7 @@ def test_bars_are_as_long_as_their_numbers() -> None:
     assert heights[0] / heights[1] == pytest.approx(3, rel=0.05)
 
 
-def test_letters_and_sentences() -> None:
-    assert letters(3) == ["A", "B", "C"]
-    assert len(set(letters(800))) == 800
+def test_an_argument_is_taken_apart_into_sentences() -> None:
     text = "B = 832 (exact), so C ≤ 832. So A = 421."
     assert " ".join(sentences(text)) == text
 

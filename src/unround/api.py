@@ -26,7 +26,6 @@ from unround.arguments import (
     folder_to_show,
     header_rows,
     lent_to,
-    material_of,
     mechanism_name,
     open_table,
     path_or_none,
@@ -38,6 +37,7 @@ from unround.arguments import (
     refuse_hopeless,
     refuse_overwriting,
     temporary_folder,
+    toml_of,
     write_result,
     write_text,
 )
@@ -358,8 +358,7 @@ def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], PlanFile | None,
         if not drafts:
             release, _ = _opened(table, given)
             files = tuple(files_read(table, release))
-            toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
-            origin = Origin(Path(table), toml, given.sheet) if name != "the table" else None
+            origin = Origin(Path(table), toml_of(given.describe), given.sheet) if name != "the table" else None
             drafts = [Draft(release, name, files, origin)]
         everything += drafts
     return everything, plan_file_of(given.plan), None
@@ -532,9 +531,8 @@ def protect(given: options.Protect) -> Protected:
         if not isinstance(given.table, str | os.PathLike) or Path(release.source).suffix.lower() not in SUFFIXES:
             return
         if release.file_format in ("tidy", "described"):
-            toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
             counts = counts_by_name(read(folder / ABOUT))
-            write_back(Origin(Path(given.table), toml, given.sheet), release, counts, folder / PUBLISHED)
+            write_back(Origin(Path(given.table), toml_of(given.describe), given.sheet), release, counts, folder / PUBLISHED)
 
     return publish(
         release,
@@ -580,9 +578,8 @@ def reconcile(given: options.Reconcile) -> Reconciled:
     into = path_or_none(given.out) or temporary_folder()
     if any(path.resolve().parent == into.resolve() for path in files_read(given.table, release)):
         raise InputError(f"the result would replace the table in {into}: choose another folder with -o.")
-    toml = Path(given.describe) if isinstance(given.describe, str | os.PathLike) else None
     matches = plan_file.matches if plan_file else ()
-    written = tables_of(_listed(given.table), given.describe, given.sheet, toml, matches, given.format)
+    written = tables_of(_listed(given.table), given.describe, given.sheet, toml_of(given.describe), matches, given.format)
     made = reconcile_into(
         release,
         into,
@@ -600,14 +597,17 @@ def reconcile(given: options.Reconcile) -> Reconciled:
 @takes(options.Compare)
 def compare(given: options.Compare) -> Comparison:
     """Publish the same table in several ways, infer what can be inferred from each, and judge both by the truth."""
-    from unround.comparison import DEFAULT, TODAY, WHAT_IFS, cell_key_designs, practice
+    from unround.comparison import DEFAULT, TODAY, WHAT_IFS, cell_key_designs, from_release, practice, simulated
     from unround.comparison import compare as compare_practices
     from unround.comparison import what_if as changed
     from unround.comparison.rates import rates_of
 
     refuse_file(given.out)
     truth = None if given.truth is None else _read(given.truth, given, given.progress)
-    material = material_of(truth, given.exact, given.areas, given.rows, given.seed)
+    if truth is None:
+        material = simulated(2000 if given.areas is None else given.areas, given.seed, given.rows or "age")
+    else:
+        material = from_release(truth, None if given.exact is None else tuple(given.exact))
     if given.what_if is None:
         named = DEFAULT if given.mechanism is None else given.mechanism
         chosen = named if given.designs is None else cell_key_designs(given.designs)

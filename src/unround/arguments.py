@@ -18,7 +18,6 @@ from unround.options import AnyPath, Table
 from unround.output import write_json, write_whole
 
 if TYPE_CHECKING:
-    from unround.comparison import Material
     from unround.job import AuditFolder
     from unround.mechanisms import Mechanism
     from unround.release import Release
@@ -43,8 +42,8 @@ def open_table(
 
 def _opened(table: Table, file_format: str, description: Any, sheet: str | None, exact: Sequence[str]) -> Release:
     from unround.release import Release
+    from unround.tables import describe, read_frame
     from unround.tables import read as read_file
-    from unround.tables import read_frame
     from unround.tables.frames import from_frame
 
     if isinstance(table, str | os.PathLike):
@@ -59,7 +58,7 @@ def _opened(table: Table, file_format: str, description: Any, sheet: str | None,
                 return read_file(Path(table), file_format, None if description is None else Path(description))
         except UnknownFormat:
             pass
-        return _described(Path(table), sheet=sheet, exact=exact)
+        return describe(Path(table), sheet=sheet, exact=exact).release
     if sheet is not None:
         raise ArgumentError("{sheet} is for spreadsheets, and this is not a file: leave it out.")
     if file_format != "auto":
@@ -71,7 +70,7 @@ def _opened(table: Table, file_format: str, description: Any, sheet: str | None,
     if description is not None and not isinstance(description, Mapping):
         raise InputError("a frame is described by keys and values, not by a file.")
     if description is None:
-        return read_frame(table) or _described(table, exact=exact)
+        return read_frame(table) or describe(table, exact=exact).release
     return from_frame(table, description)
 
 
@@ -84,13 +83,6 @@ def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str |
     if mechanism is not None and not isinstance(mechanism, str | Mechanism):
         raise InputError(f'mechanism must be text such as "rounding:5", or a Mechanism; not {mechanism!r}.')
     return mechanism.name if isinstance(mechanism, Mechanism) else mechanism
-
-
-def _described(table: Table, **options: Any) -> Release:
-    """Return a table that nobody described."""
-    from unround.tables import describe
-
-    return describe(table, **options).release
 
 
 def plan_file_of(plan: PlanFile | AnyPath | None, *descriptions: object) -> PlanFile | None:
@@ -208,6 +200,11 @@ def reasons_of(cells: Sequence[str], because: Sequence[str]) -> Iterable[tuple[s
     return zip(cells, tuple(because) * len(cells) if len(because) == 1 else because, strict=True)
 
 
+def toml_of(description: object) -> Path | None:
+    """Return the file that describes a table, if there is one."""
+    return Path(description) if isinstance(description, str | os.PathLike) else None
+
+
 def path_or_none(given: AnyPath | None) -> Path | None:
     """Return a path, if there is one."""
     return None if given is None else Path(given)
@@ -223,17 +220,6 @@ def files_read(table: Table, release: Release) -> list[Path]:
     """Return the files that a table was read from: those that were given, and what a description of it names."""
     given = paths_of(table) or []
     return list(dict.fromkeys(path for path in (*given, *map(Path, release.source.split(" + "))) if path.is_file()))
-
-
-def material_of(
-    truth: Release | None, exact: Sequence[str] | None, areas: int | None, rows: str | None, seed: int
-) -> Material:
-    """Return the true counts that ways of publishing are compared on."""
-    from unround.comparison import from_release, simulated
-
-    if truth is not None:
-        return from_release(truth, None if exact is None else tuple(exact))
-    return simulated(2000 if areas is None else areas, seed, rows or "age")
 
 
 def refuse_file(out: AnyPath | None) -> None:

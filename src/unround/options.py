@@ -20,7 +20,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields
+from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, replace
 from dataclasses import field as declared_field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
@@ -297,6 +297,19 @@ def parameters(group: Any) -> str:
 
 # -- groups of options ------------------------------------------------------------------------------------------------
 
+BASE = Option("Base of random rounding; short for {mechanism} rounding:BASE.", excludes=("mechanism",))
+MECHANISM = Option(
+    "How counts were published of which nothing is declared, such as laplace:1.45; inferred by default.",
+    "NAME:PARAMETER",
+    shell=str,
+)
+SHEET = Option("Which sheet of a spreadsheet.", "NAME", shown="the one with the largest table")
+RATES = Option(
+    "Columns of rates, separated by commas; “NUMERATOR of UNIVERSE” for one that is not printed yet; or all.",
+    "LIST",
+    split=True,
+)
+
 
 def _quiet(*_: object) -> None:
     """Show nothing."""
@@ -325,9 +338,7 @@ class Opening(Options):
         "TOML",
         default=None,
     )
-    sheet: str | None = option(
-        "Which sheet of a spreadsheet.", "NAME", shown="the one with the largest table", excludes=("describe",), default=None
-    )
+    sheet: str | None = option(replace(SHEET, excludes=("describe",)), default=None)
     plan: "PlanFile | AnyPath | None" = option(
         "Plan file: your decisions on sums and mechanisms; `check` drafts one.", "TOML", default=None
     )
@@ -340,17 +351,8 @@ class Opening(Options):
 class Reading(Opening, Progress):
     """How a table is opened, and how its counts were protected."""
 
-    base: int | None = option(
-        "Base to which rounded counts were rounded at random; short for {mechanism} rounding:BASE.",
-        excludes=("mechanism",),
-        default=None,
-    )
-    mechanism: "Mechanism | str | None" = option(
-        "How counts were published of which nothing is declared, such as laplace:1.45; inferred by default.",
-        "NAME:PARAMETER",
-        shell=str,
-        default=None,
-    )
+    base: int | None = option(BASE, default=None)
+    mechanism: "Mechanism | str | None" = option(MECHANISM, default=None)
     exact: Sequence[str] = option(
         "Counts that were published as they are: a column's key, label or code. May be repeated.", "NAME", default=()
     )
@@ -426,11 +428,9 @@ class OneSystem(Options):
         'Equations if it contains "=", else a file; "-" is standard input.', "SYSTEM", shell=str
     )
     _: KW_ONLY
-    base: int | None = option(
-        "Base to which counts were randomly rounded.", shown="5", excludes=("mechanism",), default=None
-    )
+    base: int | None = option(replace(BASE, shown="5"), default=None)
     mechanism: "Mechanism | str | None" = option(
-        "How counts were protected, such as laplace:1.45; instead of {base}.", "NAME:PARAMETER", shell=str, default=None
+        "How counts were published, such as laplace:1.45.", "NAME:PARAMETER", shell=str, default=None
     )
     threshold: float = option("Minimum probability to report a count as likely.", above=0, most=1, default=THRESHOLD)
 
@@ -478,7 +478,7 @@ class Describe(Options):
         "Write the description into a file, which must not exist yet.", "TOML", short="-o", default=None
     )
     _: KW_ONLY
-    sheet: str | None = option("Which sheet of a spreadsheet.", "NAME", shown="the one with the largest table", default=None)
+    sheet: str | None = option(SHEET, default=None)
     header: Sequence[int] | str | None = option(
         "Rows of the header, counted from 1, such as 4 or 4-5.", "ROWS", shown="looked for", shell=str, default=None
     )
@@ -486,15 +486,8 @@ class Describe(Options):
         "First and last column, such as F-I, where tables stand side by side.", "LETTERS", shown="all", default=None
     )
     value: str | None = option("The column of counts, if several columns hold numbers.", "COLUMN", default=None)
-    base: int | None = option(
-        "Base to which counts were randomly rounded.",
-        shown="inferred from the counts",
-        excludes=("mechanism",),
-        default=None,
-    )
-    mechanism: str | None = option(
-        "How counts were published, such as sample:5; in place of {base}.", "NAME:PARAMETER", default=None
-    )
+    base: int | None = option(BASE, default=None)
+    mechanism: str | None = option(MECHANISM, default=None)
     ask: "Callable[[Question], str] | None" = hook(
         "Called with each question that the table leaves open; returns the answer.", default=None
     )
@@ -622,12 +615,7 @@ class Rates(Reading):
     """The options of `rate_steps`."""
 
     table: Table = argument("What is published: any table that audit reads.", "RELEASE")
-    rates: Sequence[str] = option(
-        "Columns of rates, separated by commas; “NUMERATOR of UNIVERSE” for one that is not printed yet; or all, for those "
-        "computed from true counts.",
-        "LIST",
-        split=True,
-    )
+    rates: Sequence[str] = option(RATES)
     _: KW_ONLY
     truth: Table | None = option("The true counts: rates are published from them.", "FILE", default=None)
     seed: int = option(SEED, default=0)
@@ -645,9 +633,7 @@ class Protect(Opening, Progress):
         default=None,
     )
     _: KW_ONLY
-    base: int | None = option(
-        "Base to round counts to at random; short for {mechanism} rounding:BASE.", excludes=("mechanism",), default=None
-    )
+    base: int | None = option(BASE, default=None)
     seed: int | None = option(
         "Draw the same random numbers again; without it, they come from the operating system.", default=None
     )
@@ -722,10 +708,7 @@ class Compare(Opening, Progress):
         default=None,
     )
     rates: Sequence[str] | None = option(
-        "Rates to print beside the counts, from true counts and from published ones: columns of rates, separated by "
-        "commas; “NUMERATOR of UNIVERSE”; or all.",
-        "LIST",
-        split=True,
+        replace(RATES, help=f"Rates to print beside the counts, from true and from published ones. {RATES.help}"),
         default=None,
     )
     rate_step: float = option("What rates are rounded to.", "POINTS", default=0.1)
@@ -897,9 +880,7 @@ class Calibrate(Progress):
         default=None,
     )
     truth: Table | None = option("its true counts.", "FILE", needs=("release",), default=None)
-    base: int | None = option(
-        "Base to round what is simulated to; short for {mechanism} rounding:BASE.", excludes=("mechanism",), default=None
-    )
+    base: int | None = option(BASE, default=None)
     mechanism: "Mechanism | str | None" = option(
         "How to publish what is simulated.", "NAME:PARAMETER", shown="rounding:5", shell=str, default=None
     )

@@ -115,7 +115,7 @@ def solve(
     api.describe,
     """
     Examples:
-      unround describe draft.xlsx                        what its rows, columns, totals and signs are taken for
+      unround describe draft.xlsx                        what its rows, columns, totals and symbols are taken for
       unround describe draft.xlsx -o draft.toml          the same, written down, to be read and corrected
       unround audit draft.xlsx --describe draft.toml -o audit
       unround describe draft.xlsx --sheet "Table 2" --header 4-5

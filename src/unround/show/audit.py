@@ -63,7 +63,7 @@ def decision_of(folder: AuditFolder) -> str | None:
 
 
 def mechanism(summary: Mapping[str, Any]) -> Fact:
-    """Say whether the data fit how they are thought to have been published."""
+    """Tell in words whether the data fit how they are thought to have been published."""
     check = summary.get("check")
     rounded = all(name.startswith(("rounding:", "exact")) for name in summary["mechanisms"])
     noun = "rounding" if rounded else "mechanism"

@@ -23,7 +23,7 @@ from unround.show.words import CLAIMS, number, percent
 WIDE = 440
 """The widest chart, in pixels."""
 
-SIGN = 6.4
+LETTER = 6.4
 """About how wide a letter is."""
 
 FEW = 30
@@ -125,14 +125,14 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
     return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _cut(text: str, signs: int) -> str:
-    return text if len(text) <= signs else f"{text[: signs - 1]}…"
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _label_room(labels: Sequence[str], most: int = 30) -> tuple[list[str], float]:
     """Return labels that are short enough, and the room that they need."""
     short = [_cut(label, most) for label in labels]
-    return short, SIGN * max(map(len, short), default=0) + 10
+    return short, LETTER * max(map(len, short), default=0) + 10
 
 
 def _plain(value: float) -> str:
@@ -148,7 +148,7 @@ def stacked_bars(rows: Mapping[str, Mapping[str, float]], what: str, digits: int
     labels, left = _label_room(list(rows))
     sums = [sum(row[kind] for kind in kinds) for row in rows.values()]
     top = 22 if len(kinds) > 1 else 2
-    right = 10 + SIGN * max((len(f"{number:,.{digits}f}") for number in sums), default=1)
+    right = 10 + LETTER * max((len(f"{number:,.{digits}f}") for number in sums), default=1)
     said = "; ".join(f"{name}: {_listed(row, digits)}" for name, row in rows.items())
     drawn = Picture(360, top + 26 * len(rows) + 2, f"{what}. {said}")
     x = left
@@ -156,7 +156,7 @@ def stacked_bars(rows: Mapping[str, Mapping[str, float]], what: str, digits: int
         for kind in kinds:
             drawn.rect(x, 4, 10, 10, f"bar {kind}")
             drawn.text(x + 15, 13, kind, "soft")
-            x += 15 + SIGN * len(kind) + 16
+            x += 15 + LETTER * len(kind) + 16
     scale = Scale(0, max(sums, default=0) or 1, left, 360 - right)
     for at, (name, row) in enumerate(rows.items()):
         y, x = top + 26 * at, left
@@ -181,7 +181,7 @@ def against_chance(rows: Sequence[Mapping[str, Any]]) -> Markup:
     drawn = Picture(380, 28 * len(rows) + 20, f"Proofs from one sum. {said}")
     largest = max(1, *(max(row["found"], row["high"]) for row in rows))
     # Square roots: chance scatters by about as much everywhere on this scale, and 0 has its place.
-    scale = Scale(0, largest, left + 6, 380 - 12 - SIGN * len(f"{largest:,}"), root=True)
+    scale = Scale(0, largest, left + 6, 380 - 12 - LETTER * len(f"{largest:,}"), root=True)
     _vertical(drawn, scale, [t for t in ticks(0, largest) if t == int(t)], 0, 28 * len(rows), _plain)
     for at, row in enumerate(rows):
         y = 28 * at + 14
@@ -200,7 +200,7 @@ def _vertical(drawn: Picture, scale: Scale, at: Sequence[float], top: float, bot
     for tick in at:
         x, said = scale(tick), show(tick)
         drawn.line(x, top, x, bottom, "grid")
-        half = SIGN * len(said) / 2 + 4
+        half = LETTER * len(said) / 2 + 4
         if x - half >= end:
             drawn.text(x, bottom + 14, said, "soft", "middle")
             end = x + half
@@ -295,8 +295,8 @@ def _names_apart(points: Sequence[Mapping[str, Any]], x: Scale, y: Scale, right:
             if box[0] >= 0
             and box[0] + wide <= right + 10
             and not any(
-                box[0] < one_right and box[0] + wide > one_left and box[1] < one_low and box[2] > one_high
-                for k, (one_left, one_high, one_right, one_low) in enumerate(taken)
+                box[0] < end and box[0] + wide > start and box[1] < bottom and box[2] > top
+                for k, (start, top, end, bottom) in enumerate(taken)
                 if k != at or place[2] == "middle"
             )
         ]
@@ -329,7 +329,7 @@ def reliability(series: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]], a
         if len(series) > 1:
             drawn.dot(start + 5, 27, 5, f"bar {kind}")
             drawn.text(start + 15, 31, name)
-            start += 15 + SIGN * len(name) + 18
+            start += 15 + LETTER * len(name) + 18
         if len(series) > 1:
             drawn.path([(x(band["stated"]), y(band["right"])) for band in of_series], f"stroke {kind}")
         for band in of_series:
@@ -374,7 +374,7 @@ def columns(
     step = (wide - left - 4) / max(1, len(places))
     y = Scale(0, high, height, 6)
     _horizontal(drawn, y, lines, left, wide)
-    every = max(1, math.ceil((SIGN * max(len(f"{place:,}") for place in places) + 8) / step))
+    every = max(1, math.ceil((LETTER * max(len(f"{place:,}") for place in places) + 8) / step))
     middle = places.index(0) if 0 in places else 0
     for at, place in enumerate(places):
         x, share = left + 2 + at * step, shares.get(place, 0.0)

@@ -66,7 +66,7 @@ COLOURS = {FITS: "s1", DEPARTS: "s2", CONTRADICTS: "s3"}
 
 
 def fit_in_words(check: Mapping[str, Any] | None) -> str:
-    """Say whether the data fit the mechanism, and how many families of sums and counts were tested."""
+    """Tell in words whether the data fit the mechanism, and how many families of sums and counts were tested."""
     if check is None:
         return (
             "Not checked: the sums were verified one by one, but whether their residuals are distributed as the mechanism "
@@ -109,7 +109,7 @@ def known_by(check: Mapping[str, Any]) -> str:
 
 
 def family_verdict(family: Family) -> str:
-    """Say whether a family fits; of one that contradicts the mechanism, also whether the rest of it fits."""
+    """Tell in words whether a family fits; of one that contradicts the mechanism, also whether the rest of it fits."""
     if family.verdict != CONTRADICTS or family.otherwise in (UNTESTED, family.verdict):
         return family.verdict
     return f"{family.verdict}, otherwise {family.otherwise}"

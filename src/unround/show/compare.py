@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -58,127 +58,110 @@ RATES = "What rates add"
 
 # -- tables -----------------------------------------------------------------------------------------------------------
 
+Cells = tuple[list[str], list[list[str]]]
+"""The headings and the rows of a table."""
 
-def errors_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of the table of errors."""
-    heads = ["", "mean error", f"over {LARGE}", "expected", "RMSE", "within 4", "bias", "sums broken", "ε"]
-    return heads, [
-        [
-            row["name"],
-            _with_error(row, "mean_error"),
-            _with_error(row, f"mean_error_over_{LARGE}"),
-            "" if row["expected"] is None else f"{row['expected']['mean_error']:.3f}",
-            _with_error(row, "rmse"),
-            f"{100 * row['within_4']:.1f}%",
-            _with_error(row, "bias", "+"),
-            f"{100 * row['sums_broken']:.1f}%",
-            "none" if row["epsilon"] is None else f"{row['epsilon']:.1f}",
-        ]
-        for row in rows
-    ]
+Columns = Mapping[str, Callable[[Mapping[str, Any]], str]]
+"""What each column says of a way of publishing, by its heading; a heading that occurs again ends in a blank."""
 
 
-def risks_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of the table of what can be inferred."""
-    heads = ["", "proved", "wrong", "likely", "right", "truth", "alone", "best guess", "1s and 2s"]
-    return heads, [
-        [
-            row["name"],
-            mean_count(row["proved"]),
-            mean_count(row["proved_wrong"]),
-            mean_count(row["likely"]),
-            f"{100 * row['likely_right'] / row['likely']:.1f}%" if row["likely"] else "",
-            _with_error(row, "truth_probability"),
-            f"{row['truth_probability_alone']:.3f}",
-            f"{100 * row['guessed']:.1f}%",
-            mean_count(row["small_disclosed"]),
-        ]
-        for row in rows
-    ]
+def _in_columns(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> Cells:
+    heads = ["", *(head.rstrip() for head in columns)]
+    return heads, [[row["name"], *(said_of(row) for said_of in columns.values())] for row in rows]
 
 
-def intervals_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of the table of what published counts leave possible."""
-    heads = ["", "values left, alone", "with sums", "one", f"up to {FEW}", "efficient"]
-    return heads, [
-        [
-            row["name"],
-            *(_left(row["interval_alone"]), _left(row["interval"])),
-            mean_count(row["proved"]),
-            "" if row[f"interval_up_to_{FEW}"] is None else f"{100 * row[f'interval_up_to_{FEW}']:.1f}%",
-            "yes" if row["efficient"] else "",
-        ]
-        for row in rows
-    ]
+def _decimals(name: str, sign: str = "", digits: int = 3) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: "" if row[name] is None else f"{row[name]:{sign}.{digits}f}"
 
 
-def _left(values: float | None) -> str:
-    return "no bound" if values is None else f"{values:.1f}"
+def _percent(name: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: "" if row[name] is None else f"{100 * row[name]:.1f}%"
 
 
-def designs_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of the table of designs: error, risk and intervals in one, the most accurate first."""
-    heads = ["", "mean change", "RMSE", "truth", "likely", "1s and 2s", "values left", "one", f"up to {FEW}", "efficient"]
-    return heads, [
-        [
-            row["name"],
-            f"{row['mean_change']:.3f}",
-            f"{row['rmse']:.3f}",
-            f"{row['truth_probability']:.3f}",
-            mean_count(row["likely"]),
-            mean_count(row["small_disclosed"]),
-            *intervals_table([row])[1][0][2:],
-        ]
-        for row in sorted(rows, key=lambda row: float(row["mean_change"]))
-    ]
+def _number(name: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: "not computed" if row[name] is None else mean_count(row[name])
 
 
-def rates_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def _with_error(name: str, sign: str = "") -> Callable[[Mapping[str, Any]], str]:
+    def shown(row: Mapping[str, Any]) -> str:
+        spread, mean = row["standard_error"][name], f"{row[name]:{sign}.3f}".replace("-", "−")
+        return mean if spread is None else f"{mean} ± {spread:.3f}"
+
+    return shown
+
+
+def _right(row: Mapping[str, Any]) -> str:
+    return f"{100 * row['likely_right'] / row['likely']:.1f}%" if row["likely"] else ""
+
+
+def _left(name: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: "no bound" if row[name] is None else f"{row[name]:.1f}"
+
+
+ERRORS: Columns = {
+    "mean error": _with_error("mean_error"),
+    f"over {LARGE}": _with_error(f"mean_error_over_{LARGE}"),
+    "expected": lambda row: "" if row["expected"] is None else f"{row['expected']['mean_error']:.3f}",
+    "RMSE": _with_error("rmse"),
+    "within 4": _percent("within_4"),
+    "bias": _with_error("bias", "+"),
+    "sums broken": _percent("sums_broken"),
+    "ε": lambda row: "none" if row["epsilon"] is None else f"{row['epsilon']:.1f}",
+}
+RISKS: Columns = {
+    "proved": _number("proved"),
+    "wrong": _number("proved_wrong"),
+    "likely": _number("likely"),
+    "right": _right,
+    "truth": _with_error("truth_probability"),
+    "alone": _decimals("truth_probability_alone"),
+    "best guess": _percent("guessed"),
+    "1s and 2s": _number("small_disclosed"),
+}
+INTERVALS: Columns = {
+    "with sums": _left("interval"),
+    "one": _number("proved"),
+    f"up to {FEW}": _percent(f"interval_up_to_{FEW}"),
+    "efficient": lambda row: "yes" if row["efficient"] else "",
+}
+DESIGNS: Columns = {
+    "mean change": _decimals("mean_change"),
+    "RMSE": _decimals("rmse"),
+    "truth": _decimals("truth_probability"),
+    "likely": _number("likely"),
+    "1s and 2s": _number("small_disclosed"),
+    "values left": _left("interval"),
+    **dict(list(INTERVALS.items())[1:]),
+}
+CLAMPED: Columns = {
+    "negative": _percent("negative"),
+    "mean error": _decimals("mean_error"),
+    "clamped": _decimals("clamped_mean_error"),
+    "RMSE": _decimals("rmse"),
+    "clamped ": _decimals("clamped_rmse"),
+    "bias": _decimals("bias", "+"),
+    "clamped  ": _decimals("clamped_bias", "+"),
+    "bias of true zeros, clamped": _decimals("clamped_bias_of_zeros", "+", 2),
+}
+ADDED_BY_RATES: Columns = {
+    "rates from": lambda row: f"{row['source']} counts",
+    "conditional": _number("conditional"),
+    "wrong": _number("conditional_wrong"),
+    "likely": _number("likely"),
+    "right": _right,
+    "1s and 2s": _number("small_disclosed"),
+    "mean error": _decimals("mean_error"),
+}
+
+
+def rates_table(rows: Sequence[Mapping[str, Any]]) -> Cells:
     """Return the headings and rows of the table of rates beside the counts; no rows where there are none."""
-    heads = ["", "rates from", "conditional", "wrong", "likely", "right", "1s and 2s", "mean error"]
-    return heads, [
-        [
-            row["name"],
-            f"{source} counts",
-            _counted(added["conditional"]),
-            _counted(added["conditional_wrong"]),
-            _counted(added["likely"]),
-            f"{100 * added['likely_right'] / added['likely']:.1f}%" if added["likely"] else "",
-            _counted(added["small_disclosed"]),
-            "" if added["mean_error"] is None else f"{added['mean_error']:.3f}",
-        ]
+    added = (
+        {**of_source, "name": row["name"], "source": source}
         for row in rows
-        for source, added in (row["rates"] or {}).items()
-    ]
-
-
-def _counted(number: float | None) -> str:
-    return "not worked out" if number is None else mean_count(number)
-
-
-def _with_error(row: Mapping[str, Any], name: str, sign: str = "") -> str:
-    spread = row["standard_error"][name]
-    shown = f"{row[name]:{sign}.3f}".replace("-", "−")
-    return shown if spread is None else f"{shown} ± {spread:.3f}"
-
-
-def _clamped_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    heads = ["", "negative", "mean error", "clamped", "RMSE", "clamped", "bias", "clamped", "bias of true zeros, clamped"]
-    return heads, [
-        [
-            row["name"],
-            f"{100 * row['negative']:.1f}%",
-            f"{row['mean_error']:.3f}",
-            f"{row['clamped_mean_error']:.3f}",
-            f"{row['rmse']:.3f}",
-            f"{row['clamped_rmse']:.3f}",
-            f"{row['bias']:+.3f}",
-            f"{row['clamped_bias']:+.3f}",
-            f"{row['clamped_bias_of_zeros']:+.2f}",
-        ]
-        for row in rows
-        if row["negative"] > 0
-    ]
+        for source, of_source in (row["rates"] or {}).items()
+    )
+    return _in_columns(ADDED_BY_RATES, added)
 
 
 # -- sentences --------------------------------------------------------------------------------------------------------
@@ -231,7 +214,7 @@ def footnotes(compared: Mapping[str, Any]) -> list[str]:
             f"({len(compared['rates']):,} per area), or are certain only because of them; some of these counts are likely "
             "without rates. Mean error: of the rates, in points. Rates from published counts can be computed by any reader, "
             "and are set aside if the data show that they were. What rates add beside noise without bounds, or where "
-            "counts that stand in several tables are rounded by keys, is not worked out: it need not be nothing."
+            "counts that stand in several tables are rounded by keys, is not computed: it need not be nothing."
         )
     return [*notes, *compared["notes"]]
 
@@ -252,19 +235,22 @@ def comparison(result: Comparison | Mapping[str, Any]) -> Iterator[Part]:
         yield from _designs(compared)
         return
     yield Only(PAGE, list(_drawings(rows)))
-    heads, errors = errors_table(rows)
+    heads, errors = _in_columns(ERRORS, rows)
     short = [[cell.split(" ± ")[0] for cell in row] for row in errors]  # a terminal is too narrow for standard errors
     yield Only(TERMINAL, [Section("How far off", [Table(heads, short)])])
     yield Only(PAGE, [Section("How far off", [Table(heads, errors, "How far off", colours=colours)])])
     for title, (heads, cells) in (
-        ("What can be inferred", risks_table(rows)),
-        ("What is left possible", intervals_table(rows)),
+        ("What can be inferred", _in_columns(RISKS, rows)),
+        ("What is left possible", _in_columns({"values left, alone": _left("interval_alone"), **INTERVALS}, rows)),
         (RATES, rates_table(rows)),
     ):
         if cells:
             yield Section(title, [Table(heads, cells, title, colours=colours, left=("rates from",))])
     if any(row["negative"] > 0 for row in rows):
-        title, (heads, clamped) = "Negative counts published as 0", _clamped_table(rows)
+        title, (heads, clamped) = (
+            "Negative counts published as 0",
+            _in_columns(CLAMPED, [row for row in rows if row["negative"] > 0]),
+        )
         said = Text("Noise makes some counts negative. Publishing 0 instead makes them look better, and totals too large.")
         yield Only(PAGE, [Section(title, [said, Table(heads, clamped, title, colours=colours)])])
     yield Section("In words", [Bullets(sentences(compared))])
@@ -274,7 +260,8 @@ def comparison(result: Comparison | Mapping[str, Any]) -> Iterator[Part]:
 def _designs(compared: Mapping[str, Any]) -> Iterator[Part]:
     """Say what every design costs and gives away, and which of them are efficient."""
     rows = compared["mechanisms"]
-    best = sorted((row for row in rows if row["efficient"]), key=lambda row: float(row["mean_change"]))
+    by_change = sorted(rows, key=lambda row: float(row["mean_change"]))
+    best = [row for row in by_change if row["efficient"]]
     proving = sum(row["proved"] > 0 for row in rows)
     chart = Chart(
         _risk_chart(rows),
@@ -283,7 +270,7 @@ def _designs(compared: Mapping[str, Any]) -> Iterator[Part]:
         "same. Ring: some counts can be proved.",
     )
     yield Only(PAGE, [Section("Error against risk", [chart])])
-    yield Section("Designs", [Table(*designs_table(rows), "Designs")])
+    yield Section("Designs", [Table(*_in_columns(DESIGNS, by_change), "Designs")])
     words = [
         f"{len(best):,} of {len(rows):,} designs are efficient, from {best[0]['name']} (mean change "
         f"{best[0]['mean_change']:.2f}, truth {best[0]['truth_probability']:.3f}) to {best[-1]['name']} "
@@ -343,9 +330,9 @@ def _risk_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
     return charts.risk_against_error(points, "mean error of a published count", "probability given to the true count")
 
 
-def _close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Say whether two points of a chart are too near each other for both to be named."""
-    return all(abs(one[axis] - other[axis]) < 0.06 * other[axis] for axis in ("error", "risk"))
+def _close(point: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two points of a chart are too near each other for both to be named."""
+    return all(abs(point[axis] - other[axis]) < 0.06 * other[axis] for axis in ("error", "risk"))
 
 
 def _distance_charts(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
@@ -400,7 +387,7 @@ def _rates_in_words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if row["rates"] is None:
             continue
         if row["rates"]["true"]["conditional"] is None:
-            yield f"{row['name']}: what rates from true counts add is not worked out; it need not be nothing."
+            yield f"{row['name']}: what rates from true counts add is not computed; it need not be nothing."
             continue
         true, published = row["rates"]["true"], row["rates"]["published"]
         claims = [mean_count(rates["conditional"] + rates["likely"]) for rates in (true, published)]
@@ -480,7 +467,7 @@ def _clamping(row: Mapping[str, Any]) -> str:
 
 
 def _noise(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say whether noise defeats inference, as the paper hopes."""
+    """Yield whether noise defeats inference, as the paper hopes."""
     noisy = [row for row in rows if row["left_out_of_account"] is not None]
     if not noisy:
         return

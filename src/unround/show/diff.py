@@ -270,7 +270,7 @@ def _strongest(compared: Mapping[str, Any]) -> Part:
 
 @titled("Is the audit in order?")
 def verification(verified: Verification) -> Iterator[Part]:
-    """Say whether an audit folder is in order."""
+    """Tell in words whether an audit folder is in order."""
     if verified.holds:
         yield Text("Everything is as the audit left it.", STRONG)
         certificates = several(verified.certificates, "certificate")

@@ -157,7 +157,7 @@ def _extents(shapes: Boundaries) -> tuple[NDArray[np.int32], NDArray[np.int32], 
 
 
 def _bytes(shapes: Boundaries, classes: Ints, size: tuple[int, int]) -> int:
-    """Return about how long the paths of some shapes are: a point takes four signs or five, a run of dots eight."""
+    """Return about how long the paths of some shapes are: a point takes four characters or five, a run of dots eight."""
     _, _, tiny = _extents(shapes)
     grid = _raster(shapes, classes, size)
     runs = int((np.diff(grid, axis=1) != 0).sum())

@@ -116,17 +116,17 @@ def document(plot: Plot) -> Document:
 
 def svg(plot: Plot) -> str:
     """Return a plot as one SVG that needs nothing else: on white, in the light colours."""
-    from unround.show.charts import SIGN, Picture
+    from unround.show.charts import LETTER, Picture
 
     lines = [panel.note.splitlines() for panel in plot.panels]
     heads = 20 + 16 * max(map(len, lines))
     sizes = [_size(panel.picture) for panel in plot.panels]
-    named = [SIGN * 1.15 * max(map(len, (panel.caption, *said))) for panel, said in zip(plot.panels, lines, strict=True)]
+    named = [LETTER * 1.15 * max(map(len, (panel.caption, *said))) for panel, said in zip(plot.panels, lines, strict=True)]
     wide = max(max(size[0], name) for size, name in zip(sizes, named, strict=True))
     across = min(ACROSS, len(plot.panels))
     rows = [range(start, min(start + across, len(plot.panels))) for start in range(0, len(plot.panels), across)]
     tall = [heads + max(sizes[at][1] for at in row) for row in rows]
-    notes = _wrapped(plot.note, int((across * (wide + GAP)) / SIGN))
+    notes = _wrapped(plot.note, int((across * (wide + GAP)) / LETTER))
     top = MARGIN + 34 + 18 * len(notes)
     width = max(2 * MARGIN + across * wide + (across - 1) * GAP, 2 * MARGIN + 9.5 * len(plot.title))
     drawn = Picture(round(width), round(top + sum(tall) + GAP * (len(rows) - 1) + MARGIN), f"{plot.title}. {plot.note}")
@@ -162,7 +162,7 @@ def _size(chart: str) -> tuple[float, float]:
     return float(match[1]), float(match[2])
 
 
-def _wrapped(text: str, signs: int) -> Sequence[str]:
+def _wrapped(text: str, letters: int) -> Sequence[str]:
     import textwrap
 
-    return textwrap.wrap(text, max(30, signs))
+    return textwrap.wrap(text, max(30, letters))

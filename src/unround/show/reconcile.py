@@ -50,8 +50,8 @@ def lead(summary: dict[str, Any]) -> str:
 
 def sentence(summary: dict[str, Any]) -> str:
     """Say by how much errors went down, in words to cite."""
-    own = "by the model's own estimate; not measured, for no census of this layout was simulated"
-    how = "measured against the true counts" if summary["mean_error_from"] == "truth" else own
+    estimated = "by the model's own estimate; not measured, for no census of this layout was simulated"
+    how = "measured against the true counts" if summary["mean_error_from"] == "truth" else estimated
     return f"Mean error {summary['mean_error_published']:.2f} → {summary['mean_error']:.2f} persons per count, {how}."
 
 

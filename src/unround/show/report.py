@@ -169,9 +169,8 @@ def report(
         parts.append(Section(since, list(changed(diff, public=public)), "changed", "What changed"))
     parts += [_claims(summary), _risk(folder, public)]
     parts += [_findings(folder, strong)] if strong else []
-    parts.append(_faults(folder, public))
-    parts += _truth(summary, public)
-    parts += [_assumed(summary, strong, public), *selfcheck.parts(summary), *_areas(summary), _method(summary, public)]
+    parts += [_faults(folder, public), *_truth(summary, public)]
+    parts += [*_grounds(summary, strong, public), _method(summary, public)]
     hidden = f" ({summary['areas_hidden']:,} without any count)" if summary["areas_hidden"] else ""
     facts = [
         files_of(summary["source"]),
@@ -724,15 +723,14 @@ def _truth(summary: Mapping[str, Any], public: bool) -> Iterator[Part]:
 # -- assumptions and method -------------------------------------------------------------------------------------------
 
 
-def checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
-    """Say whether the release fits how it is thought to have been published."""
-    odd = [family for family in (check or {"families": ()})["families"] if family["verdict"] != "fits"]
-    return {
-        "sentence": fit_in_words(check),
-        "alarm": bool(odd),
-        "odd": [(family["family"], family["verdict"], "" if public else family["note"]) for family in odd[:MOST_ODD]],
-        "more": len(odd) - len(odd[:MOST_ODD]),
-    }
+def about(folder: AuditFolder) -> list[Part]:
+    """Return what the values of an audit rest on, for the explorer: the sections of the report on it."""
+    method = _method(folder.summary, public=False)
+    return [method, *_grounds(folder.summary, {}, public=False), _faults(folder, public=True)]
+
+
+def _grounds(summary: Mapping[str, Any], strong: Mapping[str, Any], public: bool) -> list[Part]:
+    return [_assumed(summary, strong, public), *selfcheck.parts(summary), *_areas(summary)]
 
 
 def _assumed(summary: Mapping[str, Any], strong: Mapping[str, Any], public: bool) -> Section:
@@ -748,7 +746,8 @@ def _assumed(summary: Mapping[str, Any], strong: Mapping[str, Any], public: bool
         + (f" {serves} bounds and proofs, not probabilities." if loops else "")
     )
     why = f" {why_several(priors)}" if len(priors) > 1 and "likely" not in strong else ""
-    fit = checked(summary.get("check"), public=public)
+    check = summary.get("check")
+    unfit = [family for family in (check or {"families": ()})["families"] if family["verdict"] != "fits"]
     parts: list[Part] = [
         Terms(
             [
@@ -756,16 +755,18 @@ def _assumed(summary: Mapping[str, Any], strong: Mapping[str, Any], public: bool
                 ("Which sums hold", " ".join([sums, *tables_in_words(summary)])),
                 ("Exact counts", POPULATION[summary["population"]]),
                 ("Prior (for likely counts only)", f"{summary['prior_in_words']}.{why}"),
-                ("Do the data fit these assumptions?", Text(fit["sentence"], ALARM if fit["alarm"] else "")),
+                ("Do the data fit these assumptions?", Text(fit_in_words(check), ALARM if unfit else "")),
             ],
             "wide",
             {"Do the data fit these assumptions?": "check"},
         )
     ]
-    if fit["odd"]:
-        odd = [(f"{family} ({said})", note) for family, said, note in fit["odd"]]
+    if unfit:
+        odd = [
+            (f"{family['family']} ({family['verdict']})", "" if public else family["note"]) for family in unfit[:MOST_ODD]
+        ]
         families = several(len(odd), "family of sums that does", "families of sums that do")
-        parts.append(Fold(f"{families} not fit", [Bullets(odd), rest(fit["more"], 0, "`summary.json` has them all")]))
+        parts.append(Fold(f"{families} not fit", [Bullets(odd), rest(len(unfit), MOST_ODD, "`summary.json` has them all")]))
     return Section(
         "Assumptions, and whether the data support them",
         [*parts, Side([_keys(summary), _conditions(summary), _held(summary, public)])],
@@ -851,7 +852,9 @@ def _method(summary: Mapping[str, Any], public: bool) -> Section:
         )
     if nested:
         likely.append("Where areas are linked, the sums of all of them are used, by methods that are not all exact.")
-    terms = Terms([("Proved", PROVED), ("Conditional", CONDITIONAL), ("Likely", " ".join(likely))])
+    said = {"Proved": PROVED, "Conditional": CONDITIONAL, "Likely": " ".join(likely)}
+    said |= {kind.capitalize(): f"{MEANINGS[kind].capitalize()}." for kind in ("open", "given")}
+    terms = Terms(list(said.items()))
     version = summary["unround"]
     made = (
         f"unround {version}{f' (page by {__version__})' if version != __version__ else ''}, file format {summary['format']}"
@@ -863,7 +866,7 @@ def _method(summary: Mapping[str, Any], public: bool) -> Section:
         Section("Responsible use", [Bullets(RESPONSIBLE, style="plain halves")], level=3),
         Section("How this was made", [Text(made), *command], level=3),
     ]
-    return Section("Method, and how to use this report", parts, "method", "Method and use")
+    return Section("Method, and responsible use", parts, "method", "Method and use")
 
 
 PROVED = (
@@ -876,7 +879,7 @@ CONDITIONAL = (
     "that a sum suggested only by the data holds, or that counts next to an inconsistency are right."
 )
 RESPONSIBLE = (
-    "This report is about cells of published tables, never about persons. Do not link it with other data to identify "
+    "All of this is about cells of published tables, never about persons. Do not link it with other data to identify "
     "anyone; licences such as Statistics Canada’s forbid it.",
     "Tell the agency before publishing findings about a real release, and give it time.",
     "Inferred values are not official counts, and must not be presented as such.",

@@ -176,7 +176,7 @@ def check_status(reviewed: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def not_worked_out(reviewed: Mapping[str, Any]) -> str:
-    """Say what of the risk was not worked out; nothing where all of it was."""
+    """Say what of the risk was not computed; nothing where all of it was."""
     sums = reviewed["check"]["sums_for_bounds_only"]
     if not sums:
         return ""

@@ -72,7 +72,7 @@ def count_line(line: Mapping[str, Any]) -> Markup:
 def _count(label: Markup, cell: Mapping[str, Any]) -> str:
     """Return the four cells of a count: published, possible, likeliest and its probability.
 
-    The link says the label again, for those who listen. Kinds and addresses hold no sign that HTML would take for its own.
+    The link says the label again, for those who listen. Kinds and addresses need no escaping.
     """
     kind, value = cell["kind"], number(cell["value"])
     sex = f", {escape(cell['sex'])}" if cell.get("sex") else ""

@@ -9,8 +9,6 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice, product
-from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 from unround.audits.bounds import ASSUMPTION
@@ -20,11 +18,12 @@ from unround.explanation.cell import explain_at
 from unround.figures import FigureKind
 from unround.job import AuditFolder
 from unround.job.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS, Damaged
-from unround.proofs import fault_in_proof, figure_value, proofs_of
+from unround.proofs import fault_in_proof, figure_value, proof_in_words, renamed_figure
 from unround.release import ABSENT
 from unround.show import words
 from unround.show.words import arithmetic, growth
 from unround.system import PublishedFigure
+from unround.tables.grid import letters
 
 if TYPE_CHECKING:
     import polars as pl
@@ -163,16 +162,6 @@ def _table(folder: AuditFolder, cell: int) -> str:
     return "" if column.block in column.label else column.block
 
 
-def letters(number: int) -> list[str]:
-    """Return so many names: A to Z, then AA, AB and so on.
-
-    >>> letters(28)[25:]
-    ['Z', 'AA', 'AB']
-    """
-    named = ("".join(letter) for size in count(1) for letter in product(ascii_uppercase, repeat=size))
-    return list(islice(named, number))
-
-
 # -- proved and conditional -------------------------------------------------------------------------------------------
 
 
@@ -197,10 +186,9 @@ def _certificates(folder: AuditFolder, rows: Sequence[dict[str, Any]]) -> list[d
 
 def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) -> Strong:
     keys = sorted((cell["name"] for cell in proof["cells"]), key=lambda key: bool(key != proof["cell"]))
-    named = dict(zip(keys, letters(len(keys)), strict=True))
-    system, renamed = read_proof(_renamed(proof, named))
-    (written,) = proofs_of(system, {system.index[renamed.cell]: renamed.steps})
-    steps = tuple(sentences(written.text))
+    named = {key: letters(at) for at, key in enumerate(keys)}
+    system, certificate = read_proof(proof)
+    steps = tuple(sentences(proof_in_words(system, certificate, named)))
     shown = steps if len(steps) <= MOST_STEPS else (*steps[: MOST_STEPS - 2], *steps[-2:])
     published = {cell["name"]: cell for cell in proof["cells"]}
     index = folder.model.index
@@ -217,8 +205,8 @@ def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) ->
         what=_what(folder, cell),
         table=_table(folder, cell),
         sums=(
-            *(_equation([total_and_parts.total, *total_and_parts.parts]) for total_and_parts in system.sums),
-            *(_figure(figure) for figure in system.figures),
+            *(_equation([named[name] for name in (known.total, *known.parts)]) for known in system.sums),
+            *(_figure(renamed_figure(figure, named)) for figure in system.figures),
         ),
         steps=shown,
         more_steps=len(steps) - len(shown),
@@ -231,21 +219,6 @@ def _what_of(folder: AuditFolder, cell: dict[str, Any]) -> str:
     """Say what a cell of a certificate counts, and where, if it is of another area."""
     what = _what(folder, folder.model.index[cell.get("key", cell["name"])])
     return f"{what} (area {cell['area']})" if "area" in cell else what
-
-
-def _renamed(certificate: Any, named: dict[str, str], key: str = "") -> Any:
-    """Return a certificate with its cells called differently, wherever it names one."""
-    if isinstance(certificate, dict):
-        if key == "terms":
-            return {named.get(name, name): value for name, value in certificate.items()}
-        return {name: _renamed(value, named, name) for name, value in certificate.items()}
-    if isinstance(certificate, list):
-        return [_renamed(finding, named, key) for finding in certificate]
-    return named.get(certificate, certificate) if key in _NAMING else certificate
-
-
-_NAMING = ("cell", "name", "total", "parts", "rests_on", "universe", "numerator", "count")
-"""Where a certificate names its cells."""
 
 
 def _figure(stated: PublishedFigure) -> str:
@@ -277,7 +250,7 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
     explained, counts = explain_at(folder, at, cell), folder.counts(at)
     used = [(e, shown) for e, shown in zip(model.touching[cell], explained.sums, strict=True) if shown.used]
     members = list(dict.fromkeys([cell, *(c for e, _ in used[:MOST_SUMS] for c in model.members(e))]))
-    named = dict(zip(members, letters(len(members)), strict=True))
+    named = {c: letters(at) for at, c in enumerate(members)}
     cells = tuple(
         CellShown(
             named[c],

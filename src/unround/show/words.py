@@ -375,7 +375,7 @@ FEW_MISFITS = 0.005
 
 
 def headline(audit: Mapping[str, Any]) -> str:
-    """Say whether a release gives counts away; what contradicts or is not settled comes first, so that nothing reassures."""
+    """Tell whether a release gives counts away; what contradicts or is not settled comes first: nothing may reassure."""
     said, open_ = _in_a_sentence(audit), audit["unsettled"]
     certain = audit["proved"] + audit["conditional"]
     contradicted = bool(open_) and open_[0]["what"] == "mechanism" and not certain

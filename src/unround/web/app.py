@@ -32,24 +32,13 @@ Key = tuple[int, str, str]
 """The audit, the path, and the parameters."""
 
 
-class Pages:
+class Pages(Remembered[Key, Response]):
     """The pages shown last, as far as there is room for them."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._pages = Remembered[Key, tuple[bytes, dict[str, str]]](most)
-
-    def get(self, key: Key) -> Response | None:
-        """Return a page that is remembered, or None."""
-        kept = self._pages.get(key)
-        return None if kept is None else Response(kept[0], headers=kept[1])
-
-    def put(self, key: Key, page: Response) -> Response:
-        """Remember a page, unless something is wrong with it; return it."""
-        body = bytes(page.body)
-        size = len(body) + len(key[1]) + len(key[2])
-        if page.status_code == 200 and size <= self._pages.most // 8:
-            self._pages.put(key, (body, dict(page.headers)), size)
-        return page
+    def keep(self, key: Key, page: Response) -> Response:
+        """Remember a page, unless something is wrong with it or it is large; return it."""
+        size = len(page.body) + len(key[1]) + len(key[2])
+        return self.put(key, page, size) if page.status_code == 200 and size <= self.most // 8 else page
 
 
 STATIC: dict[str, tuple[str, Callable[[], bytes]]] = {
@@ -115,7 +104,7 @@ class _Site:
     def __init__(self, shelf: Shelf, bench: Bench) -> None:
         self.shelf = shelf
         self.bench = bench
-        self.pages = Pages()
+        self.pages = Pages(MOST)
         self.answered = threading.Event()
         # Python runs one thread at a time: more would only get in each other's way. But nothing waits for a slower kind.
         self.quick, self.inferring = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
@@ -127,7 +116,7 @@ class _Site:
         """Return the endpoint that answers with what a view says, shown in one way."""
 
         def endpoint(request: Request) -> Response:
-            return self.pages.put(self._key(request), shown(request, view(self._asked(request))))
+            return self.pages.keep(self._key(request), shown(request, view(self._asked(request))))
 
         return self._answered(endpoint, view)
 
@@ -138,7 +127,7 @@ class _Site:
         return self._shown(page, 200, {"twin": twin, "sheet": sheet, "path": path})
 
     def json(self, _request: Request, page: Page) -> Response:
-        return _json(page.told, page.status)
+        return _json(page.data, page.status)
 
     def csv(self, request: Request, page: Page) -> Response:
         if page.table is None:
@@ -197,7 +186,7 @@ class _Site:
         summary = self.shelf.explorer().summary
         context = {
             "page": page,
-            "told": page.told,
+            "data": page.data,
             **page.more,
             **around,
             "notice": notice(summary["product"]),
@@ -285,4 +274,6 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 
 
 def _safe_name(text: str) -> str:
-    return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_") else "_" for sign in text)[:80]
+    return "".join(
+        character if character.isascii() and (character.isalnum() or character in "-_") else "_" for character in text
+    )[:80]

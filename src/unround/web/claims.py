@@ -189,7 +189,9 @@ def plain(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    return "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)).casefold()
+    return "".join(
+        character for character in unicodedata.normalize("NFKD", text) if not unicodedata.combining(character)
+    ).casefold()
 
 
 def words_of(query: str) -> list[str]:
@@ -363,7 +365,7 @@ class Claims:
             self._orders[sort] = np.argsort(by[sort](), kind="stable")
         return self._orders[sort]
 
-    def told(self, places: NDArray[np.int64]) -> list[dict[str, Any]]:
+    def rows(self, places: NDArray[np.int64]) -> list[dict[str, Any]]:
         """Return some findings as plain data."""
         if len(places) > ROW_BY_ROW:
             return self.frame[places].to_dicts()

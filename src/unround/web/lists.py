@@ -100,7 +100,7 @@ def findings(asked: Asked) -> Page:
         )
     part = Part.of(asked.query, len(matches.places))
     chosen = matches.places if asked.whole else matches.places[part.first : part.last]
-    rows = [finding_data(explorer, finding) for finding in explorer.claims.told(chosen)]
+    rows = [finding_data(explorer, finding) for finding in explorer.claims.rows(chosen)]
     parameters = wanted.query()
     answer = {
         "filter": {name: value for name, value in parameters.items() if value not in ("", None, ())},

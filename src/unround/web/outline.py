@@ -182,46 +182,19 @@ LEVELS = {
     "EA": "Enumeration area",
 }
 """Levels that files call by their initials."""
-METROPOLITAN = {
-    "001": "St. John's",
-    "105": "Charlottetown",
-    "205": "Halifax",
-    "225": "Cape Breton",
-    "305": "Moncton",
-    "310": "Saint John",
-    "320": "Fredericton",
-    "408": "Saguenay",
-    "421": "Québec",
-    "433": "Sherbrooke",
-    "442": "Trois-Rivières",
-    "462": "Montréal",
-    "505": "Ottawa–Gatineau",
-    "521": "Kingston",
-    "532": "Oshawa",
-    "535": "Toronto",
-    "537": "Hamilton",
-    "539": "St. Catharines–Niagara",
-    "541": "Kitchener–Cambridge–Waterloo",
-    "543": "Brantford",
-    "550": "Guelph",
-    "555": "London",
-    "556": "Chatham-Kent",
-    "559": "Windsor",
-    "568": "Barrie",
-    "580": "Greater Sudbury",
-    "595": "Thunder Bay",
-    "602": "Winnipeg",
-    "705": "Regina",
-    "725": "Saskatoon",
-    "825": "Calgary",
-    "830": "Red Deer",
-    "835": "Edmonton",
-    "915": "Kelowna",
-    "925": "Kamloops",
-    "932": "Abbotsford–Mission",
-    "933": "Vancouver",
-    "935": "Victoria",
-}
+METROPOLITAN = dict(
+    re.findall(
+        r"(\d+) ([^;]+);",
+        """
+    001 St. John's; 105 Charlottetown; 205 Halifax; 225 Cape Breton; 305 Moncton; 310 Saint John; 320 Fredericton;
+    408 Saguenay; 421 Québec; 433 Sherbrooke; 442 Trois-Rivières; 462 Montréal; 505 Ottawa–Gatineau; 521 Kingston;
+    532 Oshawa; 535 Toronto; 537 Hamilton; 539 St. Catharines–Niagara; 541 Kitchener–Cambridge–Waterloo;
+    543 Brantford; 550 Guelph; 555 London; 556 Chatham-Kent; 559 Windsor; 568 Barrie; 580 Greater Sudbury;
+    595 Thunder Bay; 602 Winnipeg; 705 Regina; 725 Saskatoon; 825 Calgary; 830 Red Deer; 835 Edmonton; 915 Kelowna;
+    925 Kamloops; 932 Abbotsford–Mission; 933 Vancouver; 935 Victoria;
+    """,
+    )
+)
 """Canada's metropolitan areas and larger agglomerations, by the last three digits of the codes that files have in place of
 their names (Standard Geographical Classification 2021)."""
 MOST_SAID = 2
@@ -262,7 +235,7 @@ class Places:
     def __init__(self, areas: pl.DataFrame, codes: Sequence[str], names: Sequence[str]) -> None:
         import polars as pl
 
-        self.codes, self.own = codes, names
+        self.codes, self.names = codes, names
         texts = [name for name, kind in areas.schema.items() if kind == pl.String]
         text = {name: areas[name].fill_null("").to_list() for name in texts}
         blank = [""] * len(codes)
@@ -285,20 +258,20 @@ class Places:
 
         A code alone would say nothing.
         """
-        if self.own[row]:
-            return self.own[row]
+        if self.names[row]:
+            return self.names[row]
         return f"{self.levels[row]} {self.short[row]}" if self.levels[row] else self.short[row]
 
     def around(self, row: int) -> str:
         """Say in which places an area lies; nothing where the file does not tell."""
         said = []
         parent = self._parents[row]
-        if parent and parent in self._known and self._known[parent] != self.own[row]:
+        if parent and parent in self._known and self._known[parent] != self.names[row]:
             said.append(self._known[parent])
         for _, word, codes, names in self._columns:
             code, name = codes[row], names[row]
             name = name or self._known.get(code, "")
-            if (not code and not name) or code == self.short[row] or name in said or (name and name == self.own[row]):
+            if (not code and not name) or code == self.short[row] or name in said or (name and name == self.names[row]):
                 continue
             if not name and said and code == parent:
                 continue

@@ -29,7 +29,12 @@ def segment(text: str) -> str:
     >>> segment("65+/men"), meant(segment("65+/men"))
     ('65+~2Fmen', '65+/men')
     """
-    return "".join(sign if sign in PLAIN else "".join(f"~{byte:02X}" for byte in sign.encode()) for sign in text) or "~"
+    return (
+        "".join(
+            character if character in PLAIN else "".join(f"~{byte:02X}" for byte in character.encode()) for character in text
+        )
+        or "~"
+    )
 
 
 def meant(path: str) -> str:
@@ -85,7 +90,7 @@ class Page:
 
     - `template`: Makes HTML of it.
     - `title`: Of the page.
-    - `told`: What the JSON twin says.
+    - `data`: What the JSON twin says.
     - `more`: What only the template needs: drawings, addresses, texts.
     - `table`: Returns what the CSV export holds, a row each; None where there is nothing to export.
     - `status`: The HTTP status of the JSON twin: what is wrong with a text being typed is an error for a program, but for
@@ -94,7 +99,7 @@ class Page:
 
     template: str
     title: str
-    told: Any
+    data: Any
     more: Mapping[str, Any] = field(default_factory=dict)
     table: Callable[[], list[dict[str, Any]]] | None = None
     status: int = 200

@@ -16,9 +16,9 @@ from unround.explanation.family import how_linked
 from unround.show import selfcheck
 from unround.show.audit import next_steps, picture, to_quote
 from unround.show.charts import histogram, shown_part
-from unround.show.check import rounded_independently
 from unround.show.page import html
-from unround.show.report import against_truth, checked, name_of
+from unround.show.report import about as sections
+from unround.show.report import against_truth, name_of
 from unround.show.words import (
     CLAIMS,
     INCONSISTENCIES,
@@ -26,14 +26,12 @@ from unround.show.words import (
     again,
     arithmetic,
     conclusion,
-    conditions,
     count_to_quote,
     growth,
     headline,
     inconsistencies,
     not_listed,
     notice,
-    settling,
     verdict,
 )
 from unround.web.claims import SIZES
@@ -56,7 +54,7 @@ MOST_LOOKED = 1000
 def start(asked: Asked) -> Page:
     """Show the verdict, and where to go from it."""
     explorer, summary = asked.explorer, asked.explorer.summary
-    best = [finding_data(explorer, finding) for finding in explorer.claims.told(strongest(explorer))]
+    best = [finding_data(explorer, finding) for finding in explorer.claims.rows(strongest(explorer))]
     order = np.argsort(-explorer.area_weights, kind="stable")[:STRONGEST]
     riskiest = [area_data(explorer, int(row)) for row in order if explorer.by_area[row]]
     names = {table.name: table.at for table in explorer.outline.tables}
@@ -112,7 +110,7 @@ def area(asked: Asked) -> Page:
     explorer, row = asked.explorer, _row(asked)
     outline, sort = explorer.outline, asked.query.get("sort") or "published"
     seen, claims = explorer.look(row), claims_by_table(asked.explorer, row)
-    findings = [finding_data(explorer, finding) for finding in explorer.claims.told(explorer.claims.of_area(row))]
+    findings = [finding_data(explorer, finding) for finding in explorer.claims.rows(explorer.claims.of_area(row))]
     answer: dict[str, Any] = {"area": explorer.place(row), "sort": sort, "findings": findings}
     more: dict[str, Any] = {
         "open": opened(asked),
@@ -178,7 +176,7 @@ def cell(asked: Asked) -> Page:
         "level": explorer.place(row)["level"],
         "within": explorer.place(row)["within"],
         "area_link": area_address(explorer.codes[row]),
-        "one": explained,
+        "count": explained,
         "conclusion": conclusion(explained),
         "quote_text": count_to_quote(explained, name),
         "again": again(explained),
@@ -288,12 +286,7 @@ def about(asked: Asked) -> Page:
     answer = {"notice": notice(summary["product"]), **kept, "population": summary["population"], "notes": summary["notes"]}
     more = {
         "folder": str(asked.explorer.folder.path),
-        "checked": Markup("\n").join(map(html, selfcheck.parts(summary))),
-        "check": checked(summary.get("check"), public=False),
-        "independent": rounded_independently(summary),
-        "contradictions": inconsistencies(summary) if summary["contradictions"] else "",
-        "not_listed": not_listed(summary),
-        "conditions": [*settling(summary), *conditions(summary)],
+        "content": Markup("\n").join(map(html, sections(asked.explorer.folder))),
     }
     return Page("explorer/about.html", "About these values", answer, more)
 
