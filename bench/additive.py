@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from research.commands import world as write_world
+from research.worlds import WORLDS
 
 import unround
-from unround.simulation.worlds import WORLDS
 
 MECHANISMS = ("rounding:3", "rounding:5", "cellkey:3,2", "laplace:1.45", "gaussian:2")
 TOLERATED = 1.03
@@ -28,7 +29,7 @@ def measured(world: str, how: str, rounded_total: bool, areas: int, seed: int) -
     """Return one line of the table, and whether the error did not go up and every sum holds."""
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
-        unround.simulate(folder, world=world, areas=areas, seed=seed, mechanism=how, rounded_total=rounded_total)
+        write_world(world, folder, areas=areas, seed=seed, mechanism=how, rounded_total=rounded_total)
         made = unround.reconcile(folder / "release.toml")
         told, counts = made.summary, made.to_polars()
         true = pl.read_parquet(folder / "truth.parquet")

@@ -18,20 +18,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from research import worlds
+from research.calibration import CENSUS, material_of_world
+from research.worlds import TOTAL, WORLDS
 from scipy.special import gammaln
 
 from unround.audits.block import Auditor
 from unround.audits.claims import ClaimKind, HeldBecause
 from unround.audits.model import block_size
 from unround.audits.selfcheck import choose_and_check
-from unround.comparison.calibration import CENSUS, material_of_world
 from unround.comparison.material import Material
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import BoolArray, FloatArray, IntArray
 from unround.prior import PriorFit
 from unround.release import Column, Counts
-from unround.simulation import worlds
-from unround.simulation.worlds import TOTAL, WORLDS
 
 ENOUGH, POINTS = 300, 0.02
 KINDS = {"0": (0, 0), "1–2": (1, 2), "3+": (3, 1 << 30)}

@@ -33,7 +33,7 @@ WHOLE = 61_029
 BY_AREAS = (100, 1_000, 10_000, 61_029, 500_000)
 """Areas of the census of ages by sex, to see how time and memory grow with them."""
 
-BY_COUNTS = (("--world", "couples"), ("--rows", "age"), ("--rows", "income"), ("--rows", "short"), ("--rows", "all"))
+BY_COUNTS = (("world", "couples"), ("--rows", "age"), ("--rows", "income"), ("--rows", "short"), ("--rows", "all"))
 """What a thousand areas are told of, from a few counts each to 7,164, to see how time and memory grow with them."""
 
 ON_A_CLUSTER = 4_000
@@ -71,12 +71,12 @@ def simulated(folder: Path, areas: int, *options: str) -> Path:
     """Simulate a census; return its one file of counts."""
     _say(f"{areas:,} areas, {' '.join(options)}: simulating …")
     # Figures are those of published counts, as in real releases: those of true counts are another matter (`bench figures`).
-    more = () if "--world" in options else ("--zip", "--figures", "published")
-    told = ["simulate", "-o", str(folder / "census"), "--areas", str(areas), *options, *more]
-    quiet = subprocess.DEVNULL
-    subprocess.run([sys.executable, "-m", "unround", *told], check=True, stdout=quiet, stderr=quiet)
+    is_world, quiet = options[0] == "world", subprocess.DEVNULL
+    command = ["research", *options] if is_world else ["unround", "simulate", *options, "--zip", "--figures", "published"]
+    command += ["-o", str(folder / "census"), "--areas", str(areas)]
+    subprocess.run([sys.executable, "-m", *command], check=True, stdout=quiet, stderr=quiet)
     files = sorted((folder / "census").iterdir())
-    return next(file for file in files if file.suffix == ".zip" or (not more and file.stem.startswith("release")))
+    return next(file for file in files if file.suffix == ".zip" or (is_world and file.stem.startswith("release")))
 
 
 def audited(file: Path, areas: int, rows: str, out: Path, *options: str) -> Run:

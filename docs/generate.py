@@ -21,19 +21,19 @@ from pathlib import Path
 from unittest.mock import patch
 
 from bench import results
+from research.__main__ import COMMANDS as RESEARCH
+from research.__main__ import app as research
 
 from docs.growth_figures import growth_plot
 from docs.speed_tables import with_tables
 from unround.cli import COMMANDS as FUNCTIONS
 from unround.cli import app, progress
 from unround.cli import run as unround_command
-from unround.research import RESEARCH
-from unround.research import app as research
 from unround.show.plots import svg
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = tuple(command.name for command in FUNCTIONS)
-RESEARCHES = tuple(f"python -m unround.research {command.name}" for commands in RESEARCH.values() for command in commands)
+RESEARCHES = tuple(f"python -m research {command.name}" for commands in RESEARCH.values() for command in commands)
 
 CONSOLE_PAGES = (
     *("solve", "mechanisms", "tables", "describe", "audit", "checks", "cellkeys", "users"),
@@ -59,7 +59,7 @@ def run(command: str, folder: Path = ROOT) -> str:
     It runs in this process: a new one for every command would spend most of its time on starting.
     """
     words = shlex.split(command)
-    if words[:2] == ["python", "-m"] and words[2] == "unround.research":
+    if words[:2] == ["python", "-m"] and words[2] == "research":
         words, commands = [" ".join(words[:3]), *words[3:]], research
     elif words[0] == "unround":
         commands = app

@@ -12,13 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from docs.paper_figures import Place, distances, found_against_predicted, histograms, places
-from docs.paper_runs import excess, pooled, read_run, ten_seeds
-from unround.errors import InputError
-from unround.expectation import expectation, surprise
-from unround.mechanisms import Laplace
-from unround.replication import Claim, Experiment, claims
-from unround.replication.paper import (
+from research.paper import (
     AGE,
     AGE_STRONG,
     FIVE,
@@ -26,12 +20,20 @@ from unround.replication.paper import (
     LAPLACE,
     SEARCHES,
     SEX,
+    Claim,
     Search,
+    claims,
     noise_distances,
     predicted,
 )
-from unround.replication.searches import condition
-from unround.show.paper import EXPLAINED, prediction_text, summary, value_text, weighed
+from research.paper_document import EXPLAINED, prediction_text, summary, value_text, weighed
+from research.searches import Experiment, condition
+
+from docs.paper_figures import Place, distances, found_against_predicted, histograms, places
+from docs.paper_runs import excess, pooled, read_run, ten_seeds
+from unround.errors import InputError
+from unround.expectation import expectation, surprise
+from unround.mechanisms import Laplace
 from unround.show.words import either
 
 RUNS, KEYED_RUNS = "experiment.json", "experiment-keyed.json"

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from research.paper import FIVE, LAPLACE, noise_distances
+from research.searches import Experiment
+
 from unround.equations import parse
 from unround.mechanisms import Laplace
-from unround.replication.paper import FIVE, LAPLACE, noise_distances
-from unround.replication.searches import Experiment
 from unround.show.charts import Picture, Scale, columns, ticks
 from unround.show.parts import Chart
 from unround.show.plots import Plot

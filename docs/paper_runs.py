@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from research.paper import AGE, AGE_STRONG, AREAS, SEARCHES, SEX, Search
+from research.searches import Experiment, FindPrediction, Outcome, experiment
+
 from unround.expectation import Expectation, Number, expectation, surprise
-from unround.replication import Experiment, Outcome, experiment
-from unround.replication.paper import AGE, AGE_STRONG, AREAS, SEARCHES, SEX, Search
-from unround.replication.searches import FindPrediction
 from unround.shown import Plain
 
 

@@ -18,11 +18,11 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, settings
 from numba.core.dispatcher import Dispatcher
+from research.__main__ import app as research
 
 from tests import shared
 from unround.cli import app, progress
 from unround.cli import run as run_unround
-from unround.research import app as research
 
 settings.register_profile(
     "unround",
@@ -142,7 +142,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(progress, "EVERY", 3600.0)  # on a busy machine, signs of life would come between
         code = 0
         try:
-            run_unround(research if arguments[:1] in (("calibrate",), ("paper",)) else app)
+            run_unround(research if arguments[:1] in (("calibrate",), ("paper",), ("world",)) else app)
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 0
         captured = capsys.readouterr()

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from research import commands as research
 from typer.testing import CliRunner
 
 import unround
@@ -109,15 +110,15 @@ def test_the_functions_about_publishing(census: Any, tmp_path: Path) -> None:
     compared = unround.compare(tmp_path / "compare", mechanism=["rounding:5", "rounding:10"], truth=truth, seeds=1)
     assert json.loads((tmp_path / "compare" / "compare.json").read_text(encoding="utf-8")) == compared.to_json()
     release = next(path for path in census.files if path.suffix == ".toml")
-    scored = unround.calibrate(release=release, truth=truth)
+    scored = research.calibrate(release=release, truth=truth)
     assert scored.to_json()["mechanism"]
     with pytest.raises(InputError, match="given twice"):
         unround.review(release, earlier=release)
     again = unround.read(wide().with_columns(pl.col("men") - 3), describe=KEYS)
     added = unround.review(again, earlier=unround.read(wide(), describe=KEYS), repairs=[])
     assert added.to_json()["repairs"] == []
-    assert len(unround.paper()) > 30
-    searched, compound = unround.paper(simulate=True, areas=200, rows="age")
+    assert len(research.paper()) > 30
+    searched, compound = research.paper(simulate=True, areas=200, rows="age")
     assert searched.to_json()
     assert compound.proved_wrong == 0
 
@@ -174,7 +175,7 @@ def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:
         (lambda: unround.read(""), "the name of the file is empty"),
         (lambda: unround.read(SURVEY, describe=5), "a description is a TOML file, not 5"),
         (lambda: unround.read(SURVEY, mechanism=3), 'mechanism must be text such as "rounding:5"'),
-        (lambda: unround.calibrate(world=5), "world must be a list of strings, not 5"),
+        (lambda: research.calibrate(world=5), "world must be a list of strings, not 5"),
         (lambda: unround.expect("9 @3 = 3 @3 + 5"), "rounded to one base"),
         (lambda: unround.simulate("x", areas=0.5), "areas must be a whole number, not 0.5"),
         (lambda: unround.protect(SURVEY, "x"), "say how to protect the counts: mechanism, such as rounding:5"),
@@ -183,8 +184,8 @@ def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:
         (lambda: unround.compare(mechanism=["exact"], what_if=["all"]), "what_if and mechanism exclude each other"),
         (lambda: unround.compare(mechanism=["rounding:5", "rounding:5"], areas=50), "rounding:5 more than once"),
         (lambda: unround.compare(exact=["population"]), "exact goes with truth: give both, or neither."),
-        (lambda: unround.calibrate(release=SURVEY), "release goes with truth"),
-        (lambda: unround.paper(areas=5), "areas goes with simulate: give both, or neither."),
+        (lambda: research.calibrate(release=SURVEY), "release goes with truth"),
+        (lambda: research.paper(areas=5), "areas goes with simulate: give both, or neither."),
         (lambda: unround.diff("nowhere"), "missing a required argument: 'after'"),
     ],
 )

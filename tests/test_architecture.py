@@ -53,7 +53,6 @@ ORDER = [
     "comparison",
     "reviews",
     "reconciliation",
-    "replication",
     "reconstruction",
     "show",
     "web",
@@ -61,7 +60,6 @@ ORDER = [
     "results",
     "api",
     "cli",
-    "research",
     "__main__",
 ]
 """A module imports only from those before it, and from its own package."""

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.honest import Case, Claims, audited, judged, oracle, shares_of_oracle
+from research.calibration import BINS, Calibration, Reliability, calibrate, calibrate_release, material_of_world
 
 from tests.conftest import Run
 from unround import simulate
 from unround.audits.model import AuditOptions
 from unround.comparison import simulated
-from unround.comparison.calibration import BINS, Calibration, Reliability, calibrate, calibrate_release, material_of_world
 from unround.errors import InputError
 from unround.job import audit
 from unround.score.truth import ANY_VALUE, ENOUGH, ENOUGH_SMALL, ClaimScore, Scored

@@ -39,7 +39,7 @@ def test_the_readme_shows_real_output() -> None:
 
 
 def test_the_limits_state_the_figures_of_the_largest_gap() -> None:
-    """Of all worlds that `python -m unround.research calibrate` prints, in the generated part of docs/calibration.md."""
+    """Of all worlds that `python -m research calibrate` prints, in the generated part of docs/calibration.md."""
     table = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8").partition("worst band")[2].partition("\n\n")[0]
     rows = [re.split(r"\s{2,}", line) for line in table.splitlines()[1:]]
     judged = [row for row in rows if len(row) == 9]

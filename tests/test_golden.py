@@ -23,11 +23,11 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from research.__main__ import app as research
 
 from unround import __version__
 from unround.cli import app, progress
 from unround.cli import run as run_command
-from unround.research import app as research
 
 GOLDEN = Path(__file__).parent / "golden"
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -45,10 +45,10 @@ STORIES = {
         unround solve '12 = -2 + 15' --mechanism laplace:1.45
         unround solve '100! = 30 + 30 + 40' --expect --areas 59625
         unround solve '100! = 30 + 30 + 40' --expect --json
-        unround.research calibrate --list-worlds
-        unround.research paper
-        unround.research paper --json
-        unround.research paper --simulate --areas 60 --rows age
+        research calibrate --list-worlds
+        research paper
+        research paper --json
+        research paper --simulate --areas 60 --rows age
     """,
     "survey": """
         unround check survey.toml
@@ -101,7 +101,7 @@ STORIES = {
         unround compare --areas 30 --seeds 1 --mechanism rounding:5,laplace:1.45 -o compare
         cat compare/compare.html
         cat compare/compare.json
-        unround.research calibrate --world couples --areas 40 -o calibrate
+        research calibrate --world couples --areas 40 -o calibrate
         cat calibrate/calibrate.html
         cat calibrate/calibrate.json
     """,

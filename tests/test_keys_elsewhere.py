@@ -391,7 +391,7 @@ def test_what_ifs_know_keys(ages: Material) -> None:
 
 
 def test_calibration_takes_published_counts_as_they_are() -> None:
-    from unround.comparison.calibration import calibrate
+    from research.calibration import calibrate
 
     found = calibrate(repeating(2, 150), "keyed:5")
     assert found.mechanism == "keyed:5"

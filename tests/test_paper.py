@@ -16,16 +16,16 @@ import pytest
 from docs.paper_account import KEYED_RUNS, kept_runs, text, write_docs
 from docs.paper_figures import places as simulated_places
 from docs.paper_runs import excess, pooled, read_run, ten_seeds
+from research import paper_document as paper
+from research.paper import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX, Claim, claims, matches
+from research.paper_document import experiment_notes, weighed
+from research.searches import Experiment, FindPrediction, chances, experiment, places
 from rich.console import Console
 
 from unround.errors import InputError
 from unround.expectation import expectation
 from unround.mechanisms import Mechanism, Rounding, Sample
-from unround.replication import Claim, Experiment, claims, experiment
-from unround.replication.paper import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX, matches
-from unround.replication.searches import FindPrediction, chances, places
-from unround.show import paper, show
-from unround.show.paper import experiment_notes, weighed
+from unround.show import show
 from unround.simulation import published_counts, schema
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from research.commands import paper
+from research.paper_document import release_searches
+from research.searches import Finds, ReleaseSearches, experiment
 from rich.console import Console
 
 import unround
 from unround.errors import InputError
-from unround.replication import experiment
-from unround.replication.searches import Finds, ReleaseSearches
 from unround.show import show
-from unround.show.paper import release_searches
 
 AREAS, SEED = 700, 4
 
@@ -28,7 +28,7 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def searched(census: Path) -> ReleaseSearches:
-    return unround.paper(release=census)
+    return paper(release=census)
 
 
 def shown(found: ReleaseSearches, width: int = 160) -> str:
@@ -91,7 +91,7 @@ def test_by_hand(tmp_path: Path) -> None:
         (18, 10, 15),  # −7
         (26, 10, 10),  # 10 is not over 10
     ]
-    found = unround.paper(release=table([*plain, *special], tmp_path))["sex exact"]
+    found = paper(release=table([*plain, *special], tmp_path))["sex exact"]
     assert (found.groups, found.below, found.above, found.impossible) == (403, 1, 1, 0)
     assert found.uniform.mean == pytest.approx(403 / 312.5)
     assert found.within is True
@@ -109,7 +109,7 @@ def test_what_rounding_cannot_produce_is_counted() -> None:
 
 
 def unround_search(key: str):
-    from unround.replication.paper import SEARCHES
+    from research.paper import SEARCHES
 
     return next(one for one in SEARCHES if one.key == key)
 
@@ -127,7 +127,7 @@ def test_it_says_what_was_found_and_what_could_not_be_looked_at(searched: Releas
     about.write_text(
         about.read_text().replace('default = "rounding:5"\n[[exact]]\nsex = ["total"]', 'default = "rounding:3"')
     )
-    other = shown(unround.paper(release=about))
+    other = shown(paper(release=about))
     assert "No column of this release is rounded at random to base 5" in other
     assert "No population is published exactly" in other
     assert "within the range" not in other
@@ -139,7 +139,7 @@ def test_too_many_finds_are_out_of_range(tmp_path: Path) -> None:
     rows = [
         (int(m + w) + (8 if at % 10 == 0 else 0), int(m), int(w)) for at, (m, w) in enumerate(zip(men, women, strict=True))
     ]
-    found = unround.paper(release=table(rows, tmp_path))
+    found = paper(release=table(rows, tmp_path))
     assert found["sex exact"].found == 30
     assert found["sex exact"].within is False
     assert "Out of range: men and women under the exact population." in shown(found)
@@ -147,6 +147,6 @@ def test_too_many_finds_are_out_of_range(tmp_path: Path) -> None:
 
 def test_what_goes_with_what(census: Path) -> None:
     with pytest.raises(InputError, match="areas goes with simulate"):
-        unround.paper(release=census, areas=5)
+        paper(release=census, areas=5)
     with pytest.raises(InputError, match="go with release"):
-        unround.paper(plan="plan.toml")
+        paper(plan="plan.toml")

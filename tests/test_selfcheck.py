@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from research.calibration import material_of_world
 
 from unround.audits.block import Auditor
 from unround.audits.claims import ClaimKind
 from unround.audits.model import Model
 from unround.audits.selfcheck import FAILED, PASSED, SelfCheck, choose_and_check, self_check
-from unround.comparison.calibration import material_of_world
 from unround.comparison.practice import practice
 from unround.comparison.run import as_counts
 from unround.prior import Prior, PriorFit

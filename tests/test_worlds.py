@@ -7,15 +7,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from research.calibration import SENTENCES, SHORT, calibrate, calibrate_worlds, from_world, material_of_world
+from research.commands import world as write_world
+from research.worlds import TOTAL, WORLDS, World, world
 
-import unround
 from tests.conftest import Run
-from unround.comparison import from_world
-from unround.comparison.calibration import SENTENCES, SHORT, calibrate, calibrate_worlds, material_of_world
 from unround.errors import InputError
 from unround.job import audit
 from unround.mechanisms import Exact
-from unround.simulation.worlds import TOTAL, WORLDS, World, world
 from unround.tables import read
 
 EACH = pytest.mark.parametrize("one", WORLDS.values(), ids=WORLDS)
@@ -239,7 +238,7 @@ def test_the_short_set_has_the_census_and_others() -> None:
 def test_a_world_is_written_audited_and_scored_alike(tmp_path: Path, name: str, rounded_total: bool) -> None:
     one = world(name)
     options = {"mechanism": "rounding:3", "rounded_total": rounded_total}
-    made = unround.simulate(tmp_path / "world", world=name, areas=80, seed=5, **options)
+    made = write_world(name, tmp_path / "world", areas=80, seed=5, **options)
     release, truth = read(made.files[0]), read(made.truth)
     assert len(release.columns) == len(one.columns)
     assert [isinstance(column.mechanism, Exact) for column in release.columns].count(True) == (not rounded_total)
@@ -251,10 +250,10 @@ def test_a_world_is_written_audited_and_scored_alike(tmp_path: Path, name: str, 
 
 
 def test_a_written_world_says_that_it_is_invented(run: Run, tmp_path: Path) -> None:
-    ran = run("simulate", "-o", str(tmp_path / "one"), "--world", "couples", "--areas", "50")
+    ran = run("world", "couples", "-o", str(tmp_path / "one"), "--areas", "50")
     assert ran.code == 0, ran.err
     note = (tmp_path / "one" / "SIMULATED.txt").read_text(encoding="utf-8")
-    again = note.strip().splitlines()[-1].split()[1:]
+    again = note.strip().splitlines()[-1].split()[3:]
     again[again.index("FOLDER")] = str(tmp_path / "two")
     assert run(*again).code == 0
     for name in ("release.parquet", "release.toml", "truth.parquet"):
@@ -264,15 +263,12 @@ def test_a_written_world_says_that_it_is_invented(run: Run, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--world", "atlantis"), "there is no world 'atlantis'"),
-        (("--world", "couples", "--rows", "short"), "--rows and --world exclude each other"),
-        (("--world", "couples", "--format", "statcan"), "--format is tidy for --world"),
-        (("--mechanism", "rounding:3"), "--mechanism goes with --world or --persons"),
-        (("--rounded-total",), "--rounded-total goes with --world"),
+        (("atlantis",), "there is no world 'atlantis'"),
+        (("couples", "--areas", "0"), "--areas must be at least 1, not 0"),
     ],
 )
 def test_rejections(run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    ran = run("simulate", "-o", str(tmp_path / "world"), *arguments)
+    ran = run("world", *arguments, "-o", str(tmp_path / "world"))
     assert ran.code == 2
     assert said in ran.err
     assert not (tmp_path / "world").exists()

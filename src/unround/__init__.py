@@ -14,8 +14,8 @@ The public functions are called like the commands. From one sum to a whole censu
 - An audit. `explain` gives the argument for one count, `serve` opens it in a browser (`view` returns a single page),
   `verify` checks its files and certificates, `diff` compares two audits, and `audit` of a folder writes its pages again.
 - Publishing. `simulate` invents a census, `protect` publishes true counts under a `mechanism`, `compare` weighs several ways
-  of publishing, `reconstruct` says how much of each person tables give away, `calibrate` shows how often claims are right,
-  `rate_steps` says how coarse rates must be to add nothing, and `paper` recomputes the paper.
+  of publishing, `reconstruct` says how much of each person tables give away, and `rate_steps` how coarse rates must be to
+  add nothing.
 - Errors. `InputError` is about what was given, `Infeasible` about data that no true counts fit, `InternalError` a fault of
   unround itself.
 
@@ -38,14 +38,12 @@ from unround._version import __version__
 
 if TYPE_CHECKING:
     from unround.api import audit as audit
-    from unround.api import calibrate as calibrate
     from unround.api import check as check
     from unround.api import compare as compare
     from unround.api import describe as describe
     from unround.api import diff as diff
     from unround.api import expect as expect
     from unround.api import explain as explain
-    from unround.api import paper as paper
     from unround.api import protect as protect
     from unround.api import rate_steps as rate_steps
     from unround.api import read as read
@@ -83,7 +81,7 @@ _NAMES = {
     "api": (
         *("solve", "expect", "read", "describe", "check", "audit", "review"),
         *("explain", "serve", "view", "verify", "diff"),
-        *("rate_steps", "simulate", "protect", "compare", "reconcile", "reconstruct", "calibrate", "paper"),
+        *("rate_steps", "simulate", "protect", "compare", "reconcile", "reconstruct"),
     ),
     "errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),
     "mechanisms": ("Mechanism", "mechanism"),

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from unround import job
     from unround.boundaries import Shape
     from unround.comparison import Comparison
-    from unround.comparison.calibration import Calibrations
     from unround.differences import Diff
     from unround.expectation import Expectation
     from unround.explanation.cell import Explanation
@@ -59,8 +58,6 @@ if TYPE_CHECKING:
     from unround.reconciliation import Reconciled
     from unround.reconstruction import Reconstruction
     from unround.release import Release
-    from unround.replication import Claim, Experiment
-    from unround.replication.searches import Compound, ReleaseSearches
     from unround.results import AuditFolder
     from unround.reviews import Draft, Review
     from unround.reviews.rate_steps import RateSteps
@@ -639,15 +636,14 @@ def compare(given: options.Compare) -> Comparison:
 
 @takes(options.Simulate)
 def simulate(given: options.Simulate) -> Simulated:
-    """Write a synthetic census, rounded as declared, together with its true counts; or another world, or records."""
+    """Write a synthetic census, rounded as declared, together with its true counts; or records, and tables of them."""
     from unround.simulation import census
     from unround.simulation.persons import simulate_persons
-    from unround.simulation.worlds import simulate_world
 
-    if given.format not in (None, "tidy") and (given.world or given.persons):
-        raise ArgumentError("{format} is tidy for {world} and {persons}: leave it out.")
+    if given.format not in (None, "tidy") and given.persons:
+        raise ArgumentError("{format} is tidy for {persons}: leave it out.")
     given = replace(given, mechanism=mechanism_name(None, given.mechanism))
-    return (simulate_persons if given.persons else simulate_world if given.world is not None else census)(given)
+    return (simulate_persons if given.persons else census)(given)
 
 
 @takes(options.Reconstruct)
@@ -669,61 +665,3 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
     tables = list(given.table) if isinstance(given.table, list | tuple) else [given.table]
     reading = vars(given.part(options.Reading))
     return measure([read(table, **reading) for table in tables], given, paths_of(given.table), write_page)
-
-
-@takes(options.Calibrate)
-def calibrate(given: options.Calibrate) -> Calibrations:
-    """Measure how often claims are right, by the count claimed and the probability stated, on worlds of several kinds."""
-    from unround.comparison import TODAY
-    from unround.comparison.calibration import Calibrations as Found
-    from unround.comparison.calibration import calibrate_release, calibrate_worlds
-
-    how = mechanism_name(given.base, given.mechanism)
-    refuse_file(given.out)
-    if given.release is not None:
-        calibrated = Found.of([calibrate_release(read(given.release), read(given.truth), given.progress)])
-    else:
-        calibrated = calibrate_worlds(
-            given.world,
-            given.areas,
-            given.seed,
-            how or TODAY,
-            given.rows,
-            rounded_total=given.rounded_total,
-            progress=given.progress,
-        )
-    if given.out is not None:
-        from unround.show.calibrate import calibration
-        from unround.show.page import page
-
-        write_result(given.out, "calibrate", calibrated.to_json(), page(calibration(calibrated)))
-    return calibrated
-
-
-@takes(options.Paper)
-def paper(given: options.Paper) -> tuple[Claim, ...] | tuple[Experiment, Compound] | ReleaseSearches:
-    """Recompute every number of the paper; or repeat its searches, on a simulated census or on a release.
-
-    The result is the claims of the paper; or the searches, and an audit with all sums of age by sex; or what each search
-    found in the release.
-    """
-    from unround.replication import claims, experiment
-    from unround.replication.searches import Compound, search_release
-
-    if given.release is not None:
-        return search_release(_read(given.release, given, given.progress), plan_file_of(given.plan), given.progress)
-    if given.part(options.Opening) != options.Opening():
-        raise ArgumentError("{plan} and how a file is read go with {release}: give it.")
-    if not given.simulate:
-        return claims()
-    compound = Compound()
-    number = 61_029 if given.areas is None else given.areas
-    searched = experiment(
-        number,
-        1 if given.seed is None else given.seed,
-        given.rows or "all",
-        lambda done: given.progress("Searching", done, number),
-        compound.add,
-        keys=given.keys,
-    )
-    return searched, compound

@@ -729,9 +729,6 @@ class Compare(Opening, Progress):
     )
 
 
-OTHER_TRUTHS = ("world", "persons")
-"""What `simulate` draws in place of the census."""
-
 FORMATS = ("statcan", "censusmapper", "tidy")
 """The layouts that `simulate` writes a census in."""
 
@@ -750,52 +747,44 @@ class Simulate(Progress):
     rows: str | None = option(
         "age (33 rows), short (462), income (140), sample (150) or all (2,631).",
         shown="age",
-        excludes=OTHER_TRUTHS,
+        excludes=("persons",),
         default=None,
     )
-    zip: bool = option("Zip the bulk CSV together with its companion files.", excludes=OTHER_TRUTHS, default=False)
+    zip: bool = option("Zip the bulk CSV together with its companion files.", excludes=("persons",), default=False)
     levels: str | None = option(
-        "Levels to write, such as da,csd,cd,province; also writes areas.csv.", "LIST", excludes=OTHER_TRUTHS, default=None
+        "Levels to write, such as da,csd,cd,province; also writes areas.csv.", "LIST", excludes=("persons",), default=None
     )
-    apart: bool = option("Write one file per level.", excludes=OTHER_TRUTHS, default=False)
+    apart: bool = option("Write one file per level.", excludes=("persons",), default=False)
     repeat: int = option(
         "How many times to publish, each time rounded anew and into files of its own.",
         least=1,
         most=99,
-        excludes=OTHER_TRUTHS,
+        excludes=("persons",),
         default=1,
     )
     keys: bool = option(
         "Round by the keys of records and a constant of every table; with {persons}, also cell keys.",
-        excludes=("world",),
         default=False,
     )
     constants: str = option(
         "constants of tables, such as 0 for all, or 8=0.31.", "LIST", shown="drawn", needs=("keys",), default=""
     )
     weighted: bool = option(
-        "Let sample tables show weighted estimates; for rows sample or all.", excludes=OTHER_TRUTHS, default=False
+        "Let sample tables show weighted estimates; for rows sample or all.", excludes=("persons",), default=False
     )
     figures: str = option(
         "Rates, averages and medians: from true or published counts, or none.",
         "SOURCE",
         choices=("true", "published", "none"),
-        excludes=OTHER_TRUTHS,
+        excludes=("persons",),
         default="true",
     )
     boundaries: bool = option(
-        "Also write made-up shapes of all areas, for a map of the audit.", excludes=OTHER_TRUTHS, default=False
-    )
-    world: str | None = option(
-        "A world in place of the census; `python -m unround.research calibrate --list-worlds` names them.",
-        "NAME",
-        excludes=("persons",),
-        default=None,
+        "Also write made-up shapes of all areas, for a map of the audit.", excludes=("persons",), default=False
     )
     mechanism: "Mechanism | str | None" = option(
-        "how to publish counts.", "NAME:PARAMETER", shown="rounding:5", shell=str, needs=("world", "persons"), default=None
+        "how to publish counts.", "NAME:PARAMETER", shown="rounding:5", shell=str, needs=("persons",), default=None
     )
-    rounded_total: bool = option("round the total of all too.", needs=("world",), default=False)
     persons: bool = option("Records, one row per person, and tables published from them.", default=False)
     people: int | None = option(
         "people in a typical area.", shown="400", least=1, most=100_000, needs=("persons",), default=None
@@ -861,44 +850,3 @@ class Reconstruct(Reading, ReconstructOptions):
         "The records behind the tables, one row per person: CSV or Parquet.", "PERSONS", default=None
     )
     cluster: str | None = option(CLUSTER, default=None)
-
-
-@group()
-class Calibrate(Progress):
-    """The options of `calibrate`."""
-
-    out: AnyPath | None = option("Write calibrate.json and calibrate.html there.", "DIR", short="-o", default=None)
-    _: KW_ONLY
-    world: Sequence[str] | None = option(
-        "A world to calibrate on, or all. May be repeated.", "NAME", shown="a short set", split=True, default=None
-    )
-    release: Table | None = option(
-        "A release, in place of simulated ones.",
-        "FILE",
-        needs=("truth",),
-        excludes=("world", "areas", "rows", "base", "mechanism", "rounded_total"),
-        default=None,
-    )
-    truth: Table | None = option("its true counts.", "FILE", needs=("release",), default=None)
-    base: int | None = option(BASE, default=None)
-    mechanism: "Mechanism | str | None" = option(
-        "How to publish what is simulated.", "NAME:PARAMETER", shown="rounding:5", shell=str, default=None
-    )
-    rounded_total: bool = option("Round the total of all too; not in the world census.", default=False)
-    areas: int | None = option("How many areas to draw of each world.", shown="2000", default=None)
-    rows: str | None = option("Which rows of the world census: age or short.", shown="age", default=None)
-    seed: int = option(SEED, default=11)
-
-
-@group(kw_only=True)
-class Paper(Opening, Progress):
-    """The options of `paper`."""
-
-    simulate: bool = option("Run the paper's searches on a simulated census.", default=False)
-    areas: int | None = option("how many areas.", shown="61029", needs=("simulate",), default=None)
-    seed: int | None = option("the seed of the census.", shown="1", least=0, needs=("simulate",), default=None)
-    rows: str | None = option("age, short or all rows of the profile.", shown="all", needs=("simulate",), default=None)
-    keys: bool = option("round by keys, not independently.", needs=("simulate",), default=False)
-    release: Table | None = option(
-        "Run the paper's searches on this release: any table that audit reads.", "FILE", excludes=("simulate",), default=None
-    )

@@ -486,7 +486,6 @@ def written(call: Call[Any], json: bool, name: str) -> None:
       unround simulate -o sample --rows sample --keys --weighted   sample tables of weighted estimates
       unround simulate -o rates --rows income                      rates of low income, from true counts
       unround simulate -o mapped --boundaries                      with made-up shapes, for audit --boundaries
-      unround simulate -o couples --world couples --mechanism rounding:3
       unround simulate -o records --persons --areas 200            records, for unround reconstruct
 
     People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
@@ -497,15 +496,17 @@ def written(call: Call[Any], json: bool, name: str) -> None:
     constants.csv. With --weighted, one record in four is in the sample tables, with a weight of about four; the truth of
     these tables is the estimate before it was rounded. See docs/checks.md.
 
-    With --world, another table is drawn and written as tidy Parquet, with the total of all published exactly.
-
     With --persons, households and their people are drawn, in areas that differ, and written as persons.parquet; a profile
     and tables by several attributes are published from them. See docs/reconstruct.md.
     """,
 )
 def simulate(call: Call[Simulated], *, json: Json = False) -> None:
     """Say which files were written, and what to try on them."""
-    made = call()
+    say_simulated(call(), json)
+
+
+def say_simulated(made: Simulated, json: bool) -> None:
+    """Say which files hold what was invented, and what to try on them."""
     if json:
         print_json(made.to_json())
         return
@@ -514,7 +515,7 @@ def simulate(call: Call[Simulated], *, json: Json = False) -> None:
             say(path)
     say(f"{made.summary}.", err=True)
     tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
-    if call.typed["persons"]:
+    if made.truth.stem == "persons":
         say(f"Try: unround reconstruct {tables} --truth {made.truth} -o reconstruction", err=True)
         return
     within = f" --nesting {made.nesting}" if made.nesting else ""

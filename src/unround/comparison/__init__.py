@@ -5,12 +5,10 @@
 - `attack`: what somebody infers from a release; under noise within stated ranges
 - `measure`: the numbers by which a release is judged: its errors, measured and in closed form, and ε
 - `rates`: rates from true counts and from published ones
-- `calibration`: how often claims are right, by count and stated probability, on worlds of several kinds
 """
 
 from unround.comparison.material import Material as Material
 from unround.comparison.material import from_release as from_release
-from unround.comparison.material import from_world as from_world
 from unround.comparison.material import simulated as simulated
 from unround.comparison.practice import DEFAULT as DEFAULT
 from unround.comparison.practice import TODAY as TODAY

@@ -21,7 +21,6 @@ from unround.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
 from unround.simulation.counts import described_figures
-from unround.simulation.worlds import World
 from unround.sums.forest import Equations
 from unround.tables.spool import survey
 
@@ -104,17 +103,6 @@ def _rates(figures: Iterable[Figure], columns: tuple[Column, ...]) -> tuple[Figu
         figure
         for figure in figures
         if figure.kind is FigureKind.RATE and figure.is_complete and not figure.sampled and keys.issuperset(figure.counts)
-    )
-
-
-def from_world(world: World, areas: int, seed: int, *, rounded_total: bool = False) -> Material:
-    """Draw a world; its total is published exactly today, unless it is to be rounded as all other counts are."""
-    return Material(
-        source=f"the world {world.name} (seed {seed})",
-        true=world.counts(areas, seed),
-        columns=world.columns,
-        equations=world.equations,
-        exact=frozenset() if rounded_total else frozenset({0}),
     )
 
 

@@ -2,8 +2,8 @@
 
 - `parts`: what documents are made of; `terminal`, `page`: the two that show them
 - one module per command, with its sentences, tables and document: `solve`, `inspect`, `check`, `explain`,
-  `compare`, `calibrate`, `reconcile`, `reconstruct`, `diff`, `rates`, `review`, `paper`; of an audit `report`, with
-  `audit`, `selfcheck` and `strongest`
+  `compare`, `reconcile`, `reconstruct`, `diff`, `rates`, `review`; of an audit `report`, with
+  `audit`, `selfcheck`, `claims` and `strongest`
 - `words`: numbers, kinds of claims, and what is said of audits and counts
 - `palette`, `charts`, `maps`, `plots`: colours, and everything that is drawn
 - `site`: the templates and the stylesheet of the explorer
@@ -37,7 +37,6 @@ DOCUMENTS = {
     "RateSteps": "rates.rate_steps",
     "Protected": "compare.protected",
     "Comparison": "compare.comparison",
-    "Calibrations": "calibrate.calibration",
     "Reconciled": "reconcile.reconciled",
     "Reconstruction": "reconstruct.reconstruction",
 }

@@ -19,8 +19,8 @@ from unround.expectation import interval, surprise
 from unround.job import AuditFolder
 from unround.job.folder import PUBLIC_REPORT, REPORT
 from unround.show import audit, charts, selfcheck
-from unround.show.calibrate import claims_parts
 from unround.show.check import fit_in_words, rounded_independently
+from unround.show.claims import claims_parts
 from unround.show.diff import changed
 from unround.show.maps import map_of_report
 from unround.show.page import page as html_page

@@ -9,7 +9,7 @@ Canadian census of 2021; the numbers are invented.
 - `counts`: `true_counts`, `published_counts`: blocks of areas as arrays; `Rounds`: how they are rounded: with keys and
   `Constants` of tables, with a weighted sample, or neither; rates, averages and medians beside them
 - `files`: three layouts, the truth beside them, and the note that says that all of it is invented; `census` writes them
-- `worlds`, `persons`: other truths in place of the census: tables by other laws; records, and tables published from them
+- `persons`: another truth in place of the census: records, and tables published from them
 
 Areas come children first (the DAs of a CSD, the CSD, … the province), so that one pass adds up every parent.
 """
@@ -91,7 +91,8 @@ def census(given: Simulate) -> Simulated:
             constants.table(table.plans, given.seed, editions.repeat).write_csv(output.done / CONSTANTS)
         what = "the true counts and estimates" if given.weighted else "the true counts, as they were drawn"
         facts = {"areas": f"{given.areas:,}", "seed": given.seed, "rows": rows, "format": layout}
-        return finished(output, given, names, (TRUTH, what), truth.cells, _remarks(file_format, rounds), facts)
+        typed = f"unround simulate -o FOLDER {given.typed('areas', 'seed')}"
+        return finished(output, typed, given.areas, names, (TRUTH, what), truth.cells, _remarks(file_format, rounds), facts)
 
 
 def _remarks(file_format: str, rounds: Rounds) -> list[str]:

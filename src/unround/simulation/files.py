@@ -24,7 +24,6 @@ from unround._version import __version__
 from unround.errors import InputError
 from unround.figures import Figure
 from unround.mechanisms import Mechanism
-from unround.options import Simulate
 from unround.output import OutputFolder, text_of
 from unround.shown import Plain
 from unround.simulation.counts import MISSING, NONE, CountBlock, Rounds, described_figures, figures, publish, ratio
@@ -100,7 +99,8 @@ def _size(number: int) -> str:
 
 def finished(
     output: OutputFolder,
-    given: Simulate,
+    typed: str,
+    areas: int,
     release: Sequence[str],
     truth: tuple[str, str],
     cells: int,
@@ -109,8 +109,8 @@ def finished(
 ) -> Simulated:
     """Say in words for people what was written and how to make it again, move all of it out, and return what it is.
 
-    `truth` names the file of true counts or records, and says what is in it. The fingerprints of the tables are in the note:
-    no other table is taken for simulated because of it.
+    `typed` makes the same again. `truth` names the file of true counts or records, and says what is in it. The
+    fingerprints of the tables are in the note: no other table is taken for simulated because of it.
     """
     folder, out = output.done, output.path
     beside = {name: what for name, what in BESIDE.items() if (folder / name).exists()}
@@ -137,14 +137,14 @@ def finished(
         "",
         "To make the same files again, with the same version of unround:",
         "",
-        f"    unround simulate -o FOLDER {given.typed('areas', 'seed')}",
+        f"    {typed}",
     ]
     (folder / NOTE).write_text("\n".join(lines) + "\n", encoding="utf-8")
     size = sum((folder / name).stat().st_size for name in files if name not in beside)
     # The note first: no invented number is ever there without it. The truth last: where it is, all files are.
     output.publish((NOTE, *files))
     extra = [out / name if name in beside else None for name in BESIDE]
-    return Simulated(tuple(out / name for name in release), out / truth[0], out / NOTE, given.areas, cells, size, *extra)
+    return Simulated(tuple(out / name for name in release), out / truth[0], out / NOTE, areas, cells, size, *extra)
 
 
 def older_simulation(names: Iterable[str]) -> Callable[[Path], list[str]]:

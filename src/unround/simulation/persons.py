@@ -587,7 +587,8 @@ def simulate_persons(given: Simulate) -> Simulated:
         for writer in writers:
             writer.close()
         truth = (PERSONS, "the records that the tables count, one row per person")
-        return finished(output, given, files, truth, sum(writer.cells for writer in writers))
+        typed = f"unround simulate -o FOLDER {given.typed('areas', 'seed')}"
+        return finished(output, typed, given.areas, files, truth, sum(writer.cells for writer in writers))
 
 
 class _TableWriter:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from research.paper import AREAS, OVER, SEARCHES, Search
 from unround.audits import Auditor, Model
 from unround.audits.claims import ClaimKind
 from unround.comparison.material import profile_columns
@@ -39,7 +40,6 @@ from unround.options import THRESHOLD, AuditOptions
 from unround.prior import Prior
 from unround.regions import published_exactly
 from unround.release import ABSENT, SUPPRESSED, Counts, Release
-from unround.replication.paper import AREAS, OVER, SEARCHES, Search
 from unround.shown import Plain
 from unround.simulation import MISSING, PLAIN, Constants, CountBlock, Rounds, Schema, published_counts, schema
 from unround.structure import PlanFile, Structure

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from research.worlds import WORLDS, World, world
 from unround.audits.block import Auditor
 from unround.audits.claims import ClaimKind, decide
 from unround.audits.model import Model, block_size
 from unround.audits.selfcheck import choose_and_check
 from unround.bounds.tighten import tighten
 from unround.comparison.attack import Narrower
-from unround.comparison.material import Material, from_world, simulated
+from unround.comparison.material import Material, simulated
 from unround.comparison.practice import TODAY, practice
 from unround.comparison.run import as_counts
 from unround.engines.forest import posteriors
@@ -28,8 +29,6 @@ from unround.prior import Prior, PriorFit
 from unround.protection.table import parse_protection
 from unround.release import ABSENT, Counts, Release, adjustable
 from unround.score.truth import LARGE, ClaimScore, Truth, sparse_totals
-from unround.shown import Shown
-from unround.simulation.worlds import WORLDS, world
 from unround.tables.spool import survey
 
 BINS = 20  # bins of stated probability, all of the same width
@@ -292,7 +291,7 @@ AREAS = 2000  # how many areas are drawn of every world, unless somebody says
 
 
 @dataclass(frozen=True)
-class Calibrations(Shown):
+class Calibrations:
     """How often claims are right in one table or several worlds, the worst first.
 
     A world is the worse, the more some band of stated probability overstates beyond chance; those with too few claims to
@@ -320,6 +319,17 @@ def _badness(found: Calibration) -> tuple[bool, float]:
     worst = found.claims.worst
     whole = found.claims.whole
     return worst is not None, worst.over if worst is not None else whole.over if whole is not None else -1.0
+
+
+def from_world(world: World, areas: int, seed: int, *, rounded_total: bool = False) -> Material:
+    """Draw a world; its total is published exactly today, unless it is to be rounded as all other counts are."""
+    return Material(
+        source=f"the world {world.name} (seed {seed})",
+        true=world.counts(areas, seed),
+        columns=world.columns,
+        equations=world.equations,
+        exact=frozenset() if rounded_total else frozenset({0}),
+    )
 
 
 def material_of_world(

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import exp, log10
 from typing import TYPE_CHECKING, Any
 
+from research.paper import Claim
+from research.searches import Experiment, FindPrediction, Outcome, condition
 from unround.expectation import surprise
-from unround.replication.paper import Claim
-from unround.replication.searches import Experiment, FindPrediction, Outcome, condition
 from unround.show.parts import QUIET, Bullets, Document, Line, Part, Section, Table, TableCell, Text
 from unround.show.words import argument, notice, percent, several
 
 if TYPE_CHECKING:
-    from unround.replication.searches import Compound, Finds, ReleaseSearches
+    from research.searches import Compound, Finds, ReleaseSearches
 
 EXPLAINED = {
     None: "–",

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from unround.errors import InputError
-from unround.mechanisms import HIDDEN, mechanism
+from unround.mechanisms import HIDDEN, Mechanism, mechanism
 from unround.mechanisms.base import FloatArray, IntArray
-from unround.options import Simulate
+from unround.options import AnyPath
 from unround.output import output_folder
 from unround.release import Column, Counts
 from unround.simulation.files import ABOUT, TABLE, TRUTH, Simulated, finished, older_simulation, table_toml, toml_sums
@@ -402,27 +402,29 @@ CATEGORIES = (
 """All worlds of categories."""
 
 
-def simulate_world(given: Simulate) -> Simulated:
-    """Write a world as it would be published, with its true counts beside it."""
-    law, how = world(given.world or ""), mechanism(str(given.mechanism or "rounding:5"))
-    true = law.counts(given.areas, given.seed).astype(np.int64)
-    published = how.publish(true, np.random.default_rng(np.random.SeedSequence([given.seed, 1, *law.name.encode()])))
-    if not given.rounded_total:
+def write_world(
+    name: str, out: AnyPath, areas: int, seed: int, published_by: Mechanism | str, typed: str, *, rounded_total: bool = False
+) -> Simulated:
+    """Write a world as it would be published, with its true counts beside it; `typed` is what to type for the same."""
+    law, how = world(name), mechanism(str(published_by))
+    true = law.counts(areas, seed).astype(np.int64)
+    published = how.publish(true, np.random.default_rng(np.random.SeedSequence([seed, 1, *law.name.encode()])))
+    if not rounded_total:
         published[:, 0] = true[:, 0]
-    with output_folder(Path(given.out), "simulate", older_simulation((TABLE, ABOUT, TRUTH))) as output:
+    with output_folder(Path(out), "simulate", older_simulation((TABLE, ABOUT, TRUTH))) as output:
         shown = _cells(law, published, "published").with_columns(pl.col("published").replace(HIDDEN, None))
         shown.write_parquet(output.done / TABLE)
         _cells(law, true, "true").write_parquet(output.done / TRUTH)
-        comment = f"The world {law.name}, written by `unround simulate`. {law.sentence}"
+        comment = f"The world {law.name}, written by `python -m research world`. {law.sentence}"
         axes: dict[str, dict[str, Any]] = {
             "region": {},
             "characteristic": {"column": "characteristic_id", "sums": toml_sums(law.tree)},
             "sex": {"sums": toml_sums({SEXES[0]: SEXES[1:]})} if law.by_sex else {},
         }
-        exact = {} if given.rounded_total else {"characteristic": [TOTAL], "sex": [SEXES[0]]}
+        exact = {} if rounded_total else {"characteristic": [TOTAL], "sex": [SEXES[0]]}
         (output.done / ABOUT).write_text(table_toml(comment, TABLE, how, exact, axes), encoding="utf-8")
         truth = (TRUTH, "the true counts, as they were drawn")
-        return finished(output, given, (TABLE, ABOUT), truth, true.size, [f"The world {law.name}: {law.sentence}"])
+        return finished(output, typed, areas, (TABLE, ABOUT), truth, true.size, [f"The world {law.name}: {law.sentence}"])
 
 
 def _cells(law: World, counts: IntArray, value: str) -> pl.DataFrame:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from unround.score.truth import ANY_VALUE, ENOUGH, ENOUGH_SMALL, TOLERANCE, TOLERANCE_FEW
 from unround.show import charts
+from unround.show.claims import OVERSTATED, between, claims_parts, value_named
 from unround.show.parts import (
     PAGE,
     QUIET,
@@ -30,17 +30,7 @@ from unround.show.words import percent, several
 from unround.shown import plain
 
 if TYPE_CHECKING:
-    from unround.comparison.calibration import Calibrations
-
-OVERSTATED = "overstated"
-
-CLAIMS_NOTE = (
-    "Likely claims that an audit lists, by the count claimed and the probability stated. ±: one standard error of right "
-    "less stated, in points; claims about one area are not taken as independent. "
-    f"{OVERSTATED.capitalize()}: right less often than stated by more than {100 * TOLERANCE:.0f} points and two standard "
-    f"errors, in at least {ENOUGH} claims; or, for counts of 0 and of 1–2, by more than {100 * TOLERANCE_FEW:.0f} points "
-    f"and two standard errors in at least {ENOUGH_SMALL}."
-)
+    from research.calibration import Calibrations
 
 CALIBRATION_NOTE = (
     "Off by: the expected calibration error, in percentage points: how far stated probabilities are from how often claims "
@@ -69,38 +59,6 @@ def worlds_table(worlds: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[l
         verdict = f"{world['overstated']} {OVERSTATED}" if world["overstated"] else "holds"
         rows.append([named(world), *cells, *band, verdict])
     return heads, rows
-
-
-def claims_table(by_value: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of how often likely claims are right, by the count claimed and by band."""
-    heads = ["count claimed", "stated between", "claims", "stated", "right", "±", "verdict"]
-    return heads, [
-        [
-            value_named(group["value"]),
-            between(row) if "from" in row else "any",
-            f"{row['claims']:,}",
-            percent(row["stated"]),
-            percent(row["right"]),
-            f"{100 * row['standard_error']:.1f}",
-            OVERSTATED if row["overstated"] else "",
-        ]
-        for group in by_value
-        for row in (group, *group["bands"])
-    ]
-
-
-def value_named(value: str) -> str:
-    """Return what a group of claims is called."""
-    return "any count" if value == ANY_VALUE else value
-
-
-def between(band: Mapping[str, Any]) -> str:
-    """Return the edges of a band.
-
-    >>> between({"from": 0.66, "to": 0.75})
-    '66–75%'
-    """
-    return f"{100 * band['from']:.0f}–{100 * band['to']:.0f}%"
 
 
 def band_named(band: Mapping[str, Any]) -> str:
@@ -217,19 +175,6 @@ def calibration(result: Calibrations | Mapping[str, Any]) -> Iterator[Part]:
     heads, rows = calibration_table(measured)
     yield Section("By kind of count", [Table(heads, rows, "By kind of count", left=("trust",), legend=CALIBRATION_NOTE)])
     yield Section("Which prior to trust", [Bullets([*calibration_sentences(measured), *measured["notes"]])])
-
-
-def claims_parts(by_value: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """Return how often likely claims are right, by the count claimed and by band."""
-    heads, rows = claims_table(by_value)
-    if not rows:
-        return [Text("There are none.")]
-    above, marked = "", []
-    for value, *numbers in rows:
-        marked.append(TableRow(["" if value == above else value, *numbers], "wrong" if numbers[-1] else ""))
-        above = value
-    left = ("stated between", "verdict")
-    return [Table(heads, marked, "Likely claims, by the count claimed", left=left, legend=CLAIMS_NOTE)]
 
 
 def _reliability(group: Mapping[str, Any]) -> Part:
