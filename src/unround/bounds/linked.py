@@ -10,7 +10,7 @@ Bound propagation across areas: the sums of each area, and those of families, ap
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -30,6 +30,12 @@ from unround.sums.multiway import pieces
 
 Place = tuple[int, int]
 """A cell: its area's row, and its column."""
+
+_Domain = tuple[int, int, tuple[int, ...] | None]
+"""The bounds of an open cell, and the counts between them where its window lists them."""
+
+_Row = tuple[int, tuple[int, ...], int]
+"""A sum in a loop: its total, -1 where that is known; its parts that are open; and what all else adds to them."""
 
 MOST_OPEN = 1_500
 """Open cells in one loop of sums beyond which no integer program is solved."""
@@ -56,7 +62,7 @@ class HiddenBounds:
     - `low`, `high`: The bounds, of all cells.
     - `moved`: Where they are narrower than by one sum after the other.
     - `limited`: Hidden counts whose interval might be narrower than this: more effort would have to be made.
-    - `loops`: For every moved cell the sums of its loop.
+    - `loops`: For every moved cell with one value left the sums of its loop.
     - `clashing`: A cell of every loop that no table fits.
     """
 
@@ -164,7 +170,7 @@ def hidden_bounds(sums: SumsOfBlock, windows: Windows, low: Ints, high: Ints, hi
                 found.limited[cell] = True
             continue
         try:
-            _Loop(sums, windows, found, cells, inside).settle(wanted)
+            _put_ends(sums, windows, found, cells, inside, hidden)
         except _Contradicting:
             clashing.append(place)
     return replace(found, clashing=tuple(clashing))
@@ -198,7 +204,7 @@ def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: HiddenBounds, 
             settled[cells] = wanted = hidden[cells]
             found.moved[cells] = moved = wanted & ((low > found.low[cells]) | (high < found.high[cells]))
             found.low[cells], found.high[cells] = np.where(moved, (low, high), (found.low[cells], found.high[cells]))
-            for row, at in np.argwhere(moved).tolist():
+            for row, at in np.argwhere(moved & (low == high)).tolist():
                 place = int(here[row]), int(columns[at])
                 found.loops[place] = tuple(_connected(sums, place, is_open, set())[1])
     return settled
@@ -249,63 +255,100 @@ def _connected(
     return cells, inside, True
 
 
+def _put_ends(
+    sums: SumsOfBlock, windows: Windows, found: HiddenBounds, cells: list[Place], inside: Iterable[int], hidden: BoolArray
+) -> None:
+    """Find the ends of the intervals of the hidden cells of a loop, and put them into the results."""
+    at = {place: i for i, place in enumerate(cells)}
+    rows = []
+    for one in inside:
+        total, *parts = sums.members(one)
+        known = sum(int(found.low[part]) for part in parts if part not in at)
+        if total not in at:
+            known -= int(found.low[total])
+        rows.append((at.get(total, -1), tuple(at[part] for part in parts if part in at), known))
+    domains = tuple(_domain(windows, found, place) for place in cells)
+    wanted = tuple(i for i, place in enumerate(cells) if hidden[place])
+    for i, (low, high, limited) in zip(wanted, _ends(domains, tuple(rows), wanted), strict=True):
+        place = cells[i]
+        found.limited[place] |= limited
+        if (low, high) != (found.low[place], found.high[place]):
+            found.low[place], found.high[place] = low, high
+            found.moved[place] = True
+            if low == high:
+                found.loops[place] = tuple(inside)
+
+
+def _domain(windows: Windows, found: HiddenBounds, place: Place) -> _Domain:
+    """Return the bounds of a cell, and the counts between them where its window lists them."""
+    low, high, start = (int(one[place]) for one in (found.low, found.high, windows.start))
+    if start < 0 or not (windows.low[place] <= low and high <= windows.high[place] < NO_UPPER_BOUND):
+        return low, high, None
+    first = start + low - int(windows.low[place])
+    return low, high, tuple((low + np.flatnonzero(windows.weights[first : first + high - low + 1])).tolist())
+
+
+@lru_cache(maxsize=256)
+def _ends(
+    domains: tuple[_Domain, ...],
+    rows: tuple[_Row, ...],
+    wanted: tuple[int, ...],
+) -> tuple[tuple[int, int, bool], ...]:
+    """Return how far some cells of a loop go, and whether they might go less far than that.
+
+    Many areas have the same loop, and most have it whether or not counts that may have been adjusted are exact.
+    """
+    return _Loop(domains, rows).ends(wanted)
+
+
 class _Loop:
     """Open cells whose sums form loops, as an integer program."""
 
     def __init__(
         self,
-        sums: SumsOfBlock,
-        windows: Windows,
-        found: HiddenBounds,
-        cells: list[Place],
-        inside: dict[int, list[Place]],
+        domains: Sequence[_Domain],
+        rows: Iterable[_Row],
     ) -> None:
         from ortools.sat.python import cp_model
 
-        self.found, self.cells, self.inside = found, cells, inside
         self.model = cp_model.CpModel()
-        at = {place: i for i, place in enumerate(cells)}
-        self.variables = []
-        for place in cells:
-            low, high, start = (int(one[place]) for one in (found.low, found.high, windows.start))
-            domain = cp_model.Domain(low, high)
-            if start >= 0 and windows.low[place] <= low and high <= windows.high[place] < NO_UPPER_BOUND:
-                first = start + low - int(windows.low[place])
-                possible = np.flatnonzero(windows.weights[first : first + high - low + 1])
-                domain = cp_model.Domain.from_values((low + possible).tolist())
-            self.variables.append(self.model.new_int_var_from_domain(domain, ""))
-        for one in inside:
-            total, *parts = sums.members(one)
-            known = sum(int(found.low[part]) for part in parts if part not in at)
-            added = cp_model.LinearExpr.sum([self.variables[at[part]] for part in parts if part in at])
-            self.model.add(added + known == (self.variables[at[total]] if total in at else int(found.low[total])))
+        self.bounds = [(low, high) for low, high, _ in domains]
+        self.variables = [
+            self.model.new_int_var_from_domain(
+                cp_model.Domain.from_values(list(values)) if values is not None else cp_model.Domain(low, high), ""
+            )
+            for low, high, values in domains
+        ]
+        for total, parts, known in rows:
+            added = cp_model.LinearExpr.sum([self.variables[part] for part in parts])
+            self.model.add(added + known == (self.variables[total] if total >= 0 else 0))
         self.least: list[int] = []
         self.most: list[int] = []
 
-    def settle(self, wanted: list[Place]) -> None:
-        """Find the ends of the intervals of some cells, and put them into the results."""
-        numbers = {place: i for i, place in enumerate(self.cells)}
-        self._attain_many([numbers[place] for place in wanted])
-        for place in wanted:
-            i = numbers[place]
-            for sign, bounds in ((1, self.found.low), (-1, self.found.high)):
-                if self._attained(i, sign) == bounds[place]:
+    def ends(self, wanted: Sequence[int]) -> tuple[tuple[int, int, bool], ...]:
+        """Return the least and the greatest that some cells can be, and whether more effort might narrow that."""
+        self._attain_many(wanted)
+        found = []
+        for i in wanted:
+            ends, limited = list(self.bounds[i]), False
+            for side, sign in enumerate((1, -1)):
+                if self._attained(i, sign) == ends[side]:
                     continue
                 limit = self._solve({i: sign})
                 if limit is None or self._attained(i, sign) != limit:
-                    self.found.limited[place] |= limit is not None or sign > 0 or int(bounds[place]) < FAR
-                if limit is not None and sign * limit > sign * int(bounds[place]):
-                    bounds[place] = limit
-                    self.found.moved[place] = True
-                    self.found.loops[place] = tuple(self.inside)
+                    limited |= limit is not None or sign > 0 or ends[side] < FAR
+                if limit is not None and sign * limit > sign * ends[side]:
+                    ends[side] = limit
+            found.append((ends[0], ends[1], limited))
+        return tuple(found)
 
-    def _attain_many(self, cells: list[int]) -> None:
+    def _attain_many(self, cells: Sequence[int]) -> None:
         """Look for tables in which many cells are at an end of their bounds at the same time, while there are such."""
-        for sign, bounds in ((1, self.found.low), (-1, self.found.high)):
-            left = [i for i in cells if bounds[self.cells[i]] < FAR]
+        for side, sign in enumerate((1, -1)):
+            left = [i for i in cells if self.bounds[i][side] < FAR]
             while left:
                 self._solve(dict.fromkeys(left, sign))
-                still = [i for i in left if self._attained(i, sign) != bounds[self.cells[i]]]
+                still = [i for i in left if self._attained(i, sign) != self.bounds[i][side]]
                 if len(still) > 0.8 * len(left):
                     break
                 left = still
@@ -367,7 +410,7 @@ class LinkedBounds:
     - `parent`: The links that were used: as given, -1 where dropped.
     - `clashes`: The links that were dropped, by parent.
     - `limited`: Hidden counts whose bounds might be narrower if more effort were made; None where that was not looked at.
-    - `loops`: Where bounds come from several sums together: these sums, numbered as in `hidden.SumsOfBlock`.
+    - `loops`: Where a value is pinned by several sums together: these sums, numbered as in `SumsOfBlock`.
     """
 
     tight: CellBounds

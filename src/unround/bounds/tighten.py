@@ -127,7 +127,7 @@ class _Area(NamedTuple):
     waiting: BoolArray
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)
 def lists_of(columns: int, equations: Equations, more: tuple[tuple[int, ...], ...] = ()) -> Lists:
     """Put sums into arrays, and room for inequalities about these cells."""
     order, touching = neighbours(equations, more)
