@@ -738,6 +738,27 @@ def test_ways_to_fit_a_column_are_compared_on_the_same_areas() -> None:
     assert fitter.fit().chosen[2].kind == NONE  # as many people whatever the size, and the published counts say so
 
 
+def test_rare_counts_in_areas_of_all_sizes_may_be_of_people_in_groups() -> None:
+    """A few published fives beside zeros may stand for single persons or for groups: one prior of the set has the groups."""
+    rng = np.random.default_rng(7)
+    size = np.exp(rng.normal(6.0, 2.0, 500)).astype(np.int64)
+    rare = np.where(rng.random(500) < 0.0016 * np.sqrt(size), rng.geometric(0.3, 500), 0)
+    counts = np.column_stack([size + rare, Rounding(5).publish(size, rng), Rounding(5).publish(rare, rng)]).astype(np.int32)
+    found = ColumnFitter(counts, [Exact(), Rounding(5), Rounding(5)], Hierarchy.of(one_sum(2))).fit()
+
+    def single(variant: str) -> float:
+        """How many of those with anybody have one person, in all areas."""
+        v = VARIANTS.index(variant)
+        mean = np.multiply.outer(found.exposures(counts, v)[:, 2], found.rates[v, 2])
+        shape = 1 / (1 / SHAPE + found.clump[v, 2] / np.maximum(mean, 1e-9))
+        none, one = (stats.nbinom.pmf(k, shape, shape / (shape + mean)) @ found.weights[v, 2] for k in (0, 1))
+        return float(one.sum() / (1 - none).sum())
+
+    assert np.mean(rare[rare > 0] == 1) < 0.25
+    assert single("best") > 0.6
+    assert single("denser") < 0.4
+
+
 def test_few_areas_leave_the_prior_flat_and_it_says_so() -> None:
     _, published = draw(FEW_AREAS, 5.0, np.random.default_rng(1))
     how: list[Mechanism] = [Rounding(5)] * 13

@@ -21,8 +21,8 @@ from unround.release import Counts
 VARIANTS = *_, DENSER = ("best", "tilted", "looser", "denser")
 """The set of priors. Published counts do not determine how many true counts are 0, nor how rates go on below the sizes that
 most areas have. So besides the prior that fits best there are three that fit about as well: with the fewest zeros; with
-small areas like larger ones, and then the fewest zeros; and with the most zeros, so that those who are there are more. What
-all of them make likely does not hang on what rounding hides."""
+small areas like larger ones, and then the fewest zeros; and with the most zeros, those who are there in clumps and groups.
+What all of them make likely does not hang on what rounding hides."""
 
 COST = 2.0
 """Units of log likelihood by which a prior may fit less well, and still fit about as well."""
@@ -30,11 +30,14 @@ COST = 2.0
 CLUMPS = (0.0, 1.0, 0.5, 2.0)
 """How much people may come in clumps: the variance beyond that of independent people, in units of the mean."""
 
+CLUMPIER = (1.0, 2.0, 5.0)
+"""The same for the prior in which those who are there are more, even where the published counts do not ask for it."""
+
 LOOSER = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 """What smaller exposures may count as, in units of their median, for the prior that depends less on them."""
 
 LEAST_COST = 0.2
-"""Of the cost, what is left for tilting at least where the looser exposure has taken most of it."""
+"""Of the cost, what is left for tilting or grouping at least where looser exposures or clumps have taken most of it."""
 
 STEPS = 120
 """Of EM."""
@@ -198,9 +201,12 @@ class ColumnFitter:
         best = self._best(column, areas, alone)
         # Clumps make for zeros. Where large counts ask for clumps, small ones need not.
         plain = best if best.clump == 0 else self._try(column, areas, best.exposure)
-        looser = self._looser(column, areas, best)
-        left = max(COST - (best.log_likelihood - looser.log_likelihood), LEAST_COST)
-        return _ColumnFit((best, _tilted(plain, COST), _tilted(looser, left), _denser(best)), alone)
+        # The more areas count as larger ones, and the more people clump beyond that, the worse the fit.
+        median = float(np.median(self.sizes.exposures(self.counts, best.exposure, self._each)))
+        least = () if best.exposure.kind == NONE else LOOSER
+        looser, left = self._farthest(column, areas, best, [(best.clump, step * median) for step in least])
+        clumpier, left_of_it = self._farthest(column, areas, best, [(one, 0.0) for one in CLUMPIER if one > best.clump])
+        return _ColumnFit((best, _tilted(plain, COST), _tilted(looser, left), _denser(clumpier, left_of_it)), alone)
 
     def _best(self, column: int, areas: int, alone: _Fit) -> _Fit:
         """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
@@ -214,20 +220,17 @@ class ColumnFitter:
                 break
         return best
 
-    def _looser(self, column: int, areas: int, best: _Fit) -> _Fit:
-        """Return the mixture that depends least on the size of areas, of those that fit about as well as the best."""
-        if best.exposure.kind == NONE:
-            return best
-        median = float(np.median(self.sizes.exposures(self.counts, best.exposure, self._each)))
-        loosest, low, high = best, 0, len(LOOSER)
-        while low < high:  # the more areas count as larger ones, the worse the fit
+    def _farthest(self, column: int, areas: int, best: _Fit, ladder: Sequence[tuple[float, float]]) -> tuple[_Fit, float]:
+        """Return the last step of clumps and least exposures that fits about as well, and what it leaves of the cost."""
+        farthest, low, high = best, 0, len(ladder)
+        while low < high:
             middle = (low + high) // 2
-            other = self._try(column, areas, best.exposure, best.clump, LOOSER[middle] * median)
+            other = self._try(column, areas, best.exposure, *ladder[middle])
             if other.log_likelihood >= best.log_likelihood - COST:
-                loosest, low = other, middle + 1
+                farthest, low = other, middle + 1
             else:
                 high = middle
-        return loosest
+        return farthest, max(COST - (best.log_likelihood - farthest.log_likelihood), LEAST_COST)
 
     def _try(self, column: int, areas: int, exposure: Exposure, clump: float = 0.0, least: float = 0.0) -> _Fit:
         counts = self.counts[:areas]
@@ -244,10 +247,10 @@ def _tilted(fit: _Fit, cost: float) -> _Fit:
     return replace(fit, weights=least_zeros(fit.likely, fit.zero, fit.observed.times, fit.weights, cost, STEPS))
 
 
-def _denser(fit: _Fit) -> _Fit:
+def _denser(fit: _Fit, cost: float) -> _Fit:
     """Return a mixture that fits about as well, in which those who are there come in groups."""
     means = fit.rates * float(np.median(np.repeat(fit.observed.exposure, fit.observed.times.astype(np.int64))))
-    return replace(fit, weights=in_groups(fit.likely, fit.observed.times, fit.weights, means, COST, STEPS))
+    return replace(fit, weights=in_groups(fit.likely, fit.observed.times, fit.weights, means, cost, STEPS))
 
 
 def _likelihood(fit: _Fit) -> float:
