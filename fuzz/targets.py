@@ -60,10 +60,10 @@ TIDY_OF_TOML = "town,town_name,age,n\n1,A,all,20\n1,A,young,5\n1,A,old,10\n2,B,a
 HRC = "all\n@young\n@@0-4\n@@5-9\n@old\n"
 PAIRS = "parent,child\nall,young\nall,old\nyoung,0-4\nyoung,5-9\n"
 PLAN = (
-    '[structure]\n[[structure.mechanisms]]\nmechanism = "rounding:5"\ncolumns = ["8", "9"]\n[[structure.sums]]\nuse = true\n'
-    'total = "8"\nparts = ["9", "13"]\nsexes = ["total", "men"]\norigin = "indentation"\n[[structure.repeats]]\nuse = true\n'
-    'alike = false\ncolumns = ["8", "41"]\n[[structure.keys]]\ntable = "Age"\nconstant = 0.31\n'
-    '[[structure.keys]]\ntable = "Sex"\n[[match]]\nfile = "b.csv"\ncolumns = { a = "8" }\ncharacteristics = { "9" = "13" }\n'
+    '[[mechanisms]]\nmechanism = "rounding:5"\ncolumns = ["8", "9"]\n[[sums]]\nuse = true\ntotal = "8"\n'
+    'parts = ["9", "13"]\naxis = "characteristic_id"\nwhere = { sex = ["total", "men"] }\n[[repeats]]\nuse = true\n'
+    'alike = false\ncolumns = ["8", "41"]\n[[keys]]\ntable = "Age"\nconstant = 0.31\n'
+    '[[keys]]\ntable = "Sex"\n[[match]]\nfile = "b.csv"\ncolumns = { a = "8" }\ncharacteristics = { "9" = "13" }\n'
 )
 AREAS = "SA2_2018_CODE,TA_2018_CODE,REGC_2018_CODE\n1,10,100\n2,10,100\n"
 NUMBERS = '1\n-1\n1,234\n1e3\n12.0\nx\n..\n…\n\u22125\n 7 \n"8"\n1 234\n12.5\n'
@@ -249,9 +249,11 @@ FRAME = json.dumps(
 
 
 def _plan(data: bytes) -> None:
-    from unround.structure import read_plan
+    from unround.small_files import parsed_toml
+    from unround.tables.description_file import make_description
 
-    read_plan(data.decode("utf-8", errors="replace"))
+    text = data.decode("utf-8", errors="replace")
+    make_description(parsed_toml(text, "plan.toml"), text=text)
 
 
 def _equations(data: bytes) -> None:
@@ -469,7 +471,7 @@ def _parquet() -> bytes:
 
 
 _CSV = (",", '"', '""', "\r\n", "\t", ";", "\ufeff", "...", "1e3", "-")
-_KEYS = ("[[", "]]", "=", '"', "[structure]", "total", "parts", "columns", "axes.", "use = true", "{", "}", "0x")
+_KEYS = ("[[", "]]", "=", '"', "[[sums]]", "total", "parts", "columns", "axes.", "use = true", "{", "}", "0x")
 
 TARGETS: tuple[Target, ...] = (
     Target("bulk", (BULK.encode(), BULK.encode("cp1252"), BULK.replace(",", "\t").encode()), _bulk, (*_CSV, "SYMBOL"), 3),

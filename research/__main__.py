@@ -68,7 +68,7 @@ def _show(data: Any, document: Document, json: bool) -> None:
       python -m research paper --release profile.csv  its searches on a release: found against predicted
 
     With --release, a group of cells is looked at if every published value in it is above 10, and it is a find if
-    |total − Σ parts| has the paper's value. --format, --describe and --plan are about that file.
+    |total − Σ parts| has the paper's value. --format and --describe are about that file.
 
     The exit code is 0 even where claims disagree. See docs/paper.md for a full account.
     """,

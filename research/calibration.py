@@ -214,7 +214,7 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
 def calibrate_release(release: Release, truth: Release, progress: Progress = lambda *_: None) -> Calibration:
     """See how often claims about a release are right, beside its true table."""
     with scratch_folder("calibrate") as folder:
-        spool, structure = survey(release, folder, None, progress)
+        spool, structure = survey(release, folder, progress)
         model = Model.of(structure)
         known = Truth.of(truth, model, release.areas, spool.areas, folder)
         fit = PriorFit(len(model.columns))

@@ -13,7 +13,7 @@ from research.paper import Claim, claims
 from research.searches import Compound, Experiment, ReleaseSearches, experiment, search_release
 from research.worlds import write_world
 from unround import read
-from unround.arguments import mechanism_name, plan_file_of, refuse_file, write_result
+from unround.arguments import mechanism_name, refuse_file, write_result
 from unround.comparison import TODAY
 from unround.errors import ArgumentError
 from unround.mechanisms import Mechanism
@@ -94,9 +94,9 @@ def paper(given: PaperOptions) -> tuple[Claim, ...] | tuple[Experiment, Compound
     """
     if given.release is not None:
         release = read(given.release, **vars(given.part(Opening)), progress=given.progress)
-        return search_release(release, plan_file_of(given.plan), given.progress)
+        return search_release(release, given.progress)
     if given.part(Opening) != Opening():
-        raise ArgumentError("{plan} and how a file is read go with {release}: give it.")
+        raise ArgumentError("How a file is read goes with {release}: give it.")
     if not given.simulate:
         return claims()
     compound = Compound()

@@ -42,7 +42,7 @@ from unround.regions import published_exactly
 from unround.release import ABSENT, SUPPRESSED, Counts, Release
 from unround.shown import Plain
 from unround.simulation import MISSING, PLAIN, Constants, CountBlock, Rounds, Schema, published_counts, schema
-from unround.structure import PlanFile, Structure
+from unround.structure import Structure
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage, survey
 
@@ -433,12 +433,10 @@ class ReleaseSearches:
         }
 
 
-def search_release(
-    release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None
-) -> ReleaseSearches:
+def search_release(release: Release, progress: Stage = lambda *_: None) -> ReleaseSearches:
     """Run the paper's searches on a release."""
     with tempfile.TemporaryDirectory(prefix="unround-paper-") as folder:
-        spool, structure = survey(release, Path(folder), plan_file, progress)
+        spool, structure = survey(release, Path(folder), progress)
         exact = populations(structure)
         finds = tuple(Finds(search, sums_of(search, structure, exact)) for search in SEARCHES)
         for done, block in enumerate(spool.blocks(AREAS_AT_ONCE)):

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 
 import unround
 import unround.simulation as sim
-from tests.test_structure import census, release_of
+from tests.test_structure import census, release_of, said
 from unround.checks import check_release
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, FamilyHistogram
 from unround.checks.residuals import Laws, even_series, even_shares
@@ -25,7 +25,6 @@ from unround.options import AuditOptions
 from unround.prior.deconvolve import BELOW, CAP
 from unround.release import Column, Proposal
 from unround.show.check import fit_in_words, residual_plot
-from unround.structure import read_plan
 from unround.tables import read
 
 LARGE = even_series(5, 2)[0].real
@@ -219,8 +218,8 @@ def test_an_added_sum_that_does_not_hold_is_flagged(parts):
 
 
 def test_a_sum_of_the_plan_is_tested_too():
-    rules = read_plan('[[structure.sums]]\ntotal = "9"\nparts = ["10", "11"]\norigin = "file"\n')
-    assert family(check_release(release(published()), rules), "added sums").verdict == CONTRADICTS
+    added = said(release(published()), '[[sums]]\ntotal = "9"\nparts = ["10", "11"]\nuse = true\n')
+    assert family(check_release(added), "added sums").verdict == CONTRADICTS
 
 
 def test_one_impossible_area_is_named_with_its_smallest_clash():
@@ -372,17 +371,17 @@ def test_the_json_is_as_promised():
 
 
 def test_it_says_whether_the_mechanism_was_declared_or_inferred():
-    plan = read_plan('[[structure.mechanisms]]\nmechanism = "rounding:5"\ncolumns = ["8"]')
+    plan = '[[mechanisms]]\nmechanism = "rounding:5"\ncolumns = ["8"]'
     declared, inferred = release(published(), Rounding(5)), release(published())
     known = replace(declared, columns=tuple(replace(column, basis="format") for column in declared.columns))
     for given, rules, basis, word in (
         (known, None, {"format"}, "declared"),
         (inferred, None, {"inferred"}, "inferred"),
         (declared, None, {"description"}, "declared"),
-        (known, plan, {"format", "plan file"}, "declared"),
-        (inferred, plan, {"inferred", "plan file"}, "inferred"),
+        (known, plan, {"format", "description"}, "declared"),
+        (inferred, plan, {"inferred", "description"}, "inferred"),
     ):
-        told = check_release(given, rules).to_json()
+        told = check_release(given if rules is None else said(given, rules)).to_json()
         assert set(told["basis"]) == basis
         sums = [one for one in told["families"] if "mechanism." in one["note"]]
         assert sums
@@ -495,9 +494,7 @@ def test_partly_controlled_rounding_is_named():
     assert "would if counts were rounded on their own. Proofs are not affected" in by_sex.note
 
 
-ADD_UP = read_plan(
-    '[[structure.sums]]\ntotal = "all"\nparts = [' + ", ".join(f'"g{k}"' for k in range(10)) + "]\nuse = true\n"
-)
+ADD_UP = '[[sums]]\ntotal = "all"\nparts = [' + ", ".join(f'"g{k}"' for k in range(10)) + "]\nuse = true\n"
 """That groups of incomes are all households: nobody could tell it from a part that is missing, in so few areas."""
 
 
@@ -514,7 +511,7 @@ def incomes(how, seed=3, areas=2000):
 
 @pytest.mark.parametrize(("how", "limit"), [("rounding:5", None), ("cutoff:4,rounding:5", 4), ("cutoff:5,rounding:5", 5)])
 def test_small_counts_that_become_zero_are_found_by_what_parts_miss_of_their_total(how, limit):
-    checked = check_release(incomes(how)[0], ADD_UP)
+    checked = check_release(said(incomes(how)[0], ADD_UP))
     found = checked.numbers.tables["Income"]
     assert found.cutoff == limit
     assert limit is None or found.cutoff_error < 0.5
@@ -532,7 +529,7 @@ def test_probabilities_of_a_table_with_a_limit_account_for_it(tmp_path, monkeypa
         if not heeded:
             monkeypatch.setattr("unround.job.run.with_cutoffs", lambda structure, _: structure)
         folder = tmp_path / str(heeded)
-        summary = audit(made, folder, AuditOptions(estimates="means"), plan_file=ADD_UP).summary
+        summary = audit(said(made, ADD_UP), folder, AuditOptions(estimates="means")).summary
         assert ("cutoff:4,rounding:5,unless=1/100" in summary["mechanisms"]) == heeded
         means = pl.read_parquet(folder / "estimates.parquet").filter(pl.col("characteristic_id") != "all")
         found = means.select("region", "characteristic_id", "mean").pivot(

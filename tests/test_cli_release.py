@@ -10,7 +10,6 @@ import pytest
 
 from tests.conftest import Run
 from unround import simulate
-from unround.structure import read_plan
 
 SURVEY = str(Path(__file__).parents[1] / "examples" / "survey.toml")
 ZIPPED = "98-401-X2021006_eng_CSV.zip"
@@ -27,12 +26,12 @@ def test_a_plan_is_drafted_edited_and_used(run: Run, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     ran = run("check", SURVEY, "--write", str(plan))
     assert ran.code == 0
-    assert f"--plan {plan}" in ran.err
+    assert f"unround audit {plan} -o audit" in ran.err
     text = plan.read_text(encoding="utf-8")
-    assert len(read_plan(text).sums) > 0
-    before = json.loads(run("audit", SURVEY, "-o", str(tmp_path / "a"), "--plan", str(plan), "--json").out)
-    plan.write_text(text.replace("use = true", "use = false", 1), encoding="utf-8")
-    after = json.loads(run("audit", SURVEY, "-o", str(tmp_path / "b"), "--plan", str(plan), "--json").out)
+    before = json.loads(run("audit", str(plan), "-o", str(tmp_path / "a"), "--json").out)
+    plan.write_text(text.replace('"women"] }', '"women"], use = false }', 1), encoding="utf-8")
+    assert plan.read_text(encoding="utf-8") != text
+    after = json.loads(run("audit", str(plan), "-o", str(tmp_path / "b"), "--json").out)
     assert after["structure"]["sums_kept"] < before["structure"]["sums_kept"] == 18
 
 

@@ -13,14 +13,16 @@ import polars as pl
 import pytest
 
 import unround
+from tests.test_structure import said
 from unround import simulate
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
-from unround.release import AREA, FIGURE_ABSENT, FIGURE_UNIT, Block, Column, Release
+from unround.release import AREA, FIGURE_ABSENT, FIGURE_UNIT, Block, Column, Release, What
 from unround.show.check import figures_in_words
-from unround.structure import JudgedFigure, Structure, find_structure, read_plan, write_plan
+from unround.structure import JudgedFigure, Structure, find_structure
 from unround.structure.figure_tests import find_grid, steps_of
 from unround.tables import read
+from unround.tables.draft import drafted
 from unround.tables.figure_labels import TableLine, as_figures, propose
 from unround.tables.labels import edges_of, finest
 from unround.tables.lines import ProfileLine, blocks_of, kinds_of
@@ -381,32 +383,36 @@ def test_a_description_says_what_figures_are_of(tmp_path: Path) -> None:
 
 def test_a_plan_overrules(judged: dict[str, tuple[Release, Structure]]) -> None:
     release, structure = judged["true"]
-    same = find_structure(release, rules=read_plan(write_plan(structure, release)))
+    same = find_structure(said(release, drafted(release, structure)))
     assert [one.verdict for one in same.figures] == [one.verdict for one in structure.figures]
-    plan = read_plan('[structure]\n[[structure.figures]]\nuse = false\ncolumns = ["345", "346"]\n', "p.toml")
-    found = by_name(find_structure(release, rules=plan))
+    plan = said(release, '[[figures]]\nuse = false\ncolumns = ["345", "346"]\n', where="p.toml")
+    assert [(one.place, one.what) for one in plan.account[-2:]] == [
+        (f"figure {key}", What.UNKNOWN) for key in ("345", "346")
+    ]
+    found = by_name(find_structure(plan))
     assert found["345"].verdict == "unclear"
     assert found["345"].why.startswith("left out by p.toml; the data suggest: not from published counts")
     assert found["347"].verdict == "evidence"
-    of_others = '[structure]\n[[structure.figures]]\ncolumn = "345"\nkind = "rate"\nnumerator = "355"\nuniverse = "350"\n'
-    found = by_name(find_structure(release, rules=read_plan(of_others)))
+    of_others = '[[figures]]\ncolumn = "345"\nkind = "rate"\nnumerator = "355"\nuniverse = "350"\n'
+    found = by_name(find_structure(said(release, of_others)))
     assert found["345"].figure.numerator == "355"
     for text, words in (
-        ('columns = ["9999"]', "there is no rate, mean or median '9999'"),
+        ('columns = ["9999"]\nuse = true', "there is no rate, mean or median '9999'"),
         ('column = "345"\nkind = "rate"\nnumerator = "0"', "there is no count '0'"),
-        ('columns = ["345"]\nkind = "rate"', "is about one figure"),
-        ("columns = []", "must be a list of keys"),
+        ('columns = ["345"]\nkind = "rate"', "to say what a figure is of, write column"),
+        ('columns = ["345"]', "say whether to use it"),
+        ("columns = []", "columns is empty"),
         ('columns = ["345"]\nuse = 1', "use must be true or false"),
-        ('column = "345"\nkind = "rate"\nhalf = 1', "'half' has no meaning"),
+        ('column = "345"\nkind = "rate"\nhalf = 1', "there is no key 'half'"),
     ):
         with pytest.raises(InputError, match=words):
-            find_structure(release, rules=read_plan(f"[structure]\n[[structure.figures]]\n{text}\n"))
+            said(release, f"[[figures]]\n{text}\n")
 
 
 def test_recomputable_figures_stay_so_whatever_the_plan_says(judged: dict[str, tuple[Release, Structure]]) -> None:
     release, _ = judged["published"]
-    plan = read_plan('[structure]\n[[structure.figures]]\nuse = true\ncolumns = ["345"]\n')
-    assert by_name(find_structure(release, rules=plan))["345"].verdict == "recomputable"
+    plan = said(release, '[[figures]]\nuse = true\ncolumns = ["345"]\n')
+    assert by_name(find_structure(plan))["345"].verdict == "recomputable"
 
 
 # What is shown

@@ -53,8 +53,8 @@ STORIES = {
     "survey": """
         unround check survey.toml
         unround check survey.toml --json
-        unround check survey.toml --all --write plan.toml
-        cat plan.toml
+        unround check survey.toml --all --write described.toml
+        cat described.toml
         unround audit survey.toml -o audit
         unround audit audit --json
         unround audit audit --verbose

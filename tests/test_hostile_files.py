@@ -705,7 +705,6 @@ SURVEY = str(Path(__file__).parents[1] / "examples" / "survey.toml")
         ("solve", "{}"),
         ("solve", "10! = 5 + 5", "--prior", "{}"),
         ("solve", "10! = 5 + 5", "--mechanism", "transition:{}"),
-        ("audit", SURVEY, "-o", "out", "--plan", "{}"),
         ("audit", SURVEY, "-o", "out", "--describe", "{}"),
         ("audit", SURVEY, "-o", "out", "--nesting", "{}"),
         ("audit", SURVEY, "-o", "out", "--truth", "{}"),

@@ -389,7 +389,7 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
     plan = tmp_path / "plan.toml"
     match = '[[match]]\nfile = "release_2.toml"\ncharacteristics = { "10" = "" }\ncolumns = { "12" = "12" }\n'
     plan.write_text(match, encoding="utf-8")
-    ran = run("check", *files, "--plan", str(plan), "--write", str(tmp_path / "new.toml"), "--json")
+    ran = run("check", *files, "--describe", str(plan), "--write", str(tmp_path / "new.toml"), "--json")
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)
     assert "[[match]]" in (tmp_path / "new.toml").read_text(encoding="utf-8")
@@ -405,26 +405,26 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
     assert "files" in ran.out.split("\n")[0]
     assert "counts that appear in several files" in " ".join(ran.out.split())
     assert run("check", *files).code == 0
-    ran = run("check", files[0], "--plan", str(plan))
+    ran = run("check", files[0], "--describe", str(plan))
     assert (ran.code, "links the columns of several files" in ran.err) == (2, True)
     ran = run("check", *files, "--describe", files[0])
-    assert (ran.code, "a description is for one table" in ran.err) == (2, True)
+    assert (ran.code, "axes are those of one table" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ('[[match]]\nfile = "b.csv"\n', "a match needs columns"),
-        ('[[match]]\ncolumns = { "a" = "b" }\n', "file is needed here"),
+        ('[[match]]\ncolumns = { "a" = "b" }\n', "file must hold codes"),
         ('[[match]]\nfile = "b.csv"\ncolumns = ["a"]\n', "columns must be a table such as"),
-        ('[[match]]\nfile = "b.csv"\ncolums = { "a" = "b" }\n', "'colums' has no meaning in [[match]]"),
+        ('[[match]]\nfile = "b.csv"\ncolums = { "a" = "b" }\n', "there is no key 'colums' in [[match]]"),
         ("match = 3\n", "match must be a list of tables"),
     ],
 )
 def test_plans_that_match_nothing(run: Run, twice: Path, tmp_path: Path, text: str, words: str) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(text, encoding="utf-8")
-    ran = run("check", str(twice / "release.toml"), str(twice / "release_2.toml"), "--plan", str(plan))
+    ran = run("check", str(twice / "release.toml"), str(twice / "release_2.toml"), "--describe", str(plan))
     assert ran.code == 2
     assert words in ran.err
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.keyed import keyed_census
-from tests.test_structure import release_of
+from tests.test_structure import release_of, said
 from unround.audits import Auditor
 from unround.audits.keys import KeyedTable, Keys, SameCount
 from unround.audits.model import Model
@@ -24,7 +24,6 @@ from unround.options import AuditOptions
 from unround.prior import Prior
 from unround.release import Column
 from unround.show.audit import key_rows, key_sentences
-from unround.structure import read_plan
 
 SEXES = ("total", "men", "women")
 CONSTANTS = [0.31, 0.8, 0.43, 0.24, 0.62, 0.93, 0.55, 0.11, 0.73, 0.05]
@@ -266,10 +265,10 @@ def test_areas_of_the_same_records_have_the_same_keys_and_add_nothing(tmp_path):
 
 def test_a_plan_gives_constants_or_takes_them_away(tmp_path):
     release, _ = keyed_census(900, [0.0, 0.3], 3, parts=2)
-    given = '[[structure.keys]]\ntable = "Table 1"\nconstant = 0.25\n'
-    folder = audit(release, tmp_path / "given", plan_file=read_plan(given))
-    assert folder.keys.of_table("Table 1") == KeyedTable("Table 1", 0.25, 0.0, "given in the plan")
-    none = audit(release, tmp_path / "none", plan_file=read_plan('[[structure.keys]]\ntable = "Table 1"\n'))
+    given = '[[keys]]\ntable = "Table 1"\nconstant = 0.25\n'
+    folder = audit(said(release, given), tmp_path / "given")
+    assert folder.keys.of_table("Table 1") == KeyedTable("Table 1", 0.25, 0.0, "given in the description")
+    none = audit(said(release, '[[keys]]\ntable = "Table 1"\n'), tmp_path / "none")
     assert none.keys.of_table("Table 1") is None
     assert none.keys.of_table("Table 0") is not None
 
@@ -280,13 +279,13 @@ def test_a_plan_gives_constants_or_takes_them_away(tmp_path):
         ('table = "nowhere"\nconstant = 0.1', "there is no table 'nowhere'; tables: 'Table 0', 'Table 1'"),
         ('table = "Table 0"\nconstant = 1.5', "constant must be a number from 0 to below 1"),
         ('table = "Table 0"\nconstant = true', "constant must be a number from 0 to below 1"),
-        ('table = "Table 0"\nshares = 0.5', "'shares' has no meaning in"),
+        ('table = "Table 0"\nshares = 0.5', "there is no key 'shares' in"),
     ],
 )
 def test_plans_that_cannot_be(tmp_path, entry, said):
     release, _ = keyed_census(60, [0.0, 0.3], 3)
     with pytest.raises(InputError, match=said):
-        audit(release, tmp_path / "audit", plan_file=read_plan(f"[[structure.keys]]\n{entry}"))
+        audit(said(release, f"[[keys]]\n{entry}"), tmp_path / "audit")
 
 
 def test_unknown_roundings_are_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ import unround
 from unround.mechanisms import CellKey, mechanism
 from unround.structure.evidence import BOUNDED, UNTOLD
 from unround.structure.noise import _added_up, _keyed_law, _Law
-from unround.structure.plan_file import write_plan
 
 AGES = [f"{5 * at} to {5 * at + 4}" for at in range(10)]
 
@@ -95,16 +95,17 @@ def test_neither_a_description_nor_a_plan_declares_what_was_inferred(tmp_path):
     perturbed("uniform:3", 4_000).write_csv(tmp_path / "ages.csv")
     unround.describe(tmp_path / "ages.csv", out=tmp_path / "described.toml")
     checked = unround.check(tmp_path / "ages.csv")
-    plan = write_plan(checked.structure, checked.release)
+    plan = checked.toml(tmp_path / "plan.toml")
     (tmp_path / "plan.toml").write_text(plan)
-    drafts = unround.check(tmp_path / "described.toml"), unround.check(tmp_path / "ages.csv", plan=tmp_path / "plan.toml")
+    drafts = unround.check(tmp_path / "described.toml"), unround.check(tmp_path / "plan.toml")
     for drafted in drafts:
         assert [(how.basis, how.mechanism) for how in drafted.structure.how] == [("inferred", CellKey(3, 4))]
     assert 'If the agency says so, uncomment this:\n# default = "uniform:3"' in (tmp_path / "described.toml").read_text()
-    confirmed = plan.split("uncomment this:\n")[1].split("\n\n")[0].replace("# ", "")
-    (tmp_path / "confirmed.toml").write_text(f"[structure]\n{confirmed}\n")
-    declared = unround.check(tmp_path / "ages.csv", plan=tmp_path / "confirmed.toml").structure
-    assert {how.basis for how in declared.how} == {"plan file"}
+    confirmed = re.search(r"(?m)^# \[\[mechanisms\]\]\n(# .*\n)+", plan)
+    assert confirmed is not None
+    (tmp_path / "confirmed.toml").write_text(confirmed[0].replace("# ", ""))
+    declared = unround.check(tmp_path / "ages.csv", describe=tmp_path / "confirmed.toml").structure
+    assert {how.basis for how in declared.how} == {"description"}
 
 
 def test_the_law_of_keys_that_add_up_by_drawing_them():

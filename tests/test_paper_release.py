@@ -148,5 +148,5 @@ def test_too_many_finds_are_out_of_range(tmp_path: Path) -> None:
 def test_what_goes_with_what(census: Path) -> None:
     with pytest.raises(InputError, match="areas goes with simulate"):
         paper(release=census, areas=5)
-    with pytest.raises(InputError, match="go with release"):
-        paper(plan="plan.toml")
+    with pytest.raises(InputError, match="goes with release"):
+        paper(describe="plan.toml")

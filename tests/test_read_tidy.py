@@ -202,7 +202,7 @@ why = "universe"
 def test_sums_by_the_keys_of_columns(tmp_path: Path) -> None:
     toml = 'areas = ["town"]\n' + TOML + '[[sums]]\naxis = "columns"\ntotal = "all/both"\nparts = ["young/f", "old/f"]\n'
     assert "all/both=young/f+old/f" in sums(load(tmp_path, toml))
-    assert "column 'old/g', which does not exist. Did you mean 'old/f'?" in error(
+    assert "there is no column 'old/g' in this release. Did you mean 'old/f'?" in error(
         tmp_path, toml.replace('"old/f"]', '"old/g"]')
     )
 
@@ -355,10 +355,6 @@ def test_an_area_cannot_be_in_a_rule(tmp_path: Path) -> None:
     assert "'town' is among `areas`, but a sum or mechanism names its codes" in said
 
 
-def test_another_modules_table_is_let_be(tmp_path: Path) -> None:
-    assert keys(load(tmp_path, TOML + "[structure]\nanything = 1\n")) == ["all", "young", "old"]
-
-
 def test_axes_as_a_list(tmp_path: Path) -> None:
     assert make_description({"value": "n", "axes": ["town", "age"]}).axes[1].column == "age"
     assert "name the axes" in error(tmp_path, 'value = "n"\n')
@@ -413,7 +409,7 @@ def test_the_toml_leads_to_its_data(tmp_path: Path) -> None:
 def test_a_toml_beside_the_table_may_be_about_something_else(tmp_path: Path) -> None:
     path = write(tmp_path)
     assert tidy.companion(path) == tmp_path / "t.toml"
-    for other in ("[structure]\n", 'data = "u.csv"\n' + TOML):
+    for other in ("[tool]\n", 'data = "u.csv"\n' + TOML):
         (tmp_path / "t.toml").write_text(other, encoding="utf-8")
         assert tidy.companion(path) is None
     (tmp_path / "release.toml").write_text('data = "t.csv"\n' + TOML, encoding="utf-8")

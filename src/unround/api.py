@@ -30,12 +30,12 @@ from unround.arguments import (
     open_table,
     path_or_none,
     paths_of,
-    plan_file_of,
     prior_of,
     reasons_of,
     refuse_file,
     refuse_hopeless,
     refuse_overwriting,
+    said_of_columns,
     temporary_folder,
     toml_of,
     write_result,
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from unround.reviews.rate_steps import RateSteps
     from unround.simulation import Simulated
     from unround.solution import Solution
-    from unround.structure import PlanFile
     from unround.system import System
     from unround.tables import Described
 
@@ -137,41 +136,43 @@ def read(given: options.Read) -> Release:
     >>> [column.key for column in read(frame, describe=about).columns]
     ['all', 'young', 'old']
     """
-    return _opened(given.table, given)[0]
+    return _opened(given.table, given)
 
 
 def _read(table: options.Table, given: options.Opening, progress: options.Stage = lambda *_: None) -> Release:
     """Open a table, or several as one, as the options say."""
     from unround.tables import join
+    from unround.tables.decided import decided
     from unround.tables.hierarchy import with_areas
 
     tables = list(table) if isinstance(table, list | tuple) else [table]
-    plan_file = plan_file_of(given.plan, given.describe, *tables)
-    matches = plan_file.matches if plan_file else ()
     if len(tables) == 1:
-        if matches:
-            raise InputError("[[match]] in a plan file links the columns of several files, but only one is given.")
         release = open_table(tables[0], given.format, given.describe, given.sheet, getattr(given, "exact", ()))
+        if release.decisions.matches:
+            raise InputError("[[match]] links the columns of several files, but only one is given.")
     elif not tables:
         raise InputError("there is no table to read: the list is empty.")
-    elif given.describe is not None:
-        raise InputError("a description is for one table: with several, give each tidy one as the TOML that describes it.")
     else:
+        said = None if given.describe is None else said_of_columns(given.describe)
+        if given.describe is not None and said is None:
+            raise InputError("axes are those of one table: with several, give each tidy one as the TOML that describes it.")
         releases = [open_table(table, given.format, None, given.sheet) for table in tables]
         size = sum(release.size for release in releases)
+        matches = said.matches if said else ()
         release = join(releases, matches, lambda done: progress("Reading the files", done, size))
+        release = release if said is None else decided(release, said)
     return release if given.nesting is None else with_areas(release, Path(given.nesting))
 
 
-def _opened(table: options.Table, given: options.Reading) -> tuple[Release, PlanFile | None]:
-    """Return a table that was read, with what is said of how its counts were published, and the user's other decisions."""
+def _opened(table: options.Table, given: options.Reading) -> Release:
+    """Return a table that was read, with what is said of how its counts were published."""
     from unround.structure import declaring, declaring_exact
 
-    release, plan_file = _read(table, given, given.progress), plan_file_of(given.plan, given.describe, table)
+    release = _read(table, given, given.progress)
     how = mechanism_name(given.base, given.mechanism)
     if how is not None:
-        release = declaring(release, how, plan_file)
-    return declaring_exact(release, given.exact), plan_file
+        release = declaring(release, how)
+    return declaring_exact(release, given.exact)
 
 
 def _truth(table: options.Table | None, release: Release) -> Release | None:
@@ -230,8 +231,7 @@ def check(given: options.Read) -> Inspection:
     """Look at a file: how it was read, which sums hold, and whether the data fit the way in which counts were published."""
     from unround.inspection import inspect
 
-    release, plan_file = _opened(given.table, given)
-    return inspect(release, plan_file, given.progress)
+    return inspect(_opened(given.table, given), given.progress)
 
 
 @takes(options.Audit)
@@ -263,8 +263,8 @@ def _audited(given: options.Audit, boundaries: Path | None, shapes: Sequence[Sha
     from unround.results import AuditFolder
     from unround.show.report import write_pages
 
-    release, plan_file = _opened(given.table, given)
-    refuse_hopeless(release, plan_file)
+    release = _opened(given.table, given)
+    refuse_hopeless(release)
 
     def report_on(folder: job.AuditFolder) -> None:
         given.progress("Reporting", 0, 1)
@@ -278,12 +278,11 @@ def _audited(given: options.Audit, boundaries: Path | None, shapes: Sequence[Sha
         release,
         into,
         given.part(AuditOptions),
-        plan_file=plan_file,
         truth=_truth(given.truth, release),
         progress=given.progress,
         command=given.command,
         finish=report_on,
-        files_used=paths_of(given.table, given.truth, given.plan, given.describe, given.nesting),
+        files_used=paths_of(given.table, given.truth, given.describe, given.nesting),
         cluster=given.cluster,
     )
     folder = AuditFolder(**{field.name: getattr(done, field.name) for field in fields(done)})
@@ -308,7 +307,7 @@ def review(given: options.ReviewRequest) -> Review:
     accepted, ignored = entries[: len(given.accept)], entries[len(given.accept) :]
     repairs = None if given.repairs is None else tuple(given.repairs)
     with watching() as opened:
-        drafts, plan_file, joint = _drafts(given)
+        drafts, joint = _drafts(given)
         truth = _truth(given.truth, drafts[0].release)
         earlier = [read(table) for table in _listed(given.earlier)]
 
@@ -322,7 +321,6 @@ def review(given: options.ReviewRequest) -> Review:
         path_or_none(given.out),
         rules,
         ReviewOptions(repairs, accepted, ignored, given.reviewer, given.seed, given.draws, given.apply),
-        plan_file=plan_file,
         truth=truth,
         earlier=earlier,
         joint=joint,
@@ -336,7 +334,7 @@ def _listed(tables: options.Table | None) -> list[options.Table]:
     return [] if tables is None else list(tables) if isinstance(tables, list | tuple) else [tables]
 
 
-def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], PlanFile | None, Draft | None]:
+def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], Draft | None]:
     """Read every table that is given; of a file of one's own, every table on every sheet. What is not read is named.
 
     The last is all of them as one, where they are what a research environment finalised together.
@@ -347,18 +345,18 @@ def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], PlanFile | None,
     tables = _listed(given.table)
     if len(tables) == 1 and isinstance(tables[0], str | os.PathLike) and is_acro(Path(tables[0])):
         drafts, joint = _outputs(Path(tables[0]), given)
-        return drafts, None, joint
+        return drafts, joint
     everything: list[Draft] = []
     for table in _listed(given.table):
         name = Path(table).name if isinstance(table, str | os.PathLike) else "the table"
         drafts = _tables_in(Path(table), given) if name != "the table" and given.describe is None else []
         if not drafts:
-            release, _ = _opened(table, given)
+            release = _opened(table, given)
             files = tuple(files_read(table, release))
             origin = Origin(Path(table), toml_of(given.describe), given.sheet) if name != "the table" else None
             drafts = [Draft(release, name, files, origin)]
         everything += drafts
-    return everything, plan_file_of(given.plan), None
+    return everything, None
 
 
 def _outputs(folder: Path, given: options.ReviewRequest) -> tuple[list[Draft], Draft]:
@@ -413,7 +411,7 @@ def _tables_in(path: Path, given: options.ReviewRequest) -> list[Draft]:
     for place in places if len(places) > 1 else ():
         try:
             release = describe(path, sheet=place.sheet, header=place.layout.header, columns=place.columns).release
-            release, _ = _opened(release, replace(given, describe=None))
+            release = _opened(release, replace(given, describe=None))
         except InputError as problem:
             settle = f'describe it (`unround describe {path} {place.options}`); or --ignore "{place.name}" --because "…"'
             unread.append(Unsettled(place.name, f"the table on {place.name} was not read: {problem}", settle))
@@ -496,11 +494,10 @@ def rate_steps(given: options.Rates) -> RateSteps:
     """Find out how coarse rates must be printed to add nothing to what counts give away."""
     from unround.reviews.rate_steps import rate_steps as find_steps
 
-    release, plan_file = _opened(given.table, given)
+    release = _opened(given.table, given)
     return find_steps(
         release,
         given.rates,
-        plan_file=plan_file,
         truth=None if given.truth is None else read(given.truth),
         seed=given.seed,
         progress=given.progress,
@@ -543,7 +540,6 @@ def protect(given: options.Protect) -> Protected:
             given.constant,
             path_or_none(given.key_sums),
         ),
-        plan_file=plan_file_of(given.plan),
         progress=given.progress,
         command=given.command,
         finish=written_back,
@@ -570,23 +566,22 @@ def reconcile(given: options.Reconcile) -> Reconciled:
     from unround.reconciliation.layout import tables_of
 
     reading = replace(given.part(options.Reading), format="auto")
-    release, plan_file = _opened(given.table, reading)
-    refuse_hopeless(release, plan_file)
+    release = _opened(given.table, reading)
+    refuse_hopeless(release)
     into = path_or_none(given.out) or temporary_folder()
     if any(path.resolve().parent == into.resolve() for path in files_read(given.table, release)):
         raise InputError(f"the result would replace the table in {into}: choose another folder with -o.")
-    matches = plan_file.matches if plan_file else ()
+    matches = release.decisions.matches
     written = tables_of(_listed(given.table), given.describe, given.sheet, toml_of(given.describe), matches, given.format)
     made = reconcile_into(
         release,
         into,
         ReconcileOptions(given.real, given.round),
-        plan_file=plan_file,
         truth=_truth(given.truth, release),
         write=written,
         progress=given.progress,
         command=given.command,
-        files_used=paths_of(given.table, given.truth, given.plan, given.describe, given.nesting),
+        files_used=paths_of(given.table, given.truth, given.describe, given.nesting),
     )
     return made if given.out is not None else lent_to(made, into)
 

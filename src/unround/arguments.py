@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from unround.job import AuditFolder
     from unround.mechanisms import Mechanism
     from unround.release import Release
-    from unround.structure import PlanFile
+    from unround.tables.description import Description
 
 _Result = TypeVar("_Result")
 
@@ -44,6 +44,7 @@ def _opened(table: Table, file_format: str, description: Any, sheet: str | None,
     from unround.release import Release
     from unround.tables import describe, read_frame
     from unround.tables import read as read_file
+    from unround.tables.decided import decided
     from unround.tables.frames import from_frame
 
     if isinstance(table, str | os.PathLike):
@@ -53,6 +54,9 @@ def _opened(table: Table, file_format: str, description: Any, sheet: str | None,
             raise InputError(f"a description is a TOML file, not {description!r}.")
         if isinstance(description, Mapping):
             raise InputError("a file is described by a TOML file; only a frame is described by keys and values.")
+        said = said_of_columns(table if description is None else description)
+        if said is not None:
+            return decided(_opened(_data_of(said) if description is None else table, file_format, None, sheet, exact), said)
         try:
             if sheet is None:
                 return read_file(Path(table), file_format, None if description is None else Path(description))
@@ -64,14 +68,22 @@ def _opened(table: Table, file_format: str, description: Any, sheet: str | None,
     if file_format != "auto":
         raise ArgumentError("{format} is for files, and this is not a file: leave it out.")
     if isinstance(table, Release):
-        if description is not None:
-            raise InputError("a description is for a table that is yet to be read, not for a Release.")
-        return table
+        said = None if description is None else said_of_columns(description)
+        if description is not None and said is None:
+            raise InputError("axes are those of a table that is yet to be read, not of a Release.")
+        return table if said is None else decided(table, said)
     if description is not None and not isinstance(description, Mapping):
         raise InputError("a frame is described by keys and values, not by a file.")
     if description is None:
         return read_frame(table) or describe(table, exact=exact).release
     return from_frame(table, description)
+
+
+def _data_of(said: Description) -> Path:
+    """Return the file that a TOML is about."""
+    if said.data is None:
+        raise InputError(f'{said.where} does not say which file it is about: add data = "…", or give the table too.')
+    return said.data
 
 
 def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str | None:
@@ -85,35 +97,19 @@ def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str |
     return mechanism.name if isinstance(mechanism, Mechanism) else mechanism
 
 
-def plan_file_of(plan: PlanFile | AnyPath | None, *descriptions: object) -> PlanFile | None:
-    """Return what a plan file says, if there is one; or the [structure] of a description, which is one file for both."""
-    from unround.small_files import plain_text
-    from unround.structure import PlanFile, read_plan
-
-    if plan is None:
-        plan = next(
-            (
-                description
-                for description in descriptions
-                if isinstance(description, str | os.PathLike) and _decides(Path(description))
-            ),
-            None,
-        )
-    if plan is None or isinstance(plan, PlanFile):
-        return plan
-    if not isinstance(plan, str | os.PathLike):
-        raise InputError(f"a plan is a file or a PlanFile, not {type(plan).__name__}.")
-    return read_plan(plain_text(plan, "`unround check FILE --write plan.toml` drafts one."), os.fspath(plan))
-
-
-def _decides(path: Path) -> bool:
-    """Return whether a file is a description that holds decisions on the structure."""
+def said_of_columns(description: object) -> Description | None:
+    """Return what a TOML, or keys and values, say of the columns of a table that needs no axes to be read; else None."""
     from unround.small_files import is_file, parsed_toml, small_text
+    from unround.tables.description_file import make_description, read_description, says_axes
 
-    if path.suffix.lower() != ".toml" or not is_file(path):
-        return False
-    keys = parsed_toml(small_text(path, "TOML"), str(path))
-    return "axes" in keys and ("structure" in keys or "match" in keys)
+    if isinstance(description, Mapping):
+        return None if says_axes(description) else make_description(description)
+    if not isinstance(description, str | os.PathLike) or Path(description).suffix.lower() != ".toml":
+        return None
+    path = Path(description)
+    if not is_file(path) or says_axes(parsed_toml(small_text(path, "TOML"), str(path))):
+        return None
+    return read_description(path)
 
 
 def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
@@ -241,9 +237,9 @@ def lent_to(result: _Result, folder: Path) -> _Result:
     return result
 
 
-def refuse_hopeless(release: Release, plan_file: PlanFile | None) -> None:
-    """Raise if nothing can be inferred from a table, unless a plan adds what it lacks."""
-    if release.obstacle and plan_file is None:
+def refuse_hopeless(release: Release) -> None:
+    """Raise if nothing can be inferred from a table."""
+    if release.obstacle:
         raise InputError(release.obstacle)
 
 

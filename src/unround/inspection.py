@@ -15,14 +15,16 @@ from unround.audits.model import Model, block_size, display_name
 from unround.checks import Check, check_spool
 from unround.output import scratch_folder
 from unround.prior import Prior
-from unround.release import ABSENT, Match, Release, adjustable, table_of, why_absent
+from unround.release import ABSENT, Release, adjustable, table_of, why_absent
 from unround.score.summary import contradiction_rows
 from unround.shown import Plottable, Tabular, plain
-from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
+from unround.structure import JudgedSum, Nesting, Structure, find_nesting
 from unround.tables.account import account
 from unround.tables.spool import Spool, Stage, survey
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import polars as pl
 
 
@@ -51,7 +53,6 @@ class Inspection(Tabular, Plottable):
     - `contradictions`: Sums that cannot hold in an area, with the smallest set of cells that clash.
     - `nesting`: Which areas make up which.
     - `fit`: Whether the data fit the mechanism that was declared for them, or inferred.
-    - `matches`: The user's decisions on columns of several files that are the same count, to be kept in a plan.
     """
 
     release: Release
@@ -62,11 +63,12 @@ class Inspection(Tabular, Plottable):
     contradictions: list[dict[str, Any]] = field(repr=False)
     nesting: Nesting = field(repr=False)
     fit: Check = field(repr=False)
-    matches: tuple[Match, ...] = field(default=(), repr=False)
 
-    def plan(self) -> str:
-        """Draft a plan file: the TOML text of what was found, to be edited and given back as `plan`."""
-        return write_plan(self.structure, self.release, self.matches)
+    def toml(self, where: Path | None = None) -> str:
+        """Draft a description: the text of a TOML with what was found, to be edited and given back as `describe`."""
+        from unround.tables.draft import drafted
+
+        return drafted(self.release, self.structure, where)
 
     @property
     def verdict(self) -> str:
@@ -168,10 +170,10 @@ class Inspection(Tabular, Plottable):
         }
 
 
-def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Inspection:
+def inspect(release: Release, progress: Stage = lambda *_: None) -> Inspection:
     """Describe a release, test it, and list its inconsistencies, without inferring any count."""
     with scratch_folder("inspect") as work:
-        spool, structure = survey(release, work, plan_file, progress, insist=False)
+        spool, structure = survey(release, work, progress, insist=False)
         levels = Counter(spool.areas["level"].to_list()) if "level" in spool.areas.columns else Counter[str]()
         return Inspection(
             release,
@@ -181,8 +183,7 @@ def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage
             _tally(spool, np.array([column.is_in_file for column in release.columns])),
             _contradictions(release, spool, structure, progress) if structure.equations else [],
             find_nesting(spool.areas, spool.pick, structure, release.areas),
-            check_spool(release, spool, structure, plan_file, progress),
-            plan_file.matches if plan_file else (),
+            check_spool(release, spool, structure, progress),
         )
 
 

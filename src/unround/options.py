@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from unround.job import AuditFolder
     from unround.mechanisms import Mechanism
     from unround.reviews import Policy
-    from unround.structure import PlanFile
     from unround.system import System
     from unround.tables import Question
 
@@ -334,14 +333,12 @@ class Opening(Options):
         default="auto",
     )
     describe: AnyPath | Mapping[str, Any] | None = option(
-        "Description of a table: what its columns are. `describe` drafts one. For a frame, its keys and values.",
+        "Description: what the columns of a table are, and what you decide on its sums, figures and mechanisms. `describe` "
+        "and `check` draft one. For a frame, its keys and values.",
         "TOML",
         default=None,
     )
     sheet: str | None = option(replace(SHEET, excludes=("describe",)), default=None)
-    plan: "PlanFile | AnyPath | None" = option(
-        "Plan file: your decisions on sums and mechanisms; `check` drafts one.", "TOML", default=None
-    )
     nesting: AnyPath | None = option(
         "Which area lies within which: columns child and parent, or one column per level.", "FILE", default=None
     )

@@ -107,7 +107,7 @@ class Ground(StrEnum):
     DOCUMENTED = "documented"
     """The agency says so: by a format that is known, or by a note in the file."""
     DECLARED = "declared"
-    """The user says so: by a description, a plan file, an option or an argument."""
+    """The user says so: by a description, an option or an argument."""
     INFERRED = "inferred"
     """Nobody says so: the counts, labels or positions suggest it."""
 
@@ -168,7 +168,9 @@ class Proposal:
     A total that is not in the file can still have two sets of parts, from two tables of the same people. Then it is a column
     of counts that are nowhere published, and `against` are the parts of the other table: the two must add to the same.
 
-    `declared` is whether the user says so of a count in several files: by its match in a plan, not by its name alone.
+    `declared` is whether the user says so of a count in several files: by its match in a description, not by its name alone.
+    `use` is the user's decision, which overrules the counts; None where it is left to them. `alike`, of one part: whether
+    the user says that both columns show the same numbers, or were rounded anew.
     """
 
     total: int
@@ -176,6 +178,8 @@ class Proposal:
     origin: str
     against: tuple[int, ...] = field(default=(), repr=False)
     declared: bool = field(default=False, repr=False)
+    use: bool | None = None
+    alike: bool | None = None
 
 
 def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str:
@@ -254,6 +258,38 @@ class Entry:
         return given | ({"settle": self.settle} if self.settle else {})
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The user's decision on which columns of a file are columns of earlier files.
+
+    - `file`: The file's name, with or without its folder.
+    - `columns`: Keys of its columns, with the keys of what they are the same count as; "" for nothing.
+    - `characteristics`: The same for all sexes at once: codes on the first axis.
+    """
+
+    file: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    characteristics: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What the user says of a release besides how its counts were published and what they add up to.
+
+    - `figures`: Rates, means and medians, by the keys of their columns, and whether to use them.
+    - `certain`: Those that unround itself computed from true counts: they are used whatever the data suggest.
+    - `keys`: Tables whose random numbers add up, and the constant of their sums; None where every count has its own.
+    - `matches`: Of several files, which columns of one are columns of those before it.
+    - `where`: What says so, for messages.
+    """
+
+    figures: Mapping[str, bool] = field(default_factory=dict)
+    certain: frozenset[str] = frozenset()
+    keys: Mapping[str, float | None] = field(default_factory=dict)
+    matches: tuple[Match, ...] = ()
+    where: str = "the description"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
     """What was published.
@@ -289,6 +325,10 @@ class Release:
         Why nothing can be inferred from it, and what to do about that, where it is known from the start; else "".
     sumless : str
         Why none of its counts adds up with others, where that is known and not merely not found; else "".
+    decisions : Decisions
+        What else the user says of it.
+    described : mapping
+        The keys and values of the description that it was read by; none for a known format.
     """
 
     source: str
@@ -306,6 +346,8 @@ class Release:
     account: tuple[Entry, ...] = field(default=(), repr=False)
     obstacle: str = field(default="", repr=False)
     sumless: str = field(default="", repr=False)
+    decisions: Decisions = field(default=Decisions(), repr=False)
+    described: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def blocks(self, progress: Progress = lambda _: None) -> Iterator[Block]:
         """Go through the areas, block by block."""
@@ -335,19 +377,3 @@ class HeldBlocks:
 
 def _unpickled(held: dict[str, Any]) -> Release:
     return Release(**held)
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """The user's decision on which columns of a file are columns of earlier files.
-
-    - `file`: The file's name, with or without its folder.
-    - `columns`: Keys of its columns, with the keys of what they are the same count as; "" for nothing.
-    - `characteristics`: The same for all sexes at once: codes on the first axis.
-    - `line`: Its line in the plan file.
-    """
-
-    file: str
-    columns: Mapping[str, str] = field(default_factory=dict)
-    characteristics: Mapping[str, str] = field(default_factory=dict)
-    line: int = 0

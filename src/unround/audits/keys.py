@@ -26,9 +26,10 @@ from unround.mechanisms.bands import Cutoff
 from unround.mechanisms.rounding import Rounding, Sample
 from unround.mechanisms.weighted import Weighted
 from unround.regions import of_sample
+from unround.release import Decisions
 from unround.shown import Plain
 from unround.small_files import plain_json
-from unround.structure import PlanFile, Structure
+from unround.structure import Structure
 from unround.sums.compiled import compile_sums
 
 FILE = "keys.json"
@@ -80,9 +81,9 @@ class Keys(Plain):
     alone: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rounding: str, found: RandomNumbers, structure: Structure, plan_file: PlanFile | None = None) -> Keys:
+    def of(cls, rounding: str, found: RandomNumbers, structure: Structure, decisions: Decisions | None = None) -> Keys:
         """Return what an audit uses."""
-        given = _given(structure, plan_file)
+        given = _given(structure, decisions or Decisions())
         if rounding == "independent":
             return cls(rounding, tuple(one for one in given.values() if one is not None))
         tables = {
@@ -324,20 +325,14 @@ def roles_of(model: Model) -> dict[str, NDArray[np.int64]]:
     return {name: np.array(sorted(cells)) for name, cells in found.items()}
 
 
-def _given(structure: Structure, plan_file: PlanFile | None) -> dict[str, KeyedTable | None]:
+def _given(structure: Structure, decisions: Decisions) -> dict[str, KeyedTable | None]:
     """Return the tables whose constants the user gave; None where there are none."""
     found: dict[str, KeyedTable | None] = {}
     known = dict.fromkeys(column.block for column in structure.columns if column.block)
-    for table, constant, line in plan_file.keys if plan_file else ():
+    for table, constant in decisions.keys.items():
         if table not in known:
-            raise InputError(
-                f"there is no table {table!r}; tables: {_listed(list(known))}.",
-                source=plan_file.text if plan_file else "",
-                line=line,
-                column=1,
-                where=plan_file.where if plan_file else "",
-            )
-        found[table] = None if constant is None else KeyedTable(table, constant, 0.0, "given in the plan")
+            raise InputError(f"{decisions.where}: there is no table {table!r}; tables: {_listed(list(known))}.")
+        found[table] = None if constant is None else KeyedTable(table, constant, 0.0, "given in the description")
     return found
 
 

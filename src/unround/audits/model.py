@@ -154,8 +154,8 @@ class Model:
         if not known and not linked:
             raise NoSums(
                 "there is no usable sum in this table: no total is published together with its parts, so nothing can be "
-                "inferred. `unround check FILE` shows what was tried; add sums of your own in a plan file "
-                "(`unround check FILE --write plan.toml`, then `unround audit FILE --plan plan.toml`)."
+                "inferred. `unround check FILE` shows what was tried; add sums of your own in a description "
+                "(`unround check FILE --write FILE.toml`, then `unround audit FILE.toml`)."
             )
         inferred = structure.conditions
         conditions = Conditions(

@@ -14,7 +14,7 @@ from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.release import Column, Release, table_of
 from unround.shown import Plain
-from unround.structure import JudgedSum, PlanFile, Structure
+from unround.structure import JudgedSum, Structure
 from unround.tables.labels import age_range
 
 FITS, DEPARTS, CONTRADICTS, UNTESTED = "fits", "departs", "contradicts", "untested"
@@ -122,7 +122,7 @@ class Family(Plain):
     - `columns`: The columns of the release that are in these sums.
     - `inexact`: Whether it casts doubt on a count that is declared exact.
     - `refuted`: Whether more is impossible than slips explain, so that the mechanism cannot be what it is taken for.
-    - `basis`: Who declared the mechanisms of its rounded counts: "format", "description", "plan file"; or "inferred".
+    - `basis`: Who declared the mechanisms of its rounded counts: "format", "description"; or "inferred".
     - `table`: The table that all of its sums are in; None where they are in several, or in none.
     - `rounding`: What the random numbers of that table do; None for families of several tables, of counts and of areas.
     - `by_sum`: The same for every sum alone: its total, the number of sums, and what its random numbers do.
@@ -299,13 +299,14 @@ class TestedSum:
         return self.total, *self.parts
 
 
-def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | None = None) -> list[TestedSum]:
+def sums_to_test(release: Release, structure: Structure) -> list[TestedSum]:
     """Return the sums to test: all that hold, and those that only the rounding made doubtful.
 
     A sum that the format suggests and the counts refute says nothing about the rounding: it is not a sum. Those that the
     user added are tested whatever the counts say, and so are men and women.
     """
-    wanted = _wanted(release, plan_file)
+    # The sums that the user adds to those of the format.
+    wanted = {(one.total, frozenset(one.parts)) for one in release.proposals if one.use and one.origin == "file"}
     tested: dict[tuple[int, frozenset[int]], TestedSum] = {}
     for judged, used in _candidates(structure, wanted):
         mechanisms = [structure.mechanisms[c] for c in (judged.total, *judged.parts)]
@@ -320,18 +321,6 @@ def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | N
         key = judged.total, frozenset(judged.parts)
         tested.setdefault(key, TestedSum(judged.total, judged.parts, kind, block, rounding, least, used))
     return list(tested.values())
-
-
-def _wanted(release: Release, plan_file: PlanFile | None) -> set[tuple[int, frozenset[int]]]:
-    """Return the sums that the user's plan adds to those of the format."""
-    place: dict[str | tuple[str, ...], int] = {}
-    for at, column in enumerate(release.columns):
-        place |= {column.key: at, column.codes: at}
-    return {
-        (place[ruling.total], frozenset(place[part] for part in ruling.parts))
-        for ruling in (plan_file.sums if plan_file else ())
-        if ruling.use and ruling.origin == "file"
-    }
 
 
 def _candidates(structure: Structure, wanted: set[tuple[int, frozenset[int]]]) -> Iterator[tuple[JudgedSum, bool]]:

@@ -41,7 +41,7 @@ from unround.output import scratch_folder
 from unround.proofs import contradiction_in_words
 from unround.release import Column, Release
 from unround.shown import Plottable, Tabular
-from unround.structure import JudgedFigure, PlanFile, Structure
+from unround.structure import JudgedFigure, Structure
 from unround.structure.evidence import INFERRED
 from unround.system import Cell, Sum, System
 from unround.tables.spool import Spool, Stage, survey
@@ -169,7 +169,7 @@ class Check(Tabular, Plottable):
     numbers : RandomNumbers
         What the random numbers do, table by table.
     basis : tuple of str
-        Who declared the mechanisms of the rounded counts: "format", "description", "plan file"; or "inferred".
+        Who declared the mechanisms of the rounded counts: "format", "description"; or "inferred".
     figures : tuple of JudgedFigure
         What the rates, means and medians beside the counts tell.
     """
@@ -246,7 +246,7 @@ class Check(Tabular, Plottable):
         }
 
 
-def check_release(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Check:
+def check_release(release: Release, progress: Stage = lambda *_: None) -> Check:
     """Test on the data themselves whether a release was published as declared, or as inferred.
 
     Examples
@@ -255,19 +255,18 @@ def check_release(release: Release, plan_file: PlanFile | None = None, progress:
     'fits'
     """
     with scratch_folder("check") as work:
-        spool, structure = survey(release, work, plan_file, progress, insist=False)
-        return check_spool(release, spool, structure, plan_file, progress)
+        spool, structure = survey(release, work, progress, insist=False)
+        return check_spool(release, spool, structure, progress)
 
 
 def check_spool(
     release: Release,
     spool: Spool,
     structure: Structure,
-    plan_file: PlanFile | None = None,
     progress: Stage = lambda *_: None,
 ) -> Check:
     """Do the same with a release that was read before."""
-    sums = sums_to_test(release, structure, plan_file)
+    sums = sums_to_test(release, structure)
     members = families_of(sums)
     adjusted = [column.adjusted for column in release.columns]
     gathered = ResidualCounter(sums, structure.mechanisms, adjusted, members, spool.rows)

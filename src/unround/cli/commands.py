@@ -160,7 +160,7 @@ def _ask(question: Question) -> str:
     Examples:
       unround check census.csv.gz                        how it was read, which sums hold, whether the data fit
       unround check census.csv.gz --all                  every sum and every family
-      unround check census.csv.gz --write plan.toml      a plan file to edit, for audit --plan plan.toml
+      unround check census.csv.gz --write census.toml    a description to edit, for audit census.toml
       unround check census.csv.gz --plot check.svg       observed residuals against expected ones
       unround check draft.xlsx                           a table of your own, described on the way
       unround check da.csv csd.csv --nesting areas.csv   several files as one, and which areas make up which
@@ -177,17 +177,17 @@ def check(
     *,
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="TOML", help="Draft a plan file, to edit and pass to audit --plan."),
+        typer.Option("--write", metavar="TOML", help="Draft a description with what was found, to edit and pass to audit."),
     ] = None,
     plot: Plot = None,
     everything: Everything = False,
     json: Json = False,
 ) -> None:
-    """Show what is in a file and whether it fits; draft a plan and draw the residuals if asked."""
+    """Show what is in a file and whether it fits; draft a description and draw the residuals if asked."""
     refuse_overwriting(write)
     inspected = call()
     if write is not None:
-        write_text(write, inspected.plan())
+        write_text(write, inspected.toml(write))
     if plot is not None:
         from unround.show.check import residual_plot
         from unround.show.plots import save
@@ -195,8 +195,9 @@ def check(
         save(residual_plot(inspected), plot)
     show(inspected, json, everything=everything)
     if write is not None:
-        named = " ".join(map(str, call.typed["table"]))
-        say(f"Plan file written: {write}. Edit it, then run: unround audit {named} --plan {write} -o audit", err=True)
+        tables = [str(table) for table in call.typed["table"]]
+        named = f"{' '.join(tables)} --describe {write}" if len(tables) > 1 else write
+        say(f"Description written: {write}. Edit it, then run: unround audit {named} -o audit", err=True)
 
 
 @command(

@@ -39,7 +39,7 @@ from unround.score.chance import Chance
 from unround.score.summary import Tally, unsettled_after, unsettled_before
 from unround.score.truth import Score, Truth
 from unround.small_files import require_unchanged, watching
-from unround.structure import Nesting, PlanFile, Structure, find_nesting
+from unround.structure import Nesting, Structure, find_nesting
 from unround.tables.spool import Spool, Stage
 from unround.tables.spool import survey as survey
 
@@ -55,7 +55,6 @@ def audit(
     out: Path | str,
     options: AuditOptions | None = None,
     *,
-    plan_file: PlanFile | None = None,
     truth: Release | None = None,
     progress: Stage = lambda *_: None,
     command: str = "",
@@ -72,7 +71,7 @@ def audit(
     give_memory_back()
     options, out, clock = options or AuditOptions(), Path(out), _Clock()
     with watching() as read:
-        key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
+        key = "" if files_used is None else job_key(release, (options,), files_used)
     with job_folder(out, key) as output:
         folder = output.work
         if cluster is not None:
@@ -82,7 +81,7 @@ def audit(
             output.start_anew()
         # 1. Read the file once, find out which sums hold, compile what all areas share; unless a run before this one did.
         if not (folder / PREPARED).exists():
-            _prepare(folder, release, options, plan_file, truth, progress, clock, lambda: require_unchanged(read))
+            _prepare(folder, release, options, truth, progress, clock, lambda: require_unchanged(read))
         # 2. Audit block by block; what is done stays done.
         job = Job(folder)
         sweep(folder / PARTS)
@@ -121,16 +120,15 @@ def _prepare(
     folder: Path,
     release: Release,
     options: AuditOptions,
-    plan_file: PlanFile | None,
     truth: Release | None,
     progress: Stage,
     clock: _Clock,
     is_read: Callable[[], None],
 ) -> None:
     """Read the release, and write down what the blocks need."""
-    spool, structure = survey(release, folder, plan_file, progress)
+    spool, structure = survey(release, folder, progress)
     clock.lap("reading")
-    checked = check_spool(release, spool, structure, plan_file, progress)
+    checked = check_spool(release, spool, structure, progress)
     clock.lap("checking")
     structure = with_cutoffs(weighted_estimates(structure, checked.numbers), checked.numbers)
     everywhere, refuted = _published_everywhere(spool, structure)
@@ -145,7 +143,7 @@ def _prepare(
         Truth.of(truth, model, release.areas, spool.areas, folder)
     is_read()
     prior, predicted = _prior(options, spool, model, progress)
-    keys = Keys.of(options.rounding, checked.numbers, structure, plan_file)
+    keys = Keys.of(options.rounding, checked.numbers, structure, release.decisions)
 
     def telling(heads: NDArray[np.int64]) -> NDArray[np.bool_]:
         blocks = ((model.counts_of(block.counts), adjustable(block.areas)) for block in spool.blocks(4096))

@@ -56,7 +56,15 @@ def job_key(release: Release, decided: Iterable[object], paths: Iterable[Path]) 
     sources = map(Path, (release.source, *release.source.split(" + ")))
     files = [path for path in dict.fromkeys((*sources, *paths)) if os.path.isfile(path)]
     states = [(str(path.resolve()), require_file(path), sha256_of(path)) for path in files]
-    table = (release.source, release.file_format, release.axes, release.areas, release.columns, release.proposals)
+    table = (
+        release.source,
+        release.file_format,
+        release.axes,
+        release.areas,
+        release.columns,
+        release.proposals,
+        release.decisions,
+    )
     return hashlib.sha256(repr((__version__, states, table, list(decided))).encode()).hexdigest()
 
 

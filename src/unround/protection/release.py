@@ -24,7 +24,7 @@ from unround.release import AREA, SUPPRESSED, Block, Column, Release
 from unround.shown import Shown
 from unround.simulation.files import ABOUT, TABLE, Parts
 from unround.small_files import toml_text
-from unround.structure import PlanFile, Structure
+from unround.structure import Structure
 from unround.sums.forest import Equations
 from unround.tables import SIMULATED
 from unround.tables.spool import Spool, Stage, survey
@@ -190,7 +190,6 @@ def protect(
     out: Path,
     choices: ProtectOptions,
     *,
-    plan_file: PlanFile | None = None,
     progress: Stage = lambda *_: None,
     command: str = "",
     finish: Callable[[Path], object] = lambda _: None,
@@ -210,7 +209,7 @@ def protect(
         raise InputError("--exact names every column, so nothing is left to protect: leave some out.")
     with output_folder(out, "protect", known_by(NOTE, NOTE_TITLE, OURS, "protect")) as output:
         # 1. Read the table: which sums hold among true counts?
-        spool, structure = survey(plain, output.work, plan_file, progress)
+        spool, structure = survey(plain, output.work, progress)
         sums = true_sums(structure)
         notes += _notes(choices, sums, plain, exact, spool)
         numbers, constants = _numbers(choices, plain, spool, sums, exact, rng)

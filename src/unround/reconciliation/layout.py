@@ -23,7 +23,7 @@ from unround.release import ABSENT, Match, Release
 from unround.reviews.layout import SUFFIXES, Origin, opened, value_places, write_back
 from unround.tables import census_format, join, read_frame, read_marked
 from unround.tables import describe as describe_table
-from unround.tables.description_file import make_description
+from unround.tables.description_file import make_description, without_decisions
 from unround.tables.frames import as_polars, from_frame
 from unround.tables.grid import HeadedTable
 from unround.tables.reshape import read_headed
@@ -95,7 +95,7 @@ def _marked(table: Any, describe: Any, sheet: str | None, toml: Path | None, fir
     """Return a table with marks from `first` on."""
     if not isinstance(table, str | os.PathLike):
         return _marked_frame(table, describe, first)
-    path = Path(table)
+    path, toml = without_decisions(Path(table), toml)
     origin = Origin(path, toml, sheet)
     if toml is None and sheet is None and path.suffix.lower() != ".toml" and companion(path) is None:
         known = census_format(path)

@@ -26,7 +26,7 @@ from unround.release import ABSENT, Release, adjustable
 from unround.score.truth import Truth
 from unround.shown import Tabular
 from unround.small_files import Shape, misfit, plain_json, sha256_of
-from unround.structure import PlanFile, find_nesting
+from unround.structure import find_nesting
 from unround.sums.compiled import compile_sums
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage, survey
@@ -104,7 +104,6 @@ def reconcile(
     out: Path,
     options: ReconcileOptions,
     *,
-    plan_file: PlanFile | None = None,
     truth: Release | None = None,
     write: Written = lambda *_: {},
     progress: Stage = lambda *_: None,
@@ -116,7 +115,7 @@ def reconcile(
     Arguments are documented with `unround.reconcile`; `write` writes it in its own layout.
     """
     give_memory_back()
-    key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
+    key = "" if files_used is None else job_key(release, (options,), files_used)
 
     def older(folder: Path) -> Sequence[str]:
         try:
@@ -130,7 +129,7 @@ def reconcile(
 
     with output_folder(out, "reconcile", older, key=key, checkpoint=READY) as output:
         # 1. Read, and find out which sums hold.
-        known = _read(release, output.work, plan_file, progress)
+        known = _read(release, output.work, progress)
         matched = None
         if truth is not None and known.model is not None:
             matched = Truth.of(truth, known.model, release.areas, known.spool.areas, output.work)
@@ -163,9 +162,9 @@ def _has(path: Path, content: str) -> bool:
         return False
 
 
-def _read(release: Release, work: Path, plan_file: PlanFile | None, progress: Stage) -> Known:
+def _read(release: Release, work: Path, progress: Stage) -> Known:
     """Read a release, and find out which sums hold in it: also those of totals that were added up after rounding."""
-    spool, structure = survey(release, work, plan_file, progress)
+    spool, structure = survey(release, work, progress)
     nesting = find_nesting(spool.areas, spool.pick, structure, release.areas)
     everywhere = np.ones(spool.columns, dtype=np.bool_)
     for block in spool.blocks(4096):

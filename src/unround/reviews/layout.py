@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, unescape
 from unround.errors import InputError, InternalError
 from unround.release import ABSENT, SUPPRESSED, Release, told_range
 from unround.tables import describe
-from unround.tables.description_file import make_description, read_description
+from unround.tables.description_file import make_description, read_description, without_decisions
 from unround.tables.grid import HeadedTable, letters
 from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import read_headed, value_columns
@@ -86,7 +86,7 @@ def write_back(origin: Origin, release: Release, cells: Cells, folder: Path) -> 
 
 def opened(origin: Origin) -> tuple[Path, HeadedTable, Description]:
     """Return the file, its cells under their headings, and what these mean."""
-    path, toml = origin.path, origin.toml
+    path, toml = without_decisions(origin.path, origin.toml)
     if path.suffix.lower() == ".toml":
         toml, found = path, read_description(path)
         path = found.data or path

@@ -30,7 +30,7 @@ from unround.reviews.together import Held, aligned
 from unround.reviews.trying import EXACT, check_fit, plausible_worlds
 from unround.score.summary import SIZES
 from unround.shown import Shown
-from unround.structure import JudgedFigure, PlanFile, PlannedFigure, find_structure
+from unround.structure import JudgedFigure, find_structure
 from unround.tables.spool import Stage
 
 STEPS = tuple(Fraction(step) for step in ("0.1", "0.2", "0.5", "1", "2", "5", "10"))
@@ -50,12 +50,12 @@ class ChosenRate:
         return self.figure.name
 
 
-def choose_rates(release: Release, plan_file: PlanFile | None, wanted: Sequence[str]) -> tuple[ChosenRate, ...]:
+def choose_rates(release: Release, wanted: Sequence[str]) -> tuple[ChosenRate, ...]:
     """Return the rates that are asked about, each ratio once.
 
     Raises `InputError` where a rate is not there, or nothing can be inferred from it.
     """
-    judged = {one.figure.name: one for one in find_structure(release, rules=plan_file).figures}
+    judged = {one.figure.name: one for one in find_structure(release).figures}
     rates = {name: one for name, one in judged.items() if one.figure.kind is FigureKind.RATE}
     found: list[ChosenRate] = []
     for name in wanted:
@@ -179,7 +179,6 @@ class _Auditing:
 
     work: Path
     options: AuditOptions
-    plan_file: PlanFile | None
     truth: Held | None
     progress: Stage
     command: str
@@ -190,11 +189,12 @@ class _Auditing:
         def stage(what: str, done: int, total: int) -> None:
             self.progress(f"{name}: {what[:1].lower()}{what[1:]}", done, total)
 
-        planned = (PlannedFigure(tuple(figures), True, None, 0, certain=True),) if figures else ()
-        plan_file = replace(self.plan_file or PlanFile(), figures=planned)
+        decisions = replace(release.decisions, figures={}, certain=frozenset(figures))
         truth = self.truth.under(release) if self.truth is not None and score else None
         folder = self.work / name.replace(" ", "-")
-        return audit(release, folder, self.options, plan_file=plan_file, truth=truth, progress=stage, command=self.command)
+        return audit(
+            replace(release, decisions=decisions), folder, self.options, truth=truth, progress=stage, command=self.command
+        )
 
     def compared(
         self, alone: AuditFolder, release: Release, name: str, figures: Sequence[str], *, score: bool = True
@@ -211,7 +211,6 @@ def rate_steps(
     wanted: Sequence[str],
     options: AuditOptions | None = None,
     *,
-    plan_file: PlanFile | None = None,
     truth: Release | None = None,
     seed: int = 0,
     progress: Stage = lambda *_: None,
@@ -229,10 +228,10 @@ def rate_steps(
     options = replace(options or AuditOptions(), doubtful=True, figures=VERIFIED)
     with scratch_folder("rates") as work:
         # 1. What the release gives away without rates, and with those that it prints.
-        rates = choose_rates(release, plan_file, wanted)
+        rates = choose_rates(release, wanted)
         plain = Held.of(release)
         known = None if truth is None else _true(truth, plain, rates)
-        auditing = _Auditing(work, options, plan_file, known, progress, command)
+        auditing = _Auditing(work, options, known, progress, command)
         alone = auditing.audit(plain.release, "Without rates")
         printed = _as_it_is(auditing, release, rates, alone)
         # 2. The true counts that rates are computed from: those given, or plausible ones.

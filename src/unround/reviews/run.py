@@ -72,7 +72,6 @@ from unround.reviews.trying import EXACT, Excused, Setting, Worlds, given_truth,
 from unround.score.summary import SIZES
 from unround.shown import Shown
 from unround.small_files import sha256_of
-from unround.structure import PlanFile
 from unround.tables.spool import Stage, survey
 
 AUDIT, BEFORE, REPORT, PAGE = REVIEWED, "before", REVIEW, "review.html"
@@ -207,7 +206,6 @@ def review(
     policy: Policy,
     options: ReviewOptions | None = None,
     *,
-    plan_file: PlanFile | None = None,
     truth: Release | None = None,
     earlier: Sequence[Release] = (),
     joint: Draft | None = None,
@@ -223,7 +221,7 @@ def review(
     nothing is left behind.
     """
     given = [Draft(drafts)] if isinstance(drafts, Release) else list(drafts)
-    case = _Case(policy, options or ReviewOptions(), plan_file, earlier, progress, command, now or datetime.now(UTC))
+    case = _Case(policy, options or ReviewOptions(), earlier, progress, command, now or datetime.now(UTC))
     with _folders(out) as (work, made):
         if len(given) == 1 and joint is None:
             told, _ = case.judged(given, truth, work, made, out)
@@ -244,7 +242,6 @@ class _Case:
 
     policy: Policy
     options: ReviewOptions
-    plan_file: PlanFile | None
     earlier: Sequence[Release]
     progress: Stage
     command: str
@@ -270,7 +267,7 @@ class _Case:
             named = [replace(one.release, source=one.name or one.release.source) for one in drafts]  # sheets of one file
             beside = together(named, self.earlier, truth)
             release, truth = beside.all, beside.truth
-        auditing = _Auditing(policy, self.plan_file, self.progress, self.command)
+        auditing = _Auditing(policy, self.progress, self.command)
         draft = auditing.draft(release, work, made, truth, _own(drafts[0]) if beside is None else beside.own)
         draft = _with_account(draft, drafts, beside)
         known, before = auditing.known(draft, beside, alone, made)
@@ -451,27 +448,18 @@ class _Auditing:
     """How the draft is audited."""
 
     policy: Policy
-    plan_file: PlanFile | None
     progress: Stage
     command: str
 
     def audit(self, release: Release, out: Path, truth: Release | None) -> AuditFolder:
         """Audit a release into a folder."""
         options = AuditOptions(threshold=min(THRESHOLD, self.policy.least_probability))
-        return audit(
-            release,
-            out,
-            options,
-            plan_file=self.plan_file,
-            truth=truth,
-            progress=self.progress,
-            command=self.command,
-        )
+        return audit(release, out, options, truth=truth, progress=self.progress, command=self.command)
 
     def draft(self, release: Release, work: Path, made: Path, truth: Release | None, own: frozenset[str] | None) -> _Draft:
         """Audit the draft, and work out what readers can learn, by the highest probability found."""
         try:
-            if release.obstacle and self.plan_file is None:
+            if release.obstacle:
                 raise NoSums(release.obstacle)
             folder = self.audit(release, made / AUDIT, truth)
         except NothingToInfer as problem:
@@ -507,8 +495,8 @@ class _Auditing:
 
     def _without_sums(self, release: Release, work: Path, problem: NothingToInfer) -> _Draft:
         """Take in a draft whose sums tell nothing: only what is printed unrounded is known of it."""
-        spool, structure = survey(release, work, self.plan_file, self.progress)
-        checked = check_spool(release, spool, structure, self.plan_file, self.progress)
+        spool, structure = survey(release, work, self.progress)
+        checked = check_spool(release, spool, structure, self.progress)
         used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
         mechanisms: list[Mechanism] = [how for c in used if (how := structure.mechanisms[c]) is not None]
         columns, counts = tuple(structure.columns[c] for c in used), spool.counts(0, spool.rows)[:, used]

@@ -118,7 +118,7 @@ def _adds_up(table: ReviewedTable, true: Counts, source: str) -> None:
             raise InputError(
                 f"the true counts in {source} do not add up: in {table.area_codes[row]}, {names[0]} is {members[row, 0]:,}, "
                 f"but {' + '.join(names[1:])} is {numbers} = {members[row, 1:].sum():,}. Correct the truth; or, if this sum "
-                "need not hold, leave it out in a plan file: `unround check FILE --write plan.toml`."
+                "need not hold, leave it out (use = false) in a description: `unround check FILE --write FILE.toml`."
             )
 
 

@@ -350,7 +350,7 @@ Entry = dict[str, str]
 MOST_NAMED = 5
 """Columns that an entry names; of more it tells how many there are."""
 
-_SAY_HOW = "say how counts were published: --base, --mechanism or --exact, or [[structure.mechanisms]] in a plan file"
+_SAY_HOW = "say how counts were published: --base, --mechanism or --exact, or [[mechanisms]] in a description"
 
 
 def unsettled_before(release: Release, structure: Structure, checked: Check) -> list[Entry]:
@@ -386,15 +386,15 @@ def _sums(structure: Structure) -> Iterator[Entry]:
         if one.unjudged and one.is_documented and one.areas and one.total not in used:
             names = [structure.columns[at].key for at in (one.total, *one.parts)]
             listed = " + ".join(names[1:] if len(names) <= MOST_NAMED else [names[1], names[2], "…", names[-1]])
-            settle = "[[structure.sums]] in a plan file, with use = true if it holds, and use = false if not"
+            settle = "[[sums]] in a description, with use = true if it holds, and use = false if not"
             yield {"what": f"sum {names[0]} = {listed}", "why": f"not used: {one.why}", "settle": settle}
 
 
 def _figures(structure: Structure) -> Iterator[Entry]:
-    unclear = [one.figure.name for one in structure.figures if one.verdict == "unclear"]
+    unclear = [one.figure.name for one in structure.figures if one.verdict == "unclear" and not one.left_out]
     if unclear:
         why = "it cannot be told whether they were computed from true counts, so they are not used"
-        settle = "[[structure.figures]] in a plan file, with use = true or use = false"
+        settle = "[[figures]] in a description, with use = true or use = false"
         yield {"what": f"figures: {_named(unclear)}", "why": why, "settle": settle}
 
 
@@ -436,7 +436,7 @@ def _held_back(told: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def _given_up(told: Mapping[str, Any]) -> Iterator[Entry]:
-    settle = "audit fewer columns or sums at once (use = false in a plan file)"
+    settle = "audit fewer columns or sums at once (use = false in a description)"
     if number := told["hidden"]["not_settled"]:
         why = f"the sums around {number:,} of them form loops too large to search: their intervals may be narrower"
         yield {"what": "hidden counts", "why": why, "settle": settle}

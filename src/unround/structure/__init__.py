@@ -8,28 +8,23 @@
 - `balances`: columns that balance others though no total of either is printed
 - `families`: whether areas add up to their parents; `nesting`: which areas make up which
 - `figure_verdicts`: what published rates, means and medians tell; `figure_tests`: figures held against counts
-- `plan_file`: the findings as a TOML file to edit, and the edited decisions applied
+- `decisions`: what the user decides, in place of the verdicts of the counts
 - `evidence`: what comes out
 """
 
+from unround.structure.decisions import declaring as declaring
+from unround.structure.decisions import declaring_exact as declaring_exact
 from unround.structure.evidence import FigureVerdict as FigureVerdict
 from unround.structure.evidence import FoundNoise as FoundNoise
 from unround.structure.evidence import GeographyVerdict as GeographyVerdict
 from unround.structure.evidence import JudgedFigure as JudgedFigure
 from unround.structure.evidence import JudgedSum as JudgedSum
 from unround.structure.evidence import MechanismEvidence as MechanismEvidence
-from unround.structure.evidence import PlanFile as PlanFile
-from unround.structure.evidence import PlannedFigure as PlannedFigure
-from unround.structure.evidence import PlannedSum as PlannedSum
 from unround.structure.evidence import Repeat as Repeat
 from unround.structure.evidence import Structure as Structure
 from unround.structure.nesting import Nesting as Nesting
 from unround.structure.nesting import NestingLevel as NestingLevel
 from unround.structure.nesting import find_nesting as find_nesting
-from unround.structure.plan_file import declaring as declaring
-from unround.structure.plan_file import declaring_exact as declaring_exact
-from unround.structure.plan_file import read_plan as read_plan
-from unround.structure.plan_file import write_plan as write_plan
 from unround.structure.survey import LOOK as LOOK
 from unround.structure.survey import Survey as Survey
 from unround.structure.survey import find_structure as find_structure

@@ -9,21 +9,20 @@ from typing import Any, Literal
 
 from unround.figures import Figure, Grid
 from unround.mechanisms import CellKey, Exact, Mechanism
-from unround.release import Column, Ground, Match
+from unround.release import Column, Ground
 
 Equation = tuple[int, tuple[int, ...]]  # A total and its parts, as positions of columns
 FILES = "files"  # who proposes that a count of one file is that of another
 FOUND = "data"  # the origin of a sum that nobody proposed: it was found in the counts
 LABELS = "labels"  # the origin of a sum that the labels of a table suggest which nobody described
-Name = str | tuple[str, ...]  # how a plan file names a column: by its key, or by its codes
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedSum:
     """A proposed sum, and the verdict of the counts on it.
 
-    - `cause`: Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly", or
-      "everybody" (it does not hold for men and women together); else "".
+    - `cause`: Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly",
+      "everybody" (it does not hold for men and women together), or "decided" (by the user); else "".
     """
 
     total: int  # as in `Proposal`
@@ -77,7 +76,7 @@ class MechanismEvidence:
     """How the counts of some columns of one table were published.
 
     `mechanism` is None where that is not known. `basis` says who declared it ("format": the documentation of the file's
-    format; "note": one in the file; "description"; "plan file"; "option"), or that it was "inferred"; `why` gives the
+    format; "note": one in the file; "description"; "option"), or that it was "inferred"; `why` gives the
     reasons. `suggested` is a mechanism that fits, where that is no more than a guess which the user should confirm by
     declaring it: noise, mostly. `condition`, of what was inferred, is the sentence that a claim by it has to name: "if …".
     """
@@ -206,6 +205,7 @@ class JudgedFigure:
         None  # of a rate that is evidence: values of its numerator, on average, without it and with it
     )
     excludes: float | None = None
+    left_out: bool = False  # whether the user decided not to use it
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data; steps as numbers, for the exact ones are in the grid."""
@@ -284,47 +284,3 @@ class Structure:
         wanted = set(columns)
         rounded = {at for at in wanted if not isinstance(self.mechanisms[at], Exact)}
         return tuple(sorted({one.basis for one in self.how if (rounded or wanted) & set(one.columns)}))
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedSum:
-    """The user's decision on one sum: its columns, whether to use it, who proposed it, and its line in the file."""
-
-    total: Name
-    parts: tuple[Name, ...]
-    use: bool
-    origin: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedFigure:
-    """The decision on some figures: the keys of their columns, whether to use them, and its line in the file.
-
-    `figure`, for a single one, is what the user says it is of; None where that is left as it is. `certain` is for figures
-    that unround itself computed from true counts: they are used whatever the data suggest.
-    """
-
-    columns: tuple[str, ...]
-    use: bool
-    figure: Figure | None
-    line: int
-    certain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PlanFile:
-    """The user's decisions, from a plan file: they override the verdicts of the counts.
-
-    - `repeats`: Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
-    - `keys`: Tables, with the constant of their keys, or None where every count has its own random number; and line.
-    """
-
-    mechanisms: tuple[tuple[Mechanism, tuple[str, ...], int], ...] = ()  # mechanism, keys of columns, and line
-    sums: tuple[PlannedSum, ...] = ()  # which sums to use or not
-    repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
-    matches: tuple[Match, ...] = ()  # of several files, which columns of one are columns of those before it
-    keys: tuple[tuple[str, float | None, int], ...] = ()
-    figures: tuple[PlannedFigure, ...] = ()  # what rates, means and medians are of, and which to use
-    text: str = ""  # the file's text and name, for errors
-    where: str = "<plan>"

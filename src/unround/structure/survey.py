@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
-from unround.release import Block, Column, Counts, Ground, Proposal, Release, adjustable
+from unround.release import Block, Counts, Ground, Proposal, Release, adjustable
+from unround.structure.decisions import decided_figures, decided_sums
 from unround.structure.evidence import (
     FILES,
     FOUND,
@@ -18,7 +19,6 @@ from unround.structure.evidence import (
     JudgedFigure,
     JudgedSum,
     MechanismEvidence,
-    PlanFile,
     Repeat,
     Structure,
 )
@@ -27,7 +27,6 @@ from unround.structure.figure_tests import FigureData
 from unround.structure.figure_verdicts import judge_figures
 from unround.structure.mechanism import Divisibility, detect
 from unround.structure.noise import find_noise, with_noise
-from unround.structure.plan_file import AppliedPlan
 from unround.structure.propose import (
     SumSearch,
     equal_share,
@@ -50,9 +49,9 @@ _AREAS = "if the areas listed within another are all of it, as labels suggest: n
 _CELLS = 2_000_000  # counts that are processed at once
 
 
-def find_structure(release: Release, blocks: Iterable[Block] | None = None, rules: PlanFile | None = None) -> Structure:
+def find_structure(release: Release, blocks: Iterable[Block] | None = None) -> Structure:
     """Find out the sums, repeats and mechanisms of a release."""
-    survey = Survey(release, rules)
+    survey = Survey(release)
     for block in release.blocks() if blocks is None else blocks:
         survey.add(block)
     return survey.structure()
@@ -62,20 +61,15 @@ class Survey:
     """Collects what tells the structure, block by block, so that a file is read only once.
 
     The first areas (`LOOK`) are kept: mechanisms are told from them, and sums searched for in them. From then on every sum
-    is tallied over all areas, those first ones included.
+    is tallied over all areas, those first ones included. If `insist`, an impossible sum that the user insists on is an
+    error; else it is rejected like others.
     """
 
-    def __init__(self, release: Release, rules: PlanFile | None = None, *, insist: bool = True) -> None:
-        self._release = release
-        self._rules = AppliedPlan(rules or PlanFile(), release, insist)
-        self._columns: tuple[Column, ...] = tuple(
-            changed(column, mechanism=self._rules.mechanisms.get(at, column.mechanism))
-            for at, column in enumerate(release.columns)
-        )
-        self._declared_by = [
-            "plan file" if at in self._rules.mechanisms else column.basis or "description"
-            for at, column in enumerate(self._columns)
-        ]
+    def __init__(self, release: Release, *, insist: bool = True) -> None:
+        self._release, self._insist = release, insist
+        self._columns = release.columns
+        self._declared_by = [column.basis or "description" for column in self._columns]
+        self._asked = _unique(release.proposals)
         self._declared = {(one.total, one.parts) for one in release.proposals if one.declared}
         self._names = [column.key for column in self._columns]
         self._adjusted = [column.adjusted for column in self._columns]
@@ -90,7 +84,7 @@ class Survey:
         self._nesting: GeographyTally | None = None
         self._sample: Counts = np.zeros((0, len(self._columns)), dtype=np.int32)
         self._adjustable = np.zeros(0, dtype=np.bool_)
-        self._figures = FigureData(self._rules.figures(release.figures), release.index)
+        self._figures = FigureData(release.figures, release.index)
 
     def add(self, block: Block) -> None:
         """Take in some areas."""
@@ -136,8 +130,7 @@ class Survey:
             counts, flags = self._all_waiting()
             spread = np.unique(np.linspace(0, len(counts) - 1, min(LOOK, len(counts))).astype(np.int64))
             self._sample, self._adjustable = counts[spread], flags[spread]
-        asked = _unique([*self._rules.proposals, *self._release.proposals])
-        self._mechanisms, _, noise = self._told([p for p in asked if len(p.parts) > 1])
+        self._mechanisms, _, noise = self._told([p for p in self._asked if len(p.parts) > 1])
         if (
             noise is not None and not noise.assumed
         ):  # sums are tallied as if these counts were exact, and tell of their noise
@@ -187,14 +180,13 @@ class Survey:
         moved = {at for at, (old, new) in enumerate(zip(self._mechanisms, mechanisms, strict=True)) if old != new}
         if moved - unknown:
             results = self._again(results, moved - unknown, mechanisms)
-        self._rules.unknown = unknown
         results = [changed(r, known=False) if unknown & {r.proposal.total, *r.proposal.parts} else r for r in results]
         lean = lean_of(results)
         verdicts = overlapping([judge(result, self._names, lean) for result in results], results, self._names)
         verdicts = on_trust(by_analogy(verdicts, self._columns), self._columns)
         verdicts = for_everybody(verdicts, self._columns, self._names)
-        ruled = self._rules.judge(list(zip(results, verdicts, strict=True)))
-        kept, rejected, repeats, alias = _sort(ruled, self._rules, self._names, mechanisms)
+        ruled = decided_sums(results, verdicts, self._release, unknown, self._insist)
+        kept, rejected, repeats, alias = _sort(ruled, self._release, mechanisms)
         rejected += [one for one in self._doubted if one.total not in {sum_.total for sum_ in kept}]
         kept, rejected = ([self._grounded(one) for one in those] for those in (kept, rejected))
         equations, sources = _equations(kept, alias)
@@ -254,7 +246,7 @@ class Survey:
     def _judged_figures(self, mechanisms: Sequence[Mechanism | None]) -> tuple[JudgedFigure, ...]:
         """Judge rates, means and medians by all areas."""
         self._figures.close(mechanisms, self._adjusted)
-        return self._rules.judge_figures(judge_figures(self._figures))
+        return decided_figures(judge_figures(self._figures), self._release.decisions)
 
     def _again(self, results: list[SumTally], moved: set[int], mechanisms: list[Mechanism | None]) -> list[SumTally]:
         """Judge anew, by the first areas, the sums with columns that later turned out to be published otherwise."""
@@ -292,8 +284,7 @@ class Survey:
 
 def _candidates(survey: Survey) -> list[Proposal]:
     """Return the sums to verify on all areas: those proposed, and those found in the sample."""
-    release, rules = survey._release, survey._rules
-    asked = _unique([*rules.proposals, *release.proposals])
+    asked = survey._asked
     pairs = [p for p in asked if len(p.parts) == 1]
     sums = [p for p in asked if len(p.parts) > 1]
     checked = survey.on_sample(sums)
@@ -354,7 +345,7 @@ def _unique(proposals: Iterable[Proposal]) -> list[Proposal]:
         parts = frozenset(proposal.parts)
         if parts and proposal.total not in parts and len(parts) == len(proposal.parts):
             known = first.setdefault((proposal.total, parts), proposal)
-            if proposal.against and not known.against:  # a plan names a total, but not what it was compared with
+            if proposal.against and not known.against:  # a description names a total, but not what it was compared with
                 first[proposal.total, parts] = changed(known, against=proposal.against)
     return list(first.values())
 
@@ -377,22 +368,27 @@ def _reach(mechanisms: Sequence[Mechanism | None]) -> NDArray[np.int32]:
 
 
 def _sort(
-    checked: Sequence[JudgedSum], rules: AppliedPlan, names: Sequence[str], mechanisms: Sequence[Mechanism | None]
+    checked: Sequence[JudgedSum], release: Release, mechanisms: Sequence[Mechanism | None]
 ) -> tuple[list[JudgedSum], list[JudgedSum], list[Repeat], dict[int, int]]:
     """Tell sums that hold from those that do not, and repeats from sums."""
+    pairs = {(one.total, one.parts[0]): one for one in release.proposals if one.use is not None and len(one.parts) == 1}
+    apart = {pair for pair, one in pairs.items() if not one.use}
+    same = {pair for pair, one in pairs.items() if one.alike}
+    anew = {pair for pair, one in pairs.items() if one.alike is False}
     alike, kept, rejected = list[JudgedSum](), list[JudgedSum](), list[JudgedSum]()
     copies = files_alike(checked)
     for one in checked:
         pair = (one.total, one.parts[0])
         single = len(one.parts) == 1
-        if single and pair in rules.apart:
-            rejected.append(changed(one, kept=False, why=f"left out by the plan; the counts say: {one.why}"))
-        elif single and (pair in rules.alike or (_same(one, mechanisms, copies) and pair not in rules.anew)):
+        if single and pair in apart:
+            rejected.append(one)
+        elif single and (pair in same or (_same(one, mechanisms, copies) and pair not in anew)):
             alike.append(one)
         else:
             (kept if one.kept else rejected).append(one)
+    names = [column.key for column in release.columns]
     repeats, alias = gather(alike, [one for one in kept if len(one.parts) == 1], names)
-    alias |= {one.total: one.parts[0] for one in alike if (one.total, one.parts[0]) in rules.alike}
+    alias |= {one.total: one.parts[0] for one in alike if (one.total, one.parts[0]) in same}
     return kept, rejected, repeats, alias
 
 

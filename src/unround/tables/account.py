@@ -14,6 +14,7 @@ import polars as pl
 from unround.mechanisms import Exact
 from unround.release import ABSENT, Entry, Release, What, told_range, why_absent
 from unround.structure import Structure
+from unround.tables.decided import left_out
 from unround.tables.description import Description
 from unround.tables.grid import HeadedTable, letters
 from unround.tables.layout import are_numbers, bare_text
@@ -38,7 +39,7 @@ def account_of(
 ) -> tuple[Entry, ...]:
     """Return the account of a table that was read as a description says, and of what stands elsewhere in its file."""
     notes = notes or Documented()
-    entries = [*elsewhere, *description.open]
+    entries = [*elsewhere, *description.open, *left_out(description)]
     values = _values(table, description)
     entries += _columns(table, description, release, values)
     entries += _cells(table, description, values, notes)

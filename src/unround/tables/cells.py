@@ -10,7 +10,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms import Mechanism
 from unround.release import (
     AREA,
     FIGURE_ABSENT,
@@ -19,13 +18,12 @@ from unround.release import (
     Column,
     Counts,
     FigureValues,
-    Proposal,
     Release,
     exactly,
 )
 from unround.small_files import shortened
-from unround.structure.evidence import INFERRED, LABELS
-from unround.tables.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
+from unround.tables.decided import decided
+from unround.tables.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
 from unround.tables.figure_labels import as_figures, figures_of_table
 from unround.tables.hierarchy import fit, parents, read_hierarchy
 from unround.tables.symbols import as_counts
@@ -94,13 +92,8 @@ def assemble(
         counts[chosen] = np.where(counts[chosen] >= 0, _EXACTLY + counts[chosen], counts[chosen])
 
     above = parents({item.total: item.parts for item in columns[0].sums if len(item.parts) > 1})
-    rules = [
-        (rule.mechanism, {axis: frozenset(codes) for axis, codes in rule.where.items()}, INFERRED if rule.inferred else "")
-        for rule in description.rules
-        if rule not in of_cells
-    ]
     stands = _stands(above)
-    made = [_column(codes, columns, stands, description.default, rules, census) for codes in column_codes]
+    made = [_column(codes, columns, stands, census) for codes in column_codes]
     _refuse_same_key(made, source)
     shows = np.zeros(len(made), dtype=bool)
     shows[column[fractions]] = True
@@ -111,10 +104,9 @@ def assemble(
     odd = tuple(item.key for item, out in zip(made, shows, strict=True) if out and item.key not in named)
     place = {item.key: at for at, item in enumerate(made)}
     printed = _printed(table, description, row, column, counts.shape, [place[figure.name] for figure in figures])
-    proposals = _proposals(kept, columns, description, told)
     frame = _frame(table, rows, row, row_codes, told, census)
     areas = tuple(frame.columns[: max(1, len(rows))])
-    return Release(
+    release = Release(
         source=source,
         file_format="described" if description.inferred else form,
         columns=tuple(kept),
@@ -122,12 +114,12 @@ def assemble(
         areas=areas,
         read=in_blocks(frame, np.ascontiguousarray(counts[:, ~shows]), size, printed),
         figures=tuple(figures),
-        proposals=proposals,
         size=size,
         product=description.product,
         left_out={"numbers with decimals": odd} if odd else {},
         notes=told,
     )
+    return decided(release, description, [rule for axis in columns for rule in axis.sums])
 
 
 def _where(axes: Sequence[_Axis], codes: Sequence[tuple[str, ...]], where: Mapping[str, tuple[str, ...]]) -> Index:
@@ -318,21 +310,14 @@ def _column(
     codes: tuple[str, ...],
     axes: Sequence[_Axis],
     stands: Mapping[str, tuple[int, str]],
-    default: Mechanism | None,
-    rules: Sequence[tuple[Mechanism, Mapping[str, frozenset[str]], str]],
     census: bool,
 ) -> Column:
     """Return one column. The tree of the first axis gives it its depth and its block."""
-    by_axis = {axis.rule.name: code for axis, code in zip(axes, codes, strict=True)}
-    how, basis = default, ""
-    for mechanism, where, by in rules:
-        if all(by_axis[axis] in wanted for axis, wanted in where.items()):
-            how, basis = mechanism, by
     depth, root = stands.get(codes[0], (0, ""))
     shown = [axis.labels[code] for axis, code in zip(axes, codes, strict=True) if axis.rule.name != SEX or len(axes) == 1]
     key = "/".join(codes[:-1] if census and codes[-1] == "total" else codes)
     block = axes[0].labels[root] if root else ""
-    return Column(key, codes, ", ".join(shown), block, depth=depth, mechanism=how, basis=basis)
+    return Column(key, codes, ", ".join(shown), block, depth=depth)
 
 
 def _stands(above: Mapping[str, str]) -> dict[str, tuple[int, str]]:
@@ -349,41 +334,6 @@ def _stands(above: Mapping[str, str]) -> dict[str, tuple[int, str]]:
                 depth += 1
                 stands[at] = depth, root
     return stands
-
-
-def _proposals(
-    columns: Sequence[Column], axes: Sequence[_Axis], description: Description, notes: list[str]
-) -> tuple[Proposal, ...]:
-    """Spread every sum over all combinations of the other axes' codes at which its total and parts are there."""
-    found: list[Proposal] = []
-    for place, axis in enumerate(axes):
-        groups: dict[tuple[str, ...], dict[str, int]] = {}
-        for at, column in enumerate(columns):
-            others = column.codes[:place] + column.codes[place + 1 :]
-            groups.setdefault(others, {})[column.codes[place]] = at
-        for item in axis.sums:
-            before, broken = len(found), []
-            for others, group in groups.items():
-                parts = [group[part] for part in item.parts if part in group]
-                if item.total in group and len(parts) == len(item.parts):
-                    found.append(Proposal(group[item.total], tuple(parts), LABELS if description.inferred else "file"))
-                elif item.total in group and parts:
-                    broken.append("/".join(others) or ALL)
-            sum_ = f"{item.total} = {' + '.join(item.parts)}"
-            if broken:
-                notes.append(f"The sum {sum_} is skipped at {', '.join(broken[:5])}: some of its parts are not in the file.")
-            elif len(found) == before:
-                notes.append(f"The sum {sum_} is skipped: its codes never occur together.")
-    index = {column.key: at for at, column in enumerate(columns)}
-    for item in description.sums:
-        if item.axis == BY_KEY:
-            for key in (item.total, *item.parts):
-                if key not in index:
-                    raise InputError(
-                        f"{description.where}: a sum names the column {key!r}, which does not exist.{near(key, index)}"
-                    )
-            found.append(Proposal(index[item.total], tuple(index[part] for part in item.parts), "file"))
-    return tuple(dict.fromkeys(found))
 
 
 def _frame(

@@ -1,4 +1,4 @@
-"""The description of a tidy table: its axes, hierarchies, mechanisms, exact cells and sums, in a short TOML file.
+"""The description of a table: all that a person can say of it, in one TOML file (docs/describe.md).
 
     value = "published"          # the column of counts
     missing = "suppressed"       # what an empty cell means
@@ -30,38 +30,43 @@ axes stand in the rows of its header, or are listed by the names of the columns.
     data = "draft.xlsx"
     sheet = "Table 1"
     header = [4, 5]              # rows, as the spreadsheet numbers them
-    rows = [6, 45]               # the first and the last row of the table below it
-    columns = "F-I"              # the first and the last column, where tables stand side by side
-    skip = [12]                  # rows within that are not part of it
-    percentages = [7, 9]         # rows of percentages of the row above: they become columns, called "… (%)"
 
     [[ignore]]                   # a column that is neither axis nor counts, and why; without a reason it stays open
     column = "Ref"
     because = "a number of the office's own"
 
-    [axes.district]
-    [axes.age]
-    header = 1                   # its codes stand in the first row of the header
-    [axes.sex]
-    header = 2
-
     [counts]                     # or, where one name says several things
     "Men 0-14" = { age = "0-14", sex = "men" }
+
+What is said of columns may name them by their keys in place of the axes: then it is about a table of any format, which needs
+no axes; and it may overrule what the counts suggest.
+
+    [[sums]]
+    total = "8"
+    parts = ["9", "13"]
+    use = false                  # or true, whatever the counts suggest; left to them by default
+    because = "residents of institutions are in neither"
+
+    [[repeats]]                  # columns that show the same count
+    columns = ["1", "8"]
+    alike = true                 # the same number everywhere; false if it was rounded anew
 
 Every word of the file is checked: one that is not known is an error, for a misspelt key must not pass for a missing one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from unround.errors import InputError
 from unround.figures import Figure
 from unround.mechanisms import Exact, Mechanism
-from unround.release import AREA, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE, Entry
+from unround.release import AREA, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE, Entry, Match
 
 AREAS = (AREA, "area", "geo")
 """Axes called so are the rows of the table, unless a rule needs them as columns."""
@@ -78,11 +83,32 @@ BY_KEY = "columns"
 
 @dataclass(frozen=True, slots=True)
 class SumRule:
-    """A total and its parts, as codes of one axis; it holds at every combination of the other axes' codes."""
+    """A total and its parts, as codes of one axis; it holds at every combination of the other axes' codes.
+
+    - `where`: The codes of other axes that it is about, where these are not all.
+    - `use`, `because`: The user's decision, which overrules the counts, and the reason; None where it is left to them.
+    """
 
     axis: str
     total: str
     parts: tuple[str, ...]
+    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    use: bool | None = None
+    because: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The sum for people."""
+        return f"{self.total} = {' + '.join(self.parts)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatRule:
+    """Columns that show the same count, or not after all: by their keys, and whether their numbers are the same."""
+
+    columns: tuple[str, ...]
+    alike: bool
+    use: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +135,7 @@ class AxisRule:
 
 @dataclass(frozen=True, slots=True)
 class CellRule:
-    """How the cells of some codes were published. Of two rules for one cell the later one counts."""
+    """How the cells of some codes, or columns by their keys, were published. Of two for one cell the later one counts."""
 
     mechanism: Mechanism
     where: Mapping[str, tuple[str, ...]]
@@ -119,9 +145,10 @@ class CellRule:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """All that a TOML says about a table. `where` is what to call the file in errors.
+    """All that a TOML says about a table. `where` is what to call the file in errors, and `text` what is in it.
 
-    `value` is "" for a table with one row per area, whose columns hold counts. `header`, `rows` and `skip` are numbered from
+    Without `axes` it is about a table of a known format, or several files as one. `value` is "" for a table with one row
+    per area, whose columns hold counts. `header`, `rows` and `skip` are numbered from
     1. `ignore` are columns that are left out, each with the reason; one without a reason is still open, and so is what
     `open` lists. `inferred` says that nobody has confirmed the sums: labels and counts suggest them.
     """
@@ -149,8 +176,20 @@ class Description:
     decimal: str = ""
     status: str | None = None
     figures: tuple[Figure, ...] = ()
+    use_figures: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
+    """Figures to use or not, by the keys of their columns, and the reason."""
+    repeats: tuple[RepeatRule, ...] = ()
+    keys: Mapping[str, float | None] = field(default_factory=dict)
+    matches: tuple[Match, ...] = ()
     open: tuple[Entry, ...] = ()
     inferred: bool = False
+    text: str = field(default="", repr=False)
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The keys and values themselves."""
+
+    def error(self, message: str, word: str = "") -> InputError:
+        """Return the error that points at the place where a word stands in quotes."""
+        return pointed(message, self.text, self.where, re.escape(f'"{word}"'))
 
     @property
     def wide(self) -> bool:
@@ -173,9 +212,8 @@ class Description:
     @property
     def named(self) -> set[str]:
         """The axes that some rule or sum speaks of."""
-        return {axis for rule in self.rules for axis in rule.where if not self.is_of_cells(rule)} | {
-            rule.axis for rule in self.sums
-        }
+        ruled = {axis for rule in self.rules for axis in rule.where if not self.is_of_cells(rule)}
+        return ruled.union(*({rule.axis, *(axis for axis, _ in rule.where)} for rule in self.sums)) - {BY_KEY}
 
     def is_of_cells(self, rule: CellRule) -> bool:
         """Return whether a rule is about single cells: counts that are printed as they are in some rows only."""
@@ -209,6 +247,23 @@ class Description:
         if len(rows) == len(self.axes):
             raise InputError(f"{self.where}: all axes are areas. Name an axis for what is counted, such as [axes.age].")
         return tuple(a for a in self.axes if a.name in rows), tuple(a for a in self.axes if a.name not in rows)
+
+
+def pointed(message: str, text: str, where: str, pattern: str, start: int = 0) -> InputError:
+    r"""Return an error at what a pattern finds in a TOML, outside comments; from `start` on, within one entry.
+
+    >>> print(pointed("there is no column 'x'.", '[[sums]]\ntotal = "x"', "a.toml", '"x"'))
+    a.toml, line 2, column 9: there is no column 'x'.
+        total = "x"
+                ^
+    """
+    end = text.find("\n[", start + 1) if start else -1
+    found = re.compile(rf"(?m)^[^#\n]*?(?P<here>{pattern})").search(text, start, end if end >= 0 else len(text))
+    if found is None and not start:
+        return InputError(f"{where}: {message}")
+    at = start if found is None else found.start("here")
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return InputError(message, source=text, line=line, column=column, where=where)
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 from unround.errors import InputError
-from unround.figures import figure_from
+from unround.figures import Figure, figure_from
 from unround.mechanisms import Exact, Mechanism, mechanism
-from unround.release import LARGEST, Entry, What, between
+from unround.release import LARGEST, Entry, Match, What, between
 from unround.small_files import parsed_toml, small_text
 from unround.tables.description import (
     AREAS,
@@ -21,23 +22,30 @@ from unround.tables.description import (
     AxisRule,
     CellRule,
     Description,
+    RepeatRule,
     SumRule,
     near,
+    pointed,
 )
 from unround.tables.symbols import hidden_range
 
 _TOP = (
     "format", "data", "value", "missing", "symbols", "areas", "default", "product", "axes", "mechanisms", "exact", "sums",
-    "structure", "sheet", "columns", "header", "rows", "skip", "percentages", "counts", "ignore",
-    "thousands", "decimal", "status", "figures", "open", "inferred",
+    "sheet", "columns", "header", "rows", "skip", "percentages", "counts", "ignore", "thousands", "decimal", "status",
+    "figures", "repeats", "keys", "match", "open", "inferred",
 )  # fmt: skip
+_OF_COLUMNS = ("data", "mechanisms", "exact", "sums", "figures", "repeats", "keys", "match", "open", "product", "inferred")
+"""What may be said of a table that needs no axes: one of a known format, or several files as one."""
+_SUM = ("total", "parts", "where", "use", "because", "why")
 _AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "headings", "within", "fill")
+_REPEAT = ("columns", "alike", "use", "why")
+_MATCHED = ("columns", "characteristics")
 THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
 """What may group the digits of a number, and what may part its decimals."""
 
 
 def read_description(path: Path) -> Description:
-    """Read the TOML that describes a tidy table.
+    """Read the TOML that describes a table.
 
     Raises `InputError` where it is no TOML, or says something that is not known here; with the line, where there is
     one.
@@ -63,6 +71,20 @@ def make_description(
     return _DescriptionReader(text, where, folder or Path()).description(table)
 
 
+def without_decisions(path: Path, toml: Path | None) -> tuple[Path, Path | None]:
+    """Return a table, and the TOML that says what its columns are: None where the one that is given says other things."""
+    about = toml or (path if path.suffix.lower() == ".toml" else None)
+    description = None if about is None else read_description(about)
+    if description is None or description.axes:
+        return path, toml
+    return (description.data or path) if about == path else path, None
+
+
+def says_axes(table: Mapping[str, Any]) -> bool:
+    """Return whether keys say what the columns of a table are, not only what is to be thought of those of a known format."""
+    return not table or any(key not in _OF_COLUMNS for key in table)
+
+
 def _shown(value: object) -> str:
     """Return a value of a TOML for an error, which has room for a line."""
     try:
@@ -77,16 +99,13 @@ class _DescriptionReader:
 
     def __init__(self, text: str, where: str, folder: Path) -> None:
         self.text, self.where, self.folder = text, where, folder
+        self.start = 0
+        """Where the entry begins that is being read; 0 for the file as a whole."""
 
     def error(self, message: str, key: str = "") -> InputError:
-        """Make the error that points at the line of a key, where the text has it."""
-        quoted = re.escape(key)
-        found = re.search(rf"""(?m)^[^#\n]*?(?<![\w-])(?P<key>{quoted})["']?\s*[=\].]""", self.text) if key else None
-        if found is None:
-            return InputError(f"{self.where}: {message}")
-        start = found.start("key")
-        line, column = self.text.count("\n", 0, start) + 1, start - self.text.rfind("\n", 0, start)
-        return InputError(message, source=self.text, line=line, column=column, where=self.where)
+        """Make the error that points at the line of a key, within the entry that is being read."""
+        pattern = rf"""(?<![\w-])(?P<key>{re.escape(key)})["']?\s*[=\].]""" if key else "(?!)"
+        return pointed(message, self.text, self.where, pattern, self.start)
 
     def no_axis(self, name: str, names: Iterable[str], who: str, key: str) -> InputError:
         """Make the error for an axis that is not there."""
@@ -124,12 +143,17 @@ class _DescriptionReader:
             raise self.error(f"{key} is empty: list the codes it applies to.", key)
         return found
 
-    def tables(self, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-        """Return the tables of [[key]]."""
+    def tables(self, table: Mapping[str, Any], key: str, place: str = "", keys: Iterable[str] = ()) -> Iterator[Any]:
+        """Go through the tables of [[key]], with no other keys than these."""
         value = table.get(key, [])
         if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
             raise self.error(f"{key} must be a list of tables: write [[{key}]].", key)
-        return list(value)
+        headings = [found.start() for found in re.finditer(rf"(?m)^[ \t]*\[\[\s*{key}\s*\]\]", self.text)]
+        for item, start in zip(value, chain([] if place else headings, repeat(0)), strict=False):
+            self.start = start
+            self.known(item, keys or item, place or f"[[{key}]]")
+            yield item
+        self.start = 0
 
     def mechanism(self, table: Mapping[str, Any], key: str) -> Mechanism | None:
         """Return the mechanism that a key names, given as text or, from Python, as itself."""
@@ -153,11 +177,11 @@ class _DescriptionReader:
             raise self.error(
                 f'format = {_shown(table["format"])} is not described by a TOML; only "tidy" tables are.', "format"
             )
-        axes = self.axes(table)
+        axes = self.axes(table) if says_axes(table) else ()
         names = [axis.name for axis in axes]
         value, counts = self.word(table, "value"), self.counts(table, names)
         wide = bool(counts) or any(axis.header is not None for axis in axes)
-        if value is None and not wide:
+        if value is None and not wide and axes:
             raise self.error(
                 'say which column holds the counts: value = "…". If counts stand in many columns, one row per area, give '
                 "the axis of these columns header = 1."
@@ -174,7 +198,7 @@ class _DescriptionReader:
                 raise self.no_axis(name, names, "areas names", "areas")
         rules = [self.cells(item, "mechanisms", names) for item in self.tables(table, "mechanisms")]
         rules += [self.cells(item, "exact", names) for item in self.tables(table, "exact")]
-        sums = tuple(self.sum(item, self.axis_of_sums(item, axes, areas)) for item in self.tables(table, "sums"))
+        figures, use_figures = self.figures(table)
         data = self.word(table, "data")
         return Description(
             value=value or "",
@@ -184,7 +208,7 @@ class _DescriptionReader:
             symbols=self.symbols(table),
             default=self.mechanism(table, "default"),
             rules=tuple(rules),
-            sums=sums,
+            sums=tuple(self.sum(item, self.axis_of_sums(item, axes, areas)) for item in self.tables(table, "sums")),
             data=self.folder / data if data is not None else None,
             product=self.word(table, "product"),
             where=self.where,
@@ -199,21 +223,80 @@ class _DescriptionReader:
             thousands=self.sign(table, "thousands", THOUSANDS),
             decimal=self.sign(table, "decimal", DECIMALS),
             status=self.word(table, "status"),
-            figures=tuple(figure_from(item, self.error) for item in self.tables(table, "figures")),
-            open=tuple(self.question(item) for item in self.tables(table, "open")),
-            inferred=self.yes(table, "inferred"),
+            figures=figures,
+            use_figures=use_figures,
+            repeats=tuple(
+                self.repeat(item) for item in self.tables(table, "repeats", keys=("columns", "alike", "use", "why"))
+            ),
+            keys=dict(self.constant(item) for item in self.tables(table, "keys", keys=("table", "constant", "why"))),
+            matches=tuple(self.match(item) for item in self.tables(table, "match", keys=("file", *_MATCHED))),
+            open=tuple(self.question(item) for item in self.tables(table, "open", keys=("place", "why", "settle"))),
+            inferred=bool(self.yes(table, "inferred")),
+            text=self.text,
+            given=table,
         )
 
-    def yes(self, table: Mapping[str, Any], key: str) -> bool:
-        """Return what is true or false; false where it is not given."""
-        value = table.get(key, False)
-        if not isinstance(value, bool):
+    def yes(self, table: Mapping[str, Any], key: str) -> bool | None:
+        """Return what is true or false; None where it is not given."""
+        value = table.get(key)
+        if value is not None and not isinstance(value, bool):
             raise self.error(f"{key} must be true or false, not {_shown(value)}.", key)
         return value
 
+    def figures(self, table: Mapping[str, Any]) -> tuple[tuple[Figure, ...], dict[str, tuple[bool, str]]]:
+        """Return what figures are of, and which to use."""
+        figures, use_figures = list[Figure](), dict[str, tuple[bool, str]]()
+        for item in self.tables(table, "figures"):
+            use, because = self.yes(item, "use"), self.word(item, "because") or ""
+            said = {key: value for key, value in item.items() if key not in ("use", "because")}
+            columns = self.codes(said["columns"], "columns") if "columns" in said else ()
+            if "columns" in said and len(said) > 1:
+                raise self.error("`columns` are to be used or not: to say what a figure is of, write column = …", "columns")
+            if said.keys() == {"column"}:
+                columns = self.codes(said["column"], "column")
+            if columns and use is None:
+                raise self.error("say whether to use it: use = true or use = false; or what it is of: kind = …", "figures")
+            if not columns:
+                figures.append(figure_from(said, self.error))
+                columns = (figures[-1].name,)
+            use_figures |= dict.fromkeys(columns if use is not None else (), (bool(use), because))
+        return tuple(figures), use_figures
+
+    def repeat(self, table: Mapping[str, Any]) -> RepeatRule:
+        """Return columns that show the same count, or do not."""
+        columns, use, alike = (
+            self.codes(table.get("columns", ()), "columns"),
+            self.yes(table, "use"),
+            self.yes(table, "alike"),
+        )
+        if len(set(columns)) < max(2, len(columns)):
+            raise self.error('[[repeats]] needs at least two columns, each once: columns = ["1", "8"].', "columns")
+        if alike is None and use is not False:
+            raise self.error("say whether the numbers are the same everywhere (alike = true) or were rounded anew.", "alike")
+        return RepeatRule(columns, bool(alike), use is not False)
+
+    def constant(self, table: Mapping[str, Any]) -> tuple[str, float | None]:
+        """Return a table whose random numbers add up, with the constant of its sums."""
+        constant = table.get("constant")
+        fine = isinstance(constant, int | float) and not isinstance(constant, bool) and 0 <= constant < 1
+        if constant is not None and not fine:
+            raise self.error("constant must be a number from 0 to below 1, such as 0.31.", "constant")
+        return self.code(table.get("table"), "table"), None if constant is None else float(constant)
+
+    def match(self, table: Mapping[str, Any]) -> Match:
+        """Return which columns of a file are columns of earlier files."""
+        said: dict[str, dict[str, str]] = {}
+        for kind in _MATCHED:
+            pairs = table.get(kind, {})
+            if not isinstance(pairs, Mapping) or not all(isinstance(other, str | int) for other in pairs.values()):
+                raise self.error(f'{kind} must be a table such as {{ "m_0_4" = "10/men" }}.', kind)
+            said[kind] = {key: str(other) for key, other in pairs.items()}
+        if not any(said.values()):
+            raise self.error('a match needs columns = { "its key" = "key in an earlier file" }, or characteristics.')
+        return Match(self.code(table.get("file"), "file"), **said)
+
     def question(self, table: Mapping[str, Any]) -> Entry:
         """Return something that nobody has answered yet."""
-        self.known(table, ("place", "why", "settle"), "[[open]]")
         place = self.word(table, "place")
         if not place:
             raise self.error('[[open]] needs the place that it is about, such as place = "row Total".', "open")
@@ -223,8 +306,7 @@ class _DescriptionReader:
     def ignored(self, table: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the columns that are left out, each with the reason."""
         found = {}
-        for item in self.tables(table, "ignore"):
-            self.known(item, ("column", "because"), "[[ignore]]")
+        for item in self.tables(table, "ignore", keys=("column", "because")):
             column = self.word(item, "column")
             if not column:
                 raise self.error('[[ignore]] needs a column, such as column = "Ref".', "ignore")
@@ -314,8 +396,6 @@ class _DescriptionReader:
                 f'an axis cannot be called {BY_KEY!r}: choose another name, and write column = "{BY_KEY}".', name
             )
         self.known(table, _AXIS, f"[axes.{name}]")
-        for item in self.tables(table, "sums"):
-            self.known(item, ("total", "parts", "why"), f"the sums of {name}")
         hierarchy = self.word(table, "hierarchy")
         if hierarchy is not None and not (self.folder / hierarchy).is_file():
             raise self.error(f"there is no file {self.folder / hierarchy}; check its name.", "hierarchy")
@@ -335,7 +415,7 @@ class _DescriptionReader:
             label=self.word(table, "name"),
             level=self.word(table, "level"),
             parent=self.word(table, "parent"),
-            sums=tuple(self.sum(item, name) for item in self.tables(table, "sums")),
+            sums=tuple(self.sum(item, name) for item in self.tables(table, "sums", f"the sums of {name}", _SUM)),
             hierarchy=self.folder / hierarchy if hierarchy is not None else None,
             total=total,
             header=header,
@@ -353,19 +433,26 @@ class _DescriptionReader:
             raise self.error(
                 f"{total} = {' + '.join(parts)} names a code twice: each code may occur only once in a sum.", total
             )
-        return SumRule(axis, total, parts)
+        where = table.get("where", {})
+        if not isinstance(where, Mapping):
+            raise self.error('where must be a table of axes and codes: where = { sex = ["men", "women"] }.', "where")
+        narrowed = tuple((name, self.codes(codes, name)) for name, codes in where.items())
+        return SumRule(axis, total, parts, narrowed, self.yes(table, "use"), self.word(table, "because") or "")
 
     def axis_of_sums(self, table: Mapping[str, Any], axes: tuple[AxisRule, ...], areas: tuple[str, ...] | None) -> str:
         """Return the axis that a [[sums]] is about: as said, or the only one that it can be about."""
-        self.known(table, ("axis", "total", "parts", "why"), "[[sums]]")
+        self.known(table, ("axis", *_SUM), "[[sums]]")
         names = [axis.name for axis in axes]
         axis = self.word(table, "axis")
+        if not axes:  # it is about a table of a known format
+            return axis or BY_KEY
         if axis is not None:
             if axis not in (*names, BY_KEY):
                 raise self.no_axis(axis, names, "a sum is over", "axis")
             return axis
         likely = [name for name in names if name in CHARACTERISTIC]
-        likely = likely or [name for name in names if name not in (*AREAS, *(areas or ()), SEX)]
+        counted = [name for name in names if name not in (*AREAS, *(areas or ()))]
+        likely = likely or [name for name in counted if name != SEX] or counted
         if len(likely) != 1:
             raise self.error(f'say which axis a sum is over: axis = "…", one of {", ".join(names)}.', "sums")
         return likely[0]
@@ -376,25 +463,27 @@ class _DescriptionReader:
         where = {axis: codes for axis, codes in table.items() if axis not in ("why", "inferred")}
         how: Mechanism | None = Exact()
         if kind == "mechanisms":
-            self.known(table, ("mechanism", "where", "why", "characteristics", "inferred"), "[[mechanisms]]")
+            self.known(table, ("mechanism", "where", "why", "characteristics", BY_KEY, "inferred"), "[[mechanisms]]")
             how = self.mechanism(table, "mechanism")
             if how is None:
                 raise self.error('[[mechanisms]] needs a mechanism, such as mechanism = "rounding:5".')
             where = table.get("where", {})
             if not isinstance(where, Mapping):
                 raise self.error('where must be a table of axes and codes: where = { age = ["…"] }.', "where")
-            where = {**where, **({"characteristics": table["characteristics"]} if "characteristics" in table else {})}
+            where = {**where, **{key: table[key] for key in ("characteristics", BY_KEY) if key in table}}
         else:
             if not where:
                 raise self.error(
                     '[[exact]] needs codes, such as age = ["total"]. If everything is exact, write default = "exact".'
                 )
-        if "characteristics" in where and not short:
+        if "characteristics" in where and names and not short:
             raise self.error("there is no axis called characteristic; name the axis instead.", "characteristics")
         wanted: dict[str, tuple[str, ...]] = {}
         for axis, codes in where.items():
-            name = short[0] if axis == "characteristics" else axis
-            if name not in names:
+            name = (*short, CHARACTERISTIC[0])[0] if axis == "characteristics" else axis
+            if names and name not in (*names, BY_KEY):
                 raise self.no_axis(axis, names, f"[[{kind}]] names", axis)
             wanted[name] = self.codes(codes, axis)
-        return CellRule(how or Exact(), wanted, self.yes(table, "inferred"))
+        if BY_KEY in wanted and len(wanted) > 1:
+            raise self.error(f"[[{kind}]] names columns by their keys or by codes of axes, not by both.", BY_KEY)
+        return CellRule(how or Exact(), wanted, bool(self.yes(table, "inferred")))

@@ -1,4 +1,4 @@
-"""Draft: a description as a TOML file, with the reasons for what it says."""
+"""Descriptions written as TOML: as they are drafted, or with what was found besides; with the reasons for what they say."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unround.mechanisms import Exact
-from unround.release import Entry, What
+from unround.mechanisms import Exact, Mechanism
+from unround.release import Entry, Match, Release, What
 from unround.small_files import toml_comment, toml_text
-from unround.structure import Structure
+from unround.structure import JudgedFigure, JudgedSum, MechanismEvidence, Structure
+from unround.structure.evidence import LABELS, OPTION
 from unround.tables.axes import Axes, DraftAxis
+from unround.tables.description import BY_KEY
 from unround.tables.grid import letters
 from unround.tables.opening import Opened
 from unround.tables.roles import Roles
@@ -20,8 +22,8 @@ from unround.tables.suggested import Protection, Verdict
 
 _ORDER = (
     "data", "sheet", "columns", "header", "rows", "skip", "percentages", "value", "status", "thousands", "decimal",
-    "missing", "symbols", "default", "areas", "inferred", "open", "exact", "ignore", "figures", "mechanisms", "axes",
-    "counts",
+    "missing", "symbols", "default", "product", "areas", "inferred", "open", "exact", "ignore", "figures", "mechanisms",
+    "axes", "counts", "sums", "repeats", "keys", "match",
 )  # fmt: skip
 
 
@@ -49,13 +51,134 @@ class Draft:
                 f"  unround audit {_relative(toml, Path.cwd()) if where else toml.name} -o audit"
             )
             keys["data"] = _relative(file, toml.parent)
-        ordered = {key: keys[key] for key in _ORDER if key in keys}
-        text = toml_text(ordered, comment, self.remarks, inline=("counts",))
+        text = _text(keys, comment, self.remarks)
         if self.suggested:
             guess = "".join(f"# {line}\n" for line in toml_text(self.suggested).splitlines() if line)
             top, heading, rest = text.partition("\n\n")  # a key that is uncommented has to stand above all headings
             text = f"{top}\n{toml_comment(self.remarks['suggested'])}\n{guess}".rstrip("\n") + f"{heading}{rest}"
         return text + "".join(["\n", *(f"{toml_comment(one)}\n" for one in self.asides)] if self.asides else [])
+
+
+def _text(keys: Mapping[str, Any], comment: str, remarks: Mapping[Any, str]) -> str:
+    return toml_text({key: keys[key] for key in _ORDER if key in keys}, comment, remarks, inline=("counts",))
+
+
+_FOUND = """\
+What unround found out about {source}, from {areas:,} areas.
+What stands here is what you say, and it overrules the counts. What was only found stands in comments: it is used as said
+there, and what follows from it is conditional if nobody says it. To decide it yourself, remove the # before an entry.
+
+mechanisms: how columns were published (exact, rounding:5, sample:5, nearest:3 …)
+sums:       a total and its parts; use = true or false, and because = "…"
+repeats:    columns that show the same count; alike = true if their numbers are the same everywhere, so that the first is
+            used for all; alike = false if the count was rounded anew for each; use = false if they are not the same
+figures:    rates, means and medians, and whether to use them; to say what one is of, write column = "345" in place of
+            columns, and kind, numerator and universe, or groups (docs/figures.md)
+keys:       a table whose random numbers add up, and the constant of its sums: table = "Age", constant = 0.31
+match:      for several files: which columns of one file are also in earlier files (docs/linked.md)
+"""
+
+
+def drafted(release: Release, structure: Structure, where: Path | None = None) -> str:
+    """Return the description of a release, with everything that was found out about it in comments."""
+    keys, folder = dict(_plain(release.described)), where.parent if where is not None else Path()
+    if Path(release.source).is_file():
+        keys["data"] = _relative(Path(release.source), folder)
+    for axis in keys.get("axes", {}).values():
+        if "hierarchy" in axis:
+            axis["hierarchy"] = _relative(Path(axis["hierarchy"]), folder)
+    said = [one for one in structure.how if one.basis == OPTION and one.mechanism is not None]
+    names = [column.key for column in structure.columns]
+    more = {
+        "mechanisms": [*keys.get("mechanisms", []), *(_mechanism(one, names) for one in said)],
+        "match": [_match(one) for one in release.decisions.matches],
+    }
+    keys |= {key: entries for key, entries in more.items() if entries}
+    pieces = [_text(keys, _FOUND.format(source=release.source, areas=structure.areas), {})]
+    for evidence in structure.how:
+        if evidence not in said and (evidence.basis != "description" or not release.described):
+            why = f"{evidence.block}: {evidence.why}" if evidence.block else evidence.why
+            pieces.append(_aside([why], "mechanisms", _mechanism(evidence, names)))
+    told = ("file", LABELS) if release.described.get("axes") else ("file",)
+    for judged in (structure.sums, structure.rejected):
+        those = [one for one in judged if one.origin not in told and len(one.parts) > 1]
+        pieces += [_sum_aside(group, release) for group in _alike(those, release)]
+    verdicts: dict[str, list[JudgedFigure]] = {}
+    for figure in structure.figures:
+        verdicts.setdefault(figure.verdict, []).append(figure)
+    for verdict, some in verdicts.items():
+        why = f"{verdict}: {some[0].figure.name}: {some[0].why}"
+        columns = [one.figure.name for one in some]
+        pieces.append(_aside([why], "figures", {"columns": columns, "use": verdict == "evidence"}))
+    for repeat in structure.repeats:
+        columns = [names[at] for at in repeat.columns]
+        pieces.append(_aside([repeat.why], "repeats", {"columns": columns, "alike": repeat.alike}))
+    return "\n".join(pieces)
+
+
+def _plain(value: Any) -> Any:
+    """Return keys and values as TOML can have them."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.name if isinstance(value, Mechanism) else value
+
+
+def _mechanism(evidence: MechanismEvidence, names: Sequence[str]) -> dict[str, Any]:
+    how = evidence.mechanism or evidence.suggested
+    return {"mechanism": how.name if how is not None else "…", "columns": [names[at] for at in evidence.columns]}
+
+
+def _match(match: Match) -> dict[str, Any]:
+    pairs = {"columns": dict(match.columns), "characteristics": dict(match.characteristics)}
+    return {"file": match.file, **{name: some for name, some in pairs.items() if some}}
+
+
+def _aside(why: Sequence[str], key: str, entry: Mapping[str, Any]) -> str:
+    """Return an entry as comments, below its reasons."""
+    lines = toml_text({key: [entry]}).strip().splitlines()
+    return "".join(f"{toml_comment(line)}\n" for line in why) + "".join(f"# {line}\n" for line in lines)
+
+
+def _alike(sums: Sequence[JudgedSum], release: Release) -> list[list[JudgedSum]]:
+    """Put sums together that differ only in the codes of the other axes."""
+    groups: dict[object, list[JudgedSum]] = {}
+    for at, one in enumerate(sums):
+        axis, codes, _ = _along(one, release)
+        # Sums by sex are many and alike; each of the others has a reason of its own to be shown.
+        reason = one.why.split(":")[0] if one.origin == "sex" and not one.kept else ""
+        key = at if axis == BY_KEY else (axis, codes, one.origin, reason)
+        groups.setdefault(key, []).append(one)
+    return list(groups.values())
+
+
+def _along(one: JudgedSum, release: Release) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return the axis that a sum is over, its codes there, and those on the other axes; keys where it is over several."""
+    columns = [release.columns[at] for at in (one.total, *one.parts)]
+    for place, axis in enumerate(release.axes if len(release.axes) == 2 else ()):
+        if len({column.codes[1 - place] for column in columns}) == 1:
+            return axis, tuple(column.codes[place] for column in columns), (columns[0].codes[1 - place],)
+    return BY_KEY, tuple(column.key for column in columns), ()
+
+
+def _sum_aside(group: Sequence[JudgedSum], release: Release) -> str:
+    """Return one sum, or several that differ in one code only, as comments."""
+    first = group[0]
+    axis, (total, *parts), others = _along(first, release)
+    entry: dict[str, Any] = {"total": total, "parts": parts, "use": first.kept}
+    if others:
+        other = next(name for name in release.axes if name != axis)
+        entry |= {"axis": axis, "where": {other: [_along(one, release)[2][0] for one in group]}}
+    if len(group) < 4:
+        head = release.columns[first.total]
+        return _aside([f"{head.label} ({head.block})", *dict.fromkeys(one.why for one in group)], "sums", entry)
+    means = [one.mean for one in group]
+    summary = (
+        f"over all of these the residual averages {min(means):.2f} to {max(means):.2f}, and is impossible in at most "
+        f"{max(one.impossible for one in group):,} areas"
+    )
+    return _aside([f"{len(group)} sums; the first: {first.why}", summary], "sums", entry)
 
 
 def _relative(file: Path, folder: Path) -> str:

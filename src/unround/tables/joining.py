@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -32,6 +32,7 @@ from unround.release import (
     Block,
     Column,
     Counts,
+    Decisions,
     Match,
     Progress,
     Proposal,
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _TAIL = re.compile(r"@(file)?\d+$")
-OWN, PLAN = "own", "the plan"
-"""What says which count a column shows: it is the first to show it; or the user matches it, in a plan."""
+OWN, SAID = "own", "the description"
+"""What says which count a column shows: it is the first to show it; or the user matches it, in a description."""
 
 
 @dataclass(eq=False)
@@ -142,7 +143,7 @@ def _find(
 ) -> tuple[MatchedColumn | None, str]:
     """Return the count that a column shows, if earlier files have it, and what matched it."""
     if column.key in said:
-        return by_key.get(said[column.key]), PLAN
+        return by_key.get(said[column.key]), SAID
     same = by_key.get(column.key)
     if same is not None and (_plain(same.column.label) == _plain(column.label) or _is_bare(column) or _is_bare(same.column)):
         return same, "key"
@@ -277,6 +278,7 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
     if len(releases) == 1:
         return releases[0]
     _refuse(releases)
+    matches = (*matches, *(match for release in releases for match in release.decisions.matches))
     slots = match_columns(releases, matches)
     stored = _stored(releases, progress)
     frames = [spool.areas for spool in stored]
@@ -321,6 +323,7 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
         product="; ".join(dict.fromkeys(release.product for release in releases if release.product)) or None,
         left_out=_left_out(releases),
         notes=notes,
+        decisions=Decisions(keys=dict(ChainMap(*(dict(release.decisions.keys) for release in releases))), matches=matches),
     )
 
 
@@ -364,7 +367,7 @@ def _refuse_strangers(slots: Sequence[MatchedColumn], rows: Sequence[Places], re
             mine = release.columns[0].key if release.columns else "none"
             raise InputError(
                 f"{_name(release)} has neither an area nor a column in common with {others} (its first column is {mine!r}): "
-                "nothing links their counts. Say which columns are the same with [[match]] in a plan file (see "
+                "nothing links their counts. Say which columns are the same with [[match]] in a description (see "
                 "docs/linked.md), or audit the file on its own."
             )
 
@@ -453,9 +456,9 @@ def _proposals(releases: Sequence[Release], slots: Sequence[MatchedColumn], made
                 total, *parts = (columns[min(layer, len(columns) - 1)] for columns in cells)
                 if (total, tuple(parts)) not in seen:
                     seen.add((total, tuple(parts)))
-                    yield Proposal(total, tuple(parts), one.origin)
+                    yield Proposal(total, tuple(parts), one.origin, use=one.use, alike=one.alike)
     for place, columns in made.items():
-        declared = set(slots[place].how.values()) <= {OWN, PLAN}
+        declared = set(slots[place].how.values()) <= {OWN, SAID}
         for again in columns[1:]:
             yield Proposal(again, (columns[0],), "files", declared=declared)
     for place, slot in enumerate(slots):
@@ -481,7 +484,7 @@ def _notes(slots: Sequence[MatchedColumn], rows: Sequence[Places], releases: Seq
             before = np.any([rows[other] >= 0 for other in range(number)], axis=0)
             shared = int(((rows[number] >= 0) & before).sum())
             how = [slot.how[number] for slot in slots if number in slot.columns and slot.how[number] != "own"]
-            by = {what: how.count(what) for what in ("key", "label", "the plan") if what in how}
+            by = {what: how.count(what) for what in ("key", "label", SAID) if what in how}
             told = ", ".join(f"{many:,} by {what}" for what, many in by.items()) or "none"
             notes.append(
                 f"{_name(release)}: {shared:,} of its {int((rows[number] >= 0).sum()):,} areas are also in earlier files, "

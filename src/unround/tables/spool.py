@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.release import Block, Counts, FigureValues, Release
-from unround.structure import PlanFile, Structure, Survey
+from unround.structure import Structure, Survey
 
 if TYPE_CHECKING:
     import polars as pl
@@ -132,14 +132,13 @@ class Spool:
 def survey(
     release: Release,
     work: Path,
-    plan_file: PlanFile | None = None,
     progress: Stage = lambda *_: None,
     *,
     insist: bool = True,
 ) -> tuple[Spool, Structure]:
     """Read a release once: put its counts on disk, and find the sums that hold in it."""
     spool = Spool(work / COUNTS, len(release.columns), len(release.figures))
-    seen = Survey(release, plan_file, insist=insist)
+    seen = Survey(release, insist=insist)
     for block in release.blocks(lambda done: progress("Reading", done, release.size)):
         spool.add(block)
         seen.add(block)

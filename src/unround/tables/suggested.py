@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from unround.mechanisms import Exact, Mechanism, Nearest, Rounding
 from unround.release import ABSENT, Counts, Release
 from unround.structure import JudgedSum, Structure, find_structure
+from unround.structure.decisions import MOST
 from unround.structure.evidence import LABELS
-from unround.structure.plan_file import MOST
 from unround.tables.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
 from unround.tables.derived import FAR, Sums, narrowed
 from unround.tables.labels import Range, age_sums, is_country, is_total, is_unknown, sex_of, written_age
