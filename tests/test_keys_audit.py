@@ -274,7 +274,7 @@ def test_a_plan_gives_constants_or_takes_them_away(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "words"),
     [
         ('table = "nowhere"\nconstant = 0.1', "there is no table 'nowhere'; tables: 'Table 0', 'Table 1'"),
         ('table = "Table 0"\nconstant = 1.5', "constant must be a number from 0 to below 1"),
@@ -282,9 +282,9 @@ def test_a_plan_gives_constants_or_takes_them_away(tmp_path):
         ('table = "Table 0"\nshares = 0.5', "there is no key 'shares' in"),
     ],
 )
-def test_plans_that_cannot_be(tmp_path, entry, said):
+def test_plans_that_cannot_be(tmp_path, entry, words):
     release, _ = keyed_census(60, [0.0, 0.3], 3)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=words):
         audit(said(release, f"[[keys]]\n{entry}"), tmp_path / "audit")
 
 
