@@ -79,8 +79,6 @@ def _system(given: options.OneSystem) -> System:
         if how is not None:
             raise InputError("the cells of a System already say how they were published: leave out base and mechanism.")
         return system
-    if not isinstance(system, str | os.PathLike):
-        raise InputError(f"unround.solve takes a System, equations or a file of them, not {type(system).__name__}.")
     text, where = equations_of(system)
     return parse(text, how or "rounding:5", where=where)
 

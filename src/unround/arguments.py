@@ -50,8 +50,6 @@ def _opened(table: Table, file_format: str, description: Any, sheet: str | None,
     if isinstance(table, str | os.PathLike):
         if not os.fspath(table):
             raise InputError("the name of the file is empty.")
-        if not isinstance(description, str | os.PathLike | Mapping | None):
-            raise InputError(f"a description is a TOML file, not {description!r}.")
         if isinstance(description, Mapping):
             raise InputError("a file is described by a TOML file; only a frame is described by keys and values.")
         said = said_of_columns(table if description is None else description)
@@ -92,8 +90,6 @@ def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str |
 
     if base is not None:
         return Rounding(base).name
-    if mechanism is not None and not isinstance(mechanism, str | Mechanism):
-        raise InputError(f'mechanism must be text such as "rounding:5", or a Mechanism; not {mechanism!r}.')
     return mechanism.name if isinstance(mechanism, Mechanism) else mechanism
 
 
@@ -116,11 +112,7 @@ def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
     """Return an audit by its folder."""
     from unround.job import AuditFolder
 
-    if isinstance(folder, AuditFolder):
-        return folder
-    if not isinstance(folder, str | os.PathLike):
-        raise InputError(f"an audit is given by its folder or as an AuditFolder, not as {type(folder).__name__}.")
-    return AuditFolder.open(Path(folder))
+    return folder if isinstance(folder, AuditFolder) else AuditFolder.open(Path(folder))
 
 
 def folder_to_show(folder: Any) -> Path:
@@ -161,8 +153,6 @@ def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
 
     if source == "flat":
         return None
-    if not isinstance(source, str | os.PathLike):
-        raise InputError(f"a prior is a mapping, such as {{'men': {{12: 0.5, 13: 0.5}}}}, or a JSON file; not {source!r}.")
     example = 'It should look like {"men": {"12": 0.5, "13": 0.5}}: for each cell, weights of its true counts.'
     text = plain_text(source, 'The prior is "flat" or a JSON file.')
     try:

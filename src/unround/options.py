@@ -11,6 +11,7 @@ No `from __future__ import annotations` here: the fields are evaluated, because 
 """
 
 import functools
+import importlib
 import inspect
 import numbers
 import operator
@@ -23,13 +24,14 @@ from contextvars import ContextVar
 from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, replace
 from dataclasses import field as declared_field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from unround.errors import ArgumentError, renamed
 
 if TYPE_CHECKING:
     from unround.job import AuditFolder
     from unround.mechanisms import Mechanism
+    from unround.reconciliation import Reconciled
     from unround.reviews import Policy
     from unround.system import System
     from unround.tables import Question
@@ -94,21 +96,26 @@ class Hook(Option):
     """A parameter for programs alone: a function that is called, or what a program says about itself."""
 
 
-class _Kind(NamedTuple):
-    """What a value must be."""
-
-    types: tuple[type, ...]
-    words: str
-
-
-_KINDS: Mapping[Any, _Kind] = {
-    int: _Kind((numbers.Integral,), "a whole number"),
-    float: _Kind((numbers.Real,), "a number"),
-    bool: _Kind((bool,), "True or False"),
-    str: _Kind((str,), "text"),
-    AnyPath: _Kind((str, os.PathLike), "a path"),
-    Sequence[str]: _Kind((Iterable,), "a list of strings"),
+_KINDS: Mapping[Any, tuple[tuple[type, ...], str]] = {
+    int: ((numbers.Integral,), "a whole number"),
+    float: ((numbers.Real,), "a number"),
+    bool: ((bool,), "True or False"),
+    str: ((str,), "text"),
+    os.PathLike[str]: ((str, os.PathLike), "a path"),
+    Sequence[str]: ((Iterable,), "a list of strings"),
+    Sequence[int]: ((Iterable,), "a list of whole numbers"),
+    Mapping: ((Mapping,), "a mapping"),
 }
+"""What a value must be, by what its annotation names; nothing else is looked at."""
+
+_CLASSES = {
+    "AuditFolder": "unround.job",
+    "Mechanism": "unround.mechanisms",
+    "Policy": "unround.reviews",
+    "Reconciled": "unround.reconciliation",
+    "System": "unround.system",
+}
+"""Where the classes are that annotations name in quotes; they are loaded when a value is nothing else."""
 
 
 def option(text: str | Option, metavar: str | None = None, *, default: Any = MISSING, **more: Any) -> Any:
@@ -140,11 +147,30 @@ def declaration(field: Field[Any]) -> Option:
 
 def type_of(field: Field[Any]) -> tuple[Any, bool]:
     """Return the type of a field, and whether it may be None as well."""
-    members = typing.get_args(field.type) if isinstance(field.type, types.UnionType) else ()
-    rest = tuple(member for member in members if member is not types.NoneType)
-    if len(rest) == len(members):
-        return field.type, False
+    members = _members(field.type)
+    rest = [member for member in members if member not in (types.NoneType, "None")]
+    if len(rest) == len(members) or isinstance(field.type, str):
+        return field.type, len(rest) < len(members)
     return functools.reduce(operator.or_, rest), True
+
+
+def _members(kind: Any) -> list[Any]:
+    """Return the types that an annotation names."""
+    if isinstance(kind, str):
+        return [os.PathLike[str] if name == "AnyPath" else str if name == "str" else name for name in kind.split(" | ")]
+    members = list(typing.get_args(kind)) if isinstance(kind, types.UnionType) else [kind]
+    origins = [Mapping if typing.get_origin(member) is Mapping else member for member in members]
+    return [member for member in origins if member is not str or os.PathLike[str] not in origins]
+
+
+def _is(value: Any, member: Any) -> bool:
+    if member in _CLASSES:
+        return isinstance(value, getattr(importlib.import_module(_CLASSES[member]), member))
+    if isinstance(value, bool):
+        return member is bool
+    if not isinstance(value, _KINDS[member][0]):
+        return False
+    return member != Sequence[str] or (not isinstance(value, str) and all(isinstance(item, str) for item in value))
 
 
 def _check(field: Field[Any], value: Any) -> None:
@@ -152,13 +178,14 @@ def _check(field: Field[Any], value: Any) -> None:
     name, declared, (kind, optional) = f"{{{field.name}}}", declaration(field), type_of(field)
     if value is None and optional:
         return
-    wanted = _KINDS.get(kind)
-    if wanted is not None:
-        fits = isinstance(value, wanted.types) and not (isinstance(value, bool) and bool not in wanted.types)
-        if kind == Sequence[str]:
-            fits = fits and not isinstance(value, str) and all(isinstance(item, str) for item in value)
-        if not fits:
-            raise ArgumentError(f"{name} must be {wanted.words}, not {value!r}.")
+    members = [member for member in _members(kind) if member != "None"]
+    known = all(member in _KINDS or member in _CLASSES for member in members) and not isinstance(declared, Hook)
+    if known and not any(_is(value, member) for member in sorted(members, key=lambda member: member in _CLASSES)):
+        words = [
+            f"{'an' if member[0] in 'AEIOU' else 'a'} {member}" if member in _CLASSES else _KINDS[member][1]
+            for member in members
+        ]
+        raise ArgumentError(f"{name} must be {_or(words)}, not {value!r}.")
     if declared.choices and value not in declared.choices:
         raise ArgumentError(f"{name} must be {_or(declared.choices)}, not {value!r}.")
     if declared.split and (twice := sorted({item for item in value if list(value).count(item) > 1})):
@@ -421,7 +448,7 @@ SEED = Option("Seed of all random draws: the same seed gives the same numbers.",
 class OneSystem(Options):
     """A system, and how its counts were published."""
 
-    system: "System | AnyPath" = argument(
+    system: "System | str | AnyPath" = argument(
         'Equations if it contains "=", else a file; "-" is standard input.', "SYSTEM", shell=str
     )
     _: KW_ONLY
@@ -578,7 +605,7 @@ class Verify(Progress):
 class Serve(Options):
     """The options of `serve`."""
 
-    folder: "AuditFolder | AnyPath" = argument(FOLDER)
+    folder: "AuditFolder | Reconciled | AnyPath" = argument(FOLDER)
     _: KW_ONLY
     host: str = option("The address to listen on; with any but 127.0.0.1, other machines can connect.", default="127.0.0.1")
     port: int = option("The port; 0 takes any that is free.", least=0, most=65535, default=8765)
@@ -591,7 +618,7 @@ class Serve(Options):
 class View(Options):
     """The options of `view`."""
 
-    folder: "AuditFolder | AnyPath" = argument(FOLDER)
+    folder: "AuditFolder | Reconciled | AnyPath" = argument(FOLDER)
     address: str = argument("The address of a page, such as /findings.json.", "PATH")
     _: KW_ONLY
     boundaries: AnyPath | None = option(BOUNDARIES, default=None)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import MISSING, Field, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -66,9 +67,19 @@ class Command:
         return self.function.__name__
 
 
-def command(function: Callable[..., Any], examples: str) -> Callable[[Callable[..., None]], Command]:
-    """Make a command of a function that shows the result of another; its keywords are options of the command line alone."""
-    return lambda show: Command(function, show, inspect.cleandoc(examples))
+def command(function: Callable[..., Any], examples: str = "") -> Callable[[Callable[..., None]], Command]:
+    """Make a command of a function that shows the result of another; its keywords are options of the command line alone.
+
+    Its examples are those of its name in help.txt, unless they are given.
+    """
+    return lambda show: Command(function, show, inspect.cleandoc(examples) or _examples()[function.__name__])
+
+
+@cache
+def _examples() -> dict[str, str]:
+    """Return the text of help.txt by command."""
+    sections = Path(__file__).with_name("help.txt").read_text(encoding="utf-8").split("\n== ")[1:]
+    return {name: text.strip() for name, _, text in (section.partition("\n") for section in sections)}
 
 
 def option(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The commands: for each, the function that it calls, examples for --help, and what it shows of the result."""
+"""The commands: for each, the function that it calls, and what it shows of the result; help.txt has examples."""
 
 from __future__ import annotations
 
@@ -57,28 +57,7 @@ Plot = Annotated[
 ]
 
 
-@command(
-    api.solve,
-    """
-    Examples:
-      unround solve "48! = 20 + 20 + 20"             an exact total: all three parts are proved
-      unround solve "87! = men: 35 + women: 45"      only two solutions are left
-      unround solve "6 = 6 + 6" --base 3             New Zealand rounds to base 3
-      unround solve examples/small-town.txt --plot town.svg    a file, and a histogram of every cell
-      unround solve - --json < examples/small-town.txt         from standard input, for programs
-      unround solve "100! = 30 + 30 + 40" --expect --areas 59625    how often three parts give themselves away
-
-    Values:
-      48!     exact                   ?       not published
-      20      rounded                 ?1..7   not published, but from 1 to 7
-      9 @3    rounded to base 3       10 ~5   within 5 of the truth
-
-    Cells can be named, so that several sums can use them: '110! = a: 30 + 65 + 10; a = 10 + 10 + 10'. Put names that
-    contain spaces or symbols in double quotes: '87! = "0 to 14": 35 + 45'. See docs/solve.md for the whole notation.
-
-    Exit codes: 0 solved; 1 no true counts fit; 2 the input cannot be used; 3 a fault in unround itself.
-    """,
-)
+@command(api.solve)
 def solve(
     call: Call[Solution],
     *,
@@ -111,21 +90,7 @@ def solve(
         raise typer.Exit(1)
 
 
-@command(
-    api.describe,
-    """
-    Examples:
-      unround describe draft.xlsx                        what its rows, columns, totals and symbols are taken for
-      unround describe draft.xlsx -o draft.toml          the same, written down, to be read and corrected
-      unround audit draft.xlsx --describe draft.toml -o audit
-      unround describe draft.xlsx --sheet "Table 2" --header 4-5
-      unround describe table.csv --value persons         if several columns hold numbers
-
-    Sums are suggested by names (Total, Both sexes, _T, Insgesamt; ages that make up another age), and each is verified on
-    the counts. What cannot be known is asked if a person is at the terminal, and assumed otherwise. Other commands take
-    such a file directly and describe it on the way; a description beside the table, under the same name, is found by itself.
-    """,
-)
+@command(api.describe)
 def describe(
     call: Call[Described],
     *,
@@ -154,24 +119,7 @@ def _ask(question: Question) -> str:
             return str(typed)
 
 
-@command(
-    api.check,
-    """
-    Examples:
-      unround check census.csv.gz                        how it was read, which sums hold, whether the data fit
-      unround check census.csv.gz --all                  every sum and every family
-      unround check census.csv.gz --write census.toml    a description to edit, for audit census.toml
-      unround check census.csv.gz --plot check.svg       observed residuals against expected ones
-      unround check draft.xlsx                           a table of your own, described on the way
-      unround check da.csv csd.csv --nesting areas.csv   several files as one, and which areas make up which
-
-    Sums are proposed by indentation, by the columns for men and women, by names, and by the counts themselves; each is then
-    verified in all areas. Sums with counts too small to judge are marked as taken on trust. For each family of sums, the
-    published residuals |total - parts| are compared with those that the mechanism implies; where no mechanism is declared,
-    it is inferred from the counts first. The exit code is 0 whatever is found. See docs/checks.md for the method, and for
-    what real censuses show.
-    """,
-)
+@command(api.check)
 def check(
     call: Call[Inspection],
     *,
@@ -200,35 +148,7 @@ def check(
         say(f"Description written: {write}. Edit it, then run: unround audit {named} -o audit", err=True)
 
 
-@command(
-    api.audit,
-    """
-    Examples:
-      unround audit census.csv.gz -o audit
-      unround audit draft.xlsx -o audit                      a table of your own: see unround describe
-      unround audit 98-401-X2021006_English_CSV_data_Ontario.zip -o ontario --threshold 0.9
-      unround audit census.csv.gz -o audit --estimates       error bars for every count
-      unround audit census.csv.gz -o audit --estimates distributions      how likely every possible count is
-      unround audit census.zip -o /shared/audit --cluster tcp://scheduler:8786      on many machines
-      unround audit census.csv.gz -o audit --boundaries areas.geojson.gz      with a map in report and explorer
-      unround audit audit --boundaries areas.geojson.gz      the pages of a finished audit again, with a map
-      unround audit profile.csv table.csv -o both            several files about the same people as one (docs/linked.md)
-      unround simulate -o census --areas 500                 a census with known truth …
-      unround audit census/98-401-X2021006_English_CSV_data.csv -o audit --truth census/truth.parquet
-
-    In the folder:
-      report.html                      the result as a page; report-public.html: the same without any inferred value
-      findings.parquet, findings.csv   one row per claim: proved, conditional or likely; its range and route;
-                                       likely zeros that were published as 0 are counted, and have rows with --zeros
-      summary.json                     how much was inferred, where, against chance; sensitive claims
-      contradictions.csv               inconsistent published figures, each with the smallest set that clashes
-      proofs.jsonl                     a certificate for every proved count
-      estimates.parquet                with --estimates
-
-    An audit that was stopped or killed resumes where it was when the same command is given again. The exit code is 0
-    whenever the audit completes, whatever it finds.
-    """,
-)
+@command(api.audit)
 def audit(call: Call[AuditFolder], *, verbose: Verbose = False, json: Json = False) -> None:
     """Show what was found, and what to look at next."""
     if call.typed["out"] is None and not call.typed["table"][0].is_dir():
@@ -245,31 +165,10 @@ def just_show(call: Call[Any], *, json: Json = False) -> None:
     show(call(), json)
 
 
-explain = command(
-    api.explain,
-    """
-    Examples:
-      unround explain audit 10010001 10 --sex men
-      unround explain audit 10010001 "0 to 4 years"
-      unround explain audit 10010001 10 --json         with the certificate, for programs
-    """,
-)(just_show)
+explain = command(api.explain)(just_show)
 
 
-@command(
-    api.serve,
-    """
-    Examples:
-      unround serve audit --open
-      unround serve audit --port 9000
-      unround serve audit --boundaries areas.geojson.gz           with a map
-      unround serve audit --get "/findings.json?kind=proved"      one view, for programs
-      unround serve audit --get /area/10010001.json
-
-    It listens on this machine only, reads nothing but the audit, and needs no network. Every view has an address of its
-    own, and the same address followed by .json gives the same as JSON. Ctrl-C stops it.
-    """,
-)
+@command(api.serve)
 def serve(
     call: Call[None],
     *,
@@ -302,18 +201,7 @@ def serve(
     call(started=started)
 
 
-@command(
-    api.verify,
-    """
-    Examples:
-      unround verify audit
-      unround verify audit --json                       the same, for programs
-
-    A certificate proves something about the few counts and sums that stand in it. Here these are compared with the
-    audit's own, and what is proved with its findings. The exit code is 0 if all is well, and 1 if anything is wrong.
-    Whoever can write to the folder can also replace its hashes: they show damage, not who did it.
-    """,
-)
+@command(api.verify)
 def verify(call: Call[Verification], *, json: Json = False) -> None:
     """Show what was checked; the exit code says whether it holds."""
     verified = call()
@@ -322,36 +210,7 @@ def verify(call: Call[Verification], *, json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-@command(
-    api.review,
-    """
-    Examples:
-      unround review draft.xlsx -o review                          the decision, and a page to sign
-      unround review draft.toml -o review --truth truth.csv        repairs from the true counts
-      unround review --show-policy > policy.toml                   the default policy, to be changed …
-      unround review draft.toml -o review --policy policy.toml     … and used
-      unround review draft.toml -o review --accept "R01:15-64/men" --because "published in 2019" --reviewer "A. Name"
-      unround review draft.toml -o review --ignore "column H: Index" --because "not of these people" --reviewer "A. Name"
-      unround review draft.toml --json --repairs none
-      unround review profile.csv --more extra.csv -o more          what would one more table expose?
-      unround review profile.csv --rates all                       how coarse must its rates be to add nothing?
-      unround review after --against before                        two audits: what does the second tell beyond the first?
-
-    Repairs:
-      hide           hide the cells to act on, and others from which they would follow
-      redraw         round areas with cells to act on again, with other random numbers
-      round-totals   round counts that are unrounded now
-      base           round to a coarser base, twice the old one; base=N: to this one
-      drop-totals    leave out all totals
-      drop           leave out the total, or another column, that tells most; drop=KEY: this one
-      merge          merge two neighbouring categories, the sparsest first; merge=A+B: these two
-      controlled     round all counts of an area together, so that all sums add up
-      same-numbers   print counts that are out already (--earlier, --more) with the numbers that are out
-      drop-repeats   leave them out
-
-    Exit codes: 0 publish, 4 revise, 5 stop, 6 undecided, 2 bad input.
-    """,
-)
+@command(api.review)
 def review(
     call: Call[Review],
     *,
@@ -411,56 +270,13 @@ def review(
         raise typer.Exit(reviewed.exit_code)
 
 
-protect = command(
-    api.protect,
-    """
-    Examples:
-      unround simulate -o census --format tidy --areas 500
-      unround protect census/truth.parquet -o noisy --mechanism laplace:1.45 --clamp --exact population
-      unround protect census/truth.parquet -o even --mechanism controlled:5 --seed 7
-      unround protect census/truth.parquet -o keyed --mechanism rounding:5 --keys --seed 7
-      unround audit even/release.toml -o audit --truth census/truth.parquet
-
-    controlled:5 rounds at random so that every sum still adds up. Noise is drawn exactly, in whole numbers. Sums are
-    found in the true counts, or taken from the description. With --keys, a count goes up if the sum of its records' keys
-    and a constant of its table, modulo 1, is below its remainder divided by the base; keys follow from the seed, so that
-    a total has the same key in every table that is published with this seed. PROTECTED.txt in the folder says what was
-    done and by how much counts are off: do not publish that file.
-    """,
-)(just_show)
+protect = command(api.protect)(just_show)
 
 
-reconcile = command(
-    api.reconcile,
-    """
-    Examples:
-      unround reconcile table.xlsx -o additive                     the same table, with counts that add up
-      unround reconcile districts.csv regions.csv -o additive      several files, which add up between them too
-      unround reconcile census.csv -o additive --format parquet --real
-      unround reconcile release.csv -o additive --truth truth.csv  errors measured, not estimated
-
-    Counts stay inside what is possible, and those that were published exactly stay as they are. Where no true counts fit,
-    the clash is named, and its counts stay as they were published. reconciled.parquet holds every count with its mean,
-    standard error and bounds. They are model estimates, not official counts.
-    """,
-)(just_show)
+reconcile = command(api.reconcile)(just_show)
 
 
-@command(
-    api.compare,
-    """
-    Examples:
-      unround compare -o compare                                       six mechanisms on 2,000 simulated areas
-      unround compare --mechanism rounding:5,laplace:1.45 --areas 500 --seeds 3
-      unround compare --what-if all                                    small changes to today's practice
-      unround compare --what-if drop-invariants,base=10
-      unround compare --truth truth.parquet -o compare                 your own table
-      unround compare --rows income --rates all --mechanism rounding:5 rates from true and from published counts
-
-    Today's practice is rounding:5 with exact populations. A release is published --seeds times in each way; the true
-    counts stay the same. ε is for the whole release: all counts, at all levels of areas, that a person is part of.
-    """,
-)
+@command(api.compare)
 def compare(call: Call[Comparison], *, json: Json = False) -> None:
     """Show the ways of publishing side by side."""
     show(call(), json)
@@ -473,34 +289,7 @@ def written(call: Call[Any], json: bool, name: str) -> None:
         say(f"\nWritten: {out / f'{name}.html'} (charts), {out / f'{name}.json'} (every number).")
 
 
-@command(
-    api.simulate,
-    """
-    Examples:
-      unround simulate -o census --areas 500                       ages by sex, in the Canadian bulk format
-      unround simulate -o country --areas 61029 --rows short --zip the size of a country (a minute or two)
-      unround simulate -o table --format tidy --rows short         one long Parquet table
-      unround simulate -o nested --levels da,csd,cd,province       many CSDs of one DA, and areas.csv, for linked audits
-      unround simulate -o twice --repeat 2                         the same counts, rounded twice
-      unround simulate -o keyed --areas 2000 --rows short --keys   rounded by keys, with a constant for every table
-      unround simulate -o alike --rows short --keys --constants 0  the same count rounds alike wherever it stands
-      unround simulate -o sample --rows sample --keys --weighted   sample tables of weighted estimates
-      unround simulate -o rates --rows income                      rates of low income, from true counts
-      unround simulate -o mapped --boundaries                      with made-up shapes, for audit --boundaries
-      unround simulate -o records --persons --areas 200            records, for unround reconstruct
-
-    People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
-    other files hold what an agency would publish: population and dwellings exactly, other counts rounded to base 5, each
-    independently. With --keys, every person, household and family has a key, a random number from 0 to 1; a count goes
-    up if the sum of its records' keys and a constant of its table, modulo 1, is below its remainder divided by 5. So the
-    same records round alike wherever the constant is the same. The sums of keys are in truth.parquet, the constants in
-    constants.csv. With --weighted, one record in four is in the sample tables, with a weight of about four; the truth of
-    these tables is the estimate before it was rounded. See docs/checks.md.
-
-    With --persons, households and their people are drawn, in areas that differ, and written as persons.parquet; a profile
-    and tables by several attributes are published from them. See docs/reconstruct.md.
-    """,
-)
+@command(api.simulate)
 def simulate(call: Call[Simulated], *, json: Json = False) -> None:
     """Say which files were written, and what to try on them."""
     say_simulated(call(), json)
@@ -524,24 +313,7 @@ def say_simulated(made: Simulated, json: bool) -> None:
     say(f"Try: unround audit {tables}{within}{shapes} -o audit --truth {made.truth}", err=True)
 
 
-@command(
-    api.reconstruct,
-    """
-    Examples:
-      unround simulate -o census --persons --areas 100
-      unround reconstruct census/*.toml --truth census/persons.parquet -o reconstruction
-      unround reconstruct draft.csv --truth records.csv -o found --attributes age,sex,marital
-      unround reconstruct census/*.toml --truth census/persons.parquet -o found --variability 5
-
-    Four guesses at the records of every area: drawn from the law of the country, without any table of the area; from the
-    area's own totals; from all tables, which is the reconstruction; and from the same tables unrounded. Each is compared
-    with the truth: for everyone, for people who are alone in their area with their age and sex, and for people unlike the
-    area's most common kind. Axes of the tables are called like the columns of PERSONS, and their codes like the values.
-
-    Without --truth it refuses: unround does not write reconstructed persons about a real release. From records that
-    `unround simulate` did not draw, aggregates alone are written.
-    """,
-)
+@command(api.reconstruct)
 def reconstruct(call: Call[Reconstruction], *, json: Json = False) -> None:
     """Show how much of each person tables give away, and say where it was written."""
     show(call(), json)
