@@ -274,7 +274,7 @@ def _protection(data: bytes) -> None:
 
 
 def _constants(data: bytes) -> None:
-    from unround.simulation.counts import Constants
+    from research.keyed import Constants
 
     Constants.parse(data.decode("utf-8", errors="replace"))
 

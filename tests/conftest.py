@@ -142,7 +142,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(progress, "EVERY", 3600.0)  # on a busy machine, signs of life would come between
         code = 0
         try:
-            run_unround(research if arguments[:1] in (("calibrate",), ("paper",), ("world",)) else app)
+            run_unround(research if arguments[:1] in (("calibrate",), ("paper",), ("world",), ("census",)) else app)
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 0
         captured = capsys.readouterr()

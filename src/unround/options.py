@@ -168,9 +168,9 @@ def _is(value: Any, member: Any) -> bool:
         return isinstance(value, getattr(importlib.import_module(_CLASSES[member]), member))
     if isinstance(value, bool):
         return member is bool
-    if not isinstance(value, _KINDS[member][0]):
-        return False
-    return member != Sequence[str] or (not isinstance(value, str) and all(isinstance(item, str) for item in value))
+    if member == Sequence[str]:
+        return isinstance(value, Iterable) and not isinstance(value, str) and all(isinstance(item, str) for item in value)
+    return isinstance(value, _KINDS[member][0])
 
 
 def _check(field: Field[Any], value: Any) -> None:
@@ -786,16 +786,6 @@ class Simulate(Progress):
         excludes=("persons",),
         default=1,
     )
-    keys: bool = option(
-        "Round by the keys of records and a constant of every table; with {persons}, also cell keys.",
-        default=False,
-    )
-    constants: str = option(
-        "constants of tables, such as 0 for all, or 8=0.31.", "LIST", shown="drawn", needs=("keys",), default=""
-    )
-    weighted: bool = option(
-        "Let sample tables show weighted estimates; for rows sample or all.", excludes=("persons",), default=False
-    )
     figures: str = option(
         "Rates, averages and medians: from true or published counts, or none.",
         "SOURCE",
@@ -810,6 +800,14 @@ class Simulate(Progress):
         "how to publish counts.", "NAME:PARAMETER", shown="rounding:5", shell=str, needs=("persons",), default=None
     )
     persons: bool = option("Records, one row per person, and tables published from them.", default=False)
+    keys: bool = option(
+        "round or change counts by the keys of their records (and, where they are rounded, a constant of the table).",
+        needs=("persons",),
+        default=False,
+    )
+    constant: float | None = option(
+        "the constant of all tables.", "NUMBER", shown="drawn", least=0, most=1, needs=("keys",), default=None
+    )
     people: int | None = option(
         "people in a typical area.", shown="400", least=1, most=100_000, needs=("persons",), default=None
     )

@@ -300,7 +300,7 @@ def say_simulated(made: Simulated, json: bool) -> None:
     if json:
         print_json(made.to_json())
         return
-    for path in (*made.files, made.nesting, made.constants, made.boundaries, made.truth, made.note):
+    for path in (*made.files, made.nesting, made.boundaries, made.truth, made.note):
         if path is not None:
             say(path)
     say(f"{made.summary}.", err=True)

@@ -283,8 +283,7 @@ def tables_of(release: Release) -> list[str]:
 
 def table_of_row(row: str) -> str:
     """Return the table of the simulated profile that a row stands in, by the ID of its first row; "" for any other row."""
-    from unround.simulation.counts import table_of
-    from unround.simulation.profile import BLOCKS
+    from unround.simulation.profile import BLOCKS, table_of
 
     before = [block for block in BLOCKS if row.isdecimal() and block.first <= int(row)]
     return str(table_of(before[-1])) if before else ""

@@ -3,8 +3,6 @@
 Every block of `BLOCK` areas, and in it every block of the profile, has random streams of its own, keyed by the seed and the
 places of the two. So the numbers depend neither on how the census is written nor on which rows are asked for.
 
-Where records have keys, or weights, the records that the counts are of are followed through the same blocks.
-
 Figures are worked out from the true counts, and rounded as the Canadian ones are: rates of low income in steps of 0.1 to 1,
 finer with more people; medians in steps that grow with the leading digits; all else to one decimal. So they tell something
 about the true counts, as published figures may. Or they are worked out from the published counts, as a reader of the tables
@@ -13,134 +11,30 @@ could, and tell nothing. Amounts of money and the like are drawn, so that files 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from math import isfinite
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unround.errors import InputError
 from unround.figures import Figure
-from unround.mechanisms import mechanism
-from unround.mechanisms.rounding import TwoWay
+from unround.mechanisms import Mechanism, mechanism
 from unround.simulation.geography import Geography, plan
-from unround.simulation.people import (
-    Counts,
-    Floats,
-    KeyedRecords,
-    Keys,
-    People,
-    Population,
-    parts_of,
-    people,
-    population,
-    sample_of,
-    some_of,
-    stacked,
-)
-from unround.simulation.profile import BLOCKS, EXACT, SAMPLE, SEXES, BlockPlan, ProfileBlock, ProfileRow, Schema, schema
+from unround.simulation.people import Counts, Floats, People, people
+from unround.simulation.profile import EXACT, SEXES, BlockPlan, ProfileRow, Schema, schema
 from unround.tables.figure_labels import TableLine, propose
 from unround.tables.lines import ProfileLine, blocks_of
 
-ONE = 1 << 64  # 1 in the units in which keys are added up
 BLOCK = 128  # Areas drawn together. Another value makes another census.
 MISSING = -1  # in arrays of counts: no count stands here (or, among published ones, it was hidden)
 
 FEW_PEOPLE, INCOME_PEOPLE, INCOME_HOUSEHOLDS = 40, 250, 40
-_PEOPLE, _TRUTH, _PUBLISH, _FIGURES, _RECORDS, _CONSTANTS = range(1, 7)  # the kinds of random streams
+_PEOPLE, _TRUTH, _PUBLISH, _FIGURES = range(1, 5)  # the kinds of random streams
 
 CountArray = NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class Constants:
-    """Which constant every table has: what is added to the sum of a cell's keys.
-
-    >>> Constants.parse("8=0.31, 58=0.19").given
-    ((8, 0.31), (58, 0.19))
-    >>> Constants.parse("0").everywhere
-    0.0
-    """
-
-    everywhere: float | None = None  # the same for all tables; None draws one for each
-    given: tuple[tuple[int, float], ...] = ()  # constants of single tables, by the ID of their first row
-
-    @classmethod
-    def parse(cls, text: str) -> Constants:
-        """Read what the user wants: "" draws them all, "0" gives all the same, "8=0.31,58=0.19" some their own.
-
-        Raises `InputError` if a constant is not a number from 0 to 1, or there is no such table.
-        """
-        pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
-        if len(pieces) == 1 and "=" not in pieces[0]:
-            return cls(_number(pieces[0]))
-        heads = {table_of(block) for block in BLOCKS if block.mechanism != EXACT and block.rule != "figures"}
-        given: dict[int, float] = {}
-        for piece in pieces:
-            table, equals, value = (part.strip() for part in piece.partition("="))
-            if not equals or not table.isdecimal() or int(table) not in heads:
-                raise InputError(
-                    f"{piece!r} is not the constant of a table: write one number for all, such as 0, or the ID of the "
-                    "table's first row and its constant, such as 8=0.31,58=0.19."
-                )
-            if int(table) in given:
-                raise InputError(f"table {table} has two constants: give one.")
-            given[int(table)] = _number(value)
-        return cls(None, tuple(given.items()))
-
-    def of(self, block: ProfileBlock, seed: int, edition: int = 1) -> int:
-        """Return the constant of the table that a block stands in, in units of 2⁻⁶⁴.
-
-        Every edition has constants of its own, unless they are given.
-        """
-        table = table_of(block)
-        value = dict(self.given).get(table, self.everywhere)
-        if value is not None:
-            return int(value * ONE) % ONE
-        key = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, table, edition))
-        return int(np.random.default_rng(key).integers(0, ONE - 1, dtype=np.uint64, endpoint=True))
-
-    def table(self, plans: Iterable[BlockPlan], seed: int, editions: int) -> pl.DataFrame:
-        """Return edition, table, its title and its constant, for all tables that hold rounded counts."""
-        blocks = [step.block for step in plans if step.block.mechanism != EXACT and len(step.nodes)]
-        rows = [
-            (edition, block.first, title_of(block), self.of(block, seed, edition) / ONE)
-            for edition in range(1, editions + 1)
-            for block in blocks
-            if table_of(block) == block.first
-        ]
-        return pl.DataFrame(rows, schema=["edition", "table", "title", "constant"], orient="row")
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not isfinite(value) or not 0 <= value <= 1:
-        raise InputError(f"the constant of a table is a number from 0 to 1, such as 0.31; not {text!r}.")
-    return value
-
-
-def title_of(block: ProfileBlock) -> str:
-    """Return what the table is called."""
-    return block.labels[0].removeprefix("Total - ") if block.labels else block.title
-
-
-def table_of(block: ProfileBlock) -> int:
-    """Return the ID of the first row of the table that a block stands in.
-
-    A block that begins indented goes on with the table before it; some of another block's people stand in its table.
-    """
-    if block.rule == "within":
-        return int(block.universe)
-    if not block.shape.startswith("0"):
-        return max(other.first for other in BLOCKS if other.first < block.first and other.shape.startswith("0"))
-    return block.first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,28 +48,14 @@ class CountBlock:
     hidden: NDArray[np.bool_]  # the areas with too few people for any counts, or for those of income
     income_hidden: NDArray[np.bool_]
     published: CountArray | None = None  # the same as `true` after the mechanisms, `MISSING` where hidden too
-    keys: Keys | None = None  # for every count the sum of its records' keys, modulo 1, in units of 2⁻⁶⁴
-    estimates: Floats | None = None  # what is rounded: true counts and, in sample tables, sums of weights
+    more: tuple[NDArray[Any], ...] = ()  # what else was drawn of each area, and added up as its counts are
 
     def some(self, keep: NDArray[np.bool_]) -> CountBlock:
         """Return some of the areas."""
-        arrays = [
-            None if values is None else values[keep]
-            for values in (self.true, self.land, self.hidden, self.income_hidden, self.published, self.keys, self.estimates)
-        ]
-        return CountBlock(self.number, self.regions.filter(pl.Series(keep)), *arrays)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class Rounds:
-    """How a census is rounded."""
-
-    constants: Constants | None = None  # where every record has a key, the constants of the tables
-    weighted: bool = False  # whether sample tables show sums of weights, which are not whole, in place of counts
-    figures: str = "true"  # what rates, averages and medians are computed from: "true" counts, "published" ones, or "none"
-
-
-PLAIN = Rounds()  # every count is whole, and rounded on its own
+        kept = {name: getattr(self, name)[keep] for name in ("true", "land", "hidden", "income_hidden")}
+        published = None if self.published is None else self.published[keep]
+        more = tuple(values[keep] for values in self.more)
+        return replace(self, regions=self.regions.filter(pl.Series(keep)), published=published, more=more, **kept)
 
 
 def stream(seed: int, kind: int, block: int, part: int = 0, edition: int = 1) -> np.random.Generator:
@@ -214,7 +94,7 @@ def _shares(step: BlockPlan, traits: Floats, sexes: int, rng: np.random.Generato
     return np.asarray(by_sex / by_sex.sum(2, keepdims=True))
 
 
-def _add_up(step: BlockPlan, leaves: NDArray[Any]) -> NDArray[Any]:
+def add_up(step: BlockPlan, leaves: NDArray[Any]) -> NDArray[Any]:
     """Add leaves up to all ordinary counts of a block (… × nodes)."""
     summed = np.zeros((*leaves.shape[:-1], step.leaves + 1), dtype=leaves.dtype)
     np.cumsum(leaves, axis=-1, out=summed[..., 1:])
@@ -224,8 +104,8 @@ def _add_up(step: BlockPlan, leaves: NDArray[Any]) -> NDArray[Any]:
 def _any(step: BlockPlan, universe: Counts, traits: Floats, rng: np.random.Generator) -> Counts:
     """Let people give one answer, some of them two; a group counts people, not answers."""
     shares = _shares(step, traits, universe.shape[1], rng)
-    first = _add_up(step, rng.multinomial(universe, shares))
-    second = _add_up(step, rng.multinomial(rng.binomial(universe, 0.35), shares))
+    first = add_up(step, rng.multinomial(universe, shares))
+    second = add_up(step, rng.multinomial(rng.binomial(universe, 0.35), shares))
     leaf = step.high - step.low == 1
     people_too = np.where(leaf, second, rng.binomial(second, 0.6))
     counts: Counts = np.minimum(first + people_too, universe[:, :, None])
@@ -236,10 +116,16 @@ def _any(step: BlockPlan, universe: Counts, traits: Floats, rng: np.random.Gener
     return counts
 
 
+def leaf_nodes(step: BlockPlan) -> list[int]:
+    """Return for every leaf the node that is it alone."""
+    alone = {int(low): node for node, (low, high) in enumerate(zip(step.low, step.high, strict=True)) if high - low == 1}
+    return [alone[leaf] for leaf in range(step.leaves)]
+
+
 def _within(step: BlockPlan, base: Counts, rng: np.random.Generator) -> Counts:
     """Take the poor out of each leaf of another block (areas × sexes × rows)."""
     chance = rng.beta(2.0, 16.0, (len(base), 1, 1))
-    return np.asarray(_add_up(step, rng.binomial(base[:, :, step.nodes[_leaf_nodes(step)]], chance)))
+    return np.asarray(add_up(step, rng.binomial(base[:, :, step.nodes[leaf_nodes(step)]], chance)))
 
 
 def _fill(target: NDArray[Any], rows: Any, values: NDArray[Any]) -> None:
@@ -264,7 +150,7 @@ def _counts_of(step: BlockPlan, table: Schema, true: Counts, crowd: People, rng:
     else:
         universe = crowd.universes[block.universe]
     if block.rule == "split":  # partition it down the tree
-        return _add_up(step, rng.multinomial(universe, _shares(step, crowd.traits, universe.shape[1], rng)))
+        return add_up(step, rng.multinomial(universe, _shares(step, crowd.traits, universe.shape[1], rng)))
     if block.rule == "any":
         return _any(step, universe, crowd.traits, rng)
     # Who has this or that: shares of the universe that have nothing to do with each other.
@@ -285,110 +171,6 @@ def _area_counts(table: Schema, place: Geography, rows: slice, seed: int, number
             some = rng.binomial(true[:, step.start + parent, step.block.sexes], 0.33)
             _fill(true, [step.start + row], some[:, :, None])
     return true, crowd
-
-
-# -- the records behind them ------------------------------------------------------------------------------------------
-
-ONE_PERSON, HOUSEHOLD_TYPES = 51, 100
-"""The households of one person, and the table of household types, the last of which they are."""
-
-
-def _leaf_nodes(step: BlockPlan) -> list[int]:
-    """Return for every leaf the node that is it alone."""
-    alone = {int(low): node for node, (low, high) in enumerate(zip(step.low, step.high, strict=True)) if high - low == 1}
-    return [alone[leaf] for leaf in range(step.leaves)]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Behind:
-    """The records behind all cells of a block of areas: areas × rows × 3 (total, men, women).
-
-    - `cells`: Numbers, weights (what is published, rounded) and sums of keys, filled block by block of the profile.
-    """
-
-    table: Schema  # the rows of the profile
-    true: Counts  # how many records there are in all; `cells` has those in the sample, where there is one
-    people: Population  # the universes that they come from
-    cells: KeyedRecords
-    weighted: bool  # whether sample tables show sums of weights
-
-    @classmethod
-    def of(cls, table: Schema, true: Counts, crowd: People, seed: int, number: int, *, weighted: bool) -> Behind:
-        """Draw what lies behind the true counts of a block of dissemination areas."""
-        nothing = KeyedRecords(np.zeros_like(true), np.zeros(true.shape), np.zeros(true.shape, np.uint64))
-        # The records themselves have a place among random streams that no block of the profile has.
-        everyone = population(crowd.cells, stream(seed, _RECORDS, number), weighted=weighted)
-        behind = cls(table, true, everyone, nothing, weighted)
-        for step in table.plans:
-            if step.block.rule != "figures" and step.block.mechanism != EXACT:
-                behind._block(step, stream(seed, _RECORDS, number, step.number + 1))
-        for universe, row in (("people", 1), ("households", 5)):  # published as they are: for those who look at the keys
-            behind._fill([table.index[row]], everyone.universes[universe].sum(1)[:, None, None])
-        return behind
-
-    def _at(self, rows: Any, sexes: slice, *, sampled: bool) -> KeyedRecords:
-        """Return the records of some rows, areas × rows × sexes."""
-        return replace(self.cells[:, rows, sexes], sampled=sampled)
-
-    def _fill(self, rows: Any, records: KeyedRecords) -> None:
-        """Write records, areas × sexes × rows, into some rows."""
-        cells = self.cells
-        pairs = ((cells.number, records.number), (cells.weight, records.weight), (cells.key, records.key))
-        for array, values in pairs:
-            _fill(array, rows, values)
-
-    def _block(self, step: BlockPlan, rng: np.random.Generator) -> None:
-        """Draw the records of one block of the profile."""
-        block, nodes = step.block, step.start + step.nodes
-        counts = self.true[:, step.start : step.stop, block.sexes].swapaxes(1, 2)
-        sampled = self.weighted and block.mechanism == SAMPLE
-        if block.rule == "within":
-            leaves = step.nodes[_leaf_nodes(step)]
-            rows = self.table.index[int(block.universe)] + leaves
-            whole = self._at(rows, block.sexes, sampled=False)
-            some = some_of(whole, self.true[:, rows, block.sexes], counts[:, :, leaves].swapaxes(1, 2), rng)
-            self._fill(nodes, some.each(lambda values: _add_up(step, values.swapaxes(1, 2))))
-        elif block.rule in ("stats", "any"):  # some of the records of the count above, which need not exclude each other
-            held = [self._universe(step, rng, sampled=sampled)]
-            for node, over in enumerate(_over(step), start=1):
-                held.append(some_of(held[over], counts[:, :, step.nodes[over]], counts[:, :, step.nodes[node]], rng))
-            self._fill(nodes, stacked(held))
-        else:
-            whole = self._universe(step, rng, sampled=sampled)
-            self._fill(nodes, self._leaves(step, whole, counts, rng).each(lambda values: _add_up(step, values)))
-        for row, parent in step.subsets:
-            at = step.start + parent
-            whole = self._at(at, block.sexes, sampled=sampled)
-            self._fill([step.start + row], some_of(whole, self.true[:, at, block.sexes], counts[:, :, row], rng)[:, :, None])
-
-    def _universe(self, step: BlockPlan, rng: np.random.Generator, *, sampled: bool) -> KeyedRecords:
-        """Return the records that a block counts: areas × sexes."""
-        if not step.block.universe.startswith("="):
-            return (self.people.sample if sampled else self.people.universes)[step.block.universe]
-        places = [self.table.index[row] for row in step.block.counted_rows]
-        from_sample = sampled and self.table.rows[places[0]].mechanism == SAMPLE
-        whole = self._at(places, step.block.sexes, sampled=from_sample).sum(1)
-        return whole if from_sample or not sampled else sample_of(whole, rng)
-
-    def _leaves(self, step: BlockPlan, whole: KeyedRecords, counts: Counts, rng: np.random.Generator) -> KeyedRecords:
-        """Return the records of the parts of a partition."""
-        if step.block.first in self.people.leaves:
-            return self.people.leaves[step.block.first]
-        leaves = counts[:, :, step.nodes[_leaf_nodes(step)]]
-        if step.block.first != HOUSEHOLD_TYPES:
-            return parts_of(whole, leaves, rng)
-        alone = self._at(self.table.index[ONE_PERSON], slice(0, 1), sampled=False)
-        others = parts_of(whole - alone, leaves[:, :, :-1], rng)
-        return stacked([*(others[:, :, part] for part in range(leaves.shape[2] - 1)), alone])
-
-
-@cache
-def _over(step: BlockPlan) -> tuple[int, ...]:
-    """Return for every node but the first the last one before it that all of its leaves are under."""
-    low, high = step.low, step.high
-    return tuple(
-        int(np.flatnonzero((low[:node] <= low[node]) & (high[:node] >= high[node]))[-1]) for node in range(1, len(low))
-    )
 
 
 # -- blocks of areas --------------------------------------------------------------------------------------------------
@@ -418,40 +200,40 @@ class _Parents:
             so_far[1] += values[done:].sum(0)
 
 
+Beside = Callable[[Schema, Counts, People, int], Sequence[NDArray[Any]]]
+"""Draws more of the areas of a block: given the schema, their true counts and people, and the number of the block."""
+
+
 def true_counts(
-    areas: int, seed: int, rows: str = "age", small: bool = False, rounds: Rounds = PLAIN
+    areas: int, seed: int, rows: str = "age", small: bool = False, beside: Beside = lambda *_: ()
 ) -> Iterator[CountBlock]:
     """Draw a census of so many areas, block by block; a parent comes after its children and is their sum."""
-    table, place = schema(rows, rounds.weighted), plan(areas, seed, small)
-    at, shown, sample = table.index, table.shown, np.array([row.mechanism == SAMPLE for row in table.rows])
-    parents = _Parents()
+    table, place = schema(rows), plan(areas, seed, small)
+    at, shown, parents = table.index, table.shown, _Parents()
     for number, start in enumerate(range(0, areas, BLOCK)):
         here = slice(start, min(start + BLOCK, areas))
         true, crowd = _area_counts(table, place, here, seed, number)
-        drawn = list[NDArray[Any]]()
-        if rounds.constants is not None or rounds.weighted:
-            cells = Behind.of(table, true, crowd, seed, number, weighted=rounds.weighted).cells
-            drawn = [cells.key, cells.weight]
-        parents.fill(place.level[here], true, crowd.land, *drawn)
+        more = tuple(beside(table, true, crowd, number))
+        parents.fill(place.level[here], true, crowd.land, *more)
         counts = np.where(shown, true, MISSING).astype(np.int32)
         residents, households = counts[:, at[1], 0], counts[:, at[5], 0]
         hidden = residents < FEW_PEOPLE
-        yield CountBlock(
-            number=number,
-            regions=place.regions[here],
-            true=counts,
-            land=crowd.land,
-            hidden=hidden,
-            income_hidden=hidden | (residents < INCOME_PEOPLE) | (households < INCOME_HOUSEHOLDS),
-            keys=drawn[0] if rounds.constants is not None else None,
-            estimates=np.where(shown & sample[:, None], drawn[1], counts) if rounds.weighted else None,
-        )
+        income_hidden = hidden | (residents < INCOME_PEOPLE) | (households < INCOME_HOUSEHOLDS)
+        yield CountBlock(number, place.regions[here], counts, crowd.land, hidden, income_hidden, more=more)
 
 
-def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, rounds: Rounds = PLAIN) -> CountArray:
+Draw = Callable[[BlockPlan, Mechanism, Counts, np.random.Generator], Counts]
+"""Publishes the counts of one block of the profile, areas × rows × 3."""
+
+
+def _independently(_: BlockPlan, how: Mechanism, amounts: Counts, rng: np.random.Generator) -> Counts:
+    return how.publish(amounts, rng)
+
+
+def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, draw: Draw = _independently) -> CountArray:
     """Return what is published of a block: each cell rounded on its own unless told otherwise, small areas hidden.
 
-    Every edition is rounded anew; where records have keys, by other constants of the tables.
+    Every edition is rounded anew.
     """
     published = block.true.copy()
     for step in table.plans:
@@ -460,20 +242,7 @@ def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, round
         rows = slice(step.start, step.stop)
         rng = stream(seed, _PUBLISH, block.number, step.number, edition)
         exact = block.true[:, rows]
-        how, amounts = mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64)
-        weighted = block.estimates is not None and step.block.mechanism == SAMPLE
-        if rounds.constants is None and not weighted:
-            drawn = how.publish(amounts, rng)
-        else:
-            assert isinstance(how, TwoWay)
-            if block.keys is None or rounds.constants is None:
-                numbers: Keys = rng.integers(0, ONE - 1, amounts.shape, dtype=np.uint64, endpoint=True)
-            else:
-                numbers = block.keys[:, rows] + np.uint64(rounds.constants.of(step.block, seed, edition))
-            if weighted and block.estimates is not None:
-                drawn = how.publish_keyed(np.maximum(block.estimates[:, rows], 0.0), numbers)
-            else:
-                drawn = how.publish_keyed(amounts, numbers)
+        drawn = draw(step, mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64), rng)
         published[:, rows] = np.where(exact >= 0, drawn, MISSING)
     small = np.array([row.mechanism != EXACT for row in table.rows])
     income = np.array([row.is_income for row in table.rows])
@@ -482,13 +251,10 @@ def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, round
     return published
 
 
-def published_counts(
-    areas: int, seed: int, rows: str = "age", small: bool = False, rounds: Rounds = PLAIN
-) -> Iterator[CountBlock]:
+def published_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -> Iterator[CountBlock]:
     """Draw the same census as `true_counts`, with what is published of it beside what is true."""
-    table = schema(rows, rounds.weighted)
-    for block in true_counts(areas, seed, rows, small, rounds):
-        yield replace(block, published=publish(block, table, seed, rounds=rounds))
+    for block in true_counts(areas, seed, rows, small):
+        yield replace(block, published=publish(block, schema(rows), seed))
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -605,10 +371,7 @@ def figures(block: CountBlock, table: Schema, seed: int, source: str = TRUE) -> 
     assert block.published is not None, "figures stand beside published counts"
     at = table.index
     values = np.where(block.published == MISSING, np.nan, block.published.astype(np.float64))
-    counts = values
-    if source == TRUE:
-        exact = block.true if block.estimates is None else block.estimates
-        counts = np.where(block.true == MISSING, np.nan, exact.astype(np.float64))
+    counts = values if source != TRUE else np.where(block.true == MISSING, np.nan, block.true.astype(np.float64))
     for step in table.plans:
         rng = stream(seed, _FIGURES, block.number, step.number)
         for row in table.rows[step.start : step.stop]:

@@ -26,7 +26,7 @@ from unround.figures import Figure
 from unround.mechanisms import Mechanism
 from unround.output import OutputFolder, text_of
 from unround.shown import Plain
-from unround.simulation.counts import MISSING, NONE, CountBlock, Rounds, described_figures, figures, publish, ratio
+from unround.simulation.counts import MISSING, NONE, CountBlock, described_figures, figures, publish, ratio
 from unround.simulation.geography import BOUNDARIES, LEVEL_NAMES, LEVELS
 from unround.simulation.people import Floats
 from unround.simulation.profile import EXACT, SEXES, Schema
@@ -43,10 +43,9 @@ WIDE, TABLE, ABOUT, TRUTH = "censusmapper.csv", "release.parquet", "release.toml
 RELEASES = {"statcan": (DATA,), "statcan, zipped": (ZIP,), "censusmapper": (WIDE,), "tidy": (TABLE, ABOUT)}
 """The files of a release, by layout."""
 
-AREAS, CONSTANTS = "areas.csv", "constants.csv"
+AREAS = "areas.csv"
 BESIDE = {
     AREAS: "which area is within which",
-    CONSTANTS: "the constants of the tables, as they were drawn or given",
     BOUNDARIES: "made-up shapes of all areas, for a map",
 }
 """Files that some censuses have besides, and what they are."""
@@ -56,11 +55,9 @@ BESIDE = {
 class Simulated(Plain):
     """What `simulate` wrote.
 
-    - `nesting`, `constants`, `boundaries`: The files that say which area is within which, that hold the constants of the
-      tables, and the made-up shapes of all areas; each where it was asked for.
+    - `nesting`, `boundaries`: The files that say which area is within which, and hold the made-up shapes of all areas; each
+      where it was asked for.
     """
-
-    ASIDE = ("constants",)
 
     files: tuple[Path, ...]  # the release: what an agency would publish
     truth: Path  # the true counts, or records
@@ -69,7 +66,6 @@ class Simulated(Plain):
     cells: int
     bytes: int
     nesting: Path | None = None
-    constants: Path | None = None
     boundaries: Path | None = None
 
     @property
@@ -192,8 +188,9 @@ Data quality flag (five digits)
 
 Rounding
 --------
-Population and dwellings (1, 2, 4, 5) are exact. Counts of 100% data are randomly rounded to base 5, {how};
-so are {what}, but those under 10 become 0 or 10.
+Population and dwellings (1, 2, 4, 5) are exact. Counts of 100% data are randomly rounded to base 5, each
+independently;
+so are counts of 25% sample data, but those under 10 become 0 or 10.
 
 Notes
 -----
@@ -290,8 +287,8 @@ PART_ROWS = 1_000_000
 class ReleaseFile:
     """One file of a release, with what describes it, in the layout of one of its subclasses; `files` closes what is open."""
 
-    def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds, files: ExitStack) -> None:
-        self._paths, self._table, self._rounds, self._files = list(paths), table, rounds, files
+    def __init__(self, paths: Sequence[Path], table: Schema, figures: str, files: ExitStack) -> None:
+        self._paths, self._table, self._source, self._files = list(paths), table, figures, files
         self.open()
 
     def open(self) -> None:
@@ -394,13 +391,8 @@ class ZippedBulk(Bulk):
     def close(self) -> None:
         """Finish the data, and add what comes with them."""
         self._out.close()
-        keyed, weighted = self._rounds.constants is not None, self._rounds.weighted
-        meta = _META.format(
-            how="by the sum of their records' keys and a\nconstant of the table" if keyed else "each\nindependently",
-            what="weighted estimates from the 25% sample" if weighted else "counts of 25% sample data",
-        )
         starts = '"Geo Code","Geo Name","Line Number"\r\n' + "".join(self._starts)
-        for name, text in (("_Geo_starting_row.CSV", starts), ("_English_meta.txt", meta)):
+        for name, text in (("_Geo_starting_row.CSV", starts), ("_English_meta.txt", _META)):
             self._zip.writestr(f"{CATALOGUE}{name}", text.encode("latin-1"))
         self._zip.writestr("README_meta.txt", _META_NOTE.encode("latin-1"))
         self._zip.close()
@@ -499,7 +491,7 @@ class Tidy(ReleaseFile):
     def open(self) -> None:
         """Find out which cells there are."""
         self._parts, self._shown = Parts(self._paths[0]), self._table.shown
-        self._figures = described_figures(self._table) if self._rounds.figures != NONE else []
+        self._figures = described_figures(self._table) if self._source != NONE else []
         for figure in self._figures:
             number, _, named = figure.name.partition("/")
             self._shown[self._table.index[int(number)], SEXES.index(named or SEXES[0])] = True
@@ -540,20 +532,15 @@ _LAYOUTS: Mapping[str, type[ReleaseFile]] = {
     "statcan": Bulk, "statcan, zipped": ZippedBulk, "censusmapper": CensusMapper, "tidy": Tidy,
 }  # fmt: skip
 
-_NO_RECORDS = (2, 4)  # counts of the census before, and of dwellings: there are no records of them here
-
 
 class TruthWriter:
-    """The true counts, in the same long form: region, characteristic_id, sex, true; and key, where records have keys.
-
-    Of a weighted sample, the truth is the estimate before it was rounded. A cell's key is the sum of its records' keys,
-    modulo 1, before the constant of its table is added; it is empty where no table counts those records.
+    """The true counts, in the same long form: region, characteristic_id, sex, true.
 
     Areas and characteristics go by the names that the release gives them, so that the two can be matched.
     """
 
     def __init__(self, folder: Path, table: Schema, wide: bool) -> None:
-        self._table, self.cells = table, 0
+        self.table, self.cells = table, 0
         self._parts = Parts(folder / TRUTH)
         self.close = self._parts.close
         self._ids = pl.Series([f"v_CA21_{vector}" for vector in _vectors(table)]) if wide else pl.Series(table.ids)
@@ -563,26 +550,23 @@ class TruthWriter:
     def add(self, block: CountBlock) -> None:
         """Write the cells of a block."""
         areas = len(block.land)
-        area, row, sex = _cells(areas, self._table.shown)
+        area, row, sex = _cells(areas, self.table.shown)
         self.cells += len(area)
-        tables = [self._part(block, self._ids.gather(row), (area, row, sex))]
+        tables = [self.part(block, self._ids.gather(row), (area, row, sex))]
         for name, row_id in self._whole.items():
             every = np.arange(areas)
-            place = (every, np.full(areas, self._table.index[row_id]), np.zeros(areas, np.int64))
-            tables.append(self._part(block, pl.Series([name] * areas), place))
+            place = (every, np.full(areas, self.table.index[row_id]), np.zeros(areas, np.int64))
+            tables.append(self.part(block, pl.Series([name] * areas), place))
         self._parts.add(pl.concat(tables))
 
-    def _part(self, block: CountBlock, ids: pl.Series, cells: tuple[NDArray[np.int64], ...]) -> pl.DataFrame:
-        """Return the truth of some cells, and their keys if there are any."""
+    def part(self, block: CountBlock, ids: pl.Series, cells: tuple[NDArray[np.int64], ...]) -> pl.DataFrame:
+        """Return the truth of some cells."""
         columns = {
             "region": block.regions[self._region].gather(cells[0]),
             "characteristic_id": ids,
             "sex": pl.Series(SEXES).gather(cells[2]),
-            "true": pl.Series((block.true if block.estimates is None else block.estimates)[cells]),
+            "true": pl.Series(block.true[cells]),
         }
-        if block.keys is not None:
-            key = pl.Series(block.keys[cells] / 2.0**64)
-            columns["key"] = key.set(pl.Series(np.isin(self._table.ids[cells[1]], _NO_RECORDS)), None)
         return pl.DataFrame(columns)
 
 
@@ -634,12 +618,12 @@ class ReleaseFiles:
     """Writes all files of a release at once, in one of the layouts, as blocks of areas come."""
 
     def __init__(
-        self, folder: Path, file_format: str, table: Schema, seed: int, editions: Editions, rounds: Rounds, files: ExitStack
+        self, folder: Path, file_format: str, table: Schema, seed: int, editions: Editions, figures: str, files: ExitStack
     ) -> None:
-        self._table, self._seed, self._rounds = table, seed, rounds
+        self._table, self._seed, self._source = table, seed, figures
         layout = _LAYOUTS[file_format]
         self._writers = [
-            (layout([folder / name for name in names], table, rounds, files), edition, levels)
+            (layout([folder / name for name in names], table, figures, files), edition, levels)
             for names, edition, levels in editions.files(file_format)
         ]
 
@@ -650,9 +634,8 @@ class ReleaseFiles:
             if edition != last:
                 published, last = block, edition
                 if edition > 1:
-                    anew = publish(block, self._table, self._seed, edition, self._rounds)
-                    published = replace(block, published=anew)
-                values = figures(published, self._table, self._seed, self._rounds.figures)
+                    published = replace(block, published=publish(block, self._table, self._seed, edition))
+                values = figures(published, self._table, self._seed, self._source)
             keep = np.isin(level, levels)
             if keep.any():
                 writer.add(published.some(keep), values[keep])

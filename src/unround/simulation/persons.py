@@ -34,10 +34,10 @@ from unround.mechanisms.base import keyable
 from unround.options import Simulate
 from unround.output import output_folder
 from unround.simulation import Simulated
-from unround.simulation.counts import ONE, Constants
 from unround.simulation.files import Parts, finished, older_simulation, table_toml, toml_sums
 
 AGE, SEX = "age", "sex"
+ONE = 1 << 64  # 1 in the units in which keys are added up
 OLDEST = 100  # ages are single years; this one stands for itself and all above
 
 AREA, KEY = "region", "key"
@@ -565,18 +565,16 @@ def simulate_persons(given: Simulate) -> Simulated:
     """Write simulated persons, and tables published from them; the number of all people stays exact."""
     if not 1 <= given.areas <= LARGEST:
         raise InputError(f"persons can be drawn for 1 to {LARGEST:,} areas, not {given.areas:,}.")
-    constants, how = Constants.parse(given.constants), mechanism(str(given.mechanism or "rounding:5"))
-    if constants.given:
-        raise ArgumentError("with {persons}, {constants} is one number for all tables, such as 0.")
+    how = mechanism(str(given.mechanism or "rounding:5"))
     if given.keys:
         keyable(how)
-        if isinstance(how, Transition) and constants.everywhere is not None:
-            raise ArgumentError("{constants} are those of rounding: cell keys have none.")
+        if isinstance(how, Transition) and given.constant is not None:
+            raise ArgumentError("{constant} is one of rounding: cell keys have none.")
     tables, people = tables_named(given.tables), TYPICAL if given.people is None else given.people
     files = [name for table in tables for name in (f"{table.name}.parquet", f"{table.name}.toml")]
     with output_folder(Path(given.out), "simulate", older_simulation((*files, PERSONS))) as output:
         persons, done = Parts(output.done / PERSONS), 0
-        writers = [_TableWriter(output.done, table, how, given.seed, constants, keyed=given.keys) for table in tables]
+        writers = [_TableWriter(output.done, table, how, given.seed, given.constant, keyed=given.keys) for table in tables]
         for block in person_blocks(given.areas, given.seed, people):
             persons.add(records(block, keys=given.keys))
             for writer in writers:
@@ -595,7 +593,7 @@ class _TableWriter:
     """One published table, block by block: rounded by keys of records and a constant of the table, or cell by cell."""
 
     def __init__(
-        self, folder: Path, table: PersonTable, how: Mechanism, seed: int, constants: Constants, *, keyed: bool
+        self, folder: Path, table: PersonTable, how: Mechanism, seed: int, constant: float | None, *, keyed: bool
     ) -> None:
         self._table, self._how, self._seed, self._keyed, self.cells = table, how, seed, keyed, 0
         self._margins, self._columns = table.margins, list(table.columns)
@@ -603,7 +601,7 @@ class _TableWriter:
         self._folder, self._parts = folder, Parts(folder / f"{table.name}.parquet")
         chance = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, *table.name.encode()))
         drawn = np.random.default_rng(chance).integers(0, ONE - 1, dtype=np.uint64, endpoint=True)
-        same = 0.0 if isinstance(how, Transition) else constants.everywhere  # cell keys have no constants
+        same = 0.0 if isinstance(how, Transition) else constant  # cell keys have no constants
         self._constant = drawn if same is None else np.uint64(int(same * ONE) % ONE)
 
     def add(self, block: PersonBlock) -> None:

@@ -106,6 +106,20 @@ def _blocks() -> Iterator[ProfileBlock]:
 
 
 BLOCKS = tuple(_blocks())
+
+
+def table_of(block: ProfileBlock) -> int:
+    """Return the ID of the first row of the table that a block stands in.
+
+    A block that begins indented goes on with the table before it; some of another block's people stand in its table.
+    """
+    if block.rule == "within":
+        return int(block.universe)
+    if not block.shape.startswith("0"):
+        return max(other.first for other in BLOCKS if other.first < block.first and other.shape.startswith("0"))
+    return block.first
+
+
 INCOME_FIRST, INCOME_LAST = 111, 382  # the rows hidden where fewer than 250 people or 40 households live
 
 ROWS = {
@@ -286,7 +300,7 @@ def _layout_sums(block: ProfileBlock) -> list[RowSum]:
     return [RowSum(block.first + head, tuple(below), "layout") for head, below in parts.items()]
 
 
-def _universe_sums(blocks: list[ProfileBlock], sample: bool = False) -> list[RowSum]:
+def universe_sums(blocks: list[ProfileBlock], sample: bool = False) -> list[RowSum]:
     """Return the totals that show the same people twice: row 8 is row 1, row 50 is row 5, and so on.
 
     Of a weighted sample (`sample`), estimates are the same as other estimates only, never as counts.
@@ -308,11 +322,8 @@ def _universe_sums(blocks: list[ProfileBlock], sample: bool = False) -> list[Row
 
 
 @cache
-def schema(rows: str = "age", weighted: bool = False) -> Schema:
-    """Return the profile's rows for one of the choices `age`, `short`, `income`, `sample` and `all`.
-
-    Where sample tables are `weighted`, no sum has both counts and estimates.
-    """
+def schema(rows: str = "age") -> Schema:
+    """Return the profile's rows for one of the choices `age`, `short`, `income`, `sample` and `all`."""
     if rows not in ROWS:
         raise InputError(f"there are no rows called {rows!r}: choose {', '.join(ROWS)}.")
     table, sums, plans = list[ProfileRow](), list[RowSum](), list[BlockPlan]()
@@ -321,8 +332,5 @@ def schema(rows: str = "age", weighted: bool = False) -> Schema:
             plans.append(_plan(block, number, len(table)))
             table += _rows(block)
             sums += _layout_sums(block)
-    blocks = [step.block for step in plans]
-    sums += _universe_sums([block for block in blocks if not weighted or block.mechanism != SAMPLE])
-    if weighted:
-        sums += _universe_sums([block for block in blocks if block.mechanism == SAMPLE], sample=True)
+    sums += universe_sums([step.block for step in plans])
     return Schema(tuple(table), tuple(sums), tuple(plans))
