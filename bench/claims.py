@@ -33,7 +33,7 @@ def claims(areas: int, people: int, how: str, attributes: Sequence[str], seed: i
         tables = [unround.read(path) for path in sorted(folder.glob("*.toml"))]
         options = ReconstructOptions(attributes=tuple(attributes))
         case = read_case(tables, folder / "persons.parquet", options, folder / "case")
-        told, _ = claimed(case, np.arange(len(case.records.areas)), 0, 1.0, lambda *_: None)
+        told, _ = claimed(case, np.arange(len(case.records.areas)), lambda *_: None)
     return told
 
 

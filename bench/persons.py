@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from ortools.sat.python import cp_model
+from research.variability import OpenTable, solved
 
 import unround
 from bench.row import Ratio, Row, interleaved
 from unround.options import ReconstructOptions
 from unround.reconstruction.chain import ChainEffort, worlds_of
-from unround.reconstruction.claims import CrossTable, OpenTable, area_bounds, cross_table, load_solver, solved
+from unround.reconstruction.claims import CrossTable, area_bounds, cross_table
 from unround.reconstruction.queries import evidence
 from unround.reconstruction.run import Case, inquiry_of, read_case
 
@@ -34,10 +36,9 @@ def one_world(case: Case, table: CrossTable, area: int) -> None:
     """Find a world that fits all tables of an area with CP-SAT: its first answer."""
     mechanisms = [case.published.mechanisms[at] for at in table.used]
     found = area_bounds(table, case.published.counts.area(area)[table.used].tolist(), mechanisms)
-    cp_model = load_solver()
     model = cp_model.CpModel()
     OpenTable.of(table, found, int(case.people[area]), exact=case.exact_people).world(model)
-    _, status = solved(cp_model, model, LONGEST)
+    _, status = solved(model, LONGEST)
     assert status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
 
 

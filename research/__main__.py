@@ -9,6 +9,7 @@ import typer
 from research import commands, paper_document
 from research.calibration import SENTENCES, Calibrations
 from research.calibration_document import calibration
+from research.variability import document
 from unround.cli import run
 from unround.cli.build import Call, built, command
 from unround.cli.commands import Json, say_simulated, show, written
@@ -120,7 +121,24 @@ def census(call: Call[Simulated], *, json: Json = False) -> None:
     say_simulated(call(), json)
 
 
-COMMANDS = {"Research": (calibrate, paper, world, census)}
+@command(
+    commands.variability,
+    """
+    Examples:
+      unround simulate -o census --persons --areas 20
+      python -m research variability census/*.toml --truth census/persons.parquet --areas 5
+
+    0% means that an area is determined. In the same areas, the solver looks for combinations of attributes that somebody has
+    in every world, beyond those that bounds prove. See docs/reconstruct.md.
+    """,
+)
+def variability(call: Call[dict[str, Any]], *, json: Json = False) -> None:
+    """Show how different worlds can be."""
+    measured = call()
+    _show(measured, document(measured), json)
+
+
+COMMANDS = {"Research": (calibrate, paper, world, census, variability)}
 
 app = built("python -m research", "How often claims are right, and every number of the paper.", "", COMMANDS)
 

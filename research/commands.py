@@ -5,6 +5,7 @@ No `from __future__ import annotations` here: the fields are evaluated, because 
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
+from pathlib import Path
 from typing import Any
 
 from research.calibration import Calibrations, calibrate_release, calibrate_worlds
@@ -12,13 +13,14 @@ from research.calibration_document import calibration
 from research.keyed import Constants, Rounds, write_keyed
 from research.paper import Claim, claims
 from research.searches import Compound, Experiment, ReleaseSearches, experiment, search_release
+from research.variability import measure
 from research.worlds import write_world
 from unround import read
 from unround.arguments import mechanism_name, refuse_file, write_result
 from unround.comparison import TODAY
 from unround.errors import ArgumentError
 from unround.mechanisms import Mechanism
-from unround.options import BASE, OUT, SEED, AnyPath, Opening, Progress, Table, argument, group, option, takes
+from unround.options import BASE, OUT, SEED, AnyPath, Opening, Progress, Reading, Table, argument, group, option, takes
 from unround.show.page import page
 from unround.simulation import Simulated
 
@@ -156,3 +158,22 @@ def census(given: CensusOptions) -> Simulated:
     rounds = Rounds(Constants.parse(given.constants) if given.keys else None, given.weighted)
     typed = f"python -m research census -o FOLDER {given.typed('areas', 'seed')}"
     return write_keyed(given.out, given.areas, given.seed, given.rows, rounds, typed)
+
+
+@group()
+class VariabilityOptions(Reading):
+    """The options of `variability`."""
+
+    table: Table = argument("Tables over the same people: any that audit reads.", "RELEASE...")
+    truth: AnyPath = option("The records behind the tables, one row per person: CSV or Parquet.", "PERSONS")
+    _: KW_ONLY
+    areas: int = option("How many areas to look at.", least=1, default=5)
+    time_limit: float = option("The solver's time for each area.", "SECONDS", above=0, default=10.0)
+
+
+@takes(VariabilityOptions)
+def variability(given: VariabilityOptions) -> dict[str, Any]:
+    """Find how different two worlds of persons can be that both fit all tables of an area."""
+    tables = list(given.table) if isinstance(given.table, list | tuple) else [given.table]
+    releases = [read(table, **vars(given.part(Reading))) for table in tables]
+    return measure(releases, Path(given.truth), given.areas, given.time_limit, given.progress)

@@ -114,6 +114,9 @@ class Ran(NamedTuple):
 
 Run = Callable[..., Ran]
 
+SCRIPTS = ("calibrate", "paper", "world", "census", "variability")
+"""What `python -m research` runs, not `unround`."""
+
 
 def run_in(folder: Path, *arguments: str) -> int:
     """Run `unround` in a folder, in this process; return its exit code."""
@@ -142,7 +145,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(progress, "EVERY", 3600.0)  # on a busy machine, signs of life would come between
         code = 0
         try:
-            run_unround(research if arguments[:1] in (("calibrate",), ("paper",), ("world",), ("census",)) else app)
+            run_unround(
+                research if arguments[:1] in (("calibrate",), ("paper",), ("world",), ("census",), ("variability",)) else app
+            )
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 0
         captured = capsys.readouterr()

@@ -6,7 +6,6 @@ import copy
 import itertools
 import json
 import pickle
-import sys
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from research.commands import variability as research_variability
+from research.variability import common_cells, variability
 
 import unround
 from unround.audits.certificates import read_proof
@@ -30,10 +31,8 @@ from unround.reconstruction.claims import (
     Columns,
     area_bounds,
     certificate,
-    common_cells,
     cross_table,
     read_claim,
-    variability,
 )
 from unround.reconstruction.records import read_records
 from unround.reconstruction.run import Case, inquiry_of, key_of, questions_of, read_case
@@ -113,11 +112,11 @@ def share(told: dict, guess: str, group: str = "everyone") -> float:
 def test_saturated_exact_tables_give_every_record_away(tmp_path: Path) -> None:
     persons = people(6, 20)
     table = write_table(tmp_path, "all", persons, ("age", "sex", "status"), Exact())
-    told = measured(tmp_path, persons, [table], sample=6, variability=6, ways=[])
+    told = measured(tmp_path, persons, [table], sample=6, ways=[])
     assert share(told, "tables") == share(told, "unrounded") == 1.0
     assert told["guesses"]["tables"]["calibration"][-1]["stated"] > 0.98
     assert share(told, "national") < 0.9
-    worlds = told["claims"]["variability"]
+    worlds = research_variability([table], tmp_path / "persons.parquet", areas=6)
     assert (worlds["low"], worlds["high"], worlds["determined"]) == (0.0, 0.0, 6)
     assert told["claims"]["at_least"] == 0
     assert told["claims"]["true"] == told["claims"]["exactly"] > 10
@@ -282,16 +281,6 @@ def test_what_the_solver_could_not_settle_is_never_called_determined() -> None:
     assert too_short.high > 0
     assert not too_short.determined
     assert common_cells(table, bounds, 20, 5.0, most=1) is None
-
-
-def test_without_the_solver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
-    sizes = {"x": 4}
-    queries = [query({}, sizes), query({"x": frozenset({0})}, sizes)]
-    table = cross_table(queries, sizes)
-    bounds = area_bounds(table, [5, 5], [Exact(), Rounding(5)])
-    with pytest.raises(InputError, match="pip install ortools"):
-        variability(table, bounds, 5, 1.0)
 
 
 def test_the_seven_people_of_garfinkel_and_others_are_among_the_solutions() -> None:
@@ -499,7 +488,7 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_simulated_people_are_reconstructed_with_their_confidence(census: Path, tmp_path: Path) -> None:
     tables = [census / "profile.toml", census / "age_sex_marital.toml"]
-    found = unround.reconstruct(tables, tmp_path / "out", truth=census / "persons.parquet", sample=2, variability=1)
+    found = unround.reconstruct(tables, tmp_path / "out", truth=census / "persons.parquet", sample=2)
     told = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert told == found.to_json()
     assert told["simulated"]
@@ -587,8 +576,6 @@ def test_a_truth_that_does_not_belong_to_the_tables_is_refused(
         ({"worlds": 1}, "worlds must be at least 2"),
         ({"seed": -1}, "seed must be at least 0"),
         ({"attributes": ["income"]}, "no attribute 'income'"),
-        ({"sample": 2, "variability": 3}, "areas of the sample"),
-        ({"time_limit": 0.0}, "time_limit must be above 0"),
         ({"ways": ["swapping"]}, "no mechanism 'swapping'"),
         ({"truth": "nowhere.csv"}, "no file nowhere.csv"),
     ],

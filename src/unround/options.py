@@ -848,17 +848,6 @@ class ReconstructOptions(Options):
     ways: Sequence[str] = option(
         "Ways of publishing to compare there; or none.", "LIST", shown=",".join(WAYS), split=True, default=WAYS
     )
-    variability: int = option(
-        "Areas of the sample in which to find how different two fitting worlds can be.", "N", least=0, default=0
-    )
-    time_limit: float = option("With {variability}: the solver's time for each area.", "SECONDS", above=0, default=10.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.variability > self.sample:
-            raise ArgumentError(
-                f"{{variability}} is looked for in areas of the sample, which has {self.sample}, not {self.variability}."
-            )
 
 
 @group()

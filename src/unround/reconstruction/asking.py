@@ -1,7 +1,6 @@
 """Questions to many areas: what each kind of evidence tells of their people. What is done stays done.
 
-In a sample of areas more is asked: what other ways of publishing would tell, what one table less would, what can be proved,
-and how different two fitting worlds can be.
+In a sample of areas more is asked: what other ways of publishing would tell, what one table less would, what can be proved.
 """
 
 from __future__ import annotations
@@ -31,14 +30,10 @@ from unround.reconstruction.claims import (
     AreaBounds,
     Columns,
     CrossTable,
-    NoWorldFits,
-    Variability,
     area_bounds,
     certificate,
     claim_line,
-    common_cells,
     cross_table,
-    variability,
 )
 from unround.reconstruction.queries import Likelihoods, Published, TableEvidence, evidence, tables_of
 from unround.reconstruction.records import PersonRecords, Rows
@@ -356,13 +351,8 @@ def in_sample(tally: GuessTally, sample: Ints) -> dict[str, Any]:
 MOST_CERTIFIED = 200  # claims that are written out step by step
 
 
-def claimed(
-    case: Case, sample: Ints, variable: int, seconds: float, progress: Stage
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Prove what can be proved in the sample, and find how different worlds can be in some of its areas.
-
-    Also returns the certificates of claims, which tell of single areas.
-    """
+def claimed(case: Case, sample: Ints, progress: Stage) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Prove what can be proved in the sample; also return the certificates of claims, which tell of single areas."""
     table = cross_table(case.published.queries, case.records.sizes)
     mechanisms = [case.published.mechanisms[at] for at in table.used]
     columns = Columns.of(
@@ -374,9 +364,7 @@ def claimed(
     )
     written: list[dict[str, Any]] = []
     counted_up: dict[str, Any] = {"areas": len(sample), "attributes": list(table.names), "at_least": 0, "exactly": 0}
-    counted_up |= {"persons": 0, "true": 0, "by_number": {}, "contradictory": 0}
-    counted_up |= {"by_solver": 0, "by_solver_true": 0, "written_out": 0, "certified": 0}
-    worlds: list[Variability] = []
+    counted_up |= {"persons": 0, "true": 0, "by_number": {}, "contradictory": 0, "written_out": 0, "certified": 0}
     for number, area in enumerate(sample.tolist()):
         progress("Proving", number, len(sample))
         counts = case.published.counts.area(area)[table.used].tolist()
@@ -390,24 +378,13 @@ def claimed(
             if (proved := certificate(columns, counts, bounds, claim)) is not None:
                 counted_up["certified"] += 1
                 written.append(claim_line(case.records.areas[area], *proved))
-        if number < variable:
-            people, exact = int(case.people[area]), case.exact_people
-            try:
-                worlds.append(variability(table, bounds, people, seconds, exact=exact))
-                more = common_cells(table, bounds, people, seconds, exact=exact) or []
-            except NoWorldFits:
-                counted_up["contradictory"] += 1
-                continue
-            counted_up["by_solver"] += len(more)
-            counted_up["by_solver_true"] += int((_true_cells(case, table, area)[more] > 0).sum())
     progress("Proving", len(sample), len(sample))
-    counted_up["variability"] = _variability(worlds, seconds) if variable else None
     return counted_up, written
 
 
 def _count(counted_up: dict[str, Any], case: Case, table: CrossTable, bounds: AreaBounds, area: int) -> None:
     """Count the claims of an area, and compare them with the truth."""
-    true = _true_cells(case, table, area)
+    true = true_cells(case, table, area)
     for cell, least, exactly in bounds.claims():
         counted_up["exactly" if exactly else "at_least"] += 1
         counted_up["persons"] += least
@@ -415,19 +392,6 @@ def _count(counted_up: dict[str, Any], case: Case, table: CrossTable, bounds: Ar
         counted_up["by_number"][str(least)] = counted_up["by_number"].get(str(least), 0) + 1
 
 
-def _true_cells(case: Case, table: CrossTable, area: int) -> Ints:
+def true_cells(case: Case, table: CrossTable, area: int) -> Ints:
     """Count the people of an area by cell."""
     return np.bincount(table.cell_of(case.records.codes_of(area, area + 1)), minlength=table.cells)
-
-
-def _variability(worlds: Sequence[Variability], seconds: float) -> dict[str, Any]:
-    return {
-        "areas": len(worlds),
-        "seconds": seconds,
-        "low": float(np.mean([area.low for area in worlds])) if worlds else None,
-        "high": float(np.mean([area.high for area in worlds])) if worlds else None,
-        "determined": sum(area.determined for area in worlds),
-        "solved": sum(area.why == "solved" for area in worlds),
-        "out_of_time": sum(area.why == "time" for area in worlds),
-        "too_large": sum(area.why == "size" for area in worlds),
-    }

@@ -1,7 +1,6 @@
 """Verified claims: so many persons with these attributes live here, in every world that fits the tables.
 
-A claim follows from bounds that were propagated, or from a solver's proof that no world has fewer. Claims of few persons
-alone are counted: they single people out.
+A claim follows from bounds that were propagated. Claims of few persons alone are counted: they single people out.
 
 Bounds are those of every cell of the full cross table of an area, propagated from the windows of all columns to a fixpoint.
 A cell is a combination of values of all attributes. A column that counts at most U persons leaves a cell no more than U less
@@ -11,13 +10,11 @@ have at most. Bounds hold in every world that fits; only columns whose windows a
 A certificate is the columns that an argument needs as a small system, and its proof step by step. The argument is followed
 back from the claim: the column that gave the bound of the cell, the columns that gave the bounds of the other cells in it,
 and so on. Cells of a column that another one rules out, because nobody is in it, are taken together. The proof is then
-worked out anew from this system alone, and checked by `check_proof`, which shares no code with bounds. A solver (CP-SAT)
-proves more of fitting worlds: how different two can be, and what all have in common.
+worked out anew from this system alone, and checked by `check_proof`, which shares no code with bounds.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -29,7 +26,6 @@ from numpy.typing import NDArray
 from unround.audits.certificates import read_proof
 from unround.bounds.certificates import certain_windows, certificate_of_least, certificates
 from unround.bounds.propagation import Bounds, propagate
-from unround.errors import InputError
 from unround.jit import kernel
 from unround.mechanisms import Mechanism, Suppressed, Unpublished
 from unround.proofs import Proof, proof_of_least, proofs_of
@@ -186,11 +182,6 @@ class AreaBounds:
     least_by: NDArray[np.int32]
     most_by: NDArray[np.int32]
 
-    @property
-    def open(self) -> Ints:
-        """The cells that are not determined."""
-        return np.flatnonzero(self.least < self.most)
-
     def claims(self) -> list[tuple[int, int, bool]]:
         """Return cells with at least one person, how many that are at least, and whether it is exactly so many."""
         there = np.flatnonzero((self.least > 0) & (self.least <= SMALL))
@@ -202,21 +193,6 @@ def area_bounds(table: CrossTable, counts: Sequence[int], mechanisms: Sequence[M
     low, high = column_bounds(counts, mechanisms)
     least, most, least_by, most_by, fits = propagated(table.layout, low, high, MOST_PASSES)
     return AreaBounds(least, np.minimum(most, UNBOUNDED), low, high, bool(fits), least_by, most_by)
-
-
-def members(table: CrossTable, cells: Ints) -> tuple[Ints, Ints]:
-    """Return pairs of a column and the position of a cell that it counts."""
-    layout = table.layout
-    columns, places = [], []
-    for m in range(layout.atom.shape[0]):
-        atoms = layout.atom[m, cells]
-        sizes = layout.starts[atoms + 1] - layout.starts[atoms]
-        ends = np.cumsum(sizes)
-        counting = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - sizes, sizes)  # 0, 1, … for every atom
-        at = np.repeat(layout.starts[atoms], sizes) + counting
-        columns.append(layout.held[at].astype(np.int64))
-        places.append(np.repeat(np.arange(len(cells)), sizes))
-    return np.concatenate(columns), np.concatenate(places)
 
 
 MOST_COLUMNS, MOST_SUMMED = 60, 400  # columns and cells of an argument: a longer one is not written out
@@ -361,171 +337,3 @@ def read_claim(line: dict[str, Any]) -> tuple[System, Proof]:
     """Return the system and the proof of a line that `claim_line` wrote, for `check_proof`."""
     system, proof = read_proof(line)
     return system, replace(proof, at_least=line.get("at_least") is True)
-
-
-MOST_OPEN = 30_000  # open cells of an area that are handed to the solver
-
-
-class NoWorldFits(InputError):  # noqa: N818 - it says what is so, not what went wrong
-    """The tables of an area contradict each other."""
-
-    def __init__(self) -> None:
-        super().__init__("no world fits the tables of an area: they contradict each other.")
-
-
-def load_solver() -> Any:
-    """Return the solver."""
-    try:
-        from ortools.sat.python import cp_model
-    except ImportError:
-        raise InputError(
-            "solution variability needs the solver CP-SAT, which is not installed: pip install ortools, or leave out "
-            "--variability."
-        ) from None
-    return cp_model
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenTable:
-    """The cells of an area that bounds leave open, and the columns over them.
-
-    - `columns`: For every column the positions of its cells, and the least and the most that these may add up to.
-    """
-
-    cells: Ints  # the open cells
-    low: list[int]  # the bounds of each
-    high: list[int]
-    columns: list[tuple[list[int], int, int]]
-
-    @classmethod
-    def of(cls, table: CrossTable, bounds: AreaBounds, people: int, *, exact: bool) -> OpenTable:
-        """Collect what is open; `exact` says whether that many people live there for certain."""
-        limit = people if exact else int(bounds.high[bounds.high < UNBOUNDED].max(initial=0))
-        free = bounds.open
-        known = np.flatnonzero((bounds.least == bounds.most) & (bounds.least > 0))
-        counted_in, places = members(table, known)
-        fixed = np.zeros(table.layout.columns, dtype=np.int64)  # what the determined cells add to every column
-        np.add.at(fixed, counted_in, bounds.least[known][places])
-        counted_in, places = members(table, free)
-        order = np.argsort(counted_in, kind="stable")
-        different, starts = np.unique(counted_in[order], return_index=True)
-        columns = []
-        for column, inside in zip(different.tolist(), np.split(places[order], starts[1:]), strict=True):
-            most = int(min(bounds.high[column], UNBOUNDED) - fixed[column])
-            columns.append((inside.tolist(), int(bounds.low[column] - fixed[column]), most))
-        if exact:
-            rest = people - int(bounds.least[bounds.least == bounds.most].sum())
-            columns.append((list(range(len(free))), rest, rest))
-        high = np.minimum(bounds.most[free], limit)
-        return cls(free, bounds.least[free].tolist(), high.tolist(), columns)
-
-    def world(self, model: Any) -> list[Any]:
-        """Add a fitting world to a model: a variable for every open cell."""
-        world = [model.new_int_var(low, high, "") for low, high in zip(self.low, self.high, strict=True)]
-        for inside, low, high in self.columns:
-            total = sum(world[at] for at in inside)
-            model.add(total >= low)
-            if high < UNBOUNDED // 2:
-                model.add(total <= high)
-        return world
-
-
-def solved(cp_model: Any, model: Any, seconds: float) -> tuple[Any, Any]:
-    """Solve a model in so much time; return the solver and its status."""
-    solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 1
-    status = solver.solve(model)
-    if status == cp_model.INFEASIBLE:
-        raise NoWorldFits
-    return solver, status
-
-
-# -- how different ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Variability:
-    """Between which shares of records two fitting worlds can differ at most; 0 means that the area is determined."""
-
-    low: float  # two worlds were found that differ by the first; no two differ by more than the second
-    high: float
-    why: str  # "solved" where both are the same; "time" where that was up; "size" where the area is too large
-
-    @property
-    def determined(self) -> bool:
-        """Whether there is one world only. What is not known is not determined."""
-        return self.high == 0.0
-
-
-def variability(
-    table: CrossTable, bounds: AreaBounds, people: int, seconds: float, *, exact: bool = True, most: int = MOST_OPEN
-) -> Variability:
-    """Find how different two fitting worlds of an area can be."""
-    if not bounds.fits:
-        raise NoWorldFits
-    if not len(bounds.open) or not people:
-        return Variability(0.0, 0.0, "solved")
-    ceiling = 1.0 - float(bounds.least.sum()) / people
-    if len(bounds.open) > most:
-        return Variability(0.0, ceiling, "size")
-    cp_model = load_solver()
-    model = cp_model.CpModel()
-    free = OpenTable.of(table, bounds, people, exact=exact)
-    first_world, other = free.world(model), free.world(model)
-    more = []
-    for at, (low, high) in enumerate(zip(free.low, free.high, strict=True)):
-        span = high - low
-        extra, first = model.new_int_var(0, span, ""), model.new_bool_var("")
-        # What the first world has more of a cell; 0 where it has less.
-        model.add(extra <= first_world[at] - other[at] + 2 * span * (1 - first))
-        model.add(extra <= span * first)
-        more.append(extra)
-    model.maximize(sum(more))
-    solver, status = solved(cp_model, model, seconds)
-    reached = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-    low_end = round(solver.objective_value) / people if reached else 0.0
-    if status == cp_model.OPTIMAL:
-        return Variability(low_end, low_end, "solved")
-    high_end = min(ceiling, np.floor(solver.best_objective_bound + 1e-6) / people) if reached else ceiling
-    return Variability(low_end, float(max(low_end, high_end)), "time")
-
-
-# -- what all worlds have in common -----------------------------------------------------------------------------------
-
-
-def common_cells(
-    table: CrossTable, bounds: AreaBounds, people: int, seconds: float, *, exact: bool = True, most: int = MOST_OPEN
-) -> list[int] | None:
-    """Return the cells that somebody has in every fitting world, beyond those that bounds prove; None if time was up.
-
-    Again and again the solver looks for the world with the fewest of the cells that have been in all worlds so far. Once it
-    proves that there is none without some of them, somebody has each of them in every world.
-    """
-    if not bounds.fits or len(bounds.open) > most:
-        return None
-    if not len(bounds.open):
-        return []
-    free = OpenTable.of(table, bounds, people, exact=exact)
-    cp_model, left = load_solver(), seconds
-    wanted = [at for at, low in enumerate(free.low) if low == 0]
-    while wanted:
-        model = cp_model.CpModel()
-        world = free.world(model)
-        there = [model.new_bool_var("") for _ in wanted]
-        for at, somebody in zip(wanted, there, strict=True):
-            model.add(world[at] <= free.high[at] * somebody)
-        model.minimize(sum(there))
-        started = time.monotonic()
-        solver, status = solved(cp_model, model, left)
-        left -= time.monotonic() - started
-        if status != cp_model.OPTIMAL:
-            return None
-        kept = [at for at in wanted if solver.value(world[at]) > 0]
-        if len(kept) == len(wanted):
-            break
-        if left <= 0:
-            return None
-        wanted = kept
-    return [int(free.cells[at]) for at in wanted]

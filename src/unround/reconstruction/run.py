@@ -21,7 +21,6 @@ from unround.output import OutputFolder, known_by, output_folder, write_json
 from unround.protection import parse_protection
 from unround.reconstruction.asking import SHARE, AreaQuestion, Inquiry, Work, claimed, compared, in_sample, sample_of
 from unround.reconstruction.chain import NATIONAL, TABLES, TOTALS, UNROUNDED, ChainEffort, country
-from unround.reconstruction.claims import load_solver
 from unround.reconstruction.queries import (
     Published,
     evidence,
@@ -120,8 +119,6 @@ def reconstruct(
     """
     assert given.truth is not None
     truth, ways = Path(given.truth), [parse_protection(name) for name in given.ways]
-    if given.variability:
-        load_solver()  # refuses before a long run, not after it
     key = "" if files_used is None else key_of(given.part(ReconstructOptions), releases, (truth, *files_used))
     older = known_by(PAGE, "unround", OURS, "reconstruct")
     with output_folder(Path(given.out), "reconstruct", older, key=key, checkpoint=STARTED) as output:
@@ -150,7 +147,7 @@ def reconstruct(
                 "as_published": in_sample(tallies[TABLES], sample),
                 "national": in_sample(tallies[NATIONAL], sample),
             }
-            summary["claims"], proofs = claimed(case, sample, given.variability, given.time_limit, given.progress)
+            summary["claims"], proofs = claimed(case, sample, given.progress)
             if simulated:
                 lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in proofs)
                 (output.done / PROOFS).write_text("".join(lines), encoding="utf-8")

@@ -173,12 +173,9 @@ def _claims(claims: Mapping[str, Any] | None) -> list[str]:
         said.append(_certified(claims))
     else:
         said = [f"In {areas}, bounds prove of no combination of {what} that anybody has it. That is no proof of safety."]
-    if claims["by_solver"]:
-        true = "all are true" if claims["by_solver_true"] == claims["by_solver"] else "not all are true"
-        said.append(f"Of {claims['by_solver']:,} more combinations a solver proves that somebody has them; {true}.")
     if claims["contradictory"]:
         said.append(f"In {claims['contradictory']:,} of these areas no world fits all tables.")
-    return said + _variability(claims["variability"])
+    return said
 
 
 def _certified(claims: Mapping[str, Any]) -> str:
@@ -189,20 +186,6 @@ def _certified(claims: Mapping[str, Any]) -> str:
     number = "all" if asked == done else f"{done:,}"
     others = "" if asked == done else "; the other arguments are too long to be written out"
     return f"The proofs of {number} {of_whom} are written out, and accepted by an independent checker{others}."
-
-
-def _variability(apart: Mapping[str, Any] | None) -> list[str]:
-    if not apart or not apart["areas"]:
-        return []
-    said = (
-        f"In {apart['areas']:,} areas, two worlds that both fit can differ in {percent(apart['low'])} to "
-        f"{percent(apart['high'])} of the records on average; {apart['determined']:,} of these areas are determined."
-    )
-    if apart["out_of_time"]:
-        said += f" In {apart['out_of_time']:,} the solver's {apart['seconds']:g} seconds were not enough to tell."
-    if apart["too_large"]:
-        said += f" {apart['too_large']:,} were too large for the solver: nothing follows for them."
-    return [said]
 
 
 def footnotes(measured: Mapping[str, Any]) -> list[str]:
