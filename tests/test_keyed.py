@@ -140,7 +140,7 @@ def test_rounding_stays_unbiased_and_small_samples_become_0_or_10() -> None:
 def test_the_sums_of_keys_and_estimates_add_up_like_the_counts(rows: str, weighted: bool) -> None:
     names = ("true", "keys", *(("estimates",) if weighted else ()))
     true, *others = joined(150, rows, keyed(None, weighted), *names)
-    table = sim.schema(rows, weighted)
+    table = census.keyed_schema(rows, weighted=weighted)
     # A person who lives alone is another record than the household.
     sums = [one for one in table.sums if (one.total, one.parts) not in ((97, (51,)), (92, (86,)))]
     assert any(one.why == "universe" for one in sums)
@@ -160,7 +160,7 @@ def test_the_sums_of_keys_and_estimates_add_up_like_the_counts(rows: str, weight
 
 def test_a_parent_has_the_keys_of_the_areas_in_it() -> None:
     found = blocks(400, "age", keyed(None))
-    regions = pl.concat([block.regions for block in found])
+    regions = pl.concat([block.counts.regions for block in found])
     (keys,) = joined(400, "age", keyed(None), "keys")
     parent, region = regions["parent"].to_list(), regions["region"].to_list()
     inside = {name: [at for at, above in enumerate(parent) if above == name] for name in region}

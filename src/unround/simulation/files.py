@@ -166,47 +166,6 @@ def _columns(rows: Mapping[str, object]) -> list[str]:
     return [f"    {name:{width}}  {what}" for name, what in rows.items()]
 
 
-_META = """\
-Simulated census profile
-========================
-
-These numbers are invented. They were drawn by `unround simulate` in the layout of the bulk files of a
-Canadian census profile, for testing. No line describes a real place or person, and no statistical agency
-is involved.
-
-Symbols
--------
-..\tnot available
-...\tnot applicable
-x\thidden, because too few people live there
-
-Data quality flag (five digits)
--------------------------------
-00000\tnothing hidden
-00909\tincome hidden: fewer than 250 people or 40 households
-09999\tall counts hidden: fewer than 40 people
-
-Rounding
---------
-Population and dwellings (1, 2, 4, 5) are exact. Counts of 100% data are randomly rounded to base 5, each
-independently;
-so are counts of 25% sample data, but those under 10 become 0 or 10.
-
-Notes
------
-1\tPopulation, not rounded.
-2\tDwellings, not rounded.
-3\tOccupied dwellings, not rounded; each holds one household.
-"""
-
-_META_NOTE = """\
-The file that ends in _meta.txt explains symbols, flags and rounding. The file that ends in
-_Geo_starting_row.CSV gives the line of the data file at which each area starts (line 1 is the header).
-Areas come children first: the dissemination areas of a census subdivision, then the subdivision, and so on
-upwards. All numbers are simulated.
-"""
-
-
 def _described(figure: Figure) -> dict[str, Any]:
     """Describe a rate, a mean or a median."""
 
@@ -392,9 +351,12 @@ class ZippedBulk(Bulk):
         """Finish the data, and add what comes with them."""
         self._out.close()
         starts = '"Geo Code","Geo Name","Line Number"\r\n' + "".join(self._starts)
-        for name, text in (("_Geo_starting_row.CSV", starts), ("_English_meta.txt", _META)):
-            self._zip.writestr(f"{CATALOGUE}{name}", text.encode("latin-1"))
-        self._zip.writestr("README_meta.txt", _META_NOTE.encode("latin-1"))
+        meta, readme = (
+            Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("meta.txt", "readme_meta.txt")
+        )
+        companions = {f"{CATALOGUE}_Geo_starting_row.CSV": starts, f"{CATALOGUE}_English_meta.txt": meta}
+        for name, text in (companions | {"README_meta.txt": readme}).items():
+            self._zip.writestr(name, text.encode("latin-1"))
         self._zip.close()
 
 
