@@ -178,7 +178,7 @@ def _sheet(name: str, part: str, others: dict[str, str]) -> Run:
     """Put an input in place of the part of a spreadsheet that holds its cells: damage within, where no checksum tells."""
 
     def run(data: bytes) -> None:
-        from unround.tables.grid import read_grid
+        from unround.tables.spreadsheet import read_grid
 
         grid = read_grid(as_file(name, _packed({**others, part: data})))
         if not grid.cells.height:
@@ -322,7 +322,7 @@ def _described(table: str, toml: str, *, alter_table: bool) -> Run:
 
 
 def _grid(data: bytes) -> None:
-    from unround.tables.grid import read_grid
+    from unround.tables.spreadsheet import read_grid
 
     read_grid(as_file("g.csv", data))
 

@@ -23,9 +23,9 @@ from unround.structure import JudgedFigure, Structure, find_structure
 from unround.structure.figure_tests import find_grid, steps_of
 from unround.tables import read
 from unround.tables.draft import drafted
-from unround.tables.figure_labels import TableLine, as_figures, propose
+from unround.tables.figure_labels import as_figures, propose
 from unround.tables.labels import edges_of, finest
-from unround.tables.lines import ProfileLine, blocks_of, kinds_of
+from unround.tables.lines import TableLine, profile_lines
 
 AREAS, SEED = 420, 7
 BULK = "98-401-X2021006_English_CSV_data.csv"
@@ -57,12 +57,7 @@ def by_name(structure: Structure) -> dict[str, JudgedFigure]:
 
 
 def profile(*texts: str) -> list[TableLine]:
-    lines = [ProfileLine.of(at, text) for at, text in enumerate(texts)]
-    kinds = kinds_of([line.label for line in lines], [line.depth for line in lines])
-    return [
-        TableLine(str(line.id), line.label, line.depth, table, kind)
-        for line, table, kind in zip(lines, blocks_of(lines), kinds, strict=True)
-    ]
+    return profile_lines((str(at), text) for at, text in enumerate(texts))
 
 
 def test_rates_find_their_counts_by_labels_and_positions() -> None:

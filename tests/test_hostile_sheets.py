@@ -12,7 +12,7 @@ from tests.test_hostile_files import bounded
 from unround.errors import InputError
 from unround.tables import unpacked
 from unround.tables.opening import tables_of
-from unround.tables.spreadsheet import read_sheet
+from unround.tables.spreadsheet import Workbook
 
 ODS_CELL, ODS_END = "table:table-cell", "</table:table>"
 FAR = "too far for a table"
@@ -37,7 +37,7 @@ def ods(folder: Path, rows: str) -> Path:
 
 def refused(path: Path) -> str:
     with bounded(), pytest.raises(InputError) as caught:
-        read_sheet(path)
+        Workbook(path).grid()
     return str(caught.value)
 
 
@@ -57,7 +57,7 @@ def test_a_stray_cell_in_a_far_corner(tmp_path: Path, rows: str) -> None:
 
 def test_a_format_in_a_far_corner_is_no_cell(tmp_path: Path) -> None:
     """People format whole sheets."""
-    assert read_sheet(xlsx(tmp_path, '<row r="1048576"><c r="XFD1048576" s="0"/></row>')).cells.shape == (3, 3)
+    assert Workbook(xlsx(tmp_path, '<row r="1048576"><c r="XFD1048576" s="0"/></row>')).grid().cells.shape == (3, 3)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_cells_that_are_repeated_without_end(tmp_path: Path, cell: str) -> None:
 
 def test_empty_cells_up_to_the_edge_of_a_sheet_are_how_programs_end_it(tmp_path: Path) -> None:
     edge = f"<table:table-row><{ODS_CELL} table:number-columns-repeated='1000000000'/></table:table-row>"
-    assert read_sheet(ods(tmp_path, edge)).cells.shape == (2, 2)
+    assert Workbook(ods(tmp_path, edge)).grid().cells.shape == (2, 2)
 
 
 def test_a_table_within_a_cell_does_not_hide_what_is_around_it(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_what_takes_memory_is_counted_over_all_parts(tmp_path: Path, monkeypatch
     assert "over 10,000 elements" in refused(xlsx(tmp_path, "<row/>" * 10_000))
     assert FAR in refused(xlsx(tmp_path, **{"elsewhere/sheet9.XML": SHEET.replace("C3", "ALL10")}))
     half = f"<table:table-row>{f'<{ODS_CELL}/>' * 69}<{ODS_CELL} office:value-type='float'/></table:table-row>" * 80
-    assert read_sheet(ods(tmp_path, half)).cells.shape == (2, 2)  # without a value there is nothing
+    assert Workbook(ods(tmp_path, half)).grid().cells.shape == (2, 2)  # without a value there is nothing
     assert FAR in refused(ods(tmp_path, f"{half}</table:table><table:table>{half}"))
 
 

@@ -20,7 +20,7 @@ from unround.show import show
 from unround.structure import declaring, find_structure
 from unround.tables import read
 from unround.tables.canada_2021 import AGED_15, PARTS, SAME, TABLES, documented, id_of, table_of, vector_of
-from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name
+from unround.tables.named_tables import partitions_by_name, tables_by_name
 
 RNG = np.random.default_rng
 
@@ -158,7 +158,7 @@ def test_tables_of_other_censuses_are_told_by_titles_ranges_figures_and_gaps() -
         (402, "Number of employment income recipients in 2015", True),
         (700, "Less than 15 minutes", True), (701, "15 minutes and over", True), (900, "English only", True),
     ]  # fmt: skip
-    found = tables_by_name([NamedLine(*line) for line in lines])
+    found = tables_by_name(lines)
     dwellings = "Occupied private dwellings by structural type of dwelling data"
     incomes = "Household total income groups in 2015 for private households"
     assert found == [

@@ -59,7 +59,7 @@ class GivenKeys:
 def _read(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
     """Return the areas and codes as text, and keys as numbers; rows without a key are left out."""
     try:
-        frame, _, _ = as_table(path)
+        frame = as_table(path).frame
     except InputError as problem:
         raise InputError(f"the sums of keys cannot be read: {problem}") from None
     lacking = [name for name in (*names, KEY) if name not in frame.columns]

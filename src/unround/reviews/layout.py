@@ -20,7 +20,7 @@ from unround.tables.grid import HeadedTable, letters
 from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import read_headed, value_columns
 from unround.tables.source import Source
-from unround.tables.spreadsheet import is_spreadsheet, sheets_of
+from unround.tables.spreadsheet import Workbook, is_spreadsheet
 from unround.tables.tidy import companion, headed_table
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def write_back(origin: Origin, release: Release, cells: Cells, folder: Path) -> 
     if is_pcaxis(path):
         _write_px(path, target, {row: text for (row, _), text in texts.items()})
     elif is_spreadsheet(path):
-        sheet = description.sheet or origin.sheet or sheets_of(path)[0]
+        sheet = description.sheet or origin.sheet or Workbook(path).names[0]
         placed = {(table.number(row), at): text for (row, at), text in texts.items()}
         (_write_ods if path.suffix.lower() == ".ods" else _write_sheet)(path, target, sheet, placed)
     else:

@@ -35,7 +35,7 @@ from unround.reviews.policy import (
 from unround.reviews.table import ReviewedTable
 from unround.reviews.together import copies
 from unround.small_files import open_plain
-from unround.tables.spreadsheet import read_sheet
+from unround.tables.spreadsheet import Workbook
 
 CELLS, DECISIONS = "cells.xlsx", "decisions.jsonl"
 ACCEPTED, COMMENT, IGNORED = "accepted", "comment", "ignored"
@@ -404,7 +404,8 @@ def read_entries(out: Path | None) -> tuple[str, list[Entry]]:
         return "", []
     path = out / CELLS
     try:
-        cells, about = (read_sheet(path, name).cells.rows() for name in ("cells", "about"))
+        book = Workbook(path)
+        cells, about = (book.grid(name).cells.rows() for name in ("cells", "about"))
         cell, accept, comment = (cells[0].index(HEADINGS[name][0]) for name in ("cell", "accept", "comment"))
         table = str(about[0][1])
     except (InputError, ValueError, IndexError) as problem:

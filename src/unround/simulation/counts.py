@@ -25,8 +25,8 @@ from unround.mechanisms import Mechanism, mechanism
 from unround.simulation.geography import Geography, plan
 from unround.simulation.people import Counts, Floats, People, people
 from unround.simulation.profile import EXACT, SEXES, BlockPlan, ProfileRow, Schema, schema
-from unround.tables.figure_labels import TableLine, propose
-from unround.tables.lines import ProfileLine, blocks_of
+from unround.tables.figure_labels import propose
+from unround.tables.lines import profile_lines
 
 BLOCK = 128  # Areas drawn together. Another value makes another census.
 MISSING = -1  # in arrays of counts: no count stands here (or, among published ones, it was hidden)
@@ -388,10 +388,10 @@ def figures(block: CountBlock, table: Schema, seed: int, source: str = TRUE) -> 
 
 def described_figures(table: Schema) -> list[Figure]:
     """Return the figures of a profile, and what they are of, for a description of its table."""
-    blocks = blocks_of([ProfileLine(row.id, row.name, row.depth) for row in table.rows])
+    kinds = {"percent": "percentage"}
+    named = profile_lines((str(row.id), "  " * row.depth + row.name) for row in table.rows)
     lines = [
-        TableLine(str(row.id), row.name, row.depth, block, "percentage" if row.kind == "percent" else row.kind,
-                  SEXES if row.has_sex else SEXES[:1])
-        for row, block in zip(table.rows, blocks, strict=True)
-    ]  # fmt: skip
+        replace(line, kind=kinds.get(row.kind, row.kind), sexes=SEXES if row.has_sex else SEXES[:1])
+        for row, line in zip(table.rows, named, strict=True)
+    ]
     return [figure for figure in propose(lines) if figure.universe or figure.groups]

@@ -25,6 +25,7 @@ from unround.errors import InputError
 from unround.release import ABSENT, LARGEST, SUPPRESSED, Entry, Release, What
 from unround.tables.account import account_of
 from unround.tables.axes import AGE, AREA, OTHER, SEX, DraftAxis
+from unround.tables.delimited import read_table
 from unround.tables.description_file import make_description
 from unround.tables.grid import HeadedTable
 from unround.tables.labels import ALL, EVER, AgeRun, Range, tile
@@ -33,7 +34,6 @@ from unround.tables.notes import read_notes
 from unround.tables.reshape import read_headed
 from unround.tables.source import Source
 from unround.tables.suggested import find_candidates
-from unround.tables.wide import read_table, read_wide
 
 _BOTH = {"total": TOTAL, "parts": [MEN, WOMEN]}
 
@@ -115,7 +115,7 @@ def load_data_table(source: Source) -> Release:
 
     Raises `InputError` where a column is missing, or no value is a count.
     """
-    table = read_table(source, "download it again")
+    table = read_table(source, "download it again").frame
     table = table.rename({name: _FRENCH[name] for name in table.columns if name in _FRENCH})
     missing = [name for name in _NEEDED if name not in table.columns]
     if missing:
@@ -275,13 +275,13 @@ def _parted(column: str) -> tuple[str, str]:
 
 def load_datapack(source: Source) -> Release:
     """Read a DataPack."""
-    table = read_wide(source)
-    found = _AREA.fullmatch(table.header[0])
+    table = read_table(source, wide=True)
+    found = _AREA.fullmatch(table.header[0][0])
     assert found is not None, "the format was recognised by this column"
     level = found["level"].upper()
     counts: dict[str, dict[str, str]] = {}
     left_out: dict[str, list[str]] = {}
-    for column in table.header[1:]:
+    for column in table.header[0][1:]:
         name, sex = _parted(column)
         kind = kind_of(name)
         if kind == COUNT:
@@ -290,10 +290,10 @@ def load_datapack(source: Source) -> Release:
             left_out.setdefault(kind, []).append(column)
     names = list(dict.fromkeys(one["characteristic"] for one in counts.values()))
     sexes = {one["sex"] for one in counts.values()}
-    area = table.header[0]
+    area = table.header[0][0]
     around = pl.col("0").str.slice(0, _DIGITS.get(level, 0)).replace("", None)
     cells = table.cells.with_columns(pl.lit(level).alias("level"), around.alias("parent"))
-    cells.columns = [*table.header, "level", "parent"]
+    cells.columns = [*table.header[0], "level", "parent"]
     keys: dict[str, Any] = {
         "product": f"Australian Bureau of Statistics, {found['year']} Census of Population and Housing, DataPacks",
         "axes": {
@@ -368,8 +368,8 @@ def load_first_names(source: Source) -> Release:
     count that is not shown lies below it, give or take the rounding. So these counts are hidden for being small: they are
     suppressed, and the sum of both sexes bounds them.
     """
-    table = read_wide(source)
-    cells = table.cells.rename(dict(zip(table.cells.columns, (name.upper() for name in table.header), strict=True)))
+    table = read_table(source, wide=True)
+    cells = table.cells.rename(dict(zip(table.cells.columns, (name.upper() for name in table.header[0]), strict=True)))
     for sex, column in _BY_SEX.items():
         count, symbol = pl.col(f"{column}_COUNT"), pl.col(f"{column}_SYMBOL").str.strip_chars()
         if f"{column}_SYMBOL" in cells.columns:

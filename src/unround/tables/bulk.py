@@ -8,7 +8,7 @@ hundred areas at a time, and nothing in it that does not fit passes without an e
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.figures import Figure
-from unround.regions import published_exactly, with_limits
-from unround.release import ABSENT, AREA, NOT_APPLICABLE, UNREADABLE, Column, Release
+from unround.regions import with_limits
+from unround.release import ABSENT, NOT_APPLICABLE, UNREADABLE, Column, Release
 from unround.small_files import LONGEST_NAME
-from unround.tables.figure_labels import TableLine, key_of, propose
-from unround.tables.lines import COUNT, FIRST, ProfileLine, blocks_of, by_sex, indented, kinds_of, universes
+from unround.tables.lines import COUNT, TableLine, by_sex, indented, profile_lines, universes
+from unround.tables.making import census, columns_of, told_apart
 from unround.tables.source import Source
 from unround.tables.stream import TakenRows, blocks
 from unround.tables.symbols import as_counts
@@ -34,7 +34,6 @@ SAMPLE = 1 << 26
 """Bytes, at most, from which to tell what an area has."""
 LAST_ID = 1_000_000
 """There is room for every characteristic up to the last: a number that is no number of one must not ask for gigabytes."""
-DECIMAL = "figure with decimals"
 DECIMALS = 0.25
 """If so large a share of a line's numbers have decimals, it is no count, whatever it is called."""
 
@@ -58,15 +57,12 @@ def load(source: Source) -> Release:
     year = str(sample["year"][0]).strip()
     columns, figures, taken, left_out = _take(header, sample, lines, year)
     notes = list(source.notes)
-    return Release(
-        source=str(source.path),
-        file_format=NAME,
-        columns=columns,
-        axes=("characteristic_id", "sex"),
-        areas=(AREA,),
+    return census(
+        source,
+        NAME,
+        columns,
         read=partial(blocks, source, taken, notes),
         proposals=(*indented(columns), *by_sex(columns), *universes(columns, year)),
-        size=source.size,
         product=f"Statistics Canada, {year} Census of Population, Census Profile",
         figures=figures,
         left_out=left_out,
@@ -159,17 +155,21 @@ def _sample(source: Source, header: Header) -> tuple[pl.DataFrame, bool]:
     return sample, True
 
 
-def _lines(sample: pl.DataFrame, source: Source) -> tuple[list[ProfileLine], bool]:
+def _lines(sample: pl.DataFrame, source: Source) -> tuple[list[TableLine], bool]:
     """Return the characteristics in the order of the file, and whether every area has the same ones."""
     distinct = sample.unique("id", keep="first", maintain_order=True)
     first = sample.filter(pl.col("region") == sample["region"][0])
     alike = len(first) == len(distinct) and len(sample) == sample["region"].n_unique() * len(distinct)
-    found = [_line(number, label, source) for number, label in distinct.select("id", "label").iter_rows()]
+    rows = [_checked(number, label, source) for number, label in distinct.select("id", "label").iter_rows()]
     # Where areas differ, the order of the numbers is the order of the table.
-    return (found if len(first) == len(distinct) else sorted(found, key=lambda line: line.id)), alike
+    return _profile(rows if len(first) == len(distinct) else sorted(rows, key=lambda row: row[0])), alike
 
 
-def _line(number: str | None, label: str | None, source: Source) -> ProfileLine:
+def _profile(rows: Iterable[tuple[int, str]]) -> list[TableLine]:
+    return profile_lines((str(number), label) for number, label in rows)
+
+
+def _checked(number: str | None, label: str | None, source: Source) -> tuple[int, str]:
     if number is None or not number.isascii() or not number.isdigit() or len(number) > 9 or int(number) > LAST_ID:
         shown = number if number is None or len(number) < 40 else f"{number[:39]}…"
         raise InputError(
@@ -180,35 +180,38 @@ def _line(number: str | None, label: str | None, source: Source) -> ProfileLine:
             f"{source.path}: the name of characteristic {number} has {len(label):,} characters. Look there for a quote that "
             "is not closed, or download the file again."
         )
-    return ProfileLine.of(int(number), label or "")
+    return int(number), label or ""
 
 
-def _all_lines(source: Source, header: Header) -> list[ProfileLine]:
+def _all_lines(source: Source, header: Header) -> list[TableLine]:
     """Go through the whole file for its characteristics: areas differ in what they have."""
     wanted = {"region": header.at[_REGION], "id": header.at[_ID], "label": header.at[_LABEL]}
-    found: dict[int, ProfileLine] = {}
+    found: dict[int, str] = {}
     for chunk in _body(source):
         for number, label in _frame(chunk, header, wanted, source).unique("id").select("id", "label").iter_rows():
-            line = _line(number, label, source)
-            found.setdefault(line.id, line)
-    return [found[number] for number in sorted(found)]
+            found.setdefault(*_checked(number, label, source))
+    return _profile(sorted(found.items()))
 
 
 # What is taken of it
 
 
 def _take(
-    header: Header, sample: pl.DataFrame, lines: list[ProfileLine], year: str
+    header: Header, sample: pl.DataFrame, lines: Sequence[TableLine], year: str
 ) -> tuple[tuple[Column, ...], tuple[Figure, ...], TakenRows, dict[str, tuple[str, ...]]]:
     """Decide which cells are columns of counts, and which are figures."""
     fractions, nothing = _looked_at(header, sample, lines)
-    columns, places, figures, counted, left_out = profile_columns(lines, SEXES[: len(header.cells)], fractions, nothing)
+    lines, figures, left_out = told_apart(lines, SEXES[: len(header.cells)], fractions, nothing)
+    columns = columns_of(lines)
     if not columns:
         raise InputError("none of the characteristics in this file is a count; choose a profile that has counts.")
-    line_of = {str(line.id): at for at, line in enumerate(lines)}
+    line_of = {line.id: at for at, line in enumerate(lines)}
     names = [figure.name.partition("/") for figure in figures]
-    figure_places = [(line_of[number], SEXES.index(sex or SEXES[0])) for number, _, sex in names]
-    population = next((at for at, column in enumerate(columns) if column.label == f"Population, {year}"), None)
+    counted = np.array([line.kind == COUNT for line in lines])
+
+    def places(codes: Iterable[tuple[str, ...]]) -> NDArray[np.int64]:
+        return np.array([(line_of[number], SEXES.index(sex)) for number, sex in codes], dtype=np.int64).reshape(-1, 2)
+
     taken = TakenRows(
         delimiter=header.delimiter,
         region=header.at[_REGION],
@@ -219,57 +222,22 @@ def _take(
             for name, column in (("region", _REGION), ("name", _NAME), ("level", _LEVEL), ("code", _CODE))
             if column in header.at
         },
-        ids=np.array([line.id for line in lines], dtype=np.int32),
+        ids=np.array([int(line.id) for line in lines], dtype=np.int32),
         counted=counted,
-        places=np.array(places, dtype=np.int64),
-        figures=np.array(figure_places, dtype=np.int64).reshape(-1, 2),
+        places=places(column.codes for column in columns),
+        figures=places((number, sex or SEXES[0]) for number, _, sex in names),
         nothing=nothing & counted[:, None],
         keys=tuple(column.key for column in columns),
-        population=population,
+        population=next((at for at, column in enumerate(columns) if column.label == f"Population, {year}"), None),
     )
     return tuple(with_limits(columns)), tuple(figures), taken, left_out
 
 
-def profile_columns(
-    lines: Sequence[ProfileLine], sexes: Sequence[str], broken: NDArray[np.bool_], nothing: NDArray[np.bool_]
-) -> tuple[list[Column], list[tuple[int, int]], list[Figure], NDArray[np.bool_], dict[str, tuple[str, ...]]]:
-    """Decide which lines of a profile, for which sexes, are columns of counts, which are figures, and what is left out.
-
-    `broken` are lines that show decimals, `nothing` lines × sexes that are not applicable. Besides columns and figures, the
-    line and sex of every column, and which lines are counts.
-    """
-    kinds = kinds_of([line.label for line in lines], [line.depth for line in lines])
-    kinds = [DECIMAL if kind == COUNT and odd else kind for kind, odd in zip(kinds, broken, strict=True)]
-    tables = blocks_of(lines)
-    there = [tuple(sex for at, sex in enumerate(sexes) if not nothing[line, at]) for line in range(len(lines))]
-    figures = propose(
-        [TableLine(str(line.id), line.label, line.depth, table, kind, own)
-         for line, table, kind, own in zip(lines, tables, kinds, there, strict=True)]
-    )  # fmt: skip
-    figured = {figure.name.partition("/")[0] for figure in figures}
-    columns, places, left_out = list[Column](), list[tuple[int, int]](), dict[str, list[str]]()
-    for at, (line, kind, table) in enumerate(zip(lines, kinds, tables, strict=True)):
-        if kind != COUNT:
-            if str(line.id) not in figured:
-                left_out.setdefault(kind, []).append(line.label)
-            continue
-        mechanism, adjusted = published_exactly(line.label) if table == FIRST else (None, 0)
-        for place, sex in enumerate(sexes):
-            if nothing[at, place]:
-                left_out.setdefault("not applicable", []).append(f"{line.label}, {sex}")
-                continue
-            codes = (str(line.id), sex)
-            columns.append(Column(key_of(*codes), codes, line.label, table, line.depth, mechanism, adjusted))
-            places.append((at, place))
-    counted = np.array([kind == COUNT for kind in kinds])
-    return columns, places, figures, counted, {kind: tuple(labels) for kind, labels in left_out.items()}
-
-
 def _looked_at(
-    header: Header, sample: pl.DataFrame, lines: list[ProfileLine]
+    header: Header, sample: pl.DataFrame, lines: Sequence[TableLine]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which lines show decimals, and which lines × sexes are not applicable in any of the first areas."""
-    place = {line.id: at for at, line in enumerate(lines)}
+    place = {int(line.id): at for at, line in enumerate(lines)}
     at = sample["id"].cast(pl.Int64).replace_strict(place, return_dtype=pl.Int64).to_numpy()
     shown, readable = np.zeros(len(lines)), np.zeros(len(lines))
     # Of what the first areas do not have, nobody knows yet.

@@ -22,9 +22,9 @@ import numpy as np
 from unround.figures import Figure, FigureKind
 from unround.mechanisms import Unpublished
 from unround.release import SUPPRESSED, Column, Counts, Proposal
-from unround.tables.figure_labels import KINDS, FigureMeaning, TableLine, figures_for, is_sampled, key_of
+from unround.tables.figure_labels import KINDS, FigureMeaning, figures_for, is_sampled
 from unround.tables.labels import finest
-from unround.tables.lines import COUNT
+from unround.tables.lines import COUNT, TableLine, key_of
 
 LAST = 2631
 """The last CHARACTERISTIC_ID."""

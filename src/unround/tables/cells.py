@@ -26,8 +26,8 @@ from unround.tables.decided import decided
 from unround.tables.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
 from unround.tables.figure_labels import as_figures, figures_of_table
 from unround.tables.hierarchy import fit, parents, read_hierarchy
+from unround.tables.making import in_memory
 from unround.tables.symbols import as_counts
-from unround.tables.wide import in_blocks
 
 TABLE, ALL = "table", "all"
 """The axis and the code of the only row of a table in which every axis is one of columns."""
@@ -112,7 +112,7 @@ def assemble(
         columns=tuple(kept),
         axes=("characteristic_id", SEX) if census else tuple(axis.rule.name for axis in columns),
         areas=areas,
-        read=in_blocks(frame, np.ascontiguousarray(counts[:, ~shows]), size, printed),
+        read=in_memory(frame, np.ascontiguousarray(counts[:, ~shows]), size, printed),
         figures=tuple(figures),
         size=size,
         product=description.product,

@@ -17,9 +17,8 @@ import numpy as np
 import polars as pl
 
 from unround.errors import InputError
-from unround.figures import Figure
-from unround.regions import areas_frame, published_exactly, with_limits
-from unround.release import AREA, Column, Counts, FigureValues, Proposal, Release
+from unround.regions import areas_frame, with_limits
+from unround.release import AREA, Column, Counts, Proposal, Release
 from unround.tables.canada_2021 import (
     DATASET,
     FIVE_YEARS,
@@ -34,20 +33,15 @@ from unround.tables.canada_2021 import (
     vector_of,
     with_documented,
 )
-from unround.tables.figure_labels import TableLine, figures_of, key_of, propose
+from unround.tables.delimited import read_table
+from unround.tables.figure_labels import figures_of, propose
+from unround.tables.grid import HeadedTable
 from unround.tables.labels import ALL, AgeRun, age_range, tile
-from unround.tables.lines import COUNT, FIRST, MEN, TOTAL, WOMEN, by_sex, kind_of
-from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name
+from unround.tables.lines import COUNT, FIRST, MEN, TOTAL, WOMEN, TableLine, by_sex, key_of, kind_of
+from unround.tables.making import census, columns_of, counts_of, in_memory, refuse_repeated, unreadable
+from unround.tables.named_tables import partitions_by_name, tables_by_name
 from unround.tables.source import Source
-from unround.tables.wide import (
-    FRACTIONS,
-    WideTable,
-    counts_of,
-    in_blocks,
-    read_wide,
-    refuse_repeated,
-    unreadable,
-)
+from unround.tables.symbols import FRACTIONS
 
 LAYOUT = "censusmapper"
 _VECTOR = re.compile(r"(v_([A-Za-z0-9]+(?:_[A-Za-z0-9]+)*)_(\d+))(?:\s*:\s*(.*?))?\s*", re.DOTALL)
@@ -127,62 +121,67 @@ def load(source: Source) -> Release:
 
     Raises `InputError` where there is no column of area codes, an area repeats, or lines differ in length.
     """
-    table = read_wide(source)
+    table = read_table(source, wide=True)
     base, others = _base(table)
     if AREA not in base:
         raise InputError(f"{source.path} has no column GeoUID and so no area codes; ask CensusMapper for it, or add one.")
     notes = list(source.notes)
-    every = _paired(_vectors(source, table), notes)
-    whole = [name for name in EXACT if name in base]
-    whole_counts, _ = counts_of(table, [base[name] for name in whole])
-    areas = _areas(table, base, others, dict(zip(whole, whole_counts.T, strict=True)))
-    return _release(source, table, every, areas, (whole, whole_counts), notes)
+    vectors = _paired(_vectors(source, table), notes)
+    exact = {name: counts_of(table, [base[name]])[0][:, 0] for name in EXACT if name in base}
+    return _release(source, table, vectors, _areas(table, base, others, exact), exact, notes)
 
 
 def _release(
     source: Source,
-    table: WideTable,
-    every: Sequence[_Vector],
+    table: HeadedTable,
+    vectors: Sequence[_Vector],
     areas: pl.DataFrame,
-    exact: tuple[Sequence[str], Counts],
-    notes: list[str],
+    exact: Mapping[str, Counts],
+    notes: Sequence[str],
 ) -> Release:
-    """Return the release of columns that are understood; `exact` are columns of the file beside the characteristics."""
-    whole, whole_counts = exact
-    refuse_repeated(source, areas, [AREA])
-    vectors, counts, left_out = _only_counts(table, every)
-    figures, values = _figures(table, every, {vector.code for vector in vectors}, whole)
-    counts = np.hstack([whole_counts, counts])
-    columns = [_column(name, TOTAL, name, FIRST) for name in whole]
-    tables = _tables(every, {vector.code for vector in vectors})
-    columns += [_column(vector.id, vector.sex, vector.label, tables[vector.code]) for vector in vectors]
+    """Return the release of vectors that are understood; `exact` are columns of the file beside them."""
+    refuse_repeated(source, areas[AREA])
+    counting = [vector for vector in vectors if vector.kind == COUNT]
+    read, shares = counts_of(table, [vector.place for vector in counting])
+    # What has decimals in one sex is no count in the others.
+    broken = {vector.id for vector, share in zip(counting, shares, strict=True) if share > FRACTIONS}
+    kinds = {vector.id: "decimals" if vector.id in broken else vector.kind for vector in vectors}
+    known, labelled = _is_documented(vectors), any(vector.dataset for vector in vectors)
+    tables = _tables(vectors, kinds, known)
+    lines = {name: TableLine(name, name, 0, FIRST) for name in exact}
+    for vector in vectors:
+        sexes = (*(lines[vector.id].sexes if vector.id in lines else ()), vector.sex)
+        lines[vector.id] = TableLine(vector.id, vector.label, 0, tables[vector.code], kinds[vector.id], sexes)
+    columns = columns_of(list(lines.values()), anywhere=True)
     if not columns:
         raise InputError(f"{source.path} has no columns of counts, so that there is nothing to infer; ask for counts.")
-    labelled = any(vector.dataset for vector in every)
-    proposals = _proposals(columns, _age_runs(vectors)) if labelled else []
-    if _is_documented(every):
-        numbers = {(one.characteristic, one.sex): len(whole) + at for at, one in enumerate(vectors) if one.characteristic}
-        there = {(number, sex): at for (number, sex), at in numbers.items() if number is not None}
-        there |= {(_BASE_IDS[name], TOTAL): at for at, name in enumerate(whole)}
+    at = {vector.key: place for place, vector in enumerate(counting)}
+    kept = [at[column.key] for column in columns[len(exact) :]]
+    counts = np.hstack([*(column[:, None] for column in exact.values()), read[:, kept]])
+    proposals = _proposals(columns) if labelled else []
+    figures = [] if known else propose(list(lines.values()))
+    if known:
+        numbers = {vector.id: vector.characteristic for vector in vectors} | {name: _BASE_IDS[name] for name in exact}
+        figures = documented_figures({number: lines[code] for code, number in numbers.items() if number})
+        order = [*range(len(exact), len(columns)), *range(len(exact))]  # what is beside the vectors comes before them
+        there = {(number, columns[at].codes[1]): at for at in order if (number := numbers[columns[at].codes[0]])}
         columns, counts, more = with_documented(columns, counts, there, _unseen if labelled else _indicator)
         proposals += more
-    known = {one.name for one in figures}
-    return Release(
-        source=str(source.path),
-        file_format=LAYOUT if labelled else INDICATORS,
-        columns=tuple(with_limits(columns)),
-        axes=("characteristic_id", "sex"),
-        areas=(AREA,),
-        read=in_blocks(areas, counts, source.size, values),
+    figured, places = {figure.name for figure in figures}, {vector.key: vector.place for vector in vectors}
+    left_out: dict[str, list[str]] = {kind: [] for kind in kinds.values() if kind != COUNT}
+    for vector in vectors:
+        if kinds[vector.id] != COUNT and vector.key not in figured:
+            left_out[kinds[vector.id]].append(vector.header)
+    values = figures_of([table.column(places[figure.name]) for figure in figures], len(table.cells))
+    return census(
+        source,
+        LAYOUT if labelled else INDICATORS,
+        with_limits(columns),
+        read=in_memory(areas, counts, source.size, values),
         proposals=tuple(proposals),
-        size=source.size,
-        product=_product({vector.dataset for vector in vectors}),
+        product=_product({vector.dataset for vector in vectors if kinds[vector.id] == COUNT}),
         figures=tuple(figures),
-        left_out={
-            kind: headers
-            for kind, those in left_out.items()
-            if (headers := tuple(vector.header for vector in those if vector.key not in known))
-        },
+        left_out={kind: tuple(headers) for kind, headers in left_out.items() if headers},
         notes=[*notes, *unreadable(counts)],
     )
 
@@ -194,11 +193,11 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-def _base(table: WideTable) -> tuple[dict[str, int], dict[str, int]]:
+def _base(table: HeadedTable) -> tuple[dict[str, int], dict[str, int]]:
     """Return the places of the columns that are no vectors: those that have a meaning here, and the others."""
     base: dict[str, int] = {}
     others: dict[str, int] = {}
-    for place, name in enumerate(table.header):
+    for place, name in enumerate(table.header[0]):
         if _VECTOR.fullmatch(name):
             continue
         meaning = _BASE.get(_plain(name))
@@ -209,9 +208,9 @@ def _base(table: WideTable) -> tuple[dict[str, int], dict[str, int]]:
     return base, others
 
 
-def _vectors(source: Source, table: WideTable) -> list[_Vector]:
+def _vectors(source: Source, table: HeadedTable) -> list[_Vector]:
     found, seen = [], set[str]()
-    for place, header in enumerate(table.header):
+    for place, header in enumerate(table.header[0]):
         if parsed := _VECTOR.fullmatch(header):
             code, dataset, number, text = parsed[1], parsed[2], int(parsed[3]), parsed[4] or ""
             suffix = _SEX.fullmatch(text)
@@ -262,51 +261,8 @@ def _paired(vectors: Sequence[_Vector], notes: list[str]) -> list[_Vector]:
     return [paired[vector.dataset, vector.number] for vector in vectors]
 
 
-# The cells
-
-
-def _only_counts(table: WideTable, vectors: Sequence[_Vector]) -> tuple[list[_Vector], Counts, dict[str, list[_Vector]]]:
-    """Keep the vectors that hold counts, and the others by kind. What has decimals in one sex is no count in the others."""
-    counting = [vector for vector in vectors if vector.kind == COUNT]
-    counts, shares = counts_of(table, [vector.place for vector in counting])
-    broken = {vector.id for vector, share in zip(counting, shares, strict=True) if share > FRACTIONS}
-    left_out: dict[str, list[_Vector]] = {}
-    for vector in vectors:
-        if vector.kind != COUNT or vector.id in broken:
-            left_out.setdefault(vector.kind if vector.kind != COUNT else "decimals", []).append(vector)
-    kept = [at for at, vector in enumerate(counting) if vector.id not in broken]
-    return [counting[at] for at in kept], counts[:, kept], left_out
-
-
-def _figures(
-    table: WideTable, vectors: Sequence[_Vector], counting: set[str], base: Sequence[str]
-) -> tuple[list[Figure], FigureValues]:
-    """Return the rates, means and medians, and their values: as documented for 2021, else as labels tell."""
-    tables = _tables(vectors, counting)
-    sexes: dict[str, list[str]] = {}
-    for vector in vectors:
-        sexes.setdefault(vector.id, []).append(vector.sex)
-    kinds = {}  # what has decimals in one sex is no count in the others either
-    for vector in vectors:
-        kind = vector.kind
-        kinds[vector.id] = kind if kind != COUNT or vector.code in counting else "decimals"
-    lines = {
-        vector.id: TableLine(vector.id, vector.label, 0, tables[vector.code], kinds[vector.id], tuple(sexes[vector.id]))
-        for vector in vectors
-    }
-    whole = [TableLine(name, name, 0, FIRST, COUNT) for name in base]
-    if _is_documented(vectors):
-        known = {vector.characteristic: lines[vector.id] for vector in vectors}
-        known |= {_BASE_IDS[line.id]: line for line in whole}
-        figures = documented_figures({number: line for number, line in known.items() if number is not None})
-    else:
-        figures = propose([*whole, *lines.values()])
-    places = {vector.key: vector.place for vector in vectors}
-    return figures, figures_of([table.column(places[figure.name]) for figure in figures], len(table.cells))
-
-
 def _areas(
-    table: WideTable, base: Mapping[str, int], others: Mapping[str, int], exact: Mapping[str, np.ndarray]
+    table: HeadedTable, base: Mapping[str, int], others: Mapping[str, int], exact: Mapping[str, np.ndarray]
 ) -> pl.DataFrame:
     def text(name: str) -> pl.Series:
         if name not in base:
@@ -336,12 +292,6 @@ def _areas(
 # The columns and what they may add up to
 
 
-def _age_runs(vectors: Sequence[_Vector]) -> list[AgeRun]:
-    """Find the tables of ages among the totals, in the order of vectors."""
-    totals = [vector for vector in vectors if vector.sex == TOTAL]
-    return AgeRun.find([(vector.id, vector.label) for vector in totals])
-
-
 def _is_documented(vectors: Sequence[_Vector]) -> bool:
     """Say whether vectors of 2021 have the numbers that are documented: titles and ages stand where they should."""
     heads = {vector_of(first) for first in TABLES}
@@ -358,20 +308,16 @@ def _is_documented(vectors: Sequence[_Vector]) -> bool:
     return any(vector.dataset == DATASET for vector in vectors)
 
 
-def _tables(vectors: Sequence[_Vector], counting: set[str]) -> dict[str, str]:
+def _tables(vectors: Sequence[_Vector], kinds: Mapping[str, str], known: bool) -> dict[str, str]:
     """Return the table of every vector, by its code: as documented, or as names and order tell."""
     found: dict[str, str] = {}
-    known = _is_documented(vectors)
     for dataset in dict.fromkeys(vector.dataset for vector in vectors):
         own = [vector for vector in vectors if vector.dataset == dataset]
-        if known and dataset == DATASET:
-            found |= {vector.code: table_of_vector(vector.of) for vector in own}
-            continue
-        if not dataset:
-            found |= {vector.code: table_of(vector.of) for vector in own}
+        if not dataset or (known and dataset == DATASET):
+            found |= {vector.code: (table_of_vector if dataset else table_of)(vector.of) for vector in own}
             continue
         totals = [vector for vector in own if vector.of == vector.number]
-        names = tables_by_name([NamedLine(v.number, v.label, v.code in counting) for v in totals])
+        names = tables_by_name([(one.number, one.label, kinds[one.id] == COUNT) for one in totals])
         by_number = {vector.number: name for vector, name in zip(totals, names, strict=True)}
         found |= {vector.code: by_number.get(vector.of, vector.label) for vector in own}
     return found
@@ -379,41 +325,39 @@ def _tables(vectors: Sequence[_Vector], counting: set[str]) -> dict[str, str]:
 
 def _unseen(number: int, sex: str) -> Column:
     """Return a column for a characteristic of the 2021 profile that the file has not."""
-    return _column(f"v_{DATASET}_{vector_of(number)}", sex, "")
+    code = f"v_{DATASET}_{vector_of(number)}"
+    return Column(key_of(code, sex), (code, sex), "")
 
 
 def _indicator(number: int, sex: str) -> Column:
     """Return a column for an indicator that the file has not."""
-    return _column(str(number), sex, label_of(number))
+    return Column(key_of(str(number), sex), (str(number), sex), label_of(number))
 
 
-def _column(characteristic: str, sex: str, label: str, block: str = "") -> Column:
-    key = characteristic if sex == TOTAL else f"{characteristic}/{sex}"
-    exact, adjusted = published_exactly(label)
-    return Column(key, (characteristic, sex), label, block, mechanism=exact, adjusted=adjusted)
-
-
-def _proposals(columns: Sequence[Column], runs: Sequence[AgeRun]) -> list[Proposal]:
+def _proposals(columns: Sequence[Column]) -> list[Proposal]:
     """Propose sums by sex, by ages, by names that document a partition, and by what counts the same people."""
     at = {column.key: place for place, column in enumerate(columns)}
     found = by_sex(columns)
-    totals = [(column.key, column.label, column.block) for column in columns if column.codes[1] == TOTAL]
-    for whole, pieces in partitions_by_name(totals):
-        for ending in ("", f"/{MEN}", f"/{WOMEN}"):
-            if all(key + ending in at for key in (whole, *pieces)):
-                found.append(Proposal(at[whole + ending], tuple(at[key + ending] for key in pieces), "names"))
-    for place, column in enumerate(columns):
-        same = _same_as(column) if column.codes[1] == TOTAL else None
-        if same is not None and at.get(same, place) != place:
-            found.append(Proposal(at[same], (place,), "universe"))
-    for run in runs:
+
+    def add(total: str, parts: Sequence[str], origin: str, sexes: Sequence[str] = (TOTAL, MEN, WOMEN)) -> None:
+        for sex in sexes:
+            keys = [key_of(code, sex) for code in (total, *parts)]
+            if all(key in at for key in keys):
+                found.append(Proposal(at[keys[0]], tuple(at[key] for key in keys[1:]), origin))
+
+    totals = [column for column in columns if column.codes[1] == TOTAL]
+    for whole, pieces in partitions_by_name([(column.key, column.label, column.block) for column in totals]):
+        add(whole, pieces, "names")
+    for column in totals:
+        same = _same_as(column)
+        if same is not None and same != column.key:
+            add(same, [column.key], "universe", [TOTAL])
+    for run in AgeRun.find([(column.key, column.label) for column in totals]):
         for total, parts in tile(run):
-            for ending in ("", f"/{MEN}", f"/{WOMEN}"):
-                keys = [part + ending for part in parts]
-                head = ("Population" if not ending else None) if total is None else total + ending
-                if head in at and all(key in at for key in keys):
-                    origin = "universe" if total is None else "names"
-                    found.append(Proposal(at[head], tuple(at[key] for key in keys), origin))
+            if total is None:
+                add("Population", parts, "universe", [TOTAL])
+            else:
+                add(total, parts, "names")
     return found
 
 
@@ -459,9 +403,9 @@ def load_indicators(source: Source) -> Release:
 
     Raises `InputError` where there is no column of areas, an area repeats, or lines differ in length.
     """
-    table = read_wide(source)
-    places = {int(found[1]): at for at, name in enumerate(table.header) if (found := _INDICATOR.fullmatch(name))}
-    if len(places) < sum(_INDICATOR.fullmatch(name) is not None for name in table.header):
+    table = read_table(source, wide=True)
+    places = {int(found[1]): at for at, name in enumerate(table.header[0]) if (found := _INDICATOR.fullmatch(name))}
+    if len(places) < sum(_INDICATOR.fullmatch(name) is not None for name in table.header[0]):
         raise InputError(f"{source.path} has two columns for one indicator, written in different ways; keep one of them.")
     if not places:
         raise InputError(f"{source.path} has no column called indicator_ followed by a number; check its header.")
@@ -472,18 +416,17 @@ def load_indicators(source: Source) -> Release:
         )
     labels = {number: label_of(number) or f"characteristic {number}" for number in sorted(places)}
     every = [
-        _Vector(places[number], table.header[places[number]], f"indicator_{number}", "", number, label, TOTAL, number)
+        _Vector(places[number], table.header[0][places[number]], f"indicator_{number}", "", number, label, TOTAL, number)
         for number, label in labels.items()
     ]
     people = counts_of(table, [places[1]])[0][:, 0].tolist() if 1 in places else [0] * len(table.cells)
     said = "The file has no labels; its indicators are assumed to be CHARACTERISTIC_IDs of the 2021 profile."
-    nothing = np.empty((len(table.cells), 0), dtype=np.int32)
-    return _release(source, table, every, _indicated(source, table, people), ((), nothing), [*source.notes, said])
+    return _release(source, table, every, _indicated(source, table, people), {}, [*source.notes, said])
 
 
-def _indicated(source: Source, table: WideTable, people: Sequence[int]) -> pl.DataFrame:
+def _indicated(source: Source, table: HeadedTable, people: Sequence[int]) -> pl.DataFrame:
     """Return the areas of a table of indicators. A name can stand for the code: postal areas have no other."""
-    names = {name.lower(): at for at, name in enumerate(table.header) if not _INDICATOR.fullmatch(name)}
+    names = {name.lower(): at for at, name in enumerate(table.header[0]) if not _INDICATOR.fullmatch(name)}
     codes = [name for name in _NAMES if name in names]
     # Where there is a code, it is better than a name.
     key = next((name for name in codes if name != "geo_name"), codes[0] if codes else None)

@@ -22,7 +22,7 @@ from unround.figures import Figure, FigureKind, Group
 from unround.release import FIGURE_ABSENT, FIGURE_UNIT, Column, FigureValues
 from unround.tables.description import SEX, Description, near
 from unround.tables.labels import edges_of, finest
-from unround.tables.lines import COUNT, TOTAL, kinds_of
+from unround.tables.lines import COUNT, TOTAL, TableLine, key_of, kinds_of
 from unround.tables.symbols import NUMBER, SIGNS, joined_digits
 
 KINDS: Mapping[str, FigureKind] = {
@@ -62,22 +62,6 @@ SAMPLE = re.compile(r"\bsample\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class TableLine:
-    """One line of a table: a count or a figure, and for whom it is given.
-
-    `id` is its code, `table` the table that it stands in, `kind` what `kinds` says, and `sexes` those that it has columns
-    for ("total" alone where there are no sexes).
-    """
-
-    id: str
-    label: str
-    depth: int
-    table: str
-    kind: str
-    sexes: tuple[str, ...] = (TOTAL,)
-
-
-@dataclass(frozen=True, slots=True)
 class FigureMeaning:
     """What a line of figures is of, as IDs of lines: "" or none where the table does not have them."""
 
@@ -86,11 +70,6 @@ class FigureMeaning:
     numerator: str = ""
     groups: tuple[Group, ...] = ()
     within: str = ""
-
-
-def key_of(number: str, sex: str) -> str:
-    """Return the key of a column, of counts or of figures."""
-    return number if sex == TOTAL else f"{number}/{sex}"
 
 
 def propose(lines: Sequence[TableLine]) -> list[Figure]:

@@ -5,20 +5,13 @@ Every cell is text, as it stands in the file; an empty one is null. Rows are num
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import polars as pl
 
 from unround.errors import InputError
-from unround.tables.source import Source
-from unround.tables.wide import MOST_COLUMNS, rows_of
-
-OFFICE = (".xlsx", ".xlsm", ".xls", ".ods")
-"""How the names of spreadsheets end."""
 
 NAMES_JOINED = " / "
 """What stands between the cells of several header rows, in the name of a column."""
@@ -138,7 +131,13 @@ class HeadedTable:
             NAMES_JOINED.join(dict.fromkeys(cell for cell in column if cell)) for column in zip(*self.header, strict=True)
         ]
         named = [name or f"column {letters(at)}" for at, name in enumerate(joined)]
-        return [name if named.index(name) == at else f"{name} (column {letters(at)})" for at, name in enumerate(named)]
+        first = {name: at for at, name in reversed(list(enumerate(named)))}
+        return [name if first[name] == at else f"{name} (column {letters(at)})" for at, name in enumerate(named)]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The cells, in columns called by their names."""
+        return self.cells.rename({str(at): name for at, name in enumerate(self.names)})
 
     def is_named(self, at: int) -> bool:
         """Return whether the header names a column."""
@@ -214,39 +213,8 @@ def columns_between(text: str) -> tuple[int, int]:
     return numbers[0], numbers[-1]
 
 
-def read_grid(path: Path, sheet: str | None = None) -> Grid:
-    """Read a file as rows of text.
-
-    Raises `InputError` where the file cannot be read, or is empty.
-    """
-    from unround.tables.spreadsheet import is_spreadsheet, read_sheet
-
-    if is_spreadsheet(path):
-        return read_sheet(path, sheet)
-    if sheet is not None:
-        raise InputError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}; leave the sheet out.")
-    return shares_apart(delimited(Source(path)))
-
-
-def delimited(source: Source) -> Grid:
-    """Read a delimited file as rows of text. Rows may differ in length: titles and notes are shorter than the table."""
-    text = source.whole()
-    width = max((len(row) for _, row in rows_of(source, text)), default=0)
-    if width > MOST_COLUMNS:
-        raise InputError(f"{source.path} has over {MOST_COLUMNS:,} columns; put areas into rows, not into columns.")
-    # Polars takes the number of columns from the first row, so that one of full width is put above.
-    full = source.delimiter.encode() * max(0, width - 1) + b"\n"
-    try:
-        cells = pl.read_csv(io.BytesIO(full + text), separator=source.delimiter, has_header=False, infer_schema=False)
-    except pl.exceptions.PolarsError as error:
-        said = (str(error).splitlines() or [""])[0][:200]
-        raise InputError(f"{source.path} cannot be read as a table ({said}); check its delimiters and quotes.") from None
-    cells = cells[1:]
-    cells.columns = [str(at) for at in range(cells.width)]
-    return Grid(_blank_to_null(cells), str(source.path), source.size, notes=tuple(source.notes))
-
-
-def _blank_to_null(cells: pl.DataFrame) -> pl.DataFrame:
+def blank_to_null(cells: pl.DataFrame) -> pl.DataFrame:
+    """Return cells of text in which those of blanks are null."""
     bare = pl.all().str.strip_chars(_PADDING)
     return cells.with_columns(pl.when(bare == "").then(None).otherwise(pl.all()).name.keep())
 

@@ -8,7 +8,7 @@ Canadian profile are percentages that are named like age groups): those are give
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from unround.release import Column, Proposal
@@ -27,46 +27,53 @@ _HOUSEHOLDS = re.compile(
 _OCCUPIED = "private dwellings occupied by usual residents"
 
 
+MEN, WOMEN, TOTAL = "men", "women", "total"
+COUNT = "count"
+
+
 @dataclass(frozen=True, slots=True)
-class ProfileLine:
-    """One characteristic: its number, its label without blanks around it, and how far that is indented, in levels."""
+class TableLine:
+    """One line of a table: a count or a figure, and for whom it is given.
 
-    id: int
+    `id` is its code, `depth` how far its label is indented, `table` the table that it stands in, `kind` what `kind_of` says,
+    and `sexes` those that it has columns for ("total" alone where there are no sexes).
+    """
+
+    id: str
     label: str
-    depth: int
-
-    @classmethod
-    def of(cls, number: int, text: str) -> ProfileLine:
-        """Read a label that is indented by two blanks a level.
-
-        Examples
-        --------
-        >>> ProfileLine.of(10, "    0 to 4 years")
-        ProfileLine(id=10, label='0 to 4 years', depth=2)
-        """
-        label = text.strip()
-        return cls(number, label, (len(text) - len(text.lstrip())) // 2)
+    depth: int = 0
+    table: str = ""
+    kind: str = COUNT
+    sexes: tuple[str, ...] = (TOTAL,)
 
 
-def blocks_of(lines: Sequence[ProfileLine]) -> list[str]:
-    """Return, for every line, the table that it stands in: the label of the nearest line above that is not indented.
+def key_of(number: str, sex: str) -> str:
+    """Return the key of a column, of counts or of figures."""
+    return number if sex == TOTAL else f"{number}/{sex}"
 
-    The lines at the very beginning, above the first "Total …" with lines below it, are a table by themselves.
+
+def profile_lines(rows: Iterable[tuple[str, str]]) -> list[TableLine]:
+    """Return the lines of a profile, from their codes and their labels, which are indented by two blanks a level.
+
+    The table of a line is the label of the nearest line above that is not indented; the lines at the very beginning, above
+    the first "Total …" with lines below it, are a table by themselves. Below a line of percentages there are percentages.
 
     Examples
     --------
-    >>> texts = ["Population, 2021", "Total - Age groups", "  0 to 14 years", "Number of persons in private households"]
-    >>> blocks_of([ProfileLine.of(at, text) for at, text in enumerate(texts)])
-    ['Population and dwellings', 'Total - Age groups', 'Total - Age groups', 'Number of persons in private households']
+    >>> texts = ["Population, 2021", "Total - Age (%)", "  0 to 14 years", "Number of persons in private households"]
+    >>> [(line.table, line.kind) for line in profile_lines(zip("1234", texts))][1:3]
+    [('Total - Age (%)', 'percentage'), ('Total - Age (%)', 'percentage')]
     """
-    blocks, now, begun = [], FIRST, False
-    for at, line in enumerate(lines):
-        if line.depth == 0:
-            heads = at + 1 < len(lines) and lines[at + 1].depth > 0
-            begun = begun or (heads and _HEAD.match(line.label) is not None)
-            now = line.label if begun else FIRST
-        blocks.append(now)
-    return blocks
+    texts = [(code, text.strip(), (len(text) - len(text.lstrip())) // 2) for code, text in rows]
+    labels, depths = [label for _, label, _ in texts], [depth for _, _, depth in texts]
+    lines, table, begun = list[TableLine](), FIRST, False
+    for at, ((code, label, depth), kind) in enumerate(zip(texts, kinds_of(labels, depths), strict=True)):
+        if depth == 0:
+            heads = at + 1 < len(texts) and depths[at + 1] > 0
+            begun = begun or (heads and _HEAD.match(label) is not None)
+            table = label if begun else FIRST
+        lines.append(TableLine(code, label, depth, table, kind))
+    return lines
 
 
 def universes(columns: Sequence[Column], year: str) -> list[Proposal]:
@@ -86,9 +93,6 @@ def universes(columns: Sequence[Column], year: str) -> list[Proposal]:
             alike = (at for at, column in whole if at != known and pattern.fullmatch(column.label))
             found += [Proposal(known, (at,), "universe") for at in alike]
     return found
-
-
-MEN, WOMEN, TOTAL = "men", "women", "total"
 
 
 def indented(columns: Sequence[Column]) -> list[Proposal]:
@@ -134,8 +138,6 @@ def by_sex(columns: Sequence[Column]) -> list[Proposal]:
                 found.append(Proposal(at, tuple(part for part in sexes if part is not None), "sex"))
     return found
 
-
-COUNT = "count"
 
 _TOTAL = re.compile(r"total\s*[-–—:]")
 _NOTE = re.compile(r"\s*\(\d+\)\s*$")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from unround.tables.labels import ALL, EVER, AgeRun, Range, age_range, edges_of, tile
 
@@ -52,26 +51,17 @@ RANGES = {
 """What can be told by ranges, and what such a table is called if it has no title."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedLine:
-    """A line of a census: its number, its label, and whether it is a count."""
-
-    number: int
-    label: str
-    counts: bool
-
-
-def tables_by_name(lines: Sequence[NamedLine]) -> list[str]:
-    """Return the table of every line; lines that are no counts stand in none.
+def tables_by_name(lines: Sequence[tuple[int, str, bool]]) -> list[str]:
+    """Return the table of every line, given its number, its label, and whether it is a count; others stand in none.
 
     Examples
     --------
     >>> labels = ["0 to 14 years", "15 years and over", "Average age", "Marital status for the population", "Married"]
-    >>> tables_by_name([NamedLine(at, label, label != "Average age") for at, label in enumerate(labels)])
+    >>> tables_by_name([(at, label, label != "Average age") for at, label in enumerate(labels)])
     ['Age', 'Age', '', 'Marital status for the population', 'Marital status for the population']
     """
     tables = _Tables()
-    return [tables.take(line) for line in lines]
+    return [tables.take(*line) for line in lines]
 
 
 class _Tables:
@@ -82,23 +72,23 @@ class _Tables:
         self._seen: set[Range] = set()
         self._often: dict[str, int] = {}
 
-    def take(self, line: NamedLine) -> str:
+    def take(self, number: int, label: str, counts: bool) -> str:
         """Return the table of the next line."""
-        if not line.counts:
+        if not counts:
             self._name = self._name if self._kind == "recipients" else ""
             return ""
-        kind, reach = _kind(line.label)
-        far = line.number - self._number > _FAR
-        self._number = line.number
-        if reach == ALL or (kind == "" and _TITLE.fullmatch(line.label)):
-            self._begin(line.label.removeprefix("Total - "), "")
+        kind, reach = _kind(label)
+        far = number - self._number > _FAR
+        self._number = number
+        if reach == ALL or (kind == "" and _TITLE.fullmatch(label)):
+            self._begin(label.removeprefix("Total - "), "")
         elif kind == "recipients":
-            year = _RECIPIENTS.fullmatch(line.label)
+            year = _RECIPIENTS.fullmatch(label)
             name = f"Income recipients in {year[1]}" if year and year[1] else "Income recipients"
             if self._name != name:
                 self._begin(name, kind)
         elif not self._goes_on(kind, reach, far):
-            self._begin(kind or line.label, kind)
+            self._begin(kind or label, kind)
         self._kind = kind
         if reach is not None:
             self._seen.add(reach)

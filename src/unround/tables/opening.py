@@ -11,11 +11,11 @@ from unround.errors import InputError
 from unround.release import Entry, What
 from unround.small_files import shortened
 from unround.tables.frames import as_headed
-from unround.tables.grid import Grid, HeadedTable, columns_between, letters, read_grid, with_header
+from unround.tables.grid import Grid, HeadedTable, columns_between, letters, with_header
 from unround.tables.layout import Layout, find_layout, find_layouts
 from unround.tables.notes import Documented
 from unround.tables.pcaxis import is_pcaxis
-from unround.tables.spreadsheet import Workbook, is_spreadsheet
+from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid
 from unround.tables.tidy import headed_table, is_parquet
 
 

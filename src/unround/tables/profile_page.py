@@ -10,24 +10,24 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.figures import Figure
 from unround.regions import areas_frame, with_limits
-from unround.release import AREA, FIGURE_ABSENT, NOT_APPLICABLE, Column, Counts, FigureValues, Release
+from unround.release import FIGURE_ABSENT, NOT_APPLICABLE, Column, Counts, Release
 from unround.small_files import LONGEST_NAME
-from unround.tables.bulk import profile_columns
+from unround.tables.delimited import ragged, rows_of
 from unround.tables.figure_labels import as_figures
-from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, ProfileLine, by_sex, indented, universes
+from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, TableLine, by_sex, indented, profile_lines, universes
+from unround.tables.making import census, columns_of, in_memory, told_apart, unreadable
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
-from unround.tables.wide import in_blocks, ragged, rows_of, unreadable
 
 LAYOUT = "profile-page"
 _SEXES = {"total": TOTAL, "men+": MEN, "men": MEN, "male": MEN, "women+": WOMEN, "women": WOMEN, "female": WOMEN}
@@ -53,13 +53,18 @@ class _Page:
     """A page as text: its columns of numbers, its lines and their fields, and all that is written below them."""
 
     values: tuple[_PageValues, ...]
-    lines: tuple[ProfileLine, ...]
+    lines: list[TableLine]
     rows: tuple[list[str], ...]
     below: str
 
-    def column(self, place: int) -> pl.Series:
-        """Return one field of all lines."""
-        return pl.Series([row[place] for row in self.rows], dtype=pl.String)
+    def cells(self, values: _PageValues) -> tuple[pl.Series, pl.Series | None]:
+        """Return a column of numbers, and its flags."""
+        cells, flags = (
+            None if place is None else pl.Series([row[place] for row in self.rows], dtype=pl.String)
+            for place in (values.place, values.flag)
+        )
+        assert cells is not None, "every column has a place"
+        return cells, flags
 
 
 def load(source: Source) -> Release:
@@ -70,26 +75,47 @@ def load(source: Source) -> Release:
     """
     page = _page(source)
     titles = list(dict.fromkeys(values.area for values in page.values))
-    columns, counts, figures, left_out = _columns(page, titles)
+    own = [values for values in page.values if values.measure == COUNT]
+    sexes = [sex for sex in (TOTAL, MEN, WOMEN) if any(values.sex == sex for values in own)]
+    # The page writes counts without a decimal point: where there is one, there is no count.
+    counts = np.full((len(titles), len(page.lines), len(sexes)), NOT_APPLICABLE, dtype=np.int32)
+    printed = np.full(counts.shape, FIGURE_ABSENT, dtype=np.int64)
+    decimals = np.zeros(len(page.lines), dtype=bool)
+    for values in own:
+        area, sex = titles.index(values.area), sexes.index(values.sex)
+        cells = page.cells(values)
+        counts[area, :, sex], shown = as_counts(*cells)
+        printed[area, :, sex] = as_figures(*cells)
+        decimals |= shown
+    lines, figures, left_out = told_apart(page.lines, sexes, decimals, (counts == NOT_APPLICABLE).all(axis=0))
+    columns = columns_of(lines)
     if not columns:
         raise InputError(f"{source.path} has no lines of counts; download the page with its counts.")
+    rates = dict.fromkeys((values.measure, values.sex) for values in page.values if values.measure != COUNT)
+    for measure in dict.fromkeys(measure for measure, _ in rates):
+        left_out[measure] = tuple(f"all lines, {sex}" for other, sex in rates if other == measure)
+
+    def placed(table: NDArray[Any], codes: Iterable[tuple[str, ...]]) -> NDArray[Any]:
+        places = [(int(number) - 1, sexes.index(sex)) for number, sex in codes]
+        return np.ascontiguousarray(table[:, [line for line, _ in places], [sex for _, sex in places]])
+
+    kept = placed(counts, (column.codes for column in columns))
+    names = (figure.name.partition("/") for figure in figures)
+    shown_figures = placed(printed, ((number, sex or TOTAL) for number, _, sex in names))
     year = _year(source.head())
-    return Release(
-        source=str(source.path),
-        file_format=LAYOUT,
-        columns=tuple(with_limits(columns)),
-        axes=("characteristic_id", "sex"),
-        areas=(AREA,),
-        read=in_blocks(_areas(titles, columns, counts), counts, source.size, _figures(page, titles, figures)),
+    return census(
+        source,
+        LAYOUT,
+        with_limits(columns),
+        read=in_memory(_areas(titles, columns, kept), kept, source.size, shown_figures),
         figures=tuple(figures),
         proposals=(*indented(columns), *by_sex(columns), *universes(columns, year)),
-        size=source.size,
         product=_product(page, year),
         left_out=left_out,
         notes=[
             *source.notes,
             "The file has no IDs: characteristics are numbered by their lines.",
-            *unreadable(counts),
+            *unreadable(kept),
         ],
     )
 
@@ -137,7 +163,7 @@ def _page(source: Source) -> _Page:
             continue
         if len(row) == len(header) and row[0].strip() and row[1].strip() and _is_number(row[values[0].place]):
             raise InputError(f"{source.path}, line {number}: there are data after the footnotes. Remove what is in between.")
-    lines = tuple(ProfileLine.of(number, row[1]) for number, row in enumerate(rows, start=1))
+    lines = profile_lines((str(number), row[1]) for number, row in enumerate(rows, start=1))
     return _Page(values, lines, tuple(rows), "\n".join(below))
 
 
@@ -193,53 +219,6 @@ def _carried(line: Sequence[str], width: int) -> Iterator[str]:
     for place in range(width):
         title = (" ".join(line[place].split())[:LONGEST_NAME] if place < len(line) else "") or title
         yield title
-
-
-# What it means
-
-
-def _columns(page: _Page, titles: Sequence[str]) -> tuple[list[Column], Counts, list[Figure], dict[str, tuple[str, ...]]]:
-    """Make a column of every line and sex that holds counts; return their counts, the figures, and what is left out."""
-    rates = dict.fromkeys((values.measure, values.sex) for values in page.values if values.measure != COUNT)
-    places = {(values.area, values.sex): values for values in page.values if values.measure == COUNT}
-    sexes = [sex for sex in (TOTAL, MEN, WOMEN) if any(sex == there for _, there in places)]
-    counts, decimals = _counts(page, [[places.get((title, sex)) for sex in sexes] for title in titles])
-    # The page writes counts without a decimal point: where there is one, there is no count.
-    nothing = (counts == NOT_APPLICABLE).all(axis=0)
-    columns, kept, figures, _, left_out = profile_columns(page.lines, sexes, np.any(decimals, axis=0), nothing)
-    for measure in dict.fromkeys(measure for measure, _ in rates):
-        left_out[measure] = tuple(f"all lines, {sex}" for own, sex in rates if own == measure)
-    lines, own = (np.array(kept, dtype=np.int64).reshape(-1, 2)).T
-    return columns, np.ascontiguousarray(counts[:, lines, own]), figures, left_out
-
-
-def _figures(page: _Page, titles: Sequence[str], figures: Sequence[Figure]) -> FigureValues:
-    """Return the figures, areas × figures."""
-    places = {(values.area, values.sex): values for values in page.values if values.measure == COUNT}
-    found = np.full((len(titles), len(figures)), FIGURE_ABSENT, dtype=np.int64)
-    names = [figure.name.partition("/") for figure in figures]
-    for area, title in enumerate(titles):
-        for sex in (TOTAL, MEN, WOMEN):
-            if (values := places.get((title, sex))) is not None:
-                flags = None if values.flag is None else page.column(values.flag)
-                read = as_figures(page.column(values.place), flags)
-                for at, (number, _, own) in enumerate(names):
-                    if (own or TOTAL) == sex:
-                        found[area, at] = read[int(number) - 1]
-    return found
-
-
-def _counts(page: _Page, wanted: Sequence[Sequence[_PageValues | None]]) -> tuple[Counts, NDArray[np.bool_]]:
-    """Return the counts as areas × lines × sexes, and which lines show decimals in an area."""
-    counts = np.full((len(wanted), len(page.lines), len(wanted[0])), NOT_APPLICABLE, dtype=np.int32)
-    decimals = np.zeros(counts.shape[:2], dtype=bool)
-    for area, sexes in enumerate(wanted):
-        for sex, values in enumerate(sexes):
-            if values is not None:
-                flags = None if values.flag is None else page.column(values.flag)
-                counts[area, :, sex], shown = as_counts(page.column(values.place), flags)
-                decimals[area] |= shown
-    return counts, decimals
 
 
 def _areas(titles: Sequence[str], columns: Sequence[Column], counts: Counts) -> pl.DataFrame:

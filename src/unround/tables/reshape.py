@@ -49,8 +49,7 @@ def to_long(table: HeadedTable, description: Description) -> tuple[pl.DataFrame,
         long, described = _melted(table, description)
     else:
         names = table.names
-        frame = table.cells.rename({str(at): name for at, name in enumerate(names)})
-        long, described = frame.filter(~pl.all_horizontal(pl.all().is_null())), description
+        long, described = table.frame.filter(~pl.all_horizontal(pl.all().is_null())), description
         if description.value in names:
             refuse_merged_counts(table, [names.index(description.value)], table.source)
     return _with_statuses(_with_plain_numbers(long, described), described), replace(described, status=None)

@@ -33,8 +33,7 @@ from unround.tables.labels import (
 )
 from unround.tables.layout import Writing, are_counts, are_numbers, are_signs, bare_text, find_writing
 from unround.tables.lines import COUNT, kind_of
-from unround.tables.symbols import RANGED, as_counts, plain_numbers
-from unround.tables.wide import FRACTIONS
+from unround.tables.symbols import FRACTIONS, RANGED, as_counts, plain_numbers
 
 GROUPED = 1 / 3
 """A column with so many empty cells below its first one names groups of rows: a cell holds until the next."""

@@ -17,11 +17,13 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.small_files import is_file, open_plain, require_file, shortened
-from unround.tables.grid import OFFICE, Grid, Marks, Merged, as_text, shares_apart
-from unround.tables.source import BROKEN
+from unround.tables.delimited import read_rows
+from unround.tables.grid import Grid, Marks, Merged, as_text, shares_apart
+from unround.tables.source import BROKEN, Source
 from unround.tables.unpacked import EMPTIEST, FEW_CELLS, MOST_COLUMNS, unpacked
 
 _ZIP, _OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_OFFICE = (".xlsx", ".xlsm", ".xls", ".ods")
 
 
 def is_spreadsheet(path: Path) -> bool:
@@ -33,7 +35,7 @@ def is_spreadsheet(path: Path) -> bool:
             magic = file.read(4)
     except OSError:
         return False
-    if path.suffix.lower() in OFFICE:
+    if path.suffix.lower() in _OFFICE:
         return magic in (_ZIP, _OLD)
     if magic != _ZIP:
         return False
@@ -44,17 +46,16 @@ def is_spreadsheet(path: Path) -> bool:
         return False  # what is wrong with it, `Source` tells
 
 
-def sheets_of(path: Path) -> list[str]:
-    """Return the names of the sheets, those that people see first."""
-    return Workbook(path).names
-
-
-def read_sheet(path: Path, sheet: str | None = None) -> Grid:
-    """Read one sheet; the first by default.
+def read_grid(path: Path, sheet: str | None = None) -> Grid:
+    """Read a file as rows of text: a sheet, the first by default, or a delimited file.
 
     Raises `InputError` where there is no such sheet, it is empty, or the file is damaged, locked or far too large.
     """
-    return Workbook(path).grid(sheet)
+    if is_spreadsheet(path):
+        return Workbook(path).grid(sheet)
+    if sheet is not None:
+        raise InputError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}; leave the sheet out.")
+    return shares_apart(read_rows(Source(path)))
 
 
 class Workbook:

@@ -33,12 +33,13 @@ from unround.release import (
 )
 from unround.small_files import LONGEST_NAME, shortened
 from unround.tables.cells import Index, first_of, repeats, require_room
+from unround.tables.delimited import read_table
 from unround.tables.figure_labels import KINDS, as_figures
 from unround.tables.labels import finest
-from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, by_sex, kind_of
+from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, by_sex, key_of, kind_of
+from unround.tables.making import census, in_memory
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
-from unround.tables.wide import in_blocks, read_table
 
 HEADER = ("code", "name", "variable", "variable_group", "count")
 _HOME = "by_usual_residence_address"
@@ -78,18 +79,15 @@ def load(source: Source) -> Release:
     notes = [*source.notes, *_notes(understood, left_out, counts[:, order])]
     frame = _frame(table, codes, row, source.name)
     year = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", source.name)
-    return Release(
-        source=str(source.path),
-        file_format="statsnz",
-        columns=tuple(columns),
-        axes=("characteristic_id", "sex"),
-        areas=(AREA,),
-        read=in_blocks(
+    return census(
+        source,
+        "statsnz",
+        columns,
+        read=in_memory(
             frame, np.ascontiguousarray(counts[:, order]), source.size, np.ascontiguousarray(printed[:, list(figures)])
         ),
         figures=tuple(figures.values()),
         proposals=tuple(_proposals([understood[at] for at in order], columns)),
-        size=source.size,
         product=f"Stats NZ, {year[0]} Census" if year else "Stats NZ census tables",
         left_out={
             why: names
@@ -101,7 +99,7 @@ def load(source: Source) -> Release:
 
 
 def _table(source: Source) -> pl.DataFrame:
-    table = read_table(source, "download it again")
+    table = read_table(source, "download it again").frame
     if tuple(column.lower() for column in table.columns) != HEADER:
         raise InputError(
             f"{source.path} has the columns {shortened(table.columns)}; Stats NZ's tables have {', '.join(HEADER)}."
@@ -184,8 +182,7 @@ def _column(group: NamedGroup, groups: Sequence[NamedGroup]) -> Column:
     stated = any(g.is_stated and (g.variable, g.universe) == (group.variable, group.universe) for g in groups)
     depth = 0 if group.is_total or not group.universe else 1 if group.is_stated or group.is_unknown or not stated else 2
     depth += max(0, group.level - 1)
-    key = group.id if group.sex == TOTAL else f"{group.id}/{group.sex}"
-    return Column(key, (group.id, group.sex), group.label, group.block, depth)
+    return Column(group.key, (group.id, group.sex), group.label, group.block, depth)
 
 
 _WORKED = "proportions_worked_today_"
@@ -216,10 +213,6 @@ def figures_by_name(groups: Sequence[NamedGroup], counting: Sequence[int], other
     return found
 
 
-def _key(group: NamedGroup) -> str:
-    return group.id if group.sex == TOTAL else f"{group.id}/{group.sex}"
-
-
 def _proportion(
     group: NamedGroup, groups: Sequence[NamedGroup], there: Mapping[tuple[str, str, str, str], int]
 ) -> Figure | None:
@@ -228,12 +221,12 @@ def _proportion(
     stated = there.get((group.variable, "total_stated", group.sex, group.universe))
     if numerator is None or numerator == stated:
         return None
-    whole = "" if stated is None else _key(groups[stated])
-    part = _key(groups[numerator])
+    whole = "" if stated is None else groups[stated].key
+    part = groups[numerator].key
     if not group.what.startswith(_WORKED):
         return Figure(_name(group), FigureKind.RATE, whole, part, label=group.label)
     absent = there.get((group.variable, _NOT_AT_WORK, group.sex, group.universe))
-    outside = "" if absent is None else _key(groups[absent])
+    outside = "" if absent is None else groups[absent].key
     return Figure(_name(group), FigureKind.RATE, "", part, label=group.label, within=whole, outside=outside)
 
 
@@ -242,10 +235,10 @@ def _median(group: NamedGroup, groups: Sequence[NamedGroup], counting: Sequence[
     sex = next((sex for name, sex in _SEXES.items() if name in group.group), group.sex)
     for variable in (group.variable, "age_5_year_groups" if of == "years" else "grouped_personal_income"):
         own = [groups[at] for at in counting if groups[at].variable == variable and groups[at].sex == sex]
-        parts = finest([(_key(one), one.text) for one in own if not one.repeat], of)
+        parts = finest([(one.key, one.text) for one in own if not one.repeat], of)
         answered = [one for one in own if one.is_stated] or [one for one in own if one.is_total]
         if parts and answered:
-            return Figure(_name(group), FigureKind.MEDIAN, _key(answered[0]), groups=parts, label=group.label)
+            return Figure(_name(group), FigureKind.MEDIAN, answered[0].key, groups=parts, label=group.label)
     return Figure(_name(group), FigureKind.MEDIAN, "", label=group.label)
 
 
@@ -366,6 +359,11 @@ class NamedGroup:
     sex: str
     repeat: bool
     id: str
+
+    @property
+    def key(self) -> str:
+        """The key of its column."""
+        return key_of(self.id, self.sex)
 
     @property
     def code(self) -> str:

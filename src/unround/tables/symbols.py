@@ -56,6 +56,8 @@ SIGNS: Mapping[str, int] = {
 }
 """What stands in place of a count, in lower case, and what it means."""
 
+FRACTIONS = 0.02
+"""A column in which more of the numbers than this have a fraction holds no counts; fewer are slips in a column of counts."""
 EXACT_DIGITS = 15
 """Digits that every floating number keeps."""
 

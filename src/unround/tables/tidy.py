@@ -6,24 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
-
 from unround.errors import InputError, UnknownFormat
 from unround.release import AREA, Release
 from unround.small_files import is_file, open_plain, parsed_toml, require_file, shortened, small_text
 from unround.tables import read_frame
 from unround.tables.account import account_of
 from unround.tables.cells import assemble
+from unround.tables.delimited import read_table
 from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Description
 from unround.tables.description_file import read_description
-from unround.tables.grid import HeadedTable, columns_between, read_grid, with_header
+from unround.tables.grid import HeadedTable, columns_between, with_header
 from unround.tables.lines import by_sex
 from unround.tables.parquet import read_parquet
 from unround.tables.pcaxis import is_pcaxis, read_px
 from unround.tables.reshape import read_headed
 from unround.tables.source import Source
-from unround.tables.spreadsheet import is_spreadsheet
-from unround.tables.wide import read_table
+from unround.tables.spreadsheet import is_spreadsheet, read_grid
 
 VALUES = ("published", "true", "count", "value")
 """What the column of counts is called in a table that needs no TOML."""
@@ -75,31 +73,38 @@ def load(path: Path, toml: Path | None = None) -> Release:
         headed = headed_table(path, description)
         release = read_headed(headed, description, notes=notes)
         return replace(release, account=account_of(headed, description, release))
-    table, size, told = as_table(path)
-    if description is None:
-        description = guess(table.columns)
-        if description is None and (known := read_frame(table, str(path))) is not None:
-            return known
-        if description is None:
-            raise UnknownFormat(
-                f"{path} is a table whose columns ({shortened(table.columns)}) are not recognised. To describe them, run: "
-                f"unround describe {path}"
-            )
-        release = assemble(table, description, source=str(path), size=size, notes=told)
+    headed = as_table(path)
+    table = headed.frame
+    if description is not None:
+        release = assemble(table, description, source=str(path), size=headed.size, notes=[*notes, *headed.notes])
+        return replace(release, account=account_of(headed, description, release))
+    description = guess(table.columns)
+    if description is not None:
+        release = assemble(table, description, source=str(path), size=headed.size, notes=headed.notes)
         return replace(release, proposals=tuple(by_sex(release.columns)))
-    release = assemble(table, description, source=str(path), size=size, notes=[*notes, *told])
-    plain = table.rename({name: str(at) for at, name in enumerate(table.columns)})
-    headed = HeadedTable((tuple(table.columns),), plain, str(path), size)
-    return replace(release, account=account_of(headed, description, release))
+    if (known := read_frame(table, str(path))) is not None:
+        return known
+    raise UnknownFormat(
+        f"{path} is a table whose columns ({shortened(table.columns)}) are not recognised. To describe them, run: "
+        f"unround describe {path}"
+    )
+
+
+def as_table(path: Path) -> HeadedTable:
+    """Return a file whose header is its first line: text as text, so that codes such as 007 stay what they are."""
+    if not is_parquet(path):
+        return read_table(Source(path), "check its delimiters and quotes")
+    size = require_file(path)
+    frame = read_parquet(path, size)
+    names = tuple(name.strip() for name in frame.columns)
+    frame.columns = [str(at) for at in range(frame.width)]
+    return HeadedTable((names,), frame, str(path), size)
 
 
 def headed_table(path: Path, description: Description | None = None) -> HeadedTable:
     """Return a file as a table with a header: where a description says, or in its first row."""
     if is_parquet(path):
-        frame = read_parquet(path, require_file(path))
-        names = tuple(name.strip() for name in frame.columns)
-        frame.columns = [str(at) for at in range(frame.width)]
-        return HeadedTable((names,), frame, str(path), path.stat().st_size)
+        return as_table(path)
     if is_pcaxis(path):
         return read_px(path)
     grid = read_grid(path, description.sheet if description is not None else None)
@@ -142,16 +147,6 @@ def guess(columns: Sequence[str]) -> Description | None:
         ),
         where="the columns",
     )
-
-
-def as_table(path: Path) -> tuple[pl.DataFrame, int, list[str]]:
-    """Return a file as a table: text as text, so that codes such as 007 stay what they are."""
-    if is_parquet(path):
-        size = require_file(path)
-        return read_parquet(path, size), size, []
-    source = Source(path)
-    table = read_table(source, "check its delimiters and quotes")
-    return table, source.size, source.notes
 
 
 def _begins(path: Path) -> bytes:
