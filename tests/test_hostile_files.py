@@ -24,7 +24,7 @@ from tests.conftest import Run
 from tests.test_read_bulk import HEADER, area, profile, written
 from unround.errors import InputError
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, UNREADABLE, Block, Release
-from unround.tables import parquet, read, source
+from unround.tables import parquet, read, read_frame, source
 from unround.tables.frames import from_frame
 from unround.tables.spool import Spool
 
@@ -388,6 +388,11 @@ def test_numbers_that_are_no_counts(tmp_path: Path, layout: str) -> None:
             assert count in there or release.left_out, cell
         judged += 1
     assert judged >= len(ODD) // every - 2  # hardly any makes the whole file unreadable
+
+
+def test_a_frame_whose_columns_have_line_ends_in_their_names() -> None:
+    for name in ("men\rwomen", "men\nwomen", '"'):
+        assert read_frame(pl.DataFrame({name: ["a"], "code": ["b"]})) is None
 
 
 def test_frames_with_numbers_that_are_no_counts() -> None:

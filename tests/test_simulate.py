@@ -23,7 +23,7 @@ from unround.errors import InputError
 from unround.options import FORMATS
 from unround.simulation.files import RELEASES
 from unround.simulation.geography import numbers, plan
-from unround.simulation.profile import expand
+from unround.tables.canada_2021 import expand
 
 HEADER = (
     "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,TNR_SF,TNR_LF,DATA_QUALITY_FLAG,CHARACTERISTIC_ID,"

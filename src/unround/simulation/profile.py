@@ -2,110 +2,25 @@
 
 The core rows (population, age, dwellings, households, marital status, families, official languages) carry
 their common labels. Every other block has a title in our own words and numbered entries; only its shape is
-that of the real profile: how deep each row is indented, what kind of number it holds, and which people or
-households it counts.
-
-A shape is a string of rows, one digit each for the depth, followed by a letter where the row is no ordinary
-count: `m` a median and `a` an average of money, `n` an average of something else, `p` a percentage, `s` a
-count of some of its parent's people that is no part of a partition. `(12m)7` repeats what is in brackets
-seven times; spaces only help the eye. The blocks themselves are in `profile.txt`.
+that of the real profile (`tables.canada_2021`): how deep each row is indented, what kind of number it holds, and
+which people or households it counts.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.tables.canada_2021 import BLOCKS as BLOCKS
+from unround.tables.canada_2021 import ProfileBlock as ProfileBlock
+from unround.tables.canada_2021 import expand, parents
 
 ROUNDED, SAMPLE, EXACT = "rounding:5", "sample:5", "exact"
 FULL_DATA, SAMPLE_DATA = "100% data", "25% sample data"
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileBlock:
-    """Rows that count the same universe, from one "Total" to the next."""
-
-    first: int  # the characteristic ID of its first row
-    universe: str  # whom it counts: a name that `people` defines, or `=12+13`, the people counted in rows 12 and 13
-    rule: str  # split: parts add up; any: several answers; stats: no parts; within: some of another block; core; figures
-    mechanism: str  # how its counts are published
-    sex: bool  # whether men and women are shown
-    shape: str  # depth and kind of each row; see the module
-    title: str = ""  # what the total and the numbered entries are called
-    noun: str = ""
-    labels: tuple[str, ...] = ()  # all names, where they are not numbered
-    weights: tuple[float, ...] = ()  # the shares of the leaves
-    skew: float = 0.6  # the exponent of that fall
-    clump: float = 60.0  # how alike areas are
-
-    @property
-    def counted_rows(self) -> tuple[int, ...]:
-        """The rows whose people it counts, where its universe is given by rows."""
-        return tuple(int(row) for row in self.universe.removeprefix("=").split("+"))
-
-    @property
-    def sexes(self) -> slice:
-        """Which of total, men and women are drawn; the total of men and women is added up."""
-        return slice(1, 3) if self.sex else slice(0, 1)
-
-
-# A tree of languages: two official ones, then families of others. The same tree serves four blocks.
-LANGUAGES = (
-    "12212344556666666554554555666643455555666566555556665443345544344443334444444434444344434444433234"
-    "55545544555545556665555534443444444444455444444344444443444444333444566566666666777766664555545566"
-    "66566666656666544566666666667766666656666677765455555543333444444444444444444444444344443444345555"
-    "55554555665543444344444434443"
-)
-WORK_LANGUAGES = (
-    "12212344556666666554554555666643455555666555555666544334554434443334444444434444344434444433234555"
-    "44455554555666555344434444444444444344444344444334445665666666777766664554556666566666656666544566"
-    "666666666566677765455555543333444444444444443443444345555555545566554344434444434443"
-)
-
-
-def _responses(tree: str) -> str:
-    """Put a tree of languages, one level deeper, under "single responses", and add the five kinds of multiple ones."""
-    return "01" + "".join(str(int(depth) + 1) for depth in tree) + "122222"
-
-
-SHAPES = {
-    "LANGUAGE_ANSWERS": _responses(LANGUAGES),
-    "WORK_LANGUAGE_ANSWERS": _responses(WORK_LANGUAGES),
-    "ALL_LANGUAGES": "0" + LANGUAGES,
-    "FIELDS_OF_STUDY": "011212212222222212222222122212222212222122222221221222221222221",
-    "BIRTHPLACES": "01 (2)11 1 (2)16 1 (2)10 1 (2)17 1",
-    "RECENT_BIRTHPLACES": "01 (2)8 1 (2)8 1 (2)15 1 (2)22 122",
-    "STUDY_PLACES": "0112332 3(4)10 3(4)17 3(4)7 3(4)18 3444",
-    "DEGREES": "0111234433233333",
-    "ANCESTRY": "0123332333312333233331",
-}
-
-
-def _blocks() -> Iterator[ProfileBlock]:
-    """Read the blocks from the text beside this module, which says how it is written."""
-    lines = Path(__file__).with_name("profile.txt").read_text(encoding="utf-8").splitlines()
-    text = "\n".join(line for line in lines if not line.startswith("#")).strip()
-    for block in re.split(r"\n(?! )", text):
-        line, *labels = (part.strip() for part in block.split("\n"))
-        head, shape, title, noun, settings = ([field.strip() for field in line.split("|")] + [""] * 3)[:5]
-        first, universe, rule, source, sexes = head.split()
-        more = dict(setting.split("=") for setting in settings.split())
-        shares = tuple(float(share) for share in more.pop("shares", "").split(",") if share)
-        yield ProfileBlock(
-            int(first), universe, rule, {"full": ROUNDED, "sample": SAMPLE, "exact": EXACT}[source], sexes == "sexes",
-            SHAPES.get(shape, shape), title, noun, tuple(labels), shares,
-            **{name: float(value) for name, value in more.items()},
-        )  # fmt: skip
-
-
-BLOCKS = tuple(_blocks())
 
 
 def table_of(block: ProfileBlock) -> int:
@@ -221,26 +136,6 @@ class Schema:
         return [s for s in self.sums if s.why == "layout" and len(s.parts) == parts]
 
 
-def expand(shape: str) -> list[tuple[int, str]]:
-    """Return the depth and the letter of each row of a shape.
-
-    >>> expand("0(12m)2")
-    [(0, ''), (1, ''), (2, 'm'), (1, ''), (2, 'm')]
-    """
-    flat = re.sub(r"\(([^)]*)\)(\d+)", lambda repeated: repeated[1] * int(repeated[2]), shape)
-    return [(int(depth), letter) for depth, letter in re.findall(r"(\d)([a-z]?)", flat)]
-
-
-def _parents(depths: list[int]) -> list[int]:
-    """Return for each row the last row before it that is one level up, or -1."""
-    parents, path = [], list[int]()
-    for at, depth in enumerate(depths):
-        del path[depth:]
-        parents.append(path[-1] if path else -1)
-        path += [at] * (depth + 1 - len(path))  # a block may start below level 0
-    return parents
-
-
 def _names(block: ProfileBlock, shape: list[tuple[int, str]]) -> list[str]:
     """Return the names of a block's rows: its labels, or its title and numbered entries."""
     if block.labels:
@@ -271,9 +166,9 @@ def _rows(block: ProfileBlock) -> list[ProfileRow]:
 def _plan(block: ProfileBlock, number: int, start: int) -> BlockPlan:
     """Find the leaves under each count of a block."""
     shape = expand(block.shape)
-    parents = _parents([depth for depth, _ in shape])
+    above = parents([depth for depth, _ in shape])
     nodes = [at for at, (_, letter) in enumerate(shape) if not letter]
-    inner = {parents[at] for at in nodes}
+    inner = {above[at] for at in nodes}
     low, high, leaves = {}, dict[int, int](), 0
     for at in nodes:
         low[at] = leaves
@@ -281,23 +176,11 @@ def _plan(block: ProfileBlock, number: int, start: int) -> BlockPlan:
     for place, at in enumerate(nodes):
         below = next((later for later in nodes[place + 1 :] if shape[later][0] <= shape[at][0]), None)
         high[at] = leaves if below is None else low[below]
-    subsets = tuple((at, parents[at]) for at, (_, letter) in enumerate(shape) if letter == "s")
+    subsets = tuple((at, above[at]) for at, (_, letter) in enumerate(shape) if letter == "s")
     rows, first, last = (
         np.array(values, np.int64) for values in (nodes, [low[at] for at in nodes], [high[at] for at in nodes])
     )
     return BlockPlan(block, number, start, start + len(shape), rows, first, last, leaves, subsets)
-
-
-def _layout_sums(block: ProfileBlock) -> list[RowSum]:
-    """Return the partitions inside a block; statistics and multiple responses have none."""
-    if block.rule not in ("split", "core", "within") or block.mechanism == EXACT:
-        return []
-    shape = expand(block.shape)
-    parts: dict[int, list[int]] = {}
-    for at, parent in enumerate(_parents([depth for depth, _ in shape])):
-        if parent >= 0 and not shape[at][1]:
-            parts.setdefault(parent, []).append(block.first + at)
-    return [RowSum(block.first + head, tuple(below), "layout") for head, below in parts.items()]
 
 
 def universe_sums(blocks: list[ProfileBlock], sample: bool = False) -> list[RowSum]:
@@ -331,6 +214,6 @@ def schema(rows: str = "age") -> Schema:
         if any(first <= block.first <= last for first, last in ROWS[rows]):
             plans.append(_plan(block, number, len(table)))
             table += _rows(block)
-            sums += _layout_sums(block)
+            sums += [RowSum(total, parts, "layout") for total, parts in block.parts().items()]
     sums += universe_sums([step.block for step in plans])
     return Schema(tuple(table), tuple(sums), tuple(plans))

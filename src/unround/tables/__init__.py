@@ -12,9 +12,10 @@ Formats, in the order in which a file is tried on them:
 - `datapack` (agencies.py): the Australian DataPacks, one line per area;
 - `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
 
-What stands behind the last: spreadsheet.py, within the limits of unpacked.py, and pcaxis.py read files, grid.py is a sheet
-as rows of text, reshape.py turns wide tables into one row per count, cells.py puts these together. A file that is in none
-of these formats raises `UnknownFormat`, and a description of it is drafted and verified:
+What stands behind the last: delimited.py, spreadsheet.py, within the limits of unpacked.py, and pcaxis.py read files,
+grid.py is a sheet as rows of text, reshape.py turns wide tables into one row per count, cells.py puts these together. What
+all formats end in is making.py. A file that is in none of these formats raises `UnknownFormat`, and a description of it is
+drafted and verified:
 
 - `describing`: START HERE. `describe` is the whole way; `Described` is what comes out
 - `opening`: a file or frame as a table with a header, what else is in the file, and what cannot be known without asking
@@ -42,11 +43,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from unround.errors import InputError, UnknownFormat
@@ -77,46 +77,55 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"unround.tables.{_HOME[name]}"), name)
 
 
-LOOKS: Mapping[str, str] = {
-    "statcan": "one line per characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)",
-    "profile-page": 'title lines "Census Profile, …", then Topic,Characteristic,Note,Total,…',
-    "censusmapper": "one line per area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total",
-    "indicators": "one line per area, and columns such as indicator_10",
-    "first-names": "one line per first name, with counts for total, men+ and women+",
-    "data-table": "one line per value: REF_DATE,GEO,DGUID,…,UOM,…,VECTOR,COORDINATE,VALUE,STATUS (also zipped)",
-    "statsnz": "one line per count: code,name,variable,variable_group,count",
-    "datapack": "one line per area: SA2_MAINCODE_2016,Tot_P_M,Tot_P_F,Tot_P_P,… (Australia)",
-    "tidy": "any CSV, Parquet, XLSX, ODS or PX with a TOML that describes it: release.toml, or called like it",
-}
-"""What each format looks like, in one line."""
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format that is known.
 
-FORMATS: tuple[str, ...] = tuple(LOOKS)
-"""The names of the formats, in the order in which a file is tried on them."""
+    - `looks`: What it looks like, in one line.
+    - `load`: The module and the function that read it.
+    - `documented`: How the agency says that its counts were published; the layout documents the sums as well. None where
+      that is left to what comes with the file.
+    """
+
+    looks: str
+    load: str
+    documented: tuple[str, ...] | None = None
+
+
+_CANADA = ("rounding:5", "sample:5")
+FORMATS: Mapping[str, Format] = {
+    "statcan": Format(
+        "one line per characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)", "bulk.load", _CANADA
+    ),
+    "profile-page": Format(
+        'title lines "Census Profile, …", then Topic,Characteristic,Note,Total,…', "profile_page.load", _CANADA
+    ),
+    "censusmapper": Format(
+        "one line per area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total", "censusmapper.load", _CANADA
+    ),
+    "indicators": Format("one line per area, and columns such as indicator_10", "censusmapper.load_indicators", _CANADA),
+    "first-names": Format(
+        "one line per first name, with counts for total, men+ and women+", "agencies.load_first_names", ("rounding:5",)
+    ),
+    "data-table": Format(
+        "one line per value: REF_DATE,GEO,DGUID,…,UOM,…,VECTOR,COORDINATE,VALUE,STATUS (also zipped)",
+        "agencies.load_data_table",
+    ),
+    "statsnz": Format("one line per count: code,name,variable,variable_group,count", "statsnz.load", ("rounding:3",)),
+    "datapack": Format(
+        "one line per area: SA2_MAINCODE_2016,Tot_P_M,Tot_P_F,Tot_P_P,… (Australia)", "agencies.load_datapack", ()
+    ),
+    "tidy": Format(
+        "any CSV, Parquet, XLSX, ODS or PX with a TOML that describes it: release.toml, or called like it", "tidy.load"
+    ),
+}
+"""The formats by name, in the order in which a file is tried on them."""
 
 SIMULATED = "a census simulated by `unround simulate`"
 """The product of every file that such a census came in."""
 NOTE = "SIMULATED.txt"
 """The note that lies beside simulated tables, with their fingerprints."""
 
-_CANADA = ("rounding:5", "sample:5")
-DOCUMENTED: Mapping[str, tuple[str, ...]] = {
-    "statcan": _CANADA,
-    "profile-page": _CANADA,
-    "censusmapper": _CANADA,
-    "indicators": _CANADA,
-    "first-names": ("rounding:5",),
-    "statsnz": ("rounding:3",),
-    "datapack": (),
-}
-"""How the agency says that counts of each known format were published; its layout documents the sums as well. A data table
-says it in its metadata, if they are there."""
-
-_HOMES = {
-    "statcan": ("bulk", ""),
-    "indicators": ("censusmapper", "_indicators"),
-    **{name: ("agencies", f"_{name.replace('-', '_')}") for name in ("data-table", "datapack", "first-names")},
-}
-"""The module of a format, and how its function ends, where that is not the name of the format."""
 _PARQUET = (".parquet", ".pq")
 
 
@@ -167,34 +176,30 @@ def _is_simulated(path: Path) -> bool:
 
 
 def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
+    from unround.tables import jj, pcaxis, spreadsheet, tidy
+    from unround.tables.source import Source
+
     if file_format not in ("auto", *FORMATS):
         raise InputError(f"there is no format {file_format!r}; choose auto, {', '.join(FORMATS)}.")
     if file_format not in ("auto", "tidy") and toml is not None:
         raise InputError(f"a TOML file describes a tidy table, not the format {file_format}; leave one of the two out.")
     if file_format == "auto":
-        if toml is not None or path.suffix.lower() == ".toml":
+        toml = toml if toml is not None or path.suffix.lower() == ".toml" else tidy.companion(path)
+        if toml is not None or path.suffix.lower() in (".toml", *_PARQUET):
             file_format = "tidy"
-        elif (beside := _module("tidy").companion(path)) is not None:
-            file_format, toml = "tidy", beside
-        elif _module("jj").is_jj(path):
-            release: Release = _module("jj").read_jj(path)
-            return release
-        elif path.suffix.lower() in _PARQUET:
-            file_format = "tidy"
-        elif _module("spreadsheet").is_spreadsheet(path) or _module("pcaxis").is_pcaxis(path):
+        elif jj.is_jj(path):
+            return jj.read_jj(path)
+        elif spreadsheet.is_spreadsheet(path) or pcaxis.is_pcaxis(path):
             raise UnknownFormat(f"{path} needs a description, for nothing says what its cells are: unround describe {path}")
-    if file_format == "tidy":
-        return _tidy(path, None if toml is None else Path(toml))
-
-    from unround.tables.source import Source
-
-    source = Source(path)
-    if file_format == "auto":
+    source = Source(path) if file_format != "tidy" else None
+    if source is not None and file_format == "auto":
         file_format = _detect(source)
-        if file_format == "tidy":
-            return _tidy(path, None)
-    elif not matches(file_format, source.head(), source.name):
-        raise InputError(f"{path} is not in the format {file_format}, which is {LOOKS[file_format]}; {_seen(source)}")
+    if source is None or file_format == "tidy":
+        return tidy.load(path, None if toml is None else Path(toml))
+    if not matches(file_format, source.head(), source.name):
+        raise InputError(
+            f"{path} is not in the format {file_format}, which is {FORMATS[file_format].looks}; {_seen(source)}"
+        )
     return _load(file_format, source)
 
 
@@ -220,9 +225,10 @@ def census_format(table: object) -> str | None:
     """Return the format of a file or frame that needs no description, or None."""
     from unround.tables.frames import as_polars, is_flat
     from unround.tables.source import Source, header_of
+    from unround.tables.spreadsheet import is_spreadsheet
 
     if isinstance(table, Path):
-        if table.suffix.lower() in _PARQUET or _module("spreadsheet").is_spreadsheet(table):
+        if table.suffix.lower() in _PARQUET or is_spreadsheet(table):
             return None
         source = Source(table)
         head, name = source.head(), source.name
@@ -231,10 +237,6 @@ def census_format(table: object) -> str | None:
     else:
         return None
     return next((one for one in FORMATS if one != "tidy" and matches(one, head, name)), None)
-
-
-def _module(name: str) -> ModuleType:
-    return import_module(f"unround.tables.{name}")
 
 
 _CENSUSMAPPER = re.compile(r"(?i)(?:^|[,;\t\"]) *v_[a-z0-9]+(?:_[a-z0-9]+)*_\d")
@@ -260,8 +262,11 @@ def matches(file_format: str, head: str, name: str) -> bool:
     >>> matches("datapack", "SA2_MAINCODE_2016,Tot_P_M,Tot_P_F,Tot_P_P", "x"), matches("tidy", "", "x.toml")
     (True, True)
     """
-    first = head.lstrip("\ufeff").partition("\n")[0]
-    header = [cell.strip() for cell in next(csv.reader([first], delimiter=max(",;\t|", key=first.count)), [])]
+    first = head.lstrip("\ufeff").partition("\n")[0].rstrip("\r")
+    try:
+        header = [cell.strip() for cell in next(csv.reader([first], delimiter=max(",;\t|", key=first.count)), [])]
+    except csv.Error:  # a carriage return within a name, which a frame may have, or one of over 131,072 signs
+        header = [""]
     there = set(header)
     match file_format:
         case "statcan":
@@ -284,38 +289,35 @@ def matches(file_format: str, head: str, name: str) -> bool:
             parted = any(re.fullmatch(r".+_[PMF]|[PMF]_.+", one) for one in header[1:])
             return parted and _DATAPACK.fullmatch(header[0]) is not None
         case _:
-            return name.lower().endswith((".toml", *_PARQUET)) or _module("tidy").guess(header) is not None
+            from unround.tables.tidy import guess
+
+            return name.lower().endswith((".toml", *_PARQUET)) or guess(header) is not None
 
 
 def _load(file_format: str, source: Source) -> Release:
     """Read a file of a format; its columns say what the agency documents of it, the sums of its layout included."""
     from unround.mechanisms import mechanism
 
-    module, ending = _HOMES.get(file_format, (file_format.replace("-", "_"), ""))
-    release: Release = getattr(_module(module), f"load{ending}")(source)
-    if file_format not in DOCUMENTED:
+    known = FORMATS[file_format]
+    module, _, function = known.load.partition(".")
+    release: Release = getattr(import_module(f"unround.tables.{module}"), function)(source)
+    if known.documented is None:
         return release
-    kinds = tuple(mechanism(name) for name in DOCUMENTED[file_format])
+    kinds = tuple(mechanism(name) for name in known.documented)
     columns = (replace(one, documented=kinds, basis="format", known_format=True) for one in release.columns)
     return replace(release, columns=tuple(columns))
 
 
-def _tidy(path: Path, toml: Path | None) -> Release:
-    release: Release = _module("tidy").load(path, toml)
-    return release
-
-
 def _detect(source: Source) -> str:
     """Find the format by the head of the file."""
-    head, name = source.head(), source.name
-    for file_format in FORMATS:
-        if matches(file_format, head, name):
-            return file_format
-    known = "\n".join(f"  {file_format:13} {looks}" for file_format, looks in LOOKS.items())
-    raise UnknownFormat(
-        f"{source.path} matches none of the formats that unround knows; {_seen(source)}\nThe formats "
-        f"are:\n{known}\nTo describe a table of your own, run: unround describe {source.path}"
-    )
+    found = next((name for name in FORMATS if matches(name, source.head(), source.name)), None)
+    if found is None:
+        known = "\n".join(f"  {name:13} {one.looks}" for name, one in FORMATS.items())
+        raise UnknownFormat(
+            f"{source.path} matches none of the formats that unround knows; {_seen(source)}\nThe formats "
+            f"are:\n{known}\nTo describe a table of your own, run: unround describe {source.path}"
+        )
+    return found
 
 
 def _seen(source: Source) -> str:

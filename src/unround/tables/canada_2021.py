@@ -1,13 +1,16 @@
 """What is documented of the Canadian profile of 2021, by CHARACTERISTIC_ID: its tables, how they add up, what they count.
 
-The profile's own list has 2,631 characteristics; here is what their titles and indentation say, in short. A line in `_PARTS`
-is a total and the parts that make it up; a line in `_SAME` lists characteristics that count the same people, households or
-families, each in a table of its own. CensusMapper numbers the same characteristics in the same order, one vector each or
-three by sex: `_VECTORS` has the runs.
+The profile's own list has 2,631 characteristics; `canada_2021.txt` has the shape of every table: how deep each row is
+indented, what kind of number it holds, whom it counts. A shape is a string of rows, one digit each for the depth, and a
+letter where the row is no ordinary count: `m` a median and `a` an average of money, `n` an average of something else, `p` a
+percentage, `s` a count of some of its parent's people that is no part of a partition. `(12m)7` repeats what is in brackets
+seven times; spaces only help the eye. What counts the same people, households or families in tables of their own is in
+`_SAME`. CensusMapper numbers the same characteristics in the same order, one vector each or three by sex: `_VECTORS` has the
+runs.
 
-This is for formats without indentation, or without labels at all. A file that someone put together rarely has everything:
-where it has the parts of two tables that count the same people, and the total of neither, both must still add to the same
-number, and that total becomes a column without a published count.
+This is for formats without indentation, or without labels at all, and for simulated censuses. A file that someone put
+together rarely has everything: where it has the parts of two tables that count the same people, and the total of neither,
+both must still add to the same number, and that total becomes a column without a published count.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -31,166 +35,94 @@ LAST = 2631
 
 FULL, SAMPLE = " - 100% data", " - 25% sample data"
 """What the titles of tables end in: whether everybody was asked, or every fourth household."""
-_SAMPLED = "126-154 217-241 251-259 320-334 1078-2623"
-"""The characteristics that were only asked of a sample."""
 
-_TABLES = """
-1 Population and dwellings
-8 Age
-34 Age, in per cent
-39 Average and median age
-41 Dwellings by structural type
-50 Households by size
-56 Persons in private households
-58 Marital status
-71 Census families by size
-78 Census families by structure
-89 Persons by family status
-100 Households by type
-111 Income recipients in 2020
-126 Income recipients in 2020
-141 Employment income recipients in 2020
-148 Composition of income in 2020
-155 Total income groups
-171 After-tax income groups
-187 Employment income groups
-204 Income recipients in 2019
-217 Income recipients in 2019
-230 Employment income recipients in 2019
-237 Composition of income in 2019
-242 Households by income
-251 Households by income
-260 Household total income groups
-281 Household after-tax income groups
-301 Income of economic families
-305 Income of couple-only families
-309 Income of couples with children
-313 Income of one-parent families
-317 Income of persons not in families
-320 Income of economic families
-323 Income of couple-only families
-326 Income of couples with children
-329 Income of one-parent families
-332 Income of persons not in families
-335 Population for the low-income measure
-340 In low income by the low-income measure
-350 Population for the low-income cut-offs
-355 In low income by the low-income cut-offs
-365 Income deciles
-378 Inequality
-383 Knowledge of official languages
-388 First official language spoken
-393 Mother tongue
-724 All languages spoken at home
-735 Language spoken most often at home
-1066 Other languages spoken regularly at home
-1078 Knowledge of languages
-1402 Indigenous identity
-1411 Registered or Treaty Indian status
-1414 Tenure
-1418 Condominium status
-1421 Bedrooms
-1427 Rooms
-1433 Average number of rooms
-1434 Persons per room
-1437 Housing suitability
-1440 Period of construction
-1449 Dwelling condition
-1452 Household maintainers
-1456 Age of primary household maintainers
-1465 Shelter cost to income
-1469 Housing indicators
-1479 Core housing need
-1482 Owner households
-1490 Tenant households
-1496 Households in dwellings provided by a government or band
-1500 Indigenous ancestry
-1522 Citizenship
-1527 Immigrant status and period of immigration
-1538 Age at immigration
-1544 Place of birth of immigrants
-1604 Place of birth of recent immigrants
-1665 Generation status
-1669 Admission category of immigrants
-1676 Pre-admission experience of immigrants
-1683 Visible minority
-1698 Ethnic or cultural origin
-1949 Religion
-1974 Mobility status 1 year ago
-1983 Mobility status 5 years ago
-1992 High school diploma, 15 years and over
-1995 High school diploma, 25 to 64 years
-1998 Highest certificate, 15 years and over
-2014 Highest certificate, 25 to 64 years
-2030 Major field of study, 15 years and over
-2093 Major field of study, 25 to 64 years
-2156 Location of study
-2223 Labour force status
-2228 Labour force rates
-2231 Work activity
-2237 Class of worker
-2246 Occupation
-2259 Industry
-2282 All languages used at work
-2293 Language used most often at work
-2581 Other languages used regularly at work
-2593 Place of work
-2598 Commuting destination
-2603 Main mode of commuting
-2611 Commuting duration
-2617 Time leaving for work
-2624 Eligibility for minority-language instruction
-2627 Minority-language instruction
-"""
-"""The first ID of every table, and what the table is called here."""
+
+@dataclass(frozen=True, slots=True)
+class ProfileBlock:
+    """Rows that count the same universe, from one "Total" to the next."""
+
+    first: int  # the characteristic ID of its first row
+    universe: str  # whom it counts: a name that `people` defines, or `=12+13`, the people counted in rows 12 and 13
+    rule: str  # split: parts add up; any: several answers; stats: no parts; within: some of another block; core; figures
+    source: str  # full, sample, or exact
+    sex: bool  # whether men and women are shown
+    name: str  # what the table is called here; "" for one that goes on with the table above it
+    shape: str  # depth and kind of each row; see the module
+    title: str = ""  # what the total and the numbered entries are called
+    noun: str = ""
+    labels: tuple[str, ...] = ()  # all names, where they are not numbered
+    weights: tuple[float, ...] = ()  # the shares of the leaves
+    skew: float = 0.6  # the exponent of that fall
+    clump: float = 60.0  # how alike areas are
+
+    @property
+    def counted_rows(self) -> tuple[int, ...]:
+        """The rows whose people it counts, where its universe is given by rows."""
+        return tuple(int(row) for row in self.universe.removeprefix("=").split("+"))
+
+    @property
+    def sexes(self) -> slice:
+        """Which of total, men and women are drawn; the total of men and women is added up."""
+        return slice(1, 3) if self.sex else slice(0, 1)
+
+    @property
+    def mechanism(self) -> str:
+        """How its counts are published."""
+        return {"full": "rounding:5", "sample": "sample:5", "exact": "exact"}[self.source]
+
+    def parts(self) -> dict[int, tuple[int, ...]]:
+        """Return the partitions inside it, by ID; statistics and multiple responses have none."""
+        found: dict[int, tuple[int, ...]] = {}
+        shape = expand(self.shape)
+        for at, parent in enumerate(parents([depth for depth, _ in shape])):
+            if parent >= 0 and not shape[at][1] and self.rule in ("split", "core", "within") and self.source != "exact":
+                found[self.first + parent] = (*found.get(self.first + parent, ()), self.first + at)
+        return found
+
+
+def expand(shape: str) -> list[tuple[int, str]]:
+    """Return the depth and the letter of each row of a shape.
+
+    >>> expand("0(12m)2")
+    [(0, ''), (1, ''), (2, 'm'), (1, ''), (2, 'm')]
+    """
+    flat = re.sub(r"\(([^)]*)\)(\d+)", lambda repeated: repeated[1] * int(repeated[2]), shape)
+    return [(int(depth), letter) for depth, letter in re.findall(r"(\d)([a-z]?)", flat)]
+
+
+def parents(depths: Sequence[int]) -> list[int]:
+    """Return for each row the last row before it that is one level up, or -1."""
+    found, path = [], list[int]()
+    for at, depth in enumerate(depths):
+        del path[depth:]
+        found.append(path[-1] if path else -1)
+        path += [at] * (depth + 1 - len(path))  # a block may start below level 0
+    return found
+
+
+def _blocks() -> Iterator[ProfileBlock]:
+    """Read the tables from the text beside this module, which says how it is written."""
+    lines = Path(__file__).with_name("canada_2021.txt").read_text(encoding="utf-8").splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("#")).strip()
+    for block in re.split(r"\n(?! )", text):
+        line, *labels = (part.strip() for part in block.split("\n"))
+        head, name, shape, title, noun, settings = ([field.strip() for field in line.split("|")] + [""] * 3)[:6]
+        first, universe, rule, source, sexes = head.split()
+        more = dict(setting.split("=") for setting in settings.split())
+        shares = tuple(float(share) for share in more.pop("shares", "").split(",") if share)
+        yield ProfileBlock(
+            int(first), universe, rule, source, sexes == "sexes", name, shape, title, noun, tuple(labels), shares,
+            **{setting: float(value) for setting, value in more.items()},
+        )  # fmt: skip
+
+
+BLOCKS = tuple(_blocks())
 
 AGED_15 = -15
 """Stands for everybody aged 15 and over, who are no line of the table of ages."""
 
-_PARTS = f"""
-8: 9 13 24; 9: 10-12; 13: 14-23; 24: 25-29; 29: 30-33; {AGED_15}: 13 24
-41: 42-49
-50: 51-55
-58: 59 66; 59: 60 61; 61: 62-65; 66: 67-70
-71: 72-75
-78: 79 86; 79: 80 83; 80: 81 82; 83: 84 85; 86: 87 88
-89: 90 96; 90: 91-93; 93: 94 95; 96: 97-99
-100: 101 106-110; 101: 102 105; 102: 103 104
-155: 156 157; 157: 158-168; 168: 169 170
-171: 172 173; 173: 174-184; 184: 185 186
-187: 188 189; 189: 190-201; 201: 202 203
-260: 261-276; 276: 277-280
-281: 282-297; 297: 298-300
-335: 336 338 339; 340: 341 343 344; 350: 351 353 354; 355: 356 358 359
-365: 366 372; 366: 367-371; 372: 373-377
-383: 384-387; 388: 389-392
-1402: 1403 1410; 1403: 1404 1408 1409; 1404: 1405-1407
-1411: 1412 1413
-1414: 1415-1417; 1418: 1419 1420; 1421: 1422-1426; 1427: 1428-1432; 1434: 1435 1436; 1437: 1438 1439
-1440: 1441-1448; 1449: 1450 1451; 1452: 1453-1455; 1456: 1457-1464; 1465: 1466 1467
-1522: 1523 1526; 1523: 1524 1525
-1527: 1528 1529 1537; 1529: 1530-1534; 1534: 1535 1536
-1538: 1539-1543
-1665: 1666-1668
-1669: 1670 1673-1675; 1670: 1671 1672
-1676: 1677-1682
-1683: 1684 1697; 1684: 1685-1696
-1949: 1950 1951 1967-1973; 1951: 1952-1966
-1974: 1975 1976; 1976: 1977 1978; 1978: 1979 1982; 1979: 1980 1981
-1983: 1984 1985; 1985: 1986 1987; 1987: 1988 1991; 1988: 1989 1990
-1992: 1993 1994; 1995: 1996 1997
-1998: 1999-2001; 2001: 2002 2008; 2002: 2003 2006 2007; 2003: 2004 2005; 2008: 2009-2013
-2014: 2015-2017; 2017: 2018 2024; 2018: 2019 2022 2023; 2019: 2020 2021; 2024: 2025-2029
-2223: 2224 2227; 2224: 2225 2226
-2231: 2232 2233; 2233: 2234 2235
-2237: 2238 2239; 2239: 2240 2245; 2240: 2241 2242; 2242: 2243 2244
-2246: 2247 2248; 2248: 2249-2258
-2259: 2260 2261; 2261: 2262-2281
-2593: 2594-2597; 2598: 2599-2602
-2603: 2604 2607-2610; 2604: 2605 2606
-2611: 2612-2616; 2617: 2618-2623
-2624: 2625 2626; 2627: 2628 2631; 2628: 2629 2630
-"""
+_LEFT_TO_LABELS = (393, 724, 735, 1066, 1469, 1479, 1500, 1544, 1604, 2030, 2093, 2156, 2282, 2293, 2581)
+"""Tables whose sums are not proposed by number: long lists of languages, places and fields, of which files have few rows."""
 
 EXACT: Mapping[int, str] = {
     1: "Population, 2021",
@@ -249,15 +181,12 @@ def _ids(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-_OF_SAMPLE = frozenset(_ids(_SAMPLED))
 TABLES: Mapping[int, str] = {
-    int(number): name if number == "1" else name + (SAMPLE if int(number) in _OF_SAMPLE else FULL)
-    for number, _, name in (line.partition(" ") for line in _TABLES.strip().splitlines())
+    block.first: block.name + {"full": FULL, "sample": SAMPLE, "exact": ""}[block.source] for block in BLOCKS if block.name
 }
 """The tables' names, by the ID of their first line; like the titles of the profile they tell the source of the counts."""
-PARTS: Mapping[int, tuple[int, ...]] = {
-    int(total): _ids(parts)
-    for total, _, parts in (one.partition(":") for line in _PARTS.strip().splitlines() for one in line.split(";"))
+PARTS: Mapping[int, tuple[int, ...]] = {AGED_15: (13, 24)} | {
+    total: parts for block in BLOCKS if block.first not in _LEFT_TO_LABELS for total, parts in block.parts().items()
 }
 """The parts of every total that has any."""
 SAME: tuple[tuple[int, ...], ...] = tuple(_ids(line) for line in _SAME.strip().splitlines())
@@ -391,31 +320,33 @@ def _unpublished(column: Column, table: str) -> Column:
     return replace(column, label=f"Total of {title} (not in the file)", block=table, mechanism=Unpublished(), adjusted=0)
 
 
-_FIGURES = """
-rate: 35=9/8 36=13/8 37=24/8 38=29/8 345=340/335 346=341/336 347=342/337 348=343/338 349=344/339 360=355/350 361=356/351
-  362=357/352 363=358/353 364=359/354 1483=0/1482 1484=0/1482 1485=0/1482 1491=0/1490 1492=0/1490 1493=0/1490
-  1497=0/1496 2228=2224/2223 2229=2225/2223 2230=2226/2224
-median: 40 113/112 115/114 117/116 119/118 121/120 123/122 125/124 143/142 146/145 206/205 208/207 210/209 212/211
-  214/213 216/215 232/231 235/234 243 244 246/245 247/245 249/248 250/248 302/301 303/301 306/305 307/305 310/309
-  311/309 314/313 315/313 318/317 319/317 1486/1482 1488/1482 1494/1490 1498/1496
-average: 39 57 76 77 128/127 130/129 132/131 134/133 136/135 138/137 140/139 144/142 147/145 219/218 221/220 223/222
-  225/224 227/226 229/228 233/231 236/234 252/251 253/251 255/254 256/254 258/257 259/257 304/301 308/305 312/309
-  316/313 321/320 322/320 324/323 325/323 327/326 328/326 330/329 331/329 333/332 334/332 1433 1487/1482 1489/1482
-  1495/1490 1499/1496 2236/2233
-figure: 3 6 7 34 148 149 150 151 152 153 154 237 238 239 240 241 379 380 381 382
-"""
-"""What is not a count, by kind: `ID=NUMERATOR/UNIVERSE`, 0 for no line of the profile. Many look like counts."""
+_RATES: Mapping[int, tuple[int, int]] = {
+    int(rate): (int(part), int(whole))
+    for rate, part, whole in re.findall(
+        r"(\d+)=(\d+)/(\d+)",
+        "35=9/8 36=13/8 37=24/8 38=29/8 345=340/335 346=341/336 347=342/337 348=343/338 349=344/339 360=355/350 361=356/351 "
+        "362=357/352 363=358/353 364=359/354 1483=0/1482 1484=0/1482 1485=0/1482 1491=0/1490 1492=0/1490 1493=0/1490 "
+        "1497=0/1496 2228=2224/2223 2229=2225/2223 2230=2226/2224",
+    )
+}
+"""Rates, the lines that count whom they are about, 0 for none, and out of whom."""
+_SILENT = frozenset(_ids("3 6 7 34 148-154 237-241 379-382"))
+"""What is neither a count nor a figure that says something of one. Many look like counts."""
 
-KIND_OF: dict[int, str] = {}
-_RATES: dict[int, tuple[int, int]] = {}
-_UNIVERSE: dict[int, int] = {}
-for _kind, _entries in re.findall(r"(\w+): ([^:]+)(?=\n\w|\n$)", _FIGURES):
-    for _number, _, _part, _whole in re.findall(r"(\d+)(=(\d+))?(?:/(\d+))?", _entries):
-        KIND_OF[int(_number)] = _kind
-        if _part:
-            _RATES[int(_number)] = int(_part), int(_whole)
-        elif _whole:
-            _UNIVERSE[int(_number)] = int(_whole)
+_ROWS = {
+    block.first + at: (letter, block.first + parent if parent >= 0 else 0)
+    for block in BLOCKS
+    for shape in (expand(block.shape),)
+    for at, ((_, letter), parent) in enumerate(zip(shape, parents([depth for depth, _ in shape]), strict=True))
+}
+"""The letter of every characteristic, and the one that it is indented under, or 0."""
+_LETTERS = {"m": "median", "a": "average", "n": "average", "p": "rate"}
+KIND_OF: Mapping[int, str] = {
+    number: "figure" if number in _SILENT else _LETTERS[letter]
+    for number, (letter, _) in _ROWS.items()
+    if letter in _LETTERS
+}
+"""What is not a count, by kind."""
 
 _PEOPLE = (335, 350)
 """Universes that are nearly everybody in the area, who are line 1."""
@@ -468,7 +399,7 @@ def _meaning(number: int, line: TableLine, lines: Mapping[int, TableLine]) -> Fi
     kind = KINDS.get(line.kind)
     if kind is None or kind is FigureKind.RATE:
         return None
-    return FigureMeaning(kind, there(_UNIVERSE.get(number, 0)))
+    return FigureMeaning(kind, there(_ROWS[number][1]))
 
 
 def _below(total: int) -> Sequence[int]:
