@@ -111,10 +111,7 @@ class _Documents:
 
 
 def load_data_table(source: Source) -> Release:
-    """Read a data table.
-
-    Raises `InputError` where a column is missing, or no value is a count.
-    """
+    """Read a data table."""
     table = read_table(source, "download it again").frame
     table = table.rename({name: _FRENCH[name] for name in table.columns if name in _FRENCH})
     missing = [name for name in _NEEDED if name not in table.columns]
@@ -198,8 +195,6 @@ def _dimensions(table: pl.DataFrame, dimensions: Sequence[str], documents: _Docu
 def _shortened(names: Sequence[str]) -> dict[str, str]:
     """Return names without what all of them begin or end with: "Age at death, 0 to 44 years" is "0 to 44 years".
 
-    Examples
-    --------
     >>> _shortened(["Age at death, all ages", "Age at death, 0 to 44 years"])
     {'Age at death, all ages': 'all ages', 'Age at death, 0 to 44 years': '0 to 44 years'}
     """
@@ -312,8 +307,6 @@ def load_datapack(source: Source) -> Release:
 def _taken_apart(name: str) -> tuple[str, Range | None, str]:
     """Return what stands before the ages in a name, the ages, and what stands behind.
 
-    Examples
-    --------
     >>> _taken_apart("Age_5_14_yr"), _taken_apart("15_19_yr_Married"), _taken_apart("Age_yr_7")
     (('Age', (5, 14), ''), ('', (15, 19), 'Married'), ('Age_yr', (7, 7), ''))
     >>> _taken_apart("Tot_Married"), _taken_apart("Age_85ov")[1] == (85, EVER)

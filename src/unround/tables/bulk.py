@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -24,7 +23,7 @@ from unround.small_files import LONGEST_NAME
 from unround.tables.lines import COUNT, TableLine, by_sex, indented, profile_lines, universes
 from unround.tables.making import census, columns_of, told_apart
 from unround.tables.source import Source
-from unround.tables.stream import TakenRows, blocks
+from unround.tables.stream import DESCRIBED, BulkHeader, TakenRows, blocks
 from unround.tables.symbols import as_counts
 
 NAME = "statcan"
@@ -37,18 +36,17 @@ LAST_ID = 1_000_000
 DECIMALS = 0.25
 """If so large a share of a line's numbers have decimals, it is no count, whatever it is called."""
 
-_YEAR, _REGION, _CODE, _LEVEL, _NAME = "CENSUS_YEAR", "DGUID", "ALT_GEO_CODE", "GEO_LEVEL", "GEO_NAME"
-_ID, _LABEL, _SYMBOL = "CHARACTERISTIC_ID", "CHARACTERISTIC_NAME", "SYMBOL"
+_FIELDS = {
+    "year": "CENSUS_YEAR", "region": "DGUID", "code": "ALT_GEO_CODE", "level": "GEO_LEVEL", "name": "GEO_NAME",
+    "id": "CHARACTERISTIC_ID", "label": "CHARACTERISTIC_NAME",
+}  # fmt: skip
+_ID, _SYMBOL = "CHARACTERISTIC_ID", "SYMBOL"
 _COUNTS = ("C1_COUNT_TOTAL", "C2_COUNT_MEN+", "C3_COUNT_WOMEN+")
-_NEEDED = (_YEAR, _REGION, _LEVEL, _NAME, _ID, _LABEL, _COUNTS[0])
+_NEEDED = (*(name for called, name in _FIELDS.items() if called != "code"), _COUNTS[0])
 
 
 def load(source: Source) -> Release:
-    """Read what an area has; the counts come with the blocks.
-
-    Raises `InputError` if columns are missing or there are no lines; while going through the blocks also where lines
-    do not fit the first one, an area stands in two places, or it has a characteristic twice.
-    """
+    """Read what an area has; the counts come with the blocks."""
     header = _header(source)
     sample, complete = _sample(source, header)
     lines, alike = _lines(sample, source)
@@ -70,17 +68,7 @@ def load(source: Source) -> Release:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """Where the columns are: by name, and of the counts with the sign beside each."""
-
-    width: int
-    delimiter: str
-    at: Mapping[str, int]
-    cells: tuple[tuple[int, int | None], ...]
-
-
-def _header(source: Source) -> Header:
+def _header(source: Source) -> BulkHeader:
     first = source.head().partition("\n")[0].rstrip("\r")
     names = [name.strip() for name in next(csv.reader([first], delimiter=source.delimiter))]
     at = {name: place for place, name in reversed(list(enumerate(names)))}
@@ -93,20 +81,20 @@ def _header(source: Source) -> Header:
     men, women = (name in at for name in _COUNTS[1:])
     if men != women:  # a column taken for its neighbour would be men for women
         raise InputError(f"{source.path} has {_COUNTS[2 - men]} but not {_COUNTS[1 + men]}; give the file as downloaded.")
-    before = [name for name in (_REGION, _LEVEL, _NAME, _CODE) if at.get(name, -1) > at[_ID]]
+    before = [_FIELDS[called] for called in DESCRIBED if at.get(_FIELDS[called], -1) > at[_ID]]
     if before:
         raise InputError(f"{source.path} has {before[0]} after {_ID}; give the file with its columns as downloaded.")
 
-    def symbol(place: int) -> int | None:
-        return place + 1 if place + 1 < len(names) and names[place + 1] == _SYMBOL else None
-
-    return Header(len(names), source.delimiter, at, tuple((at[name], symbol(at[name])) for name in _COUNTS if name in at))
+    cells = [at[name] for name in _COUNTS if name in at]
+    signs = [place + 1 if names[place + 1 : place + 2] == [_SYMBOL] else -1 for place in cells]
+    known = {called: at[name] for called, name in _FIELDS.items() if name in at}
+    return BulkHeader(len(names), source.delimiter, known, tuple(zip(cells, signs, strict=True)))
 
 
 # What an area has
 
 
-def _frame(chunk: bytes, header: Header, wanted: Mapping[str, int], source: Source) -> pl.DataFrame:
+def _frame(chunk: bytes, header: BulkHeader, wanted: Mapping[str, int], source: Source) -> pl.DataFrame:
     """Read some columns of a chunk, all as text."""
     try:
         frame = pl.read_csv(
@@ -132,13 +120,11 @@ def _body(source: Source) -> Iterator[bytes]:
             yield body
 
 
-def _sample(source: Source, header: Header) -> tuple[pl.DataFrame, bool]:
+def _sample(source: Source, header: BulkHeader) -> tuple[pl.DataFrame, bool]:
     """Read the first areas, whole; say whether they are all."""
-    wanted = {"region": header.at[_REGION], "id": header.at[_ID], "label": header.at[_LABEL], "year": header.at[_YEAR]}
-    for sex, (count, symbol) in enumerate(header.cells):
-        wanted[f"count {sex}"] = count
-        if symbol is not None:
-            wanted[f"symbol {sex}"] = symbol
+    wanted = {name: header.at[name] for name in ("region", "id", "label", "year")}
+    for sex, places in enumerate(header.cells):
+        wanted |= {f"{what} {sex}": at for what, at in zip(("count", "symbol"), places, strict=True) if at >= 0}
     chunks = _body(source)
     sample, size = pl.DataFrame(), 0
     while (chunk := next(chunks, None)) is not None:
@@ -183,9 +169,9 @@ def _checked(number: str | None, label: str | None, source: Source) -> tuple[int
     return int(number), label or ""
 
 
-def _all_lines(source: Source, header: Header) -> list[TableLine]:
+def _all_lines(source: Source, header: BulkHeader) -> list[TableLine]:
     """Go through the whole file for its characteristics: areas differ in what they have."""
-    wanted = {"region": header.at[_REGION], "id": header.at[_ID], "label": header.at[_LABEL]}
+    wanted = {name: header.at[name] for name in ("region", "id", "label")}
     found: dict[int, str] = {}
     for chunk in _body(source):
         for number, label in _frame(chunk, header, wanted, source).unique("id").select("id", "label").iter_rows():
@@ -197,7 +183,7 @@ def _all_lines(source: Source, header: Header) -> list[TableLine]:
 
 
 def _take(
-    header: Header, sample: pl.DataFrame, lines: Sequence[TableLine], year: str
+    header: BulkHeader, sample: pl.DataFrame, lines: Sequence[TableLine], year: str
 ) -> tuple[tuple[Column, ...], tuple[Figure, ...], TakenRows, dict[str, tuple[str, ...]]]:
     """Decide which cells are columns of counts, and which are figures."""
     fractions, nothing = _looked_at(header, sample, lines)
@@ -213,15 +199,7 @@ def _take(
         return np.array([(line_of[number], SEXES.index(sex)) for number, sex in codes], dtype=np.int64).reshape(-1, 2)
 
     taken = TakenRows(
-        delimiter=header.delimiter,
-        region=header.at[_REGION],
-        id=header.at[_ID],
-        cells=tuple((count, -1 if symbol is None else symbol) for count, symbol in header.cells),
-        described={
-            name: header.at[column]
-            for name, column in (("region", _REGION), ("name", _NAME), ("level", _LEVEL), ("code", _CODE))
-            if column in header.at
-        },
+        header=header,
         ids=np.array([int(line.id) for line in lines], dtype=np.int32),
         counted=counted,
         places=places(column.codes for column in columns),
@@ -234,7 +212,7 @@ def _take(
 
 
 def _looked_at(
-    header: Header, sample: pl.DataFrame, lines: Sequence[TableLine]
+    header: BulkHeader, sample: pl.DataFrame, lines: Sequence[TableLine]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which lines show decimals, and which lines × sexes are not applicable in any of the first areas."""
     place = {int(line.id): at for at, line in enumerate(lines)}

@@ -202,8 +202,6 @@ _HEAD_VECTORS = tuple(sorted(_HEADS))
 def table_of(number: int) -> str:
     """Return the name of the table in which a characteristic stands.
 
-    Examples
-    --------
     >>> table_of(10), table_of(2615), table_of(AGED_15)
     ('Age - 100% data', 'Commuting duration - 25% sample data', 'Age - 100% data')
     """
@@ -213,8 +211,6 @@ def table_of(number: int) -> str:
 def table_of_vector(vector: int) -> str:
     """Return the name of the table in which a vector of CensusMapper stands, single years of age among them.
 
-    Examples
-    --------
     >>> table_of_vector(14), table_of_vector(17), table_of_vector(1949)
     ('Age - 100% data', 'Age - 100% data', 'Mother tongue - 100% data')
     """
@@ -224,8 +220,6 @@ def table_of_vector(vector: int) -> str:
 def vector_of(number: int) -> int | None:
     """Return the vector of a characteristic's total; None where CensusMapper has none, or it is not known.
 
-    Examples
-    --------
     >>> vector_of(8), vector_of(58), vector_of(1949)
     (8, 453, 5670)
     """
@@ -242,8 +236,6 @@ def partition(total: int, there: Mapping[int, int]) -> tuple[int, ...] | None:
 
     In place of parts that it has not come theirs; None where some of these lack too.
 
-    Examples
-    --------
     >>> there = dict.fromkeys((9, *range(14, 29), 30, 31, 32, 33, 1), 0)
     >>> partition(24, there)
     (25, 26, 27, 28, 30, 31, 32, 33)
@@ -266,8 +258,6 @@ def documented(there: Mapping[int, int]) -> Iterator[tuple[int, tuple[int, ...],
     another table. As in `Proposal`: "names" or "universe". Where the total was not published, the parts of another
     table that make up the same total; else none.
 
-    Examples
-    --------
     >>> for total, parts, origin, against in documented(dict.fromkeys((59, 66, *range(67, 71), 13, 24), 0)):
     ...     print(total, parts, origin, against)
     66 (67, 68, 69, 70) names ()
@@ -410,8 +400,6 @@ def _below(total: int) -> Sequence[int]:
 def label_of(number: int) -> str:
     """Return the label of a line of ages, or of one that is not rounded, where the file has none; "" for all others.
 
-    Examples
-    --------
     >>> label_of(10), label_of(33), label_of(29), label_of(41)
     ('0 to 4 years', '100 years and over', '85 years and over', '')
     """

@@ -61,11 +61,7 @@ def assemble(
     size: int = 0,
     notes: Sequence[str] = (),
 ) -> Release:
-    """Return the release that a table in long form holds.
-
-    Raises `InputError` where the description names columns or codes that are not there, a code is missing, or a cell
-    is there twice.
-    """
+    """Return the release that a table in long form holds."""
     told = list(notes)
     if not table.height:
         raise InputError(f"{source} has a header but no rows; there is nothing to read.")
@@ -170,6 +166,12 @@ def code_text(series: pl.Series) -> pl.Series:
     return series.cast(pl.String).str.strip_chars()
 
 
+def numbered(series: pl.Series) -> tuple[pl.Series, Index]:
+    """Return the codes in a column, in the order in which they come up first, and which of them each cell has."""
+    codes = series.unique(maintain_order=True)
+    return codes, series.cast(pl.Enum(codes)).to_physical().to_numpy().astype(np.int64)
+
+
 def _axis(table: pl.DataFrame, rule: AxisRule, source: str) -> _Axis:
     series = code_text(table[rule.column])
     empty = (series.is_null() | (series == "")).fill_null(True)
@@ -179,8 +181,7 @@ def _axis(table: pl.DataFrame, rule: AxisRule, source: str) -> _Axis:
             f"{(empty.arg_max() or 0) + 1:,} below the header. Every cell needs all its codes: fill them in, or delete "
             f"the row."
         )
-    codes = series.unique(maintain_order=True)
-    at = series.cast(pl.Enum(codes)).to_physical().to_numpy().astype(np.int64)
+    codes, at = numbered(series)
     names = list(codes)
     if rule.label is not None:
         shown = code_text(table[rule.label])

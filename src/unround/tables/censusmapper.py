@@ -117,10 +117,7 @@ class _Vector:
 
 
 def load(source: Source) -> Release:
-    """Read a CensusMapper table.
-
-    Raises `InputError` where there is no column of area codes, an area repeats, or lines differ in length.
-    """
+    """Read a CensusMapper table."""
     table = read_table(source, wide=True)
     base, others = _base(table)
     if AREA not in base:
@@ -383,8 +380,6 @@ def _product(datasets: set[str]) -> str | None:
 def _year(dataset: str) -> str:
     """Return the year of a data set, or nothing.
 
-    Examples
-    --------
     >>> _year("CA21"), _year("CA11F"), _year("CA1996"), _year("TX2018")
     ('2021', '2011', '1996', '')
     """
@@ -399,10 +394,7 @@ _POSTAL = r"^[A-Za-z][0-9][A-Za-z]$"
 
 
 def load_indicators(source: Source) -> Release:
-    """Read a table of indicators.
-
-    Raises `InputError` where there is no column of areas, an area repeats, or lines differ in length.
-    """
+    """Read a table of indicators."""
     table = read_table(source, wide=True)
     places = {int(found[1]): at for at, name in enumerate(table.header[0]) if (found := _INDICATOR.fullmatch(name))}
     if len(places) < sum(_INDICATOR.fullmatch(name) is not None for name in table.header[0]):

@@ -22,8 +22,6 @@ def read_table(source: Source, advice: str = "export it again", *, wide: bool = 
     """Read a table whose header is its first line: every cell as text, what is empty as null, and no empty lines.
 
     A wide table has one line per area, which must have as many fields as the header.
-
-    Raises `InputError` where it is no table, or two columns are called alike.
     """
     text = source.whole()
     # Not from the head of the file: a header of thousands of columns is longer than that. Blanks side by side are one, or

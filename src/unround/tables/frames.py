@@ -42,8 +42,6 @@ _RECORDS = "set of records"
 def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, **keys: Any) -> Release:
     """Return the release that a frame holds.
 
-    Examples
-    --------
     >>> frame = pl.DataFrame({"town": ["Aa", "Bo"], "all": [20, 15], "young": [5, 10], "old": [10, 10]})
     >>> release = from_frame(frame, area="town", sums={"all": ["young", "old"]}, mechanism="rounding:5", exact=["all"])
     >>> [column.key for column in release.columns], release.proposals[0].parts

@@ -186,8 +186,6 @@ def shares_apart(grid: Grid) -> Grid:
 def letters(column: int) -> str:
     """Return what spreadsheets call a column, counted from 0.
 
-    Examples
-    --------
     >>> letters(0), letters(27)
     ('A', 'AB')
     """
@@ -201,8 +199,6 @@ def letters(column: int) -> str:
 def columns_between(text: str) -> tuple[int, int]:
     """Return the first and the last of some columns, counted from 0.
 
-    Examples
-    --------
     >>> columns_between("A-C"), columns_between("aa")
     ((0, 2), (26, 26))
     """
@@ -233,8 +229,6 @@ def with_header(
 
     `headings` are rows that name a group, by the name of the group's axis: they become a column, in which every row below
     has the name of its group.
-
-    Raises `InputError` where there are no such rows.
     """
     first, last = rows or (max(header) + 1, grid.cells.height)
     if min(header) < 1 or max(header) >= first or last > grid.cells.height or first > last:
@@ -346,8 +340,6 @@ def refuse_merged_counts(table: HeadedTable, columns: Sequence[int], place: str)
 def as_text(value: object) -> str | None:
     """Return a value of a spreadsheet as text: 12 for 12.0, nothing for an empty cell.
 
-    Examples
-    --------
     >>> as_text(12.0), as_text(0.5), as_text(""), as_text(" x "), as_text(float("inf"))
     ('12', '0.5', None, ' x ', 'inf')
     """

@@ -58,8 +58,6 @@ def profile_lines(rows: Iterable[tuple[str, str]]) -> list[TableLine]:
     The table of a line is the label of the nearest line above that is not indented; the lines at the very beginning, above
     the first "Total …" with lines below it, are a table by themselves. Below a line of percentages there are percentages.
 
-    Examples
-    --------
     >>> texts = ["Population, 2021", "Total - Age (%)", "  0 to 14 years", "Number of persons in private households"]
     >>> [(line.table, line.kind) for line in profile_lines(zip("1234", texts))][1:3]
     [('Total - Age (%)', 'percentage'), ('Total - Age (%)', 'percentage')]
@@ -79,8 +77,6 @@ def profile_lines(rows: Iterable[tuple[str, str]]) -> list[TableLine]:
 def universes(columns: Sequence[Column], year: str) -> list[Proposal]:
     """Propose that tables count the same people or households as the lines that are published as they are.
 
-    Examples
-    --------
     >>> labels = ["Population, 2021", "Total - Age groups of the population - 100% data"]
     >>> universes([Column(str(at), (str(at), "total"), label) for at, label in enumerate(labels)], "2021")
     [Proposal(total=0, parts=(1,), origin='universe')]
@@ -101,8 +97,6 @@ def indented(columns: Sequence[Column]) -> list[Proposal]:
     Columns of anything but counts are not here, so that levels may be skipped: the parts of a line are the lines below it
     that no other line in between stands above.
 
-    Examples
-    --------
     >>> lines = [("8", "All", 0), ("9", "Young", 1), ("10", "Very young", 2), ("13", "Old", 1)]
     >>> columns = [Column(key, (key, "total"), label, depth=depth) for key, label, depth in lines]
     >>> [(proposal.total, proposal.parts) for proposal in indented(columns)]
@@ -123,8 +117,6 @@ def indented(columns: Sequence[Column]) -> list[Proposal]:
 def by_sex(columns: Sequence[Column]) -> list[Proposal]:
     """Propose that every line's total is its men and women.
 
-    Examples
-    --------
     >>> columns = [Column(f"8/{sex}", ("8", sex), "All") for sex in ("total", "men", "women")]
     >>> by_sex(columns)
     [Proposal(total=0, parts=(1, 2), origin='sex')]
@@ -174,8 +166,6 @@ def kind_of(label: str) -> str:
     "count", "percentage", "median", "average", "amount" (of money), "rate", "ratio", "index", "density", "area" or
     "standard error".
 
-    Examples
-    --------
     >>> kind_of("Median total income in 2020 among recipients ($)")
     'median'
     >>> kind_of("  $10,000 to $19,999"), kind_of("Spending 30% or more of income on shelter costs")
@@ -195,8 +185,6 @@ def kinds_of(labels: Sequence[str], depths: Sequence[int]) -> list[str]:
 
     Below a line of percentages there are percentages, whatever they are called.
 
-    Examples
-    --------
     >>> kinds_of(["Total - Distribution (%) of the population", "0 to 14 years", "Total - Age groups"], [0, 1, 0])
     ['percentage', 'percentage', 'count']
     """

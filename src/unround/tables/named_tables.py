@@ -26,8 +26,6 @@ _FAR = 90
 def range_in(measure: str, first: int = 0) -> Callable[[str], Range | None]:
     """Return what tells the range that a label names, in whole units of something, counted from the first possible value.
 
-    Examples
-    --------
     >>> range_in("money")("Under $10,000 (including loss)"), range_in("persons", 1)("1 person"), range_in("money")("5 years")
     ((0, 9999), (0, 0), None)
     """
@@ -54,8 +52,6 @@ RANGES = {
 def tables_by_name(lines: Sequence[tuple[int, str, bool]]) -> list[str]:
     """Return the table of every line, given its number, its label, and whether it is a count; others stand in none.
 
-    Examples
-    --------
     >>> labels = ["0 to 14 years", "15 years and over", "Average age", "Marital status for the population", "Married"]
     >>> tables_by_name([(at, label, label != "Average age") for at, label in enumerate(labels)])
     ['Age', 'Age', '', 'Marital status for the population', 'Marital status for the population']
@@ -136,8 +132,6 @@ def partitions_by_name(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str,
 
     The keys of totals and of their parts.
 
-    Examples
-    --------
     >>> labels = ["Not married and not living common law", "Never married", "Separated", "Divorced", "Widowed"]
     >>> partitions_by_name([(str(at), label, "Marital status") for at, label in enumerate(labels)])
     [('0', ('1', '2', '3', '4'))]

@@ -28,10 +28,7 @@ FATAL = "{} is damaged: whatever reads it as Parquet runs out of memory. Write i
 
 
 def read_parquet(path: Path, size: int) -> pl.DataFrame:
-    """Return a Parquet file as a table, unless it is damaged or would fill the memory.
-
-    Raises `InputError` if it cannot be read.
-    """
+    """Return a Parquet file as a table, unless it is damaged or would fill the memory."""
     fault = fault_in(path, size)
     if fault is not None:
         raise InputError(fault)

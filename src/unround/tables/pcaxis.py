@@ -30,10 +30,7 @@ def is_pcaxis(path: Path) -> bool:
 
 
 def read_px(path: Path) -> HeadedTable:
-    """Read a PX file as a table with one row per cell: a column for every variable, and one of counts.
-
-    Raises `InputError` where keywords are missing, or the numbers are not as many as the variables say.
-    """
+    """Read a PX file as a table with one row per cell: a column for every variable, and one of counts."""
     size = require_file(path)
     if size > LARGEST:
         raise InputError(f"{path} has {size:,} bytes, too many for a PX file that is read at once; save it as CSV.")

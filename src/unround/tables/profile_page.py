@@ -68,11 +68,7 @@ class _Page:
 
 
 def load(source: Source) -> Release:
-    """Read the download of a profile page.
-
-    Raises `InputError` where the header lacks what it needs, an area repeats, or a line has too many or too few
-    fields.
-    """
+    """Read the download of a profile page."""
     page = _page(source)
     titles = list(dict.fromkeys(values.area for values in page.values))
     own = [values for values in page.values if values.measure == COUNT]

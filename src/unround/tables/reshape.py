@@ -33,11 +33,7 @@ SAFE, HIDDEN = frozenset("szpe"), frozenset("uxm")
 
 
 def read_headed(table: HeadedTable, description: Description, *, form: str = "tidy", notes: Sequence[str] = ()) -> Release:
-    """Return the release that a table with a header holds.
-
-    Raises `InputError` where the description names columns, codes or rows of the header that are not there; or merged
-    cells hold counts.
-    """
+    """Return the release that a table with a header holds."""
     long, described = to_long(table, description)
     return assemble(long, described, source=table.source, form=form, size=table.size, notes=[*table.notes, *notes])
 
@@ -86,8 +82,6 @@ def _place(names: Sequence[str], name: str, description: Description, source: st
 def within_groups(codes: pl.Series, groups: pl.Series) -> pl.Series:
     """Return codes of which those that are there in several groups carry the name of their group.
 
-    Examples
-    --------
     >>> within_groups(pl.Series(["A", "Total", "B", "Total"]), pl.Series(["North", "North", "South", "South"])).to_list()
     ['A', 'Total (North)', 'B', 'Total (South)']
     """

@@ -17,7 +17,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -67,8 +67,6 @@ _AGAIN = re.compile(r"(SYMBOL)(?:_duplicated_\d+|\.\d+)")
 def header_of(frame: pl.DataFrame) -> str:
     """Return the first line of the file that a frame would be.
 
-    Examples
-    --------
     >>> header_of(pl.DataFrame({"GEO, NAME": ["a"], "SYMBOL": [""], "SYMBOL_duplicated_0": [""]}))
     '"GEO, NAME",SYMBOL,SYMBOL'
     """
@@ -178,7 +176,7 @@ class Source:
 
     def _choose(self) -> None:
         """Pick the table in a zip, and its other parts."""
-        with self._guard(), zipfile.ZipFile(self.path) as packed:
+        with damage_reported(self.path), zipfile.ZipFile(self.path) as packed:
             files = [member for member in packed.infolist() if not member.filename.endswith("/")]
             if any(member.filename == "[Content_Types].xml" for member in files):
                 raise InputError(f"{self.path} is an Office document; save the sheet as CSV and give that.")
@@ -215,9 +213,9 @@ class Source:
 
     def _first_bytes(self) -> bytes:
         """Return the beginning of the table, cut at a line end where there is one."""
-        with self._guard(), self._opened() as (file, _):
+        with damage_reported(self.path), self._opened() as (file, _):
             self._in_utf_16 = file.read(2) in _UTF_16
-        with self._guard(), self._opened() as (file, _):
+        with damage_reported(self.path), self._opened() as (file, _):
             begin = file.read(HEAD)
             whole = not file.read(1)
         if not begin.strip():
@@ -237,7 +235,7 @@ class Source:
     def companion(self, pattern: str) -> str:
         """Return the text of a small file that comes with the table, in its zip or beside it; "" where there is none."""
         if self._packing == "zip":
-            with self._guard(), zipfile.ZipFile(self.path) as packed:
+            with damage_reported(self.path), zipfile.ZipFile(self.path) as packed:
                 found = [member for member in packed.infolist() if re.search(pattern, member.filename)]
                 return packed.read(found[0]).decode("utf-8", "replace") if found and found[0].file_size <= SMALL else ""
         if self._text is not None:
@@ -259,10 +257,7 @@ class Source:
         return self._decoded(begin).decode("utf-8", errors="ignore")
 
     def as_text(self, text: bytes) -> str:
-        """Decode a piece of an undecoded chunk.
-
-        Raises `InputError` if the file is marked as UTF-8 and this is not.
-        """
+        """Decode a piece of an undecoded chunk."""
         return self._decoded(text).decode("utf-8")
 
     def whole(self) -> bytes:
@@ -286,8 +281,6 @@ class Source:
 
         Line ends stay as they are, except that lone carriage returns become line ends where a file has them. Quoted
         fields with line ends in them are not cut apart. The last line gets a line end if it has none.
-
-        Raises `InputError` if the file turns out to be damaged, or no table.
         """
         read = _Read()
         for number in range(max(1, len(self.members))):
@@ -302,7 +295,7 @@ class Source:
 
     def _member(self, number: int, size: int, progress: Progress, decode: bool, read: _Read) -> Iterator[bytes]:
         carried = b""
-        with self._guard(), self._opened(number) as (file, position):
+        with damage_reported(self.path), self._opened(number) as (file, position):
             first = True
             while piece := file.read(size):
                 read.unpacked += len(piece)
@@ -354,12 +347,9 @@ class Source:
             else:
                 yield file, file.tell
 
-    def _guard(self) -> AbstractContextManager[None]:
-        return _damage_reported(self.path)
-
 
 @contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
+def damage_reported(path: Path) -> Iterator[None]:
     """Turn what packers say about damaged files into something a user can act upon."""
     try:
         yield
@@ -405,8 +395,6 @@ _ALPHABETS = {
 def code_page(text: bytes) -> str:
     """Return the code page of a text that is not UTF-8, as far as its letters tell; that of western Europe otherwise.
 
-    Examples
-    --------
     >>> code_page("Nombre d'élèves".encode("cp1252")), code_page("Mężczyźni;Ogółem".encode("cp1250"))
     ('cp1252', 'cp1250')
     >>> code_page("市町村,総数,男,女".encode("cp932")), code_page("Мужчины;Женщины".encode("cp1251"))
@@ -508,8 +496,6 @@ def _delimiter(head: str) -> str:
 def called(delimiter: str) -> str:
     """Return what people call a delimiter.
 
-    Examples
-    --------
     >>> called(";")
     'semicolon'
     """

@@ -71,10 +71,7 @@ class Spool:
         self.rows += len(block.counts)
 
     def close(self, axes: tuple[str, ...], called: str = "the file") -> None:
-        """Finish writing, and check that no area occurred twice.
-
-        Raises `InputError` if there are no areas, or one occurs twice.
-        """
+        """Finish writing, and check that no area occurred twice."""
         import polars as pl
 
         for file in (self._file, self._figures):

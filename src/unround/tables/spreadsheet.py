@@ -47,10 +47,7 @@ def is_spreadsheet(path: Path) -> bool:
 
 
 def read_grid(path: Path, sheet: str | None = None) -> Grid:
-    """Read a file as rows of text: a sheet, the first by default, or a delimited file.
-
-    Raises `InputError` where there is no such sheet, it is empty, or the file is damaged, locked or far too large.
-    """
+    """Read a file as rows of text: a sheet, the first by default, or a delimited file."""
     if is_spreadsheet(path):
         return Workbook(path).grid(sheet)
     if sheet is not None:
@@ -62,8 +59,6 @@ class Workbook:
     """A spreadsheet, opened once for all of its sheets.
 
     - `path`: The file.
-
-    Raises `InputError` where it is damaged, locked or far too large.
 
     Attributes
     ----------
@@ -86,10 +81,7 @@ class Workbook:
             self.names = [name for _, name in sorted(sheets, key=lambda sheet: not sheet[0])]
 
     def grid(self, sheet: str | None = None) -> Grid:
-        """Return one sheet; the first by default.
-
-        Raises `InputError` where there is no such sheet, or it is empty.
-        """
+        """Return one sheet; the first by default."""
         path, names = self._path, self.names
         if not names:
             raise InputError(f"{path} has no sheet; save the table into one.")

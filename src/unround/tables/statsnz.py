@@ -32,7 +32,7 @@ from unround.release import (
     Release,
 )
 from unround.small_files import LONGEST_NAME, shortened
-from unround.tables.cells import Index, first_of, repeats, require_room
+from unround.tables.cells import Index, first_of, numbered, repeats, require_room
 from unround.tables.delimited import read_table
 from unround.tables.figure_labels import KINDS, as_figures
 from unround.tables.labels import finest
@@ -47,21 +47,17 @@ _ADDRESS = re.compile(r"by_\w+_address$")
 _LEVELS = ("sa1", "sa2", "sa3", "ward", "ta", "rc")
 _NEVER = "nothing published for any area"
 _MANY, _LARGE = 10, 1_000
+_APART = "\n"  # between the names of a variable and a group
 _PLURALS = {"median": "medians", "percentage": "percentages", "average": "averages", "rate": "rates", "ratio": "ratios"}
 
 
 def load(source: Source) -> Release:
     """Read a long table."""
     table = _table(source)
-    groups = _groups(table)
-    known = table.select("variable", "variable_group").join(
-        groups, on=["variable", "variable_group"], how="left", maintain_order="left"
-    )
-    place = known["place"].to_numpy()
-    codes = table["code"].unique(maintain_order=True)
-    row = table["code"].cast(pl.Enum(codes)).to_physical().to_numpy().astype(np.int64)
-    require_room(len(codes), groups.height, table.height, str(source.path))
-    understood = [understand(*name) for name in zip(groups["variable"], groups["variable_group"], strict=True)]
+    codes, row = numbered(table["code"])
+    called, place = numbered(table["variable"] + _APART + table["variable_group"])
+    require_room(len(codes), len(called), table.height, str(source.path))
+    understood = [understand(*name.split(_APART, 1)) for name in called]
     _refuse_twice(row * len(understood) + place, len(codes) * len(understood), table, source)
 
     values, decimals = as_counts(table["count"].fill_null(""), blank=SUPPRESSED)
@@ -118,12 +114,6 @@ def _table(source: Source) -> pl.DataFrame:
     return table.with_columns(
         pl.col("code", "variable").str.strip_chars(), pl.col("variable_group").fill_null("").str.strip_chars()
     )
-
-
-def _groups(table: pl.DataFrame) -> pl.DataFrame:
-    """Return every variable and group once, in the order of the file, numbered."""
-    names = table.select("variable", "variable_group").unique(maintain_order=True)
-    return names.with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
 
 
 def _refuse_twice(cell: Index, many: int, table: pl.DataFrame, source: Source) -> None:
@@ -420,8 +410,6 @@ def _readable(name: str) -> str:
 def understand(variable: str, group: str) -> NamedGroup:
     """Take the name of a group apart.
 
-    Examples
-    --------
     >>> group = understand("age_5_year_groups", "by_sex_01_0_to_4_years_1_male_curp")
     >>> group.id, group.sex, group.text
     ('age_5_year_groups:01_0_to_4_years_curp', 'men', '0 to 4 years')

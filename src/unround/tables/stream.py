@@ -7,13 +7,11 @@ for the blocks works on one meanwhile. What waits between them is bounded, and s
 from __future__ import annotations
 
 import csv
-import queue
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -30,7 +28,7 @@ from unround.tables.symbols import as_counts
 Item = TypeVar("Item")
 
 _EVERY = 0.2
-"""Seconds after which a thread that waits looks whether anybody still wants what it has."""
+"""Seconds after which somebody who waits is told that nothing came."""
 
 
 def ahead(items: Iterator[Item], most: int, idle: Callable[[], None] = lambda: None) -> Iterator[Item]:
@@ -40,54 +38,26 @@ def ahead(items: Iterator[Item], most: int, idle: Callable[[], None] = lambda: N
     -----
     If nobody goes on to the end, the thread stops at the next item, and is waited for.
 
-    Examples
-    --------
     >>> list(ahead(iter("abc"), 1))
     ['a', 'b', 'c']
     """
-    waiting: queue.Queue[tuple[Item] | BaseException | None] = queue.Queue(most)
-    unwanted = threading.Event()
-
-    def offer(one: tuple[Item] | BaseException | None) -> bool:
-        while not unwanted.is_set():
-            try:
-                waiting.put(one, timeout=_EVERY)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-    def work() -> None:
-        end: BaseException | None = None
-        try:
-            for item in items:
-                if not offer((item,)):
-                    break
-        except BaseException as error:  # whatever it is, it belongs to whoever takes the items
-            end = error
-        finally:
-            close = getattr(items, "close", None)
-            if close is not None:
-                close()
-        offer(end)
-
-    thread = threading.Thread(target=work, name="unround-ahead", daemon=True)
-    thread.start()
+    end = object()
+    pool = ThreadPoolExecutor(1, "unround-ahead")
+    waiting: deque[Future[Any]] = deque(pool.submit(next, items, end) for _ in range(most + 1))
     try:
         while True:
-            try:
-                found = waiting.get(timeout=_EVERY)
-            except queue.Empty:
+            first = waiting.popleft()
+            while not wait([first], _EVERY).done:
                 idle()
-                continue
-            if found is None:
+            item = first.result()  # or the error, which belongs to whoever takes the items
+            if item is end:
                 return
-            if isinstance(found, BaseException):
-                raise found
-            yield found[0]
+            waiting.append(pool.submit(next, items, end))
+            yield item
     finally:
-        unwanted.set()
-        thread.join()
+        pool.shutdown(cancel_futures=True)
+        if isinstance(items, Generator):
+            items.close()
 
 
 CHUNK = 1 << 22
@@ -96,17 +66,26 @@ AT_ONCE = min(4, processors())
 BLOCK_ROWS = 1_000_000
 """Lines to a block, roughly: about 400 areas with every characteristic, or 2,200 with those of the short form."""
 SHOWN = 120
+DESCRIBED = ("region", "name", "level", "code")
+"""What is told of an area."""
 _LINE_END = ord("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class BulkHeader:
+    """Where the fields are: by what they tell of a line, and of every sex its counts and their signs (-1 for none)."""
+
+    width: int
+    delimiter: str
+    at: Mapping[str, int]
+    cells: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TakenRows:
     """What is taken from every area.
 
-    - `delimiter`: Between fields.
-    - `region`, `id`: Which fields name the area and the characteristic.
-    - `cells`: Which fields hold counts, for each sex, and the sign of each (-1 for none).
-    - `described`: Which fields tell `region`, `name`, `level` and `code` of an area.
+    - `header`: Where the fields are. Those called `region`, `name`, `level` and `code` describe an area.
     - `ids`: Of every characteristic, in the order of the file.
     - `counted`: Which of them are counts.
     - `places`: For every column of the release the characteristic, as a position in `ids`, and the sex.
@@ -116,11 +95,7 @@ class TakenRows:
     - `population`: The column that tells how large an area is.
     """
 
-    delimiter: str
-    region: int
-    id: int
-    cells: tuple[tuple[int, int], ...]
-    described: Mapping[str, int]
+    header: BulkHeader
     ids: NDArray[np.int32]
     counted: NDArray[np.bool_]
     places: NDArray[np.int64]
@@ -263,10 +238,10 @@ def _rows(chunk: bytes, start: int, taken: TakenRows, source: Source) -> _Rows |
     """Read the lines of a chunk."""
     from unround.tables.line_scan import COUNTED, FIGURE, FieldPlaces, ScanBuffers, scan
 
-    text = np.frombuffer(chunk, dtype=np.uint8)[start:]
-    most, sexes = int(np.count_nonzero(text == _LINE_END)), len(taken.cells)
-    cells, symbols = (np.array(places, dtype=np.int64) for places in zip(*taken.cells, strict=True))
-    last = int(max(taken.id, cells.max(), symbols.max()))
+    header, text = taken.header, np.frombuffer(chunk, dtype=np.uint8)[start:]
+    most, sexes = int(np.count_nonzero(text == _LINE_END)), len(taken.header.cells)
+    cells, symbols = (np.array(places, dtype=np.int64) for places in zip(*taken.header.cells, strict=True))
+    last = int(max(header.at["id"], cells.max(), symbols.max()))
     roles = np.full(int(taken.ids.max()) + 1, COUNTED, dtype=np.uint8)
     roles[taken.ids] = np.where(taken.counted, COUNTED, 0)
     roles[taken.ids[taken.figures[:, 0]]] = FIGURE
@@ -280,7 +255,7 @@ def _rows(chunk: bytes, start: int, taken: TakenRows, source: Source) -> _Rows |
         np.empty(figured, dtype=np.int64),
         np.empty((figured, sexes), dtype=np.int64),
     )
-    where = FieldPlaces(ord(taken.delimiter), taken.region, taken.id, cells, symbols, last)
+    where = FieldPlaces(ord(header.delimiter), header.at["region"], header.at["id"], cells, symbols, last)
     lines, areas, odd, figures = scan(text, where, roles, found)
     if not lines:
         return None
@@ -337,17 +312,18 @@ def _first_line(body: memoryview, start: int, taken: TakenRows, source: Source) 
         length *= 2
     text = source.as_text(line.partition(b"\n")[0].rstrip(b"\r"))
     try:
-        fields = next(csv.reader([text], delimiter=taken.delimiter))
+        fields = next(csv.reader([text], delimiter=taken.header.delimiter))
     except csv.Error:  # a field of over 131,072 signs, or a carriage return within one
         fields = []
-    if len(fields) <= max(taken.described.values()):
+    described = {name: at for name in DESCRIBED if (at := taken.header.at.get(name)) is not None}
+    if len(fields) <= max(described.values()):
         raise InputError(f"{source.path} has a line break within a name; download it again:\n    {text[:SHOWN]}")
-    return {name: fields[at].strip() for name, at in taken.described.items()}
+    return {name: fields[at].strip() for name, at in described.items()}
 
 
 def _block(rows: _Rows, taken: TakenRows, source: Source, seen: _Seen) -> Block:
     """Turn lines into a table: one row per area, a column a count."""
-    areas, sexes = len(rows.areas), len(taken.cells)
+    areas, sexes = len(rows.areas), len(taken.header.cells)
     known = len(taken.ids)
     if len(rows.ids) == areas * known and bool(np.all(rows.ids.reshape(areas, known) == taken.ids)):
         table = rows.counts.reshape(areas, known * sexes)
@@ -367,7 +343,7 @@ def _figures(rows: _Rows, taken: TakenRows) -> FigureValues | None:
     place = np.full(int(taken.ids.max()) + 1, -1, dtype=np.int64)
     own = np.unique(taken.figures[:, 0])
     place[taken.ids[own]] = np.arange(len(own))
-    table = np.full((len(rows.areas), len(own), len(taken.cells)), FIGURE_ABSENT, dtype=np.int64)
+    table = np.full((len(rows.areas), len(own), len(taken.header.cells)), FIGURE_ABSENT, dtype=np.int64)
     area = np.searchsorted(rows.begins, rows.figure_lines, side="right") - 1
     table[area, place[rows.ids[rows.figure_lines]]] = rows.figures
     return table[:, np.searchsorted(own, taken.figures[:, 0]), taken.figures[:, 1]]
@@ -400,7 +376,7 @@ def _sorted_in(rows: _Rows, taken: TakenRows, source: Source, seen: _Seen) -> Co
         seen.first_lacking = seen.first_lacking or rows.areas[short[0]]["region"]
         seen.last_lacking = rows.areas[short[-1]]["region"]
         seen.lacking += len(short)
-    table = np.full((len(times), len(taken.cells)), NOT_AVAILABLE, dtype=np.int32)
+    table = np.full((len(times), len(taken.header.cells)), NOT_AVAILABLE, dtype=np.int32)
     table[cell] = rows.counts
     return table
 
@@ -417,7 +393,7 @@ def _watch(table: Counts, counts: Counts, rows: _Rows, taken: TakenRows, seen: _
     there = table[:, nowhere] > ABSENT
     if there.any():
         area, which = (int(place) for place in np.unravel_index(np.argmax(there), there.shape))
-        line, sex = divmod(int(nowhere[which]), len(taken.cells))
+        line, sex = divmod(int(nowhere[which]), len(taken.header.cells))
         name = ("", "/men", "/women")[sex]
         seen.first_surplus = seen.first_surplus or f"{taken.ids[line]}{name} of area {rows.areas[area]['region']}"
         seen.surplus += int(np.count_nonzero(there))

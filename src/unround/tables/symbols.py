@@ -88,8 +88,6 @@ class Flagged(NamedTuple):
 def flagged_number(cell: str) -> Flagged | None:
     """Return the number and the flag of a cell such as `21*`, `30p` or `(1)`; None for anything else.
 
-    Examples
-    --------
     >>> flagged_number("21*"), flagged_number("(1)"), flagged_number("1,234 r"), flagged_number("21"), flagged_number("D7")
     (Flagged(number=21, flag='*'), Flagged(number=1, flag='()'), Flagged(number=1234, flag='r'), None, None)
     """
@@ -106,8 +104,6 @@ _FLAGGED = re.compile(FLAGGED)
 def hidden_range(cell: str) -> tuple[int, int] | None:
     """Return the range that a cell tells in place of its count, as `<5` and `1-4` do.
 
-    Examples
-    --------
     >>> hidden_range("<5"), hidden_range("1–4"), hidden_range("fewer than 10"), hidden_range("5 or fewer"), hidden_range("x")
     ((0, 4), (1, 4), (0, 9), (0, 5), None)
     """
@@ -139,8 +135,6 @@ def as_counts(
     Which cells show a decimal point or have a fraction: a column with many is no column of counts. Numbers that come
     parsed show only their fraction.
 
-    Examples
-    --------
     >>> counts, decimals = as_counts(pl.Series([" 1,235", "4.5", "7.0", "1e+06"]))
     >>> counts.tolist()[0], counts.tolist()[2:], decimals.tolist()
     (1235, [7, 1000000], [False, True, True, False])
@@ -157,8 +151,6 @@ def as_counts(
 def plain_numbers(text: pl.Series, thousands: str = "", decimal: str = "") -> pl.Series:
     """Return cells with numbers written as they are in English: no sign between thousands, a point before decimals.
 
-    Examples
-    --------
     >>> plain_numbers(pl.Series(["1.234", "15", "x", "1.234.567", "12,5"]), ".", ",").to_list()
     ['1234', '15', 'x', '1234567', '12.5']
     >>> plain_numbers(pl.Series(["1,234"]), decimal=",").to_list()
@@ -243,8 +235,6 @@ def joined_digits(cells: pl.Series) -> pl.Series:
 def _has_fraction(text: str) -> bool:
     """Return whether a number as written is no whole one, digit by digit.
 
-    Examples
-    --------
     >>> _has_fraction("12.000000000000000000001"), _has_fraction("1e-400"), _has_fraction("120e-1"), _has_fraction("-0.0e-9")
     (True, True, False, False)
     """

@@ -124,8 +124,6 @@ def is_parquet(path: Path) -> bool:
 def guess(columns: Sequence[str]) -> Description | None:
     """Return the description of a table whose columns are the conventional ones, or None.
 
-    Examples
-    --------
     >>> [axis.column for axis in guess(["region", "characteristic_id", "sex", "true"]).axes]
     ['region', 'characteristic_id', 'sex']
     """

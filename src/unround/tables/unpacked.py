@@ -35,10 +35,7 @@ _End = Callable[[str], None]
 
 
 def unpacked(path: Path) -> io.BytesIO:
-    """Return an archive of what is read of a spreadsheet.
-
-    Raises `InputError` where it would fill the memory; and whatever zipfile and expat raise where it is damaged.
-    """
+    """Return an archive of what is read of a spreadsheet."""
     clean, extent, size = io.BytesIO(), _Extent(path), 0
     with zipfile.ZipFile(path) as packed, zipfile.ZipFile(clean, "w") as target:
         parts = packed.infolist()
