@@ -54,7 +54,7 @@ def rows() -> Iterator[Row]:
         inquiry = inquiry_of(case, options)
         published = case.published
         sizes = case.records.sizes
-        known = evidence(case.published, case.records, case.folder / "known.bin")
+        known = evidence(case.published, case.records)
         table = cross_table(published.queries, sizes)
         area = int(np.argsort(case.people)[AREAS // 2])
         name, people = case.records.areas[area], int(case.people[area])

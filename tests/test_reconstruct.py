@@ -700,7 +700,7 @@ def prepared(folder: Path, areas: int) -> tuple[int, tuple[Case, Inquiry, list[A
     case = read_case(tables, folder / "persons.parquet", options, folder / "case")
     inquiry = inquiry_of(case, options)
     asked, sample = questions_of(case), sample_of(case, 5, 1)
-    less = without_questions(case.published, case.records, sample, case.folder)
+    less = without_questions(case.published, case.records)
     peak = tracemalloc.get_traced_memory()[1] - before
     ways, _ = way_questions(
         [parse_protection(name) for name in ("exact", "keyed:5")], case.published, case.records, 1, sample, case.folder

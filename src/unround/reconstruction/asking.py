@@ -35,8 +35,8 @@ from unround.reconstruction.claims import (
     claim_line,
     cross_table,
 )
-from unround.reconstruction.queries import Likelihoods, Published, TableEvidence, evidence, tables_of
-from unround.reconstruction.records import PersonRecords, Rows
+from unround.reconstruction.queries import Published, TableEvidence, evidence, tables_of
+from unround.reconstruction.records import CountTable, PersonRecords, Rows
 from unround.reconstruction.score import EVERYONE, GROUPS, AreaScore, AreaTruth, GuessTally, ratio, score
 from unround.release import ABSENT, SUPPRESSED
 from unround.simulation.persons import Ints, counted, margins
@@ -216,35 +216,28 @@ def way_evidence(
     they are rounded count by count.
     """
     loose: list[str] = []
-    likelihoods = Likelihoods()
-    shown = np.full((len(sample), len(published.queries)), -1, dtype=np.int32)
-    exact = np.array([isinstance(mechanism, Exact) for mechanism in published.mechanisms])
-    about = np.array([bool(counted_by) for counted_by in published.queries])
+    mechanisms = list(published.mechanisms)
+    shown, true = published.counts.some(sample), published.true.some(sample)
+    shown = np.where(shown > ABSENT, true, shown)
     for table in range(len(published.names)):
-        columns = [at for at in range(len(published.tables)) if published.tables[at] == table and not exact[at]]
+        columns = [
+            at for at, how_now in enumerate(mechanisms) if published.tables[at] == table and not isinstance(how_now, Exact)
+        ]
         rng = np.random.default_rng(np.random.SeedSequence([seed, table, *how.name.encode()]))
         if how.keys:
-            counts, here = _by_keys(how, published, records, columns, rng, seed, sample), np.arange(len(sample))
+            counts = _by_keys(how, published, records, columns, rng, seed, sample)
         else:
-            counts, here = _drawn(how, published, columns, rng, published.names[table], loose), sample
-        counts = np.where(counts == HIDDEN, SUPPRESSED, counts)
-        kept = about[columns]
-        places = np.array(columns, dtype=np.int64)[kept]
-        shown[:, places] = likelihoods.rows(counts[:, kept], [how.mechanism] * len(places))[here]
-    places = np.flatnonzero(exact & about)
-    true = published.true.picked(places.tolist())
-    for area, counts in published.counts.picked(places.tolist()).blocks():
-        first, last = np.searchsorted(sample, [area, area + len(counts)]).tolist()
-        exactly = np.where(counts > ABSENT, true.read(area, area + len(counts)), counts)
-        known = likelihoods.rows(exactly, [published.mechanisms[at] for at in places])
-        shown[first:last, places] = known[sample[first:last] - area]
-    rows = Rows.new(path, len(sample), int(about.sum()), "i4")
+            counts = _drawn(how, published, columns, rng, published.names[table], loose)[sample]
+        shown[:, columns] = np.where(counts == HIDDEN, SUPPRESSED, counts)
+        for at in columns:
+            mechanisms[at] = how.mechanism
+    about = [at for at, counted_by in enumerate(published.queries) if counted_by]
+    rows = Rows.new(path, len(sample), len(about), "i4")
     with rows.writing() as file:
         rows.put(file, 0, shown[:, about])
-    queries = [counted_by for counted_by in published.queries if counted_by]
-    return TableEvidence(
-        tables_of(queries, tuple(records.values), records.sizes), likelihoods.windows(), rows, sample
-    ), loose
+    tables = tables_of([published.queries[at] for at in about], tuple(records.values), records.sizes)
+    kept = CountTable(rows, np.arange(len(about)))
+    return TableEvidence(tables, tuple(mechanisms[at] for at in about), kept, sample), loose
 
 
 def _drawn(
@@ -305,15 +298,14 @@ def way_questions(
     return questions, notes
 
 
-def without_questions(published: Published, records: PersonRecords, sample: Ints, folder: Path) -> list[AreaQuestion]:
-    """Return a question about the sample for every table, with all tables but this one."""
+def without_questions(published: Published, records: PersonRecords) -> list[AreaQuestion]:
+    """Return a question for every table, with all tables but this one."""
     if len(published.names) < 2:
         return []
     questions = []
     for table in range(len(published.names)):
         kept = published.without(np.array([of == table for of in published.tables]))
-        known = evidence(kept, records, folder / f"{WITHOUT}-{table}.bin", sample)
-        questions.append(AreaQuestion(f"{WITHOUT} {table}", known))
+        questions.append(AreaQuestion(f"{WITHOUT} {table}", evidence(kept, records)))
     return questions
 
 
@@ -326,7 +318,7 @@ def sample_of(case: Case, number: int, seed: int) -> Ints:
 def compared(case: Case, inquiry: Inquiry, sample: Ints, ways: Sequence[Protection], work: Work) -> dict[str, Any]:
     """Ask what other ways of publishing, and leaving out a table, would change in the sample."""
     others, notes = way_questions(ways, case.published, case.records, inquiry.seed, sample, case.folder)
-    less = without_questions(case.published, case.records, sample, case.folder)
+    less = without_questions(case.published, case.records)
     tallies = inquiry.answers([*others, *less], sample, "Comparing", work)
     shown = ("agreement", "within_one_year", "one_world", "steps_outside")
 

@@ -34,10 +34,10 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.jit import inlined, kernel, random_bits, uniform
+from unround.mechanisms import Exact
 from unround.reconstruction.queries import TableEvidence
 from unround.reconstruction.records import (
     MOST_RECORDS,
-    CountWindows,
     Floats,
     Int16s,
     Int32s,
@@ -331,8 +331,8 @@ def run(
     start: Int16s,
     law: Law,
     tables: Tables,
-    rows: Int32s,
-    windows: CountWindows,
+    known: Int32s,
+    log: Floats,
     schedule: Schedule,
     radix: Int64s,
     seed: int,
@@ -341,19 +341,13 @@ def run(
     people, width, margins = start.shape[0], law.sizes.shape[0], tables.base.shape[0]
     chance = np.empty(1, U64)
     chance[0] = U64(seed)
-    known = np.zeros((tables.columns, 3), I32)
-    for column in range(tables.columns):
-        if rows[column] >= 0:
-            known[column, 0] = windows.low[rows[column]]
-            known[column, 1] = windows.size[rows[column]]
-            known[column, 2] = windows.start[rows[column]]
     state = State(
         np.zeros((people, width), I16),
         np.zeros((people, width), I32),
         np.zeros((people, margins), I32),
         np.zeros(tables.columns, I32),
         known,
-        windows.log,
+        log,
         np.zeros((tables.columns, 4), F32),
     )
     shifts = np.zeros(width + margins, I32)
@@ -422,7 +416,7 @@ LEAST = 0.02  # A column in which nobody was drawn counts as this much, so that 
 
 
 @kernel
-def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: CountWindows, seed: int) -> Int16s:
+def raked_people(people: int, law: Law, tables: Tables, windows: Int32s, seed: int) -> Int16s:
     """Return the values of as many people as live in an area: people × attributes."""
     width, margins, many = law.sizes.shape[0], tables.base.shape[0], TIMES * people
     chance = np.empty(1, np.uint64)
@@ -460,8 +454,8 @@ def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: C
                 change, number = 0.0, 0
                 for at in range(tables.starts[a], tables.starts[a + 1]):
                     column = tables.held[at]
-                    if rows[column] >= 0:
-                        low, size = windows.low[rows[column]], windows.size[rows[column]]
+                    low, size = windows[column, 0], windows[column, 1]
+                    if size > 0:
                         wanted = min(max(factor[column], low), low + size - 1)
                         change += np.log(max(wanted, LEAST) / max(factor[column], LEAST))
                         number += 1
@@ -585,15 +579,15 @@ def worlds_of(
     """
     law = place.laws[place.fold[area]]
     worlds, outside = [], 0.0
-    rows = np.zeros(0, dtype=np.int32) if known is None else known.of(area)
     for number in range(effort.seeds):
         chance = random_number(seed, guess, name, str(number))
         if known is None or not len(known.tables.base) or not people:
             worlds.append(drawn(people, law, effort.worlds, place.radix, chance))
             continue
-        schedule = effort.schedule(exact=bool((known.windows.size == 1).all()))
-        start = raked_people(people, law, known.tables, rows, known.windows, chance)
-        kept, off = run(start, law, known.tables, rows, known.windows, schedule, place.radix, chance)
+        windows, log = known.of(area)
+        schedule = effort.schedule(exact=all(isinstance(how, Exact) for how in known.mechanisms))
+        start = raked_people(people, law, known.tables, windows, chance)
+        kept, off = run(start, law, known.tables, windows, log, schedule, place.radix, chance)
         worlds.append(kept)
         outside += float(off.mean()) / effort.seeds
     return np.concatenate(worlds), outside

@@ -12,16 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished
-from unround.reconstruction.records import CountTable, CountWindows, PersonRecords, Rows, Tables, by_attribute
-from unround.release import ABSENT, SUPPRESSED, Column, Release
+from unround.evidence.block import WindowTable
+from unround.mechanisms import Exact, Mechanism, Unpublished
+from unround.reconstruction.records import CountTable, PersonRecords, Rows, Tables, by_attribute
+from unround.release import ABSENT, Column, Release
 from unround.simulation.persons import Query, counted, joined, margins, query
 from unround.tables.labels import age_range
 
@@ -410,24 +411,36 @@ def population(published: Published) -> tuple[NDArray[np.int64], bool]:
     return np.maximum(np.rint(np.mean(people[known], axis=0)), 0).astype(np.int64), False
 
 
-WIDEST = 100_000  # A window of more counts than this tells nothing
 LEAST = 1e-9  # A likelihood below this, inside of a window, counts as this
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TableEvidence:
     """Columns of tables, and what was published in every area."""
 
     tables: Tables  # the columns
-    windows: CountWindows  # the likelihoods of all published counts
-    rows: Rows  # the row of `windows` for every area and column; −1 where nothing is known
-    areas: NDArray[np.int64] | None = None  # the areas that there are rows of, ascending; all if not given
+    mechanisms: tuple[Mechanism, ...]  # how each was published
+    counts: CountTable  # what was published
+    areas: NDArray[np.int64] | None = None  # the areas that there are counts of, ascending; all if not given
 
-    def of(self, area: int) -> NDArray[np.int32]:
-        """Return the rows of `windows` for the columns of an area."""
+    @cached_property
+    def _windows(self) -> WindowTable:
+        return WindowTable(self.mechanisms)
+
+    def __getstate__(self) -> dict[str, object]:  # windows are looked up anew wherever it is sent
+        return {name: value for name, value in vars(self).items() if name != "_windows"}
+
+    def of(self, area: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the windows of an area: of every column the lowest count, how many there are and where; and all logs.
+
+        A size of 0 says that nothing is known of a column.
+        """
         at = area if self.areas is None else int(np.searchsorted(self.areas, area))
         assert self.areas is None or self.areas[at] == area, "nothing was prepared for this area"
-        return np.asarray(self.rows.read(at, at + 1)[0], dtype=np.int32)
+        windows, _ = self._windows.of(self.counts.read(at, at + 1).astype(np.int32))
+        low, start = windows.low[0], windows.start[0]
+        size = np.where(start >= 0, windows.high[0] - low + 1, 0)
+        return np.stack([low, size, start], axis=1).astype(np.int32), np.log(np.maximum(windows.weights, LEAST))
 
 
 def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str, int]) -> Tables:
@@ -447,70 +460,12 @@ def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str
     return Tables(np.array(first, dtype=np.int64), steps, starts, held, *by_attribute(step), len(queries))
 
 
-class Likelihoods:
-    """The likelihoods of published counts, each worked out once however many areas show it."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Mechanism, int], int] = {}
-        self._lows: list[int] = []
-        self._logs: list[NDArray[np.float64]] = []
-
-    def rows(self, counts: NDArray[np.int64], mechanisms: Sequence[Mechanism]) -> NDArray[np.int32]:
-        """Return the rows in `windows` of some counts, areas × columns; −1 where nothing is known."""
-        rows = np.full(counts.shape, -1, dtype=np.int32)
-        for column, how in enumerate(mechanisms):
-            values, place = np.unique(counts[:, column], return_inverse=True)
-            known = np.array([self._row(how, value) for value in values.tolist()], dtype=np.int32)
-            rows[:, column] = known[place.ravel()]
-        return rows
-
-    def _row(self, how: Mechanism, value: int) -> int:
-        if (how, value) not in self._known:
-            low, log = _window(how, value)
-            self._known[how, value] = -1 if log is None else len(self._logs)
-            if log is not None:
-                self._lows.append(low)
-                self._logs.append(log)
-        return self._known[how, value]
-
-    def windows(self) -> CountWindows:
-        """Return them as the chain takes them."""
-        sizes = np.array([len(log) for log in self._logs], dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if self._logs else np.zeros(0)
-        log = np.concatenate(self._logs) if self._logs else np.zeros(1)
-        return CountWindows(starts.astype(np.int64), sizes, np.array(self._lows, dtype=np.int64), log)
-
-
-def _window(how: Mechanism, value: int) -> tuple[int, NDArray[np.float64] | None]:
-    """Return the lowest true count and the log likelihoods from there on; None where nothing is known."""
-    if value <= ABSENT:
-        if value != SUPPRESSED or not isinstance(how, Suppressed):
-            return 0, None
-        window = how.window(None)
-    else:
-        window = how.window(value)
-    if window.weights is None or len(window.weights) > WIDEST:
-        return 0, None
-    return window.low, np.log(np.maximum(window.weights, LEAST))
-
-
-def evidence(
-    published: Published, records: PersonRecords, path: Path, areas: NDArray[np.int64] | None = None
-) -> TableEvidence:
+def evidence(published: Published, records: PersonRecords) -> TableEvidence:
     """Return published counts as the chain takes them; the number of all people is no column for it."""
     about = published.picked([at for at, counted_by in enumerate(published.queries) if counted_by])
-    likelihoods = Likelihoods()
-    rows = Rows.new(path, about.counts.rows.number if areas is None else len(areas), len(about.queries), "i4")
-    with rows.writing() as file:
-        for start, block in about.counts.blocks():
-            known = likelihoods.rows(block, about.mechanisms)
-            if areas is None:
-                rows.put(file, start, known)
-                continue
-            first, last = np.searchsorted(areas, [start, start + len(block)]).tolist()
-            rows.put(file, first, known[areas[first:last] - start])
-    tables = tables_of(about.queries, tuple(records.values), records.sizes)
-    return TableEvidence(tables, likelihoods.windows(), rows, areas)
+    return TableEvidence(
+        tables_of(about.queries, tuple(records.values), records.sizes), tuple(about.mechanisms), about.counts
+    )
 
 
 def own_totals(queries: Sequence[Query]) -> list[int]:

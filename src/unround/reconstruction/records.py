@@ -75,15 +75,6 @@ class Tables(NamedTuple):
     columns: int
 
 
-class CountWindows(NamedTuple):
-    """Likelihoods by rows: row r gives log likelihoods of the true counts from `low[r]` on, at `start[r]` in `log`."""
-
-    start: Int64s
-    size: Int64s
-    low: Int64s
-    log: Floats
-
-
 class State(NamedTuple):
     """A world: the values of every person, their places in the factors and atoms in the margins, and all counts.
 
@@ -327,6 +318,10 @@ class CountTable:
     def area(self, area: int) -> Ints:
         """Return the counts of one area."""
         return np.asarray(self.read(area, area + 1)[0])
+
+    def some(self, areas: Ints) -> Ints:
+        """Return the counts of some areas, which ascend."""
+        return np.asarray(self.rows.pick(areas)[:, self.columns], dtype=np.int64)
 
     def blocks(self) -> Iterator[tuple[int, Ints]]:
         """Go through all areas: the first of some, and their counts."""

@@ -94,7 +94,7 @@ def questions_of(case: Case) -> list[AreaQuestion]:
     """Return the four questions: what each kind of knowledge tells."""
     published = case.published
     known = {TOTALS: published.picked(own_totals(published.queries)), TABLES: published, UNROUNDED: published.exactly()}
-    asked = [AreaQuestion(name, evidence(of, case.records, case.folder / f"{name}.bin")) for name, of in known.items()]
+    asked = [AreaQuestion(name, evidence(of, case.records)) for name, of in known.items()]
     return [AreaQuestion(NATIONAL, None), *asked]
 
 
