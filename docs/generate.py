@@ -121,6 +121,8 @@ def reference() -> str:
         f"```text\n{run('unround --help')}\n```",
     ]
     for name in (*(f"unround {name}" for name in COMMANDS), *RESEARCHES):
+        if name == RESEARCHES[0]:
+            parts.append("The rest are scripts of the repository (`research`), which the installed package does not have.")
         parts.append(f"## {name}")
         parts.append(f"```text\n{run(f'{name} --help')}\n```")
     return "\n\n".join(parts) + "\n"

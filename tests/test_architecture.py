@@ -108,6 +108,11 @@ def test_imports_go_one_way() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_package_does_without_the_scripts_of_the_repository() -> None:
+    scripts = ("research", "bench", "docs", "fuzz", "tests")
+    assert not [place(path) for path in MODULES if any(module.split(".")[0] in scripts for module in imports(path))]
+
+
 def test_every_module_has_its_place() -> None:
     there = {path.relative_to(SOURCE).with_suffix("").parts[0] for path in MODULES} - {"__init__"}
     assert there == set(ORDER)

@@ -578,14 +578,13 @@ def worlds_of(
     Nothing depends on other areas but the law.
     """
     law = place.laws[place.fold[area]]
+    chances = [random_number(seed, guess, name, str(number)) for number in range(effort.seeds)]
+    if known is None or not len(known.tables.base) or not people:
+        return np.concatenate([drawn(people, law, effort.worlds, place.radix, chance) for chance in chances]), 0.0
+    windows, log = known.of(area)
+    schedule = effort.schedule(exact=all(isinstance(how, Exact) for how in known.mechanisms))
     worlds, outside = [], 0.0
-    for number in range(effort.seeds):
-        chance = random_number(seed, guess, name, str(number))
-        if known is None or not len(known.tables.base) or not people:
-            worlds.append(drawn(people, law, effort.worlds, place.radix, chance))
-            continue
-        windows, log = known.of(area)
-        schedule = effort.schedule(exact=all(isinstance(how, Exact) for how in known.mechanisms))
+    for chance in chances:
         start = raked_people(people, law, known.tables, windows, chance)
         kept, off = run(start, law, known.tables, windows, log, schedule, place.radix, chance)
         worlds.append(kept)

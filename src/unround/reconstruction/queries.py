@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -177,13 +177,11 @@ def _mechanisms(
 ) -> list[Mechanism]:
     """Return how columns were published; exactly, if one is not what is declared, or nothing is, and every count is true."""
     fits, equal = np.ones(len(declared), dtype=bool), np.ones(len(declared), dtype=bool)
+    windows = WindowTable([how or Exact() for how in declared])
     for start, shown in counts.blocks():
         there = shown > ABSENT
         equal &= ((shown == true.read(start, start + len(shown))) | ~there).all(axis=0)
-        for at, how in enumerate(declared):
-            if how is not None and fits[at]:
-                values = np.unique(shown[there[:, at], at]).tolist()
-                fits[at] = None not in (limits(how, value) for value in values)  # type: ignore[arg-type]  # it has a hash
+        fits &= ~windows.of(shown.astype(np.int32))[1].any(axis=0)
     mechanisms: list[Mechanism] = []
     for at, how in enumerate(declared):
         if (how is None or not fits[at]) and equal[at]:
@@ -195,16 +193,6 @@ def _mechanisms(
         else:
             mechanisms.append(how)
     return mechanisms
-
-
-@cache
-def limits(how: Mechanism, value: int) -> tuple[int, int] | None:
-    """Return the limits of the true count behind a published one; None where it cannot have been published in this way."""
-    try:
-        window = how.window(value)
-    except InputError:
-        return None
-    return None if window is None else (window.low, np.iinfo(np.int64).max if window.high is None else window.high)
 
 
 def _put_counts(release: Release, records: PersonRecords, used: Sequence[int], rows: Rows, first: int) -> None:
@@ -355,19 +343,12 @@ def _impossible(published: Published) -> tuple[NDArray[np.int64], tuple[int, int
     times = np.zeros(len(published.queries), dtype=np.int64)
     never = np.zeros(len(published.queries), dtype=bool)
     examples: list[tuple[int, int]] = []
+    table = WindowTable(published.mechanisms)
     for start, counts in published.counts.blocks():
-        off = np.zeros(counts.shape, dtype=bool)
+        windows, misfit = table.of(counts.astype(np.int32))
         true = published.true.read(start, start + len(counts))
-        for at, how in enumerate(published.mechanisms):
-            shown = counts[:, at] > ABSENT
-            values, place = np.unique(counts[shown, at], return_inverse=True)
-            ends = [limits(how, value) for value in values.tolist()]  # type: ignore[arg-type]  # it has a hash
-            known = [pair for pair in ends if pair is not None]
-            if len(known) < len(values):
-                never[at] = True
-            elif known:
-                low, high = np.array(known, dtype=np.int64)[place.ravel()].T
-                off[shown, at] = (true[shown, at] < low) | (true[shown, at] > high)
+        off = (counts > ABSENT) & ((true < windows.low) | (true > windows.high))
+        never |= misfit.any(axis=0)
         times += off.sum(axis=0)
         if not examples and off.any():
             area, column = np.argwhere(off)[0].tolist()
