@@ -75,7 +75,7 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
 
 MODULES = sorted(
     ".".join(path.relative_to(ROOT / folder).with_suffix("").parts).removesuffix(".__init__")
-    for folder, inside in ((ROOT / "src", "unround"), (ROOT, "docs"), (ROOT, "bench"))
+    for folder, inside in ((ROOT / "src", "unround"), (ROOT, "research"), (ROOT, "docs"), (ROOT, "bench"))
     for path in (folder / inside).rglob("*.py")
     if any(">>> " in line and "+SKIP" not in line for line in path.read_text(encoding="utf-8").splitlines())
 )
