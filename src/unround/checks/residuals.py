@@ -326,7 +326,7 @@ def find_cutoff(gathered: ResidualCounter, mechanisms: Sequence[Mechanism | None
     have become 0. What a limit implies follows from the published counts: for each limit true counts are deconvolved, and
     so is by how much they exceed published ones on average. The limit that implies the mean residual is the answer.
     """
-    tested, number = gathered.sums[s], int(gathered.folded[s].sum())
+    tested, number = gathered.sums[s], int(gathered.sized[s].sum())
     kinds = {mechanisms[part] for part in tested.parts}
     how = next(iter(kinds))
     if number < LEAST_LEANING or len(tested.parts) < 2 or len(kinds) > 1 or not isinstance(how, Rounding):
