@@ -219,7 +219,7 @@ def test_a_plan_keeps_what_a_hidden_total_was_compared_with() -> None:
     release = with_hidden(rounded(true, RNG(1)))
     first = find_structure(release)
     again = find_structure(said(release, '[[sums]]\ntotal = "all"\nparts = ["d", "e"]\nuse = true\n'))
-    assert again.equations == first.equations
+    assert set(again.equations) == set(first.equations)
     assert verdict(again, "all", "d", "e").against == (1, 2, 3)
 
 

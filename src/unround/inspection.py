@@ -144,7 +144,6 @@ class Inspection(Tabular, Plottable):
                 {"columns": [columns[c].key for c in repeat.columns], "alike": repeat.alike, "why": repeat.why}
                 for repeat in structure.repeats
             ],
-            "geography": [{"by": place.by, "parents": place.parents, "why": place.why} for place in structure.geography],
             "nesting": self.nesting.to_json(),
             "contradictions": self.contradictions,
             "fit": self.fit.to_json(),

@@ -16,7 +16,6 @@ from unround.structure.decisions import declaring as declaring
 from unround.structure.decisions import declaring_exact as declaring_exact
 from unround.structure.evidence import FigureVerdict as FigureVerdict
 from unround.structure.evidence import FoundNoise as FoundNoise
-from unround.structure.evidence import GeographyVerdict as GeographyVerdict
 from unround.structure.evidence import JudgedFigure as JudgedFigure
 from unround.structure.evidence import JudgedSum as JudgedSum
 from unround.structure.evidence import MechanismEvidence as MechanismEvidence

@@ -165,18 +165,6 @@ class FoundNoise:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class GeographyVerdict:
-    """Whether areas are the sums of the areas that name them as their parent."""
-
-    by: str  # the column of codes that links them: "parent"
-    parents: int  # how many areas are named as parents and are in the release, and how many areas name them
-    children: int
-    exact: tuple[int, int]  # exact counts that were compared, and how many can be the sum of the children's
-    rounded: tuple[int, int]
-    why: str  # the same for people
-
-
 FigureVerdict = Literal["recomputable", "evidence", "unclear"]
 """What a figure tells: nothing, for it follows from the published counts; something; or nobody knows."""
 
@@ -263,7 +251,6 @@ class Structure:
     equations: tuple[Equation, ...]  # what to infer from: the kept sums with aliases replaced, each once
     equation_sums: tuple[int, ...]  # for each equation the kept sum that it comes from, as a position in `sums`
     guessed: frozenset[int] = frozenset()  # aliases that only the numbers suggest
-    geography: tuple[GeographyVerdict, ...] = ()  # what adds up across areas
     figures: tuple[JudgedFigure, ...] = ()  # the release's figures, in its order, and what they tell
     notes: tuple[str, ...] = ()  # what a user should know: declared mechanisms that do not fit, mostly
     areas_condition: str = ""  # what a claim has to name that areas adding up to another leads to: "if …"

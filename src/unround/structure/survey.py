@@ -22,7 +22,6 @@ from unround.structure.evidence import (
     Repeat,
     Structure,
 )
-from unround.structure.families import GeographyTally, columns_to_compare
 from unround.structure.figure_tests import FigureData
 from unround.structure.figure_verdicts import judge_figures
 from unround.structure.mechanism import Divisibility, detect
@@ -81,7 +80,6 @@ class Survey:
         self._doubted: list[JudgedSum] = []
         self._tried = 0
         self._tally: ResidualTally | None = None
-        self._nesting: GeographyTally | None = None
         self._sample: Counts = np.zeros((0, len(self._columns)), dtype=np.int32)
         self._adjustable = np.zeros(0, dtype=np.bool_)
         self._figures = FigureData(release.figures, release.index)
@@ -96,8 +94,6 @@ class Survey:
             if sum(len(b.counts) for b in self._first) >= LOOK:
                 self._look()
             return
-        assert self._nesting is not None
-        self._nesting.add(block)
         self._waiting.append((block.counts, adjustable(block.areas)))
         if sum(len(counts) for counts, _ in self._waiting) >= self._at_once:
             self._tally_up()
@@ -138,9 +134,6 @@ class Survey:
         self._windows = ScatterWindows(self._mechanisms, self._adjusted)
         candidates = _candidates(self)
         self._tally = ResidualTally(candidates, self._mechanisms, self._windows, self._adjusted)
-        self._nesting = GeographyTally(self._release.areas, columns_to_compare(self._sample, self._mechanisms))
-        for block in self._first:
-            self._nesting.add(block)
         self._first.clear()
         self._tally_up()
 
@@ -173,7 +166,6 @@ class Survey:
             self._look()
         self._tally_up()
         assert self._tally is not None
-        assert self._nesting is not None
         results = self._tally.results()
         mechanisms, how, noise = self._told(results)
         unknown = noise.columns if noise is not None and not noise.assumed else frozenset[int]()
@@ -202,7 +194,6 @@ class Survey:
             guessed=frozenset(one.total for one in ruled if len(one.parts) == 1 and one.origin == "data") & alias.keys(),
             equations=equations,
             equation_sums=sources,
-            geography=self._nesting.results(mechanisms),
             figures=self._judged_figures(mechanisms),
             notes=tuple(self._notes(how)),
             noise=() if noise is None else (noise,),

@@ -1,55 +1,22 @@
-"""The description of a table: all that a person can say of it, in one TOML file (docs/describe.md).
+"""The description of a table: all that a person can say of it, in one TOML file; docs/describe.md has every key.
 
-    value = "published"          # the column of counts
-    missing = "suppressed"       # what an empty cell means
+    value = "published"          # the column of counts; not for a table with one row per area
     default = "rounding:5"       # how counts were protected, where nothing else is said; not known if it is left out
     inferred = true              # nobody has confirmed the sums below: what follows from one is conditional
 
     [axes.district]              # one table an axis; `column` is its own name unless said
-    name = "district_name"       # the column of what people read; `level` and `parent` may follow for areas
-
     [axes.age]
-    hierarchy = "age.hrc"        # or a CSV of parent,child; or sums = [{ total = "all", parts = ["young", "old"] }]
+    header = 1                   # its codes stand in the first row of the header
+    sums = [{ total = "all", parts = ["young", "old"] }]
 
-    [[exact]]                    # counts that were published as they are; inferred = true if nobody says so
-    age = ["all"]
-
-    [[open]]                     # a question that nobody has answered yet; an entry that is settled is deleted
-    place = "rounding"
-    why = "nothing says whether counts were rounded at random or to the nearest 5"
-
-    [[figures]]                  # a rate, a mean or a median among the cells, by the keys of columns: codes joined by /
-    column = "poor, in per cent"
-    kind = "rate"                # of a numerator out of a universe; means and medians have groups in place of a numerator
-    numerator = "poor"
-    universe = "all"
-
-A table with one row per area has no `value`: every column that is not an axis holds counts, and the codes of the other
-axes stand in the rows of its header, or are listed by the names of the columns.
-
-    data = "draft.xlsx"
-    sheet = "Table 1"
-    header = [4, 5]              # rows, as the spreadsheet numbers them
-
-    [[ignore]]                   # a column that is neither axis nor counts, and why; without a reason it stays open
-    column = "Ref"
-    because = "a number of the office's own"
-
-    [counts]                     # or, where one name says several things
-    "Men 0-14" = { age = "0-14", sex = "men" }
-
-What is said of columns may name them by their keys in place of the axes: then it is about a table of any format, which needs
-no axes; and it may overrule what the counts suggest.
+What is said of columns ([[mechanisms]], [[exact]], [[sums]], [[repeats]], [[figures]], [[keys]], [[match]]) may name them by
+their keys: then it is about a table of any format, needs no axes, and may overrule what the counts suggest.
 
     [[sums]]
     total = "8"
     parts = ["9", "13"]
     use = false                  # or true, whatever the counts suggest; left to them by default
     because = "residents of institutions are in neither"
-
-    [[repeats]]                  # columns that show the same count
-    columns = ["1", "8"]
-    alike = true                 # the same number everywhere; false if it was rounded anew
 
 Every word of the file is checked: one that is not known is an error, for a misspelt key must not pass for a missing one.
 """

@@ -82,7 +82,7 @@ def without_decisions(path: Path, toml: Path | None) -> tuple[Path, Path | None]
 
 def says_axes(table: Mapping[str, Any]) -> bool:
     """Return whether keys say what the columns of a table are, not only what is to be thought of those of a known format."""
-    return not table or any(key not in _OF_COLUMNS for key in table)
+    return any(key not in _OF_COLUMNS for key in table)
 
 
 def _shown(value: object) -> str:

@@ -69,6 +69,8 @@ def load(path: Path, toml: Path | None = None) -> Release:
         if toml is None and (toml := companion(path)) is not None:
             notes.append(f"The columns are described by {toml.name}, next to the table.")
         description = read_description(toml) if toml is not None else None
+    if description is not None and not description.axes:
+        raise InputError(f"{description.where} names no axes of the table: add one [axes.NAME] for each column of codes.")
     if description is not None and (description.laid_out or is_spreadsheet(path) or is_pcaxis(path)):
         headed = headed_table(path, description)
         release = read_headed(headed, description, notes=notes)
