@@ -17,6 +17,7 @@ totals included: "all", "0 to 14", "married". What a code counts is the set of v
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -43,17 +44,11 @@ OLDEST = 100  # ages are single years; this one stands for itself and all above
 AREA, KEY = "region", "key"
 """The columns of a file of persons that are no attributes: where a person lives, and the person's key."""
 
-COLLECTIVE = "in a collective"
+_LAW = tomllib.loads(Path(__file__).with_name("persons.toml").read_text(encoding="utf-8"))
 
 VALUES: Mapping[str, tuple[str, ...]] = {
     AGE: tuple(str(age) for age in range(OLDEST + 1)),
-    SEX: ("men", "women"),
-    "marital": ("never married", "married", "common-law", "separated", "divorced", "widowed"),
-    "household": ("1 person", "2 persons", "3 persons", "4 persons", "5 or more persons", COLLECTIVE),
-    "language": ("English", "French", "Chinese", "Punjabi", "another language"),
-    "birthplace": ("this province", "another province", "Europe", "Asia", "the Americas", "Africa"),
-    "religion": ("no religion", "Christian", "Muslim", "Sikh or Hindu", "another religion"),
-    "education": ("under 15", "no certificate", "secondary school", "trade or college", "university"),
+    **{name: tuple(values) for name, values in _LAW["values"].items()},
 }
 """All attributes, each with its values in the order of its codes."""
 
@@ -177,41 +172,9 @@ OLDER, FAMILIES, FRENCH, NEWCOMERS, LEARNED = range(5)
 MEN, WOMEN = range(2)
 NEVER, MARRIED, COMMON_LAW = range(3)
 
-_PYRAMID = np.interp(np.arange(_ADULT, 96), [18, 25, 35, 50, 60, 75, 85, 95], [1.0, 3.0, 3.6, 3.6, 3.8, 2.6, 1.3, 0.15])
-_KINDS = {  # logits of kinds of households by the age of their first person
-    "ages": np.array([18, 30, 45, 60, 80, 95]),
-    "logits": np.array(
-        [
-            [0.2, -0.6, -2.0, -1.6, 1.0],
-            [0.2, 0.1, 0.8, -0.9, -0.7],
-            [0.0, -0.4, 1.6, -0.1, -1.6],
-            [0.3, 0.9, -0.3, -1.3, -1.8],
-            [0.8, 0.7, -2.8, -2.4, -2.2],
-            [1.2, 0.1, -4.0, -3.0, -2.2],
-        ]
-    ),
-}
-_BORN = np.array([0.55, -0.9, -1.9, -1.3, -2.3, -2.8])
-_BORN_LEAN = np.array([-0.5, 0.0, 0.35, 1.1, 0.5, 0.6])
-_SPEAKS = np.array(  # by birthplace
-    [
-        [2.6, 0.6, -2.6, -3.2, -1.2],
-        [2.4, 0.3, -2.8, -3.4, -1.2],
-        [0.6, -0.6, -5.0, -6.0, 1.2],
-        [0.0, -3.0, 0.9, 0.5, 0.9],
-        [0.5, -0.5, -4.0, -6.0, 1.4],
-        [0.4, 0.6, -5.0, -5.0, 1.0],
-    ]
-)
-_BELIEVES = np.array(  # by birthplace
-    [
-        [1.0, 1.1, -2.6, -2.8, -2.0],
-        [1.1, 1.0, -2.6, -2.8, -2.0],
-        [0.3, 1.4, -1.4, -4.0, -0.8],
-        [0.2, 0.2, 0.6, 0.7, -0.4],
-        [-0.2, 1.9, -3.0, -1.6, -1.4],
-        [-1.4, 1.2, 1.2, -2.2, -1.4],
-    ]
+_PYRAMID = np.interp(np.arange(_ADULT, 96), *np.array(_LAW["pyramid"]).T)
+_KIND_AGES, _KINDS, _BORN, _BORN_LEAN, _SPEAKS, _BELIEVES = (
+    np.array(_LAW["logits"][name]) for name in ("kind_ages", "kinds", "born", "born_lean", "speaks", "believes")
 )
 
 
@@ -268,7 +231,7 @@ def _private(area: Ints, leans: Floats, rng: np.random.Generator) -> dict[str, I
     ages = np.arange(_ADULT, 96)
     older = np.cumsum(_PYRAMID * np.exp(0.45 * leans[:, OLDER, None] * (ages - 50) / 20), axis=1)
     head_age = _ADULT + _by_row(older, area, rng)
-    logits = np.stack([np.interp(head_age, _KINDS["ages"], _KINDS["logits"][:, kind]) for kind in range(5)], axis=1)
+    logits = np.stack([np.interp(head_age, _KIND_AGES, _KINDS[:, kind]) for kind in range(5)], axis=1)
     logits[:, [FAMILY, LONE_PARENT]] += 0.6 * lean[:, FAMILIES, None]
     kind = _softmax(logits, rng)
     head_sex = np.where(rng.random(len(area)) < _share_of_women(kind, head_age), WOMEN, MEN)
