@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import Run
 from tests.shapes import judge
-from unround import simulate
+from unround import check, simulate
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind
 from unround.mechanisms import Exact, Rounding
@@ -471,3 +471,25 @@ def test_figures_are_left_out_and_that_is_said() -> None:
     joined = join([figured, other])
     assert joined.figures == ()
     assert any("audit that file by itself" in note for note in joined.notes)
+
+
+def test_what_one_file_leaves_out_stays_out_of_all(tmp_path: Path) -> None:
+    rows = [f"D{n:02},{30 + n},{10 + n},20" for n in range(15)]
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["town,all,young,old", *rows]), encoding="utf-8")
+        sums = (
+            'default = "exact"\n[axes.town]\n[axes.age]\nheader = 1\nsums = [{ total = "all", parts = ["young", "old"] }]\n'
+        )
+        (tmp_path / f"{name}.toml").write_text(f'data = "{name}.csv"\n{sums}', encoding="utf-8")
+    files = [tmp_path / "a.toml", tmp_path / "b.toml"]
+    assert any(len(one.parts) == 2 for one in check(files).structure.sums)
+    with files[0].open("a", encoding="utf-8") as file:
+        file.write(
+            '[[sums]]\naxis = "age"\ntotal = "all"\nparts = ["young", "old"]\nuse = false\nbecause = "others are in neither"\n'
+        )
+    found = check(files).structure
+    assert not any(one.total == 0 and len(one.parts) == 2 for one in found.sums)
+    assert any(one.cause == "decided" for one in found.rejected)
+    (entry,) = (one for one in check(files[0]).release.account if one.place.startswith("sum "))
+    assert (entry.what.value, entry.used) == ("note", False)
+    assert "others are in neither" in entry.why

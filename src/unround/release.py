@@ -359,6 +359,12 @@ class Release:
         return _unpickled, (held,)
 
     @property
+    def sums(self) -> list[Proposal]:
+        """The sums that may hold: all that are proposed, but for those that the user leaves out."""
+        dropped = {(one.total, one.parts) for one in self.proposals if one.use is False}
+        return [one for one in self.proposals if (one.total, one.parts) not in dropped]
+
+    @property
     def index(self) -> dict[str, int]:
         """Where each column is, by its key."""
         return {column.key: at for at, column in enumerate(self.columns)}

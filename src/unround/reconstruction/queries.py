@@ -95,7 +95,7 @@ def read_published(releases: Sequence[Release], records: PersonRecords, folder: 
         at = {old: len(queries) + new for new, old in enumerate(used)}
         sums.extend(
             (at[proposed.total], tuple(at[part] for part in proposed.parts))
-            for proposed in release.proposals
+            for proposed in release.sums
             if at.keys() >= {proposed.total, *proposed.parts} and not proposed.against
         )
         queries.extend(used.values())
@@ -139,8 +139,8 @@ def with_absent_values(releases: Sequence[Release], records: PersonRecords) -> P
             attribute = _attribute(axis, records)
             if attribute is None or attribute in records.numeric:
                 continue
-            heads = {release.columns[proposed.total].codes[place] for proposed in release.proposals}
-            parts = {release.columns[at].codes[place] for proposed in release.proposals for at in proposed.parts}
+            heads = {release.columns[proposed.total].codes[place] for proposed in release.sums}
+            parts = {release.columns[at].codes[place] for proposed in release.sums for at in proposed.parts}
             codes = dict.fromkeys(column.codes[place] for column in release.columns)
             new = [
                 code
@@ -290,7 +290,7 @@ def _fill_from_parts(meanings: list[Sets | None], release: Release) -> None:
     changed = True
     while changed:
         changed = False
-        for proposed in release.proposals:
+        for proposed in release.sums:
             if meanings[proposed.total] is None:
                 parts = [meanings[part] for part in proposed.parts]
                 union = _union([part for part in parts if part is not None]) if None not in parts else None

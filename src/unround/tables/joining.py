@@ -448,14 +448,14 @@ def _again(column: Column, number: int, taken: set[str]) -> Column:
 def _proposals(releases: Sequence[Release], slots: Sequence[MatchedColumn], made: Made) -> Iterator[Proposal]:
     """Propose what the files propose, in the columns of the first numbers and of the later ones; and that these are one."""
     where = {(file, at): place for place, slot in enumerate(slots) for file, at in slot.columns.items()}
-    seen = set[tuple[int, tuple[int, ...]]]()
+    seen = set[tuple[object, ...]]()
     for number, release in enumerate(releases):
         for one in release.proposals:
             cells = [made[where[number, at]] for at in (one.total, *one.parts)]
             for layer in range(max(map(len, cells))):
                 total, *parts = (columns[min(layer, len(columns) - 1)] for columns in cells)
-                if (total, tuple(parts)) not in seen:
-                    seen.add((total, tuple(parts)))
+                if (told := (total, *parts, one.use, one.alike)) not in seen:
+                    seen.add(told)
                     yield Proposal(total, tuple(parts), one.origin, use=one.use, alike=one.alike)
     for place, columns in made.items():
         declared = set(slots[place].how.values()) <= {OWN, SAID}
