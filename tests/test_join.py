@@ -484,9 +484,8 @@ def test_what_one_file_leaves_out_stays_out_of_all(tmp_path: Path) -> None:
     files = [tmp_path / "a.toml", tmp_path / "b.toml"]
     assert any(len(one.parts) == 2 for one in check(files).structure.sums)
     with files[0].open("a", encoding="utf-8") as file:
-        file.write(
-            '[[sums]]\naxis = "age"\ntotal = "all"\nparts = ["young", "old"]\nuse = false\nbecause = "others are in neither"\n'
-        )
+        file.write('[[sums]]\naxis = "age"\ntotal = "all"\nparts = ["young", "old"]\n')
+        file.write('use = false\nbecause = "others are in neither"\n')
     found = check(files).structure
     assert not any(one.total == 0 and len(one.parts) == 2 for one in found.sums)
     assert any(one.cause == "decided" for one in found.rejected)

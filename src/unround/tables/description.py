@@ -35,6 +35,13 @@ from unround.figures import Figure
 from unround.mechanisms import Exact, Mechanism
 from unround.release import AREA, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE, Entry, Match
 
+KEYS = (
+    "format", "data", "sheet", "columns", "header", "rows", "skip", "percentages", "value", "status", "thousands", "decimal",
+    "missing", "symbols", "default", "product", "areas", "inferred", "open", "exact", "ignore", "figures", "mechanisms",
+    "axes", "counts", "sums", "repeats", "keys", "match",
+)  # fmt: skip
+"""What a description may say, in the order in which it is written."""
+
 AREAS = (AREA, "area", "geo")
 """Axes called so are the rows of the table, unless a rule needs them as columns."""
 

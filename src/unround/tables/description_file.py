@@ -17,6 +17,7 @@ from unround.tables.description import (
     AREAS,
     BY_KEY,
     CHARACTERISTIC,
+    KEYS,
     MISSING,
     SEX,
     AxisRule,
@@ -29,11 +30,6 @@ from unround.tables.description import (
 )
 from unround.tables.symbols import hidden_range
 
-_TOP = (
-    "format", "data", "value", "missing", "symbols", "areas", "default", "product", "axes", "mechanisms", "exact", "sums",
-    "sheet", "columns", "header", "rows", "skip", "percentages", "counts", "ignore", "thousands", "decimal", "status",
-    "figures", "repeats", "keys", "match", "open", "inferred",
-)  # fmt: skip
 _OF_COLUMNS = ("data", "mechanisms", "exact", "sums", "figures", "repeats", "keys", "match", "open", "product", "inferred")
 """What may be said of a table that needs no axes: one of a known format, or several files as one."""
 _SUM = ("total", "parts", "where", "use", "because", "why")
@@ -172,7 +168,7 @@ class _DescriptionReader:
             raise self.error(error.message, key) from None
 
     def description(self, table: Mapping[str, Any]) -> Description:
-        self.known(table, _TOP, "this file")
+        self.known(table, KEYS, "this file")
         if table.get("format", "tidy") != "tidy":
             raise self.error(
                 f'format = {_shown(table["format"])} is not described by a TOML; only "tidy" tables are.', "format"

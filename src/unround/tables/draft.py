@@ -14,17 +14,11 @@ from unround.small_files import toml_comment, toml_text
 from unround.structure import JudgedFigure, JudgedSum, MechanismEvidence, Structure
 from unround.structure.evidence import LABELS, OPTION
 from unround.tables.axes import Axes, DraftAxis
-from unround.tables.description import BY_KEY
+from unround.tables.description import BY_KEY, KEYS
 from unround.tables.grid import letters
 from unround.tables.opening import Opened
 from unround.tables.roles import Roles
 from unround.tables.suggested import Protection, Verdict
-
-_ORDER = (
-    "data", "sheet", "columns", "header", "rows", "skip", "percentages", "value", "status", "thousands", "decimal",
-    "missing", "symbols", "default", "product", "areas", "inferred", "open", "exact", "ignore", "figures", "mechanisms",
-    "axes", "counts", "sums", "repeats", "keys", "match",
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -60,7 +54,7 @@ class Draft:
 
 
 def _text(keys: Mapping[str, Any], comment: str, remarks: Mapping[Any, str]) -> str:
-    return toml_text({key: keys[key] for key in _ORDER if key in keys}, comment, remarks, inline=("counts",))
+    return toml_text({key: keys[key] for key in KEYS if key in keys}, comment, remarks, inline=("counts",))
 
 
 _FOUND = """\
