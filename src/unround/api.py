@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unround import options
 from unround.arguments import (
@@ -309,7 +309,7 @@ def review(given: options.ReviewRequest) -> Review:
         truth = _truth(given.truth, drafts[0].release)
         earlier = [read(table) for table in _listed(given.earlier)]
 
-    def finish(folder: Path, reviewed: Mapping[str, Any]) -> None:
+    def finish(folder: Path, reviewed: Review) -> None:
         if given.out is not None:
             write_review(folder, reviewed)
         require_unchanged(opened)  # else the page would sign a file that nobody looked at
@@ -360,7 +360,7 @@ def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], Draft | None]:
 def _outputs(folder: Path, given: options.ReviewRequest) -> tuple[list[Draft], Draft]:
     """Read a folder that ACRO finalised: its tables of counts, and all of them as one; what is neither is not settled."""
     from unround.reviews import Draft, Unsettled
-    from unround.reviews.run import TOGETHER
+    from unround.reviews.result import TOGETHER
     from unround.tables.acro import NOT_PRINTED, read_acro
 
     if given.apply:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -89,6 +88,7 @@ class Reason(Plain):
     - `check`: What is wrong with that, of `policy.CHECKS`.
     - `number`, `allowed`: How many counts there are, and how many are acceptable.
     - `action`: What the policy wants: "undecided", "revise" or "stop".
+    - `sentence`: The same in words.
     """
 
     limit: int | None
@@ -96,6 +96,7 @@ class Reason(Plain):
     number: int
     allowed: int
     action: str
+    sentence: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,18 +161,19 @@ def judge(policy: Policy, exposure: Exposure, ground: Ground, published: int, ex
         accepted.append(whole - number)
         if number > allowed:
             act_on |= cells
-            reasons.append(Reason(at, None, number, allowed, REVISE))
+            acceptable = "none is acceptable" if not allowed else f"{allowed:,} would be acceptable"
+            reasons.append(Reason(at, None, number, allowed, REVISE, f"{counts_in_words(limit, number)}; {acceptable}."))
     for name, number in ground.failed.items():
         action = policy.checks[name]
         if action != ACCEPT:
-            reasons.append(Reason(None, name, number, 0, action))
+            reasons.append(Reason(None, name, number, 0, action, _check_in_words(name, number)))
     order = (STOP, REVISE, UNDECIDED)  # what stops a table is said first
     reasons.sort(key=lambda reason: order.index(reason.action))
     return Judgement(tuple(reasons), tuple(numbers), tuple(accepted), act_on)
 
 
-def decide(judgement: Judgement, repairs: Sequence[Mapping[str, Any]], unsettled: Sequence[Unsettled]) -> str:
-    """Return the decision.
+def decide(judgement: Judgement, mended: bool, unsettled: Sequence[Unsettled]) -> str:
+    """Return the decision; `mended` says whether a repair brings the table within policy.
 
     What is known to be out of policy is revised, if a repair brings it within, or stopped. Of the rest, only a table of
     which everything was read and used is published.
@@ -179,7 +181,7 @@ def decide(judgement: Judgement, repairs: Sequence[Mapping[str, Any]], unsettled
     if any(reason.action == STOP for reason in judgement.reasons):
         return STOP
     if not judgement.within:
-        return REVISE if any(row["within_policy"] for row in repairs) else STOP
+        return REVISE if mended else STOP
     return UNDECIDED if unsettled else PUBLISH
 
 
@@ -197,13 +199,13 @@ _SETTLE = {
 }
 
 
-def unsettled_of(ground: Ground, judgement: Judgement, policy: Policy) -> list[Unsettled]:
+def unsettled_of(ground: Ground, judgement: Judgement) -> list[Unsettled]:
     """Return everything that keeps a table from being published: what was not read or used, and checks that failed."""
     found = list(ground.unsettled)
     for reason in judgement.reasons:
         if reason.action == UNDECIDED and reason.check is not None:
             settle = f'{_SETTLE[reason.check]}; or accept it in the policy: `{reason.check} = "accept"` under [check]'
-            found.append(Unsettled(f"check: {reason.check}", reason_in_words(reason, policy), settle))
+            found.append(Unsettled(f"check: {reason.check}", reason.sentence, settle))
     return list(dict.fromkeys(found))
 
 
@@ -223,13 +225,9 @@ def left_open(account: Iterable[Entry]) -> list[Unsettled]:
     return found
 
 
-def reason_in_words(reason: Reason, policy: Policy) -> str:
-    """Say why a table is not acceptable."""
-    if reason.limit is not None:
-        allowed = "none is acceptable" if not reason.allowed else f"{reason.allowed:,} would be acceptable"
-        return f"{counts_in_words(policy.limits[reason.limit], reason.number)}; {allowed}."
-    assert reason.check is not None
-    number = f" ({reason.number:,} times)" if reason.check == CONTRADICTS and reason.number > 1 else ""
-    if reason.check == NOT_WEIGHED:
-        number = f" ({reason.number:,} counts)" if reason.number > 1 else " (1 count)"
-    return f"{CHECKS_IN_WORDS[reason.check]}{number}."
+def _check_in_words(name: str, number: int) -> str:
+    """Say what is wrong with the ground of a judgement."""
+    times = f" ({number:,} times)" if name == CONTRADICTS and number > 1 else ""
+    if name == NOT_WEIGHED:
+        times = f" ({number:,} counts)" if number > 1 else " (1 count)"
+    return f"{CHECKS_IN_WORDS[name]}{times}."

@@ -7,9 +7,8 @@ back, because a check failed, are counted as well: that they may be wrong makes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +36,9 @@ from unround.score.summary import SIZES
 FEW_CLASHES = 5
 """Contradictions that are kept in words."""
 
+ARRAYS = ("kinds", "values", "highest", "lowest", "low", "high", "narrowed")
+"""What is found area by area."""
+
 _OF_CLAIM = {ClaimKind.PROVED: KINDS.index(PROVED), ClaimKind.CONDITIONAL: KINDS.index(CONDITIONAL)}
 
 
@@ -51,8 +53,8 @@ class Exposure:
     - `alone`: Counts that are likely from their published value alone, so that sums add little: not among the kinds.
     - `unknown`: Counts of which it could not be worked out how likely they are.
     - `contradictions`: Contradictions between published figures.
-    - `hidden`: The counts that the table does not print, such as suppressed ones.
     - `narrowed`: Where sums leave less possible than what is printed of the count alone.
+    - `hidden`: The counts that the table does not print, such as suppressed ones.
     - `dominance`: The least share that a count can have of a total; 0 where there is none.
     - `clashes`: The first of them, in words.
     """
@@ -63,13 +65,22 @@ class Exposure:
     lowest: FloatArray
     low: Ints
     high: Ints
-    alone: int
-    unknown: int
-    contradictions: int
-    hidden: BoolArray
     narrowed: BoolArray
+    hidden: BoolArray
     dominance: FloatArray
+    alone: int = 0
+    unknown: int = 0
+    contradictions: int = 0
     clashes: tuple[str, ...] = ()
+
+    @classmethod
+    def nothing(cls, table: ReviewedTable) -> Exposure:
+        """Return one in which nothing is claimed, to be filled in."""
+        shape = table.counts.shape
+        low, high = np.zeros(shape, dtype=np.int32), np.full(shape, NO_UPPER_BOUND, dtype=np.int32)
+        kinds, narrowed = np.zeros(shape, dtype=np.int8), np.zeros(shape, dtype=np.bool_)
+        chances = np.zeros(shape), np.zeros(shape)
+        return cls(kinds, table.printed.copy(), *chances, low, high, narrowed, table.hidden, np.zeros(shape))
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -97,10 +108,7 @@ def exposure_of(
     certain = np.isin(proofs.kinds, [KINDS.index(PROVED), KINDS.index(CONDITIONAL)])
     return replace(
         rest,
-        **{
-            name: np.where(certain, getattr(proofs, name), getattr(rest, name))
-            for name in ("kinds", "values", "highest", "lowest", "low", "high", "narrowed")
-        },
+        **{name: np.where(certain, getattr(proofs, name), getattr(rest, name)) for name in ARRAYS},
         contradictions=proofs.contradictions,
         clashes=proofs.clashes,
     )
@@ -115,19 +123,18 @@ def _weighed(table: ReviewedTable, probability: float, prior: Prior | None, keys
     options = AuditOptions(threshold=probability if joint else 1.0)
     auditor = Auditor(model, replace(prior, withheld=()), options, keys)
     flags, names = table.adjustable, table.area_codes
-    found = nothing_known(table)
-    alone = unknown = 0
-    clashes: list[str] = []
+    found, alone, unknown, clashes = Exposure.nothing(table), 0, 0, list[str]()
     for rows, nested in table.blocks():
         counts, figures = table.counts[rows], None if table.figure_values is None else table.figure_values[rows]
         called = [names[row] for row in rows] if nested is not None else ()
         inferred = auditor.audit(counts, flags[rows], nested, called, figures=figures)
-        here = _block(auditor, inferred, probability, joint=joint, lowest=lowest)
-        for name in found._fields:
-            getattr(found, name)[rows] = getattr(here.arrays, name)
-        alone, unknown = alone + here.alone, unknown + here.unknown
+        arrays, more_alone, more_unknown = _block(auditor, inferred, probability, joint=joint, lowest=lowest)
+        for name, array in zip(ARRAYS, arrays, strict=True):
+            getattr(found, name)[rows] = array
+        alone, unknown = alone + more_alone, unknown + more_unknown
         clashes += [f"{names[rows[one.area]]}: {one.text}" for one in inferred.contradictions if one.kind != ASSUMPTION]
-    return _exposure(table, found, alone, unknown, clashes)
+    found = replace(found, alone=alone, unknown=unknown, contradictions=len(clashes), clashes=tuple(clashes[:FEW_CLASHES]))
+    return _completed(table, found)
 
 
 def fitted_prior(table: ReviewedTable) -> Prior:
@@ -137,76 +144,39 @@ def fitted_prior(table: ReviewedTable) -> Prior:
     return fit.finish(table.model.compiled, table.mechanisms)
 
 
-class _Arrays(NamedTuple):
-    """The fields of an exposure, of some areas."""
-
-    kinds: NDArray[np.int8]
-    values: Ints
-    highest: FloatArray
-    lowest: FloatArray
-    low: Ints
-    high: Ints
-    narrowed: BoolArray
-
-
-class _BlockExposure(NamedTuple):
-    """What readers can learn of some areas."""
-
-    arrays: _Arrays
-    alone: int
-    unknown: int
-
-
-def nothing_known(table: ReviewedTable) -> _Arrays:
-    """Return arrays in which nothing is claimed, to be filled in."""
-    shape = table.counts.shape
-    values = table.printed.copy()
-    unbounded = np.full(shape, NO_UPPER_BOUND, dtype=np.int32)
-    return _Arrays(
-        np.zeros(shape, dtype=np.int8),
-        values,
-        np.zeros(shape),
-        np.zeros(shape),
-        np.zeros(shape, dtype=np.int32),
-        unbounded,
-        np.zeros(shape, dtype=np.bool_),
-    )
-
-
-def _exposure(
-    table: ReviewedTable, found: _Arrays, alone: int = 0, unknown: int = 0, clashes: Sequence[str] = ()
-) -> Exposure:
-    """Put together what was found, with what follows from it: which counts are hidden, and which dominate a total."""
-    shares = np.zeros(table.counts.shape)
+def _completed(table: ReviewedTable, found: Exposure) -> Exposure:
+    """Add what follows from what was found: single counts that are printed as they are, and which dominate a total."""
     for total, parts in table.equations:
         most = found.high[:, total].astype(np.float64)
         bounded = (most > 0) & (most < NO_UPPER_BOUND)
         for part in parts if len(parts) > 1 else ():
             least = np.where(bounded, found.low[:, part] / np.maximum(most, 1.0), 0.0)
-            shares[:, part] = np.maximum(shares[:, part], np.minimum(least, 1.0))
-    for row, at in np.argwhere(table.unrounded).tolist():  # printed as they are, whatever is said of their column
-        found.kinds[row, at], found.highest[row, at], found.lowest[row, at] = KINDS.index(UNROUNDED), 1.0, 1.0
-        found.values[row, at] = found.low[row, at] = found.high[row, at] = table.printed[row, at]
-    kinds, values, highest, lowest, low, high, narrowed = found
-    return Exposure(
-        kinds, values, highest, lowest, low, high, alone, unknown, len(clashes), table.hidden, narrowed, shares,
-        tuple(clashes[:FEW_CLASHES]),
-    )  # fmt: skip
+            found.dominance[:, part] = np.maximum(found.dominance[:, part], np.minimum(least, 1.0))
+    printed = table.unrounded  # whatever is said of their column
+    found.kinds[printed], found.highest[printed], found.lowest[printed] = KINDS.index(UNROUNDED), 1.0, 1.0
+    for array in (found.values, found.low, found.high):
+        array[printed] = table.printed[printed]
+    return found
 
 
 def _without_sums(table: ReviewedTable) -> Exposure:
     """Return what a table without any sum shows: what is printed unrounded."""
-    found = nothing_known(table)
+    found = Exposure.nothing(table)
     for cell in (at for at, how in enumerate(table.mechanisms) if isinstance(how, Exact)):
         shown = table.counts[:, cell] > ABSENT
         found.kinds[shown, cell] = KINDS.index(UNROUNDED)
         found.highest[shown, cell] = found.lowest[shown, cell] = 1.0
         found.low[shown, cell] = found.high[shown, cell] = table.counts[shown, cell]
-    return _exposure(table, found)
+    return _completed(table, found)
 
 
-def _block(auditor: Auditor, inferred: InferredBlock, probability: float, *, joint: bool, lowest: bool) -> _BlockExposure:
-    """Take together what is claimed of some areas: what is certain, and what some prior makes likely."""
+def _block(
+    auditor: Auditor, inferred: InferredBlock, probability: float, *, joint: bool, lowest: bool
+) -> tuple[tuple[NDArray[Any], ...], int, int]:
+    """Take together what is claimed of some areas: what is certain, and what some prior makes likely.
+
+    Returns the arrays of these areas, how many counts are likely alone, and of how many it is not known how likely they are.
+    """
     model, claims, weighed, counts = auditor.model, inferred.claims, inferred.probabilities, inferred.counts
     given = inferred.assumed.given
     nothing = inferred.clashing | without_news(model, counts, inferred.active, inferred.documented)
@@ -236,10 +206,9 @@ def _block(auditor: Auditor, inferred: InferredBlock, probability: float, *, joi
     low, high = np.where(certain, values, low), np.where(certain, values, high)
     by_itself = tighten(model.no_sums, inferred.assumed.windows)
     narrowed = ~nothing & ~given & ((low > by_itself.low) | (high < by_itself.high))
-    arrays = _Arrays(
-        kinds, values, np.where(certain, 1.0, highest), np.where(certain, 1.0, least), low, high, np.asarray(narrowed)
-    )
-    return _BlockExposure(arrays, int(alone.sum()), int((open_ & weighed.cut_off & (counts > ABSENT)).sum()))
+    highest, least = np.where(certain, 1.0, highest), np.where(certain, 1.0, least)
+    unknown = int((open_ & weighed.cut_off & (counts > ABSENT)).sum())
+    return (kinds, values, highest, least, low, high, np.asarray(narrowed)), int(alone.sum()), unknown
 
 
 def _under_every_prior(auditor: Auditor, inferred: InferredBlock, *, lowest: bool) -> tuple[Ints, FloatArray, FloatArray]:

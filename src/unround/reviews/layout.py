@@ -1,13 +1,15 @@
-"""A table written back as it came: the same file, sheet, headings and formats, with other counts in its cells."""
+"""A table written back as it came: the same file, sheet, headings and formats, other counts, fewer rows or columns."""
 
 from __future__ import annotations
 
 import io
 import re
 import zipfile
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, unescape
@@ -16,7 +18,7 @@ from unround.errors import InputError, InternalError
 from unround.release import ABSENT, SUPPRESSED, Release, told_range
 from unround.tables import describe
 from unround.tables.description_file import make_description, read_description, without_decisions
-from unround.tables.grid import HeadedTable, letters
+from unround.tables.grid import Grid, HeadedTable, letters, read_grid
 from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import read_headed, value_columns
 from unround.tables.source import Source
@@ -34,9 +36,14 @@ SUFFIXES = (".xlsx", ".xlsm", ".ods", ".px", ".csv", ".tsv", ".txt")
 HIDDEN_SIGNS = ("c", "x", "s", "..")
 """What stands for a hidden count in a table that has no sign for it yet."""
 
-Cells = Mapping[tuple[str, str], int | float]
-"""Counts by area and key, or means of them with decimals; a code of `release` where none is to be printed."""
+Cell = tuple[str, str]
+"""The name of an area, and the key of a count."""
 
+Cells = Mapping[Cell, int | float]
+"""Counts, or means of them with decimals; a code of `release` where none is to be printed."""
+
+Place = tuple[int, int]
+"""A row and a column: of a table, from 0; of a file, rows as people number them."""
 
 Printed = int | float | str
 """What stands in a cell."""
@@ -53,9 +60,31 @@ class Origin:
     columns: str | None = None
 
 
-def write_back(origin: Origin, release: Release, cells: Cells, folder: Path) -> Path:
+@dataclass(frozen=True)
+class Edit:
+    """What changes in a file: texts of cells, then rows and columns that are taken out."""
+
+    texts: dict[Place, Printed]
+    rows: frozenset[int] = frozenset()
+    columns: frozenset[int] = frozenset()
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether cells move."""
+        return bool(self.rows or self.columns)
+
+
+def write_back(
+    origin: Origin,
+    release: Release,
+    cells: Cells,
+    folder: Path,
+    gone: Collection[Cell] = (),
+    merged: Mapping[Cell, Cell] | None = None,
+) -> Path:
     """Write the file that a release was read from again, with these counts in place of its own; return the new file.
 
+    `gone` are counts that are left out with their row or column; of those that were `merged`, with which.
     Raises `InputError` where the file is of a kind that cannot be written so.
     """
     path, table, description = opened(origin)
@@ -72,16 +101,36 @@ def write_back(origin: Origin, release: Release, cells: Cells, folder: Path) -> 
     target = folder / path.name
     folder.mkdir(parents=True, exist_ok=True)
     if is_pcaxis(path):
+        _refuse_layout(path, gone)
         _write_px(path, target, {row: text for (row, _), text in texts.items()})
-    elif is_spreadsheet(path):
-        sheet = description.sheet or origin.sheet or Workbook(path).names[0]
-        placed = {(table.number(row), at): text for (row, at), text in texts.items()}
-        (_write_ods if path.suffix.lower() == ".ods" else _write_sheet)(path, target, sheet, placed)
+        _verify(target, description, _after(release, places, cells))
+        return target
+    sheet = (description.sheet or origin.sheet or Workbook(path).names[0]) if is_spreadsheet(path) else None
+    edit = Edit({(table.number(row), at): text for (row, at), text in texts.items()})
+    if gone:
+        _refuse_layout(path, gone)
+        edit = _shrunk(path, sheet, table, description, places, edit, gone, merged or {})
+    if sheet is None:
+        _write_text(path, target, table, description, edit)
     else:
-        _write_text(path, target, table, texts)
-    others = {cell: count for cell, count in counts_by_name(release).items() if cell in places}
-    _verify(target, description, others | dict(cells))
+        (_write_ods if path.suffix.lower() == ".ods" else _write_sheet)(path, target, sheet, edit)
+    if gone:
+        _verify_cells(path, target, sheet, edit)
+    else:
+        _verify(target, description, _after(release, places, cells))
     return target
+
+
+def _after(release: Release, places: Mapping[Cell, Place], cells: Cells) -> dict[Cell, int | float]:
+    return {cell: count for cell, count in counts_by_name(release).items() if cell in places} | dict(cells)
+
+
+def _refuse_layout(path: Path, gone: Collection[Cell]) -> None:
+    if gone and path.suffix.lower() in (".px", ".ods"):
+        raise InputError(
+            f"rows and columns of {path.name} cannot be taken out of a file of this kind: save it as XLSX or CSV, and "
+            "review that; or leave them out yourself, and review the result."
+        )
 
 
 def opened(origin: Origin) -> tuple[Path, HeadedTable, Description]:
@@ -104,7 +153,7 @@ def value_places(table: HeadedTable, description: Description) -> list[int]:
     return value_columns(table, description) if description.wide else [table.names.index(description.value)]
 
 
-def _places(table: HeadedTable, description: Description) -> dict[tuple[str, str], tuple[int, int]]:
+def _places(table: HeadedTable, description: Description) -> dict[Cell, Place]:
     """Return in which row and column of a table each count stands.
 
     The table is read once more with a number of its own in every cell, as the description says: wherever that comes out, the
@@ -120,16 +169,16 @@ def _places(table: HeadedTable, description: Description) -> dict[tuple[str, str
         marks = [None if text is None else str((row + 1) * width + at) for row, text in enumerate(there.to_list())]
         cells = cells.with_columns(pl.Series(str(at), marks, dtype=pl.String))
     release = read_headed(replace(table, cells=cells, texts=()), description)
-    found: dict[tuple[str, str], tuple[int, int]] = {}
+    found: dict[Cell, Place] = {}
     for (area, key), mark in counts_by_name(release).items():
         if isinstance(number := _text(mark, ""), int):
             found[area, key] = number // width - 1, number % width
     return found
 
 
-def counts_by_name(release: Release) -> dict[tuple[str, str], int]:
+def counts_by_name(release: Release) -> dict[Cell, int]:
     """Return the counts of a release by the name of their area, and their key."""
-    found: dict[tuple[str, str], int] = {}
+    found: dict[Cell, int] = {}
     for block in release.blocks():
         areas = ["/".join(map(str, key)) for key in block.areas.select(release.areas).iter_rows()]
         for row, area in enumerate(areas):
@@ -147,7 +196,7 @@ def _text(count: int | float, sign: str) -> Printed:
     return known[0] if known is not None and known[0] == known[1] else sign
 
 
-def _sign(release: Release, table: HeadedTable, places: Mapping[tuple[str, str], tuple[int, int]]) -> str:
+def _sign(release: Release, table: HeadedTable, places: Mapping[Cell, Place]) -> str:
     """Return what the table prints for hidden counts; not a sign that tells their range, as in “c = fewer than 5”."""
     signs: Counter[str] = Counter()
     taken: set[str] = set()
@@ -172,25 +221,153 @@ def _verify(target: Path, description: Description, cells: Cells) -> None:
             raise InternalError(f"{target}: {':'.join(cell)} was written as {wanted!r}, and reads as {printed!r}.")
 
 
+# -- fewer rows and columns -------------------------------------------------------------------------------------------
+
+
+def _shrunk(
+    path: Path,
+    sheet: str | None,
+    table: HeadedTable,
+    description: Description,
+    places: Mapping[Cell, Place],
+    edit: Edit,
+    gone: Collection[Cell],
+    merged: Mapping[Cell, Cell],
+) -> Edit:
+    """Find the rows and columns that counts are left out with, and what headings say then.
+
+    Raises `InputError` where other counts, or anything else, stand in the same rows and columns.
+    """
+    taken = {places[cell] for cell in gone if cell in places}
+    rest = set(places.values()) - taken
+    columns = {at for _, at in taken} - {at for _, at in rest}
+    rows = {row for row, at in taken if at not in columns} - {row for row, _ in rest}
+    if any(row not in rows and at not in columns for row, at in taken):
+        raise InputError(
+            f"{path.name}: what is to be left out stands in rows and columns with other counts, so that it cannot be taken "
+            "out. Make the change yourself, and review the result."
+        )
+    grid = read_grid(path, sheet)
+    heads = [(number, grid.row(number - 1)) for number in description.header]
+    last = max(table.number(row) for row in range(table.cells.height))
+    above = [number for number in range(1, grid.cells.height + 1) if not min(description.header) <= number <= last]
+    texts = edit.texts | (_headings_moved(path, grid, columns, above) if sheet is not None else {})
+    labels = [at for at in range(min(table.cells.width, grid.cells.width)) if at not in value_places(table, description)]
+    called: dict[Place, list[str]] = {}  # what merged categories are called
+    for lost, kept in merged.items():
+        if lost not in places or kept not in places:
+            continue
+        (row, at), (first, place) = places[lost], places[kept]
+        if at in columns:
+            pairs = [((number, place), names[place], names[at]) for number, names in heads]
+        else:
+            cells = [table.cells[str(label)] for label in labels]
+            pairs = [
+                ((table.number(first), label), str(column[first] or "").strip(), str(column[row] or "").strip())
+                for label, column in zip(labels, cells, strict=True)
+            ]
+        for spot, one, other in pairs:
+            if one and other and one != other:
+                called.setdefault(spot, [one]).append(other)
+    texts |= {spot: reduce(_both, dict.fromkeys(names)) for spot, names in called.items()}
+    # A heading over several columns, or beside several rows, moves on where the first of them is taken out.
+    for level, (number, names) in enumerate(heads):
+        for at in sorted(columns):
+            after = next((one for one in range(at + 1, len(names)) if one not in columns), None)
+            if (
+                names[at]
+                and after is not None
+                and not names[after]
+                and table.header[level][after] == table.header[level][at]
+            ):
+                texts[number, after] = names[at]
+    for label in labels:
+        column = table.cells[str(label)].to_list()
+        for row in sorted(rows):
+            after = next((one for one in range(row + 1, len(column)) if one not in rows), None)
+            if column[row] is not None and after is not None and column[after] is None:
+                texts[table.number(after), label] = column[row]
+    return Edit(texts, frozenset(table.number(row) for row in rows), frozenset(columns))
+
+
+def _both(one: str, other: str) -> str:
+    """Return what two categories are called together: ranges that follow each other as one, all else with a plus.
+
+    >>> _both("15 to 19 years", "20 to 24 years"), _both("65-79", "80+"), _both("Owned", "Rented")
+    ('15 to 24 years', '65+', 'Owned + Rented')
+    """
+    ends, after = ([int(end) for end in re.findall(r"\d+", text)] for text in (one, other))
+    if len(ends) == 2 and len(after) in (1, 2) and after[0] == ends[1] + 1:
+        first, last = (re.search(rf"\b{ends[1]}\b", one), re.search(rf"\b{after[0]}\b", other))
+        if len(after) == 2 and first:
+            return f"{one[: first.start()]}{after[1]}{one[first.end() :]}"
+        if len(after) == 1 and last:
+            return f"{other[: last.start()]}{ends[0]}{other[last.end() :]}"
+    return f"{one} + {other}"
+
+
+def _headings_moved(path: Path, grid: Grid, columns: Collection[int], rows: Iterable[int]) -> dict[Place, Printed]:
+    """Return where texts around a table move that stand over several columns, of which the first is taken out.
+
+    Raises `InputError` where anything else around the table stands in such a column.
+    """
+    texts: dict[Place, Printed] = {}
+    for number in rows:
+        row = grid.cells.row(number - 1)
+        for at in (at for at in sorted(columns) if row[at] is not None):
+            over = [one for one in grid.merged if (one.top, one.left) == (number - 1, at)]
+            left = [place for one in over for place in range(one.left, one.right + 1) if place not in columns]
+            if not left:
+                raise InputError(
+                    f"{path.name}: something else stands in column {letters(at)}, row {number}, so that the column cannot "
+                    "be taken out. Make the change yourself, and review the result."
+                )
+            texts[number, left[0]] = row[at]
+    return texts
+
+
+def _verify_cells(path: Path, target: Path, sheet: str | None, edit: Edit) -> None:
+    """Read the new file cell by cell, and compare: everything else must be as it was."""
+    old, new = (read_grid(file, sheet).cells.rows() for file in (path, target))
+    lines = [(number, row) for number, row in enumerate(old, 1) if number not in edit.rows]
+    for (number, row), read in zip(lines, new, strict=False):
+        kept = [at for at in range(len(row)) if at not in edit.columns]
+        for at, text in zip(kept, read, strict=False):
+            wanted = edit.texts.get((number, at), row[at])
+            alike = (
+                re.sub(r"\D", "", text or "") == str(wanted) if isinstance(wanted, int) else (text or "") == (wanted or "")
+            )
+            if not alike and (sheet is not None or number in {there for there, _ in edit.texts}):
+                raise InternalError(f"{target}: row {number} was to say {wanted!r}, and says {text!r}.")
+
+
 # -- delimited files --------------------------------------------------------------------------------------------------
 
 
-def _write_text(path: Path, target: Path, table: HeadedTable, texts: Mapping[tuple[int, int], Printed]) -> None:
-    """Put texts into the cells of a delimited file; everything else stays as it is, byte for byte."""
-    data = path.read_bytes()
+def _write_text(path: Path, target: Path, table: HeadedTable, description: Description, edit: Edit) -> None:
+    """Change cells of a delimited file; everything else stays as it is, byte for byte."""
     source = Source(path)
-    whole = data.decode(source.encoding)
-    spans = _spans(whole, source.delimiter)
-    mark = _thousands(table)
+    whole = path.read_bytes().decode(source.encoding)
+    spans, mark = _spans(whole, source.delimiter), _thousands(table)
+    wide = {*description.header, *(table.number(row) for row in range(table.cells.height))}
     pieces: list[tuple[int, int, str]] = []
-    for (row, at), text in texts.items():
-        line = table.number(row) - 1
-        if line >= len(spans) or at >= len(spans[line]):
-            raise InputError(f"{path}: row {line + 1} cannot be found again, so that the table cannot be written back.")
-        start, end = spans[line][at]
+    for (number, at), text in edit.texts.items():
+        if number > len(spans) or at >= len(spans[number - 1]):
+            raise InputError(f"{path}: row {number} cannot be found again, so that the table cannot be written back.")
+        start, end = spans[number - 1][at]
         printed = f"{text:,}".replace(",", mark) if isinstance(text, int | float) else text
-        quoted = f'"{printed}"' if whole[start : start + 1] == '"' or source.delimiter in printed else printed
-        pieces.append((start, end, quoted))
+        pieces.append(
+            (start, end, f'"{printed}"' if whole[start : start + 1] == '"' or source.delimiter in printed else printed)
+        )
+    for number, line in enumerate(spans, 1):
+        if number in edit.rows:
+            end = spans[number][0][0] if number < len(spans) else line[-1][1]
+            pieces = [piece for piece in pieces if not line[0][0] <= piece[0] < end]
+            pieces.append((line[0][0], end, ""))
+        elif number in wide or all(line[at][0] == line[at][1] for at in edit.columns if at < len(line)):
+            for at in edit.columns:  # with the delimiter after it: the first column is never a count
+                if 0 < at < len(line):
+                    pieces.append((line[at][0] - 1, line[at][1], ""))
     kept, last = list[str](), 0
     for start, end, text in sorted(pieces):
         kept += [whole[last:start], text]
@@ -229,46 +406,216 @@ def _spans(text: str, delimiter: str) -> list[list[tuple[int, int]]]:
 # -- spreadsheets -----------------------------------------------------------------------------------------------------
 
 
-def _write_sheet(path: Path, target: Path, sheet: str, texts: Mapping[tuple[int, int], Printed]) -> None:
-    """Put texts into the cells of a sheet; formats, headings and all other sheets stay as they are, byte for byte."""
+_ROW = re.compile(r"<row\b([^>]*?)(?:/>|>(.*?)</row>)", re.DOTALL)
+_CELL = re.compile(r"<c\b([^>]*?)(?:/>|>(.*?)</c>)", re.DOTALL)
+_FORMULA = re.compile(r"<f\b[^>]*?(?:/>|>.*?</f>)", re.DOTALL)
+KEEPING = ("xl/pivotCache/", "xl/embeddings/", "xl/model/")
+"""Parts of a workbook that keep numbers of its sheets, or the records behind them."""
+
+
+def _write_sheet(path: Path, target: Path, sheet: str, edit: Edit) -> None:
+    """Change cells of a sheet; formats, headings and all other sheets stay as they are, byte for byte.
+
+    Formulas become the numbers that they show: they would not be the same again. Texts that no cell shows any more are
+    taken out of the file.
+    """
     with zipfile.ZipFile(path) as book:
+        parts = book.namelist()
+        if any(part.startswith(KEEPING) for part in parts):
+            raise InputError(
+                f"{path.name} has a pivot table or an embedded file, which keeps old numbers, or the records behind them: "
+                "take it out, and try again."
+            )
         part = _part_of(book, sheet)
         xml = book.read(part).decode("utf-8")
-        wanted = {f"{letters(at)}{row}": text for (row, at), text in texts.items()}
-
-        def put(found: re.Match[str]) -> str:
-            text = wanted.pop(found[2], None)
-            if text is None:
-                return found[0]
-            kept = re.sub(r'\s(?:t|cm|vm)="[^"]*"', "", found[1] + found[3])
-            if isinstance(text, int | float):
-                return f'<c{kept} r="{found[2]}"><v>{text}</v></c>'
-            return f'<c{kept} r="{found[2]}" t="inlineStr"><is><t>{escape(text)}</t></is></c>'
-
-        xml = re.sub(r'<c\b([^>]*?)\sr="([A-Z]+\d+)"([^>]*?)(?:/>|>.*?</c>)', put, xml, flags=re.DOTALL)
+        if edit.shrinks:
+            _refuse_anchored(path, book, part, sheet, xml)
+        head, middle, tail = re.split(r"(?<=<sheetData>)(.*)(?=</sheetData>)", xml, maxsplit=1, flags=re.DOTALL)
+        wanted, at = dict(edit.texts), 0
+        lines: list[str] = []
+        for found in _ROW.finditer(middle):
+            at = int(number[1]) if (number := re.search(r'\br="(\d+)"', found[1])) else at + 1
+            texts = {column: wanted.pop((row, column)) for row, column in list(wanted) if row == at}
+            if at not in edit.rows:
+                row = at - bisect_left(sorted(edit.rows), at)
+                attributes = re.sub(r'\s(?:r|spans)="[^"]*"', "", found[1])
+                lines.append(f'<row r="{row}"{attributes}>{_cells_of(found[2] or "", row, texts, edit.columns)}</row>')
         if wanted:
-            raise InputError(
-                f"{path}: the cell {next(iter(wanted))} cannot be found again, so that nothing is written back."
-            )
-        _write_zip(book, target, part, xml.encode())
+            raise InputError(f"{path}: row {next(iter(wanted))[0]} cannot be found again, so that nothing is written back.")
+        changed = {part: (_around(head, edit) + "".join(lines) + _around(tail, edit)).encode()}
+        if edit.shrinks:
+            changed["xl/workbook.xml"] = _names_moved(book.read("xl/workbook.xml").decode("utf-8"), sheet, edit).encode()
+        if "xl/sharedStrings.xml" in parts:
+            sheets = [name for name in parts if name.startswith("xl/worksheets/") and name.endswith(".xml")]
+            shown = [changed[name] if name in changed else book.read(name) for name in sheets]
+            changed["xl/sharedStrings.xml"] = _only_shown(book.read("xl/sharedStrings.xml"), shown)
+        for chart in (name for name in parts if name.startswith("xl/charts/chart")):  # drawn from the cells again
+            changed[chart] = re.sub(rb"<c:(num|str)Cache>.*?</c:\1Cache>", b"", book.read(chart), flags=re.DOTALL)
+        _write_zip(book, target, changed)
 
 
-def _write_zip(book: zipfile.ZipFile, target: Path, part: str, data: bytes) -> None:
-    """Write a workbook again, with another content of one of its parts."""
+def _cells_of(xml: str, row: int, texts: dict[int, Printed], gone: Collection[int]) -> str:
+    """Return the cells of a row with other texts, without some columns."""
+    made: dict[int, tuple[str, str]] = {}
+    at = -1
+    for found in _CELL.finditer(xml):
+        name = re.search(r'\br="([A-Z]+)\d+"', found[1])
+        at = _column(name[1]) if name else at + 1
+        inside = found[2] or ""
+        if "<v" in inside:
+            inside = _FORMULA.sub("", inside)
+        made[at] = re.sub(r'\s(?:r|cm|vm)="[^"]*"', "", found[1]), inside
+    for at, text in texts.items():
+        attributes = re.sub(r'\st="[^"]*"', "", made[at][0] if at in made else "")
+        if isinstance(text, int | float):
+            made[at] = attributes, f"<v>{text}</v>"
+        else:
+            made[at] = f'{attributes} t="inlineStr"', f"<is><t>{escape(text)}</t></is>"
+    places = sorted(gone)
+    return "".join(
+        f'<c r="{letters(at - bisect_left(places, at))}{row}"{attributes}>{inside}</c>'
+        for at, (attributes, inside) in sorted(made.items())
+        if at not in gone
+    )
+
+
+def beside_cells(path: Path) -> list[str]:
+    """Name what a workbook keeps beside the cells of its sheets, and nobody has read: it goes out with the file."""
+    if path.suffix.lower() not in (".xlsx", ".xlsm") or not zipfile.is_zipfile(path):
+        return []
+    with zipfile.ZipFile(path) as book:
+        parts = book.namelist()
+        found = ["a pivot table or an embedded file"] if any(part.startswith(KEEPING) for part in parts) else []
+        charts = [book.read(part) for part in parts if part.startswith("xl/charts/chart")]
+        if charts:
+            sheets = [book.read(part) for part in parts if part.startswith("xl/worksheets/sheet")]
+            shown = {float(number) for sheet in sheets for number in re.findall(rb"<v>(-?[\d.Ee+-]+)</v>", sheet)}
+            drawn = [
+                b" ".join(re.findall(rb"<c:num(?:Cache|Lit)>.*?</c:num(?:Cache|Lit)>", chart, re.DOTALL)) for chart in charts
+            ]
+            numbers = {float(number) for chart in drawn for number in re.findall(rb"<c:v>(-?[\d.Ee+-]+)</c:v>", chart)}
+            found += ["a chart with numbers that no cell shows"] if numbers - shown else []
+    return found
+
+
+def _column(name: str) -> int:
+    """Return the place of a column, from 0.
+
+    >>> _column("A"), _column("AB")
+    (0, 27)
+    """
+    place = 0
+    for letter in name:
+        place = 26 * place + ord(letter) - 64
+    return place - 1
+
+
+def _refuse_anchored(path: Path, book: zipfile.ZipFile, part: str, sheet: str, xml: str) -> None:
+    """Complain of what stands at a place on the sheet, or refers to one, and would not move with its cells."""
+    if re.search(r"<(?:drawing|legacyDrawing|tableParts)\b", xml):
+        raise InputError(
+            f"{path.name}: the sheet {sheet!r} has a drawing, a comment or a table object, which would not move with its "
+            "cells. Take it out, or make the change yourself, and review the result."
+        )
+    for other in book.namelist():
+        if other.startswith(("xl/worksheets/", "xl/charts/")) and other.endswith(".xml") and other != part:
+            formulas = " ".join(re.findall(r"<(?:c:)?f\b[^>]*>.*?</(?:c:)?f>", book.read(other).decode("utf-8"), re.DOTALL))
+            if f"{escape(sheet)}!" in formulas or f"{escape(sheet)}'!" in formulas:
+                raise InputError(
+                    f"{path.name}: formulas or charts on another sheet refer to {sheet!r}, and would not find their cells "
+                    "again. Take them out, or make the change yourself, and review the result."
+                )
+
+
+def _moved(area: str, edit: Edit) -> str | None:
+    """Return where a range is once rows and columns are gone; None where nothing is left of it.
+
+    >>> edit = Edit({}, frozenset({3}), frozenset({1, 2}))
+    >>> _moved("A1:D5", edit), _moved("B1:C1", edit), _moved("D4", edit), _moved("B2:D2", edit)
+    ('A1:B4', None, 'B3', 'B2')
+    """
+    ends = re.findall(r"([A-Z]+)(\d+)", area)
+    columns = [at for at in range(_column(ends[0][0]), _column(ends[-1][0]) + 1) if at not in edit.columns]
+    rows = [at for at in range(int(ends[0][1]), int(ends[-1][1]) + 1) if at not in edit.rows]
+    if not columns or not rows:
+        return None
+    first, last = (
+        f"{letters(at - bisect_left(sorted(edit.columns), at))}{row - bisect_left(sorted(edit.rows), row)}"
+        for at, row in ((columns[0], rows[0]), (columns[-1], rows[-1]))
+    )
+    return first if first == last else f"{first}:{last}"
+
+
+def _around(xml: str, edit: Edit) -> str:
+    """Return what stands around the cells of a sheet, with its ranges moved: merged cells, widths, rules, filters."""
+    if not edit.shrinks:
+        return xml
+
+    def ranges(found: re.Match[str]) -> str:
+        areas = [moved for area in found[3].split() if (moved := _moved(area, edit))]
+        if found[1] == "mergeCell":
+            areas = [area for area in areas if ":" in area]
+        return found[0].replace(f'{found[2]}="{found[3]}"', f'{found[2]}="{" ".join(areas)}"') if areas else ""
+
+    def widths(found: re.Match[str]) -> str:
+        first, last = (int(end[1]) for end in (re.search(rf'\b{name}="(\d+)"', found[0]) for name in ("min", "max")) if end)
+        kept = [at for at in range(first, min(last, 16384) + 1) if at - 1 not in edit.columns]
+        if not kept:
+            return ""
+        ends = [at - bisect_left(sorted(edit.columns), at - 1) for at in (kept[0], kept[-1])]
+        return re.sub(r'\bmax="\d+"', f'max="{ends[1]}"', re.sub(r'\bmin="\d+"', f'min="{ends[0]}"', found[0]))
+
+    placed = "mergeCell|conditionalFormatting|dataValidation|hyperlink|ignoredError|autoFilter|dimension"
+    element = rf'<({placed})\b[^>]*?\b(ref|sqref)="([^"]*)"[^>]*?(?:/>|>.*?</\1>)'
+    xml = re.sub(element, ranges, xml, flags=re.DOTALL)
+    xml = re.sub(r"<selection\b[^>]*/>", "", xml)
+    xml = re.sub(r"<col\b[^>]*/>", widths, xml)
+    return re.sub(r"<(mergeCells|cols|hyperlinks|dataValidations|ignoredErrors)\b[^>]*>\s*</\1>", "", xml)
+
+
+def _names_moved(xml: str, sheet: str, edit: Edit) -> str:
+    """Return a workbook in which named ranges of a sheet, such as what is printed, are where their cells are now."""
+    refers = re.compile(rf"('?{re.escape(escape(sheet))}'?!)(\$[A-Z]+\$\d+(?::\$[A-Z]+\$\d+)?)")
+
+    def moved(found: re.Match[str]) -> str:
+        area = _moved(found[2].replace("$", ""), edit)
+        return found[1] + re.sub(r"([A-Z]+)(\d+)", r"$\1$\2", area) if area else "#REF!"
+
+    return refers.sub(moved, xml)
+
+
+def _only_shown(strings: bytes, sheets: list[bytes]) -> bytes:
+    """Return the texts of a workbook without those that no cell shows: what was hidden must not stay in the file."""
+    shown = {
+        int(found[2])
+        for sheet in sheets
+        for found in re.finditer(r'<c\b([^>]*\bt="s"[^>]*)>.*?<v>(\d+)</v>', sheet.decode("utf-8"), flags=re.DOTALL)
+    }
+    number = iter(range(1 << 31))
+
+    def kept(found: re.Match[str]) -> str:
+        return found[0] if next(number) in shown else "<si><t></t></si>"
+
+    return re.sub(r"<si\b[^>]*?(?:/>|>.*?</si>)", kept, strings.decode("utf-8"), flags=re.DOTALL).encode()
+
+
+def _write_zip(book: zipfile.ZipFile, target: Path, changed: Mapping[str, bytes]) -> None:
+    """Write a workbook again, with another content of some of its parts."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         for item in book.infolist():
-            old = book.read(item.filename)
+            old = changed.get(item.filename) or book.read(item.filename)
             if item.filename == "xl/calcChain.xml":
                 continue  # a formula may be a number now
             if item.filename in ("[Content_Types].xml", "xl/_rels/workbook.xml.rels"):
                 old = re.sub(rb"<(?:Override|Relationship)\b[^>]*calcChain[^>]*/>", b"", old)
-            new.writestr(item, data if item.filename == part else old)
+            new.writestr(item, old)
 
 
-def _write_ods(path: Path, target: Path, sheet: str, texts: Mapping[tuple[int, int], Printed]) -> None:
+def _write_ods(path: Path, target: Path, sheet: str, edit: Edit) -> None:
     """Put texts into the cells of a sheet of an ODS; styles, headings and all other sheets stay as they are."""
     from xml.etree import ElementTree
 
+    texts = edit.texts
     with zipfile.ZipFile(path) as book:
         content = book.read("content.xml")
         names = dict(pair for _, pair in ElementTree.iterparse(io.BytesIO(content), ["start-ns"]))
@@ -294,7 +641,7 @@ def _write_ods(path: Path, target: Path, sheet: str, texts: Mapping[tuple[int, i
                 for paragraph in cell.findall(f"{text}p"):
                     cell.remove(paragraph)
                 ElementTree.SubElement(cell, f"{text}p").text = str(said)
-        _write_zip(book, target, "content.xml", ElementTree.tostring(tree, encoding="utf-8", xml_declaration=True))
+        _write_zip(book, target, {"content.xml": ElementTree.tostring(tree, encoding="utf-8", xml_declaration=True)})
 
 
 def _unfolded(parent: Element | None, kinds: str, repeated: str, most: int) -> Iterator[Element]:

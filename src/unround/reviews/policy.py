@@ -114,6 +114,7 @@ class Policy:
             "limits": [limit.to_json() for limit in self.limits],
             "check": dict(self.checks),
             "text": self.text,
+            "sentences": policy_in_words(self),
         }
 
 

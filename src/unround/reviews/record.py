@@ -32,6 +32,7 @@ from unround.reviews.policy import (
     Policy,
     limit_in_words,
 )
+from unround.reviews.result import CellToActOn, ReviewExample, TriedRepair
 from unround.reviews.table import ReviewedTable
 from unround.reviews.together import copies
 from unround.small_files import open_plain
@@ -67,41 +68,40 @@ def _claim(exposure: Exposure, row: int, at: int) -> str:
     return KINDS[exposure.kinds[row, at]] if exposure.kinds[row, at] else RANGE
 
 
-def cells_to_act_on(table: ReviewedTable, exposure: Exposure, policy: Policy, act_on: BoolArray) -> list[dict[str, Any]]:
+def cells_to_act_on(table: ReviewedTable, exposure: Exposure, policy: Policy, act_on: BoolArray) -> list[CellToActOn]:
     """Return the cells to act on, the worst first: counts of one or two before others, proved before likely."""
     under = [falls_under(limit, exposure) for limit in policy.limits]
-    names = table.areas["region_name"].to_list() if "region_name" in table.areas.columns else None
     shown = {first: copy for copy, first in copies(table).items()}  # beside an earlier release: what the draft prints
     model, found = table.model, []
     for row, at in np.argwhere(act_on).tolist():
-        area, column = table.area_codes[row], table.columns[at]
-        kind, value = _claim(exposure, row, at), int(exposure.values[row, at])
+        area, column, named = table.area_codes[row], table.columns[at], table.area_name(row)
+        kind = _claim(exposure, row, at)
         published, high = int(table.printed[row, shown.get(at, at)]), int(exposure.high[row, at])
         sums = [model.sum_in_short(e) for e in model.touching[at]]
         more = f"; and {len(sums) - MOST_SUMS} more" if len(sums) > MOST_SUMS else ""
-        found.append(
-            {
-                "cell": cell_named(area, column.key),
-                "area": area,
-                "area_name": str(names[row] or "") if names is not None and names[row] != area else "",
-                "key": column.key,
-                "what": table.what(at),
-                "codes": list(column.codes),
-                "published": published if published >= 0 else None,
-                "claim": kind,
-                "value": value,
-                "size": SIZES[int(exposure.sizes[row, at])][1],
-                "low": int(exposure.low[row, at]),
-                "high": None if high >= NO_UPPER_BOUND else high,
-                "probability_low": _probability(exposure.lowest[row, at]),
-                "probability_high": _probability(exposure.highest[row, at]),
-                "limits": (broken := [k for k, cells in enumerate(under) if cells[row, at]]),
-                "rules": [policy.limits[k].name or limit_in_words(policy.limits[k]) for k in broken],
-                "because": "; ".join(sums[:MOST_SUMS]) + more if kind != UNROUNDED else "",
-                "row": row,
-                "column": at,
-            }
+        broken = tuple(k for k, cells in enumerate(under) if cells[row, at])
+        cell = CellToActOn(
+            cell=cell_named(area, column.key),
+            area=area,
+            area_name=named if named != area else "",
+            key=column.key,
+            what=table.what(at),
+            codes=column.codes,
+            published=published if published >= 0 else None,
+            claim=kind,
+            value=int(exposure.values[row, at]),
+            size=SIZES[int(exposure.sizes[row, at])][1],
+            low=int(exposure.low[row, at]),
+            high=None if high >= NO_UPPER_BOUND else high,
+            probability_low=_probability(exposure.lowest[row, at]),
+            probability_high=_probability(exposure.highest[row, at]),
+            limits=broken,
+            rules=tuple(policy.limits[k].name or limit_in_words(policy.limits[k]) for k in broken),
+            because="; ".join(sums[:MOST_SUMS]) + more if kind != UNROUNDED else "",
+            row=row,
+            column=at,
         )
+        found.append(cell)
     return sorted(found, key=_worst_first)
 
 
@@ -109,40 +109,31 @@ def _probability(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _worst_first(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    kind, size = _WORST.index(cell["claim"]), SMALL_FIRST.index(cell["size"])
-    return size > 0, kind, size, -(cell["probability_high"] or 0.0), cell["row"], cell["column"]
+def _worst_first(cell: CellToActOn) -> tuple[Any, ...]:
+    kind, size = _WORST.index(cell.claim), SMALL_FIRST.index(cell.size)
+    return size > 0, kind, size, -(cell.probability_high or 0.0), cell.row, cell.column
 
 
-def action_for(cell: Mapping[str, Any], decision: str, repairs: list[dict[str, Any]]) -> str:
+def action_for(cell: CellToActOn, decision: str, repairs: Sequence[TriedRepair]) -> str:
     """Say what to do about a cell: the best repair; or, where none is enough, not to publish it."""
-    best = next((row for row in repairs if row["within_policy"]), None)
+    best = next((repair for repair in repairs if repair.within_policy), None)
     if decision == PUBLISH:
         return ""
     if best is not None and decision != STOP:
-        return f"{best['action']} (repair {best['rank']}: {best['name']})"
-    if cell["claim"] == UNROUNDED:
+        return f"{best.action} (repair {best.rank}: {best.name})"
+    if cell.claim == UNROUNDED:
         return "Round this count; then review the table again."
     return "Do not publish it in this table: no repair that was tried is enough."
 
 
-def example_of(folder: AuditFolder | None, cells: list[dict[str, Any]]) -> dict[str, Any] | None:
+def example_of(folder: AuditFolder | None, cells: Sequence[CellToActOn]) -> ReviewExample | None:
     """Return the argument for the first cell that takes one: the proof, or the sums around it."""
-    chosen = next((cell for cell in cells if cell["claim"] not in (UNROUNDED, RANGE)), None)
-    if folder is None or chosen is None:
+    cell = next((cell for cell in cells if cell.claim not in (UNROUNDED, RANGE)), None)
+    if folder is None or cell is None:
         return None
-    shown = explain_at(folder, chosen["row"], chosen["column"])
-    return {
-        "cell": chosen["cell"],
-        "area": chosen["area_name"] or chosen["area"],
-        "what": chosen["what"],
-        "published": chosen["published"],
-        "claim": chosen["claim"],
-        "value": chosen["value"],
-        "probability_high": chosen["probability_high"],
-        "argument": shown.argument,
-        "sums": [one.to_json() for one in shown.sums if one.used],
-    }
+    shown = explain_at(folder, cell.row, cell.column)
+    facts = cell.cell, cell.area_name or cell.area, cell.what, cell.published, cell.claim, cell.value, cell.probability_high
+    return ReviewExample(*facts, shown.argument, [one for one in shown.sums if one.used])
 
 
 # -- what a reviewer accepts ------------------------------------------------------------------------------------------
@@ -160,6 +151,10 @@ class Entry:
     cell: str
     because: str
     accept: bool = True
+
+    def is_about(self, table: str) -> bool:
+        """Return whether it is about one of several tables: `TABLE|CELL`."""
+        return self.cell.startswith(f"{table}|")
 
 
 def cell_named(area: str, key: str) -> str:
@@ -361,7 +356,7 @@ def safe(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def write_workbook(path: Path, cells: Sequence[Mapping[str, Any]], table: str, about: Sequence[tuple[str, str]]) -> None:
+def write_workbook(path: Path, cells: Sequence[CellToActOn], table: str, about: Sequence[tuple[str, str]]) -> None:
     """Write the workbook."""
     from xlsxwriter import Workbook
 
@@ -377,7 +372,7 @@ def write_workbook(path: Path, cells: Sequence[Mapping[str, Any]], table: str, a
             sheet.write_string(0, at, heading, head)
         for row, cell in enumerate(cells[:MOST_ROWS], 1):
             for at, name in enumerate(HEADINGS):
-                value = cell.get(name)
+                value = getattr(cell, name, None)
                 if isinstance(value, str) and value:
                     sheet.write_string(row, at, safe(value[:2000]), plain)
                 elif isinstance(value, int | float):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,15 @@ from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray, IntArray
 from unround.protection.table import parse_protection, publish_counts
-from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Column, Counts
-from unround.reviews.table import ReviewedTable, selected
+from unround.release import ABSENT, FIGURE_ABSENT, NOT_AVAILABLE, SUPPRESSED, Column, Counts
+from unround.reviews.complements import hide_complements
+from unround.reviews.table import Equation, ReviewedSum, ReviewedTable, selected
+
+MOST_ROWS = 60
+"""Rows of one total up to which neighbours are merged."""
+
+PAIRS, ROW_PAIRS, SUMMED = "pairs", "rows", " + "
+"""In place of two categories: all of them, or all rows, two by two; and what stands between the names of merged ones."""
 
 MOST_MERGES = 3
 """Pairs of neighbours that are merged, one after the other, until one is enough."""
@@ -72,77 +80,79 @@ class Repair:
 
 @dataclass(frozen=True)
 class Siblings:
-    """Categories that add up to one total: their codes on one axis."""
+    """Categories that add up to one total: their codes on one axis of the columns; or rows, where that is None."""
 
-    axis: int
+    axis: int | None
     codes: tuple[str, ...]
 
+    def of(self, table: ReviewedTable, codes: Collection[str]) -> tuple[Any, Any]:
+        """Return which rows and columns of a table some of them are."""
+        if self.axis is None:
+            return [at for at, code in enumerate(table.area_codes) if code in codes], slice(None)
+        return slice(None), [at for at, column in enumerate(table.columns) if column.codes[self.axis] in codes]
 
-def merge_repairs(table: ReviewedTable, exposed: BoolArray) -> Iterator[Repair]:
-    """Yield two neighbours merged, those that count fewest first; then all neighbours in pairs.
+    def label(self, table: ReviewedTable, code: str) -> str:
+        """Return what a category is called: its label, where all of its columns have one of their own."""
+        if self.axis is None:
+            return table.area_name(table.area_codes.index(code))
+        labels = {column.label for column in table.columns if column.codes[self.axis] == code}
+        return labels.pop() if self.axis == 0 and len(labels) == 1 else code
+
+    def merging(self, table: ReviewedTable, groups: Sequence[Sequence[str]], name: str = "", action: str = "") -> Repair:
+        """Return the repair that merges categories, group by group."""
+
+        def change(here: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
+            if self.axis is None:
+                return merged_rows(here, groups, true, rng)
+            return merged(here, self.axis, groups, true, rng)
+
+        labels = [self.label(table, code) for code in groups[0]]
+        name = name or f"{MERGE}={'+'.join(labels)}"
+        return Repair(name, action or f"Merge {' and '.join(labels)} into one category.", change, needs_truth=True)
+
+
+def _merging(table: ReviewedTable, exposed: BoolArray, names: str) -> Iterator[Repair]:
+    """Yield two neighbours merged, those that count fewest first; then all neighbours in pairs. Or those that are named.
 
     Categories are neighbours in the order of the table: ages that follow each other make sense together. Of all groups of
     categories, that with most cells to act on is chosen, and of its pairs those with such a cell.
     """
     groups = [group for group in _siblings(table) if len(group.codes) >= FEWEST]
-    if not groups:
+    if names not in ("", PAIRS, ROW_PAIRS):
+        yield _named_merge(table, groups, names)
         return
-    weights = exposed.sum(axis=0)
+    shown = np.maximum(table.counts, 0)
+    for rows in (False, True):  # areas last: which of them belong together is for those who know them
+        some = [group for group in groups if (group.axis is None) == rows]
+        if not some:
+            continue
+        group = max(some, key=lambda group: (exposed[group.of(table, group.codes)].sum(), len(group.codes)))
+        codes, few = group.codes, range(len(group.codes) - 1)
+        pairs = [at for at in few if exposed[group.of(table, codes[at : at + 2])].any()] or list(few)
+        for at in sorted(pairs, key=lambda at: shown[group.of(table, codes[at : at + 2])].sum())[:MOST_MERGES]:
+            if not names:
+                yield group.merging(table, [codes[at : at + 2]])
+        pairs_named = ROW_PAIRS if rows else PAIRS
+        if len(codes) > FEWEST and names in ("", pairs_named):
+            two = [codes[k : k + 2] if k + 3 < len(codes) else codes[k:] for k in range(0, len(codes) - 1, 2)]
+            first, last = group.label(table, codes[0]), group.label(table, codes[-1])
+            action = f"Merge the {len(codes)} categories from {first} to {last} in pairs of neighbours."
+            yield group.merging(table, two, f"{MERGE}={pairs_named}", action)
 
-    def weight(axis: int, codes: Sequence[str]) -> int:
-        return int(sum(weights[at] for at, column in enumerate(table.columns) if column.codes[axis] in codes))
 
-    group = max(groups, key=lambda group: (weight(group.axis, group.codes), len(group.codes)))
-    axis, codes = group.axis, group.codes
-    sizes = [_size(table, axis, code) for code in codes]
-    pairs = [at for at in range(len(codes) - 1) if weight(axis, codes[at : at + 2])] or list(range(len(codes) - 1))
-    for at in sorted(pairs, key=lambda at: sizes[at] + sizes[at + 1])[:MOST_MERGES]:
-        yield _merging(table, axis, codes[at : at + 2])
-    if len(codes) > FEWEST:
-        two = [codes[k : k + 2] if k + 3 < len(codes) else codes[k:] for k in range(0, len(codes) - 1, 2)]
-        first, last = _label(table, axis, codes[0]), _label(table, axis, codes[-1])
-        action = f"Merge the {len(codes)} categories from {first} to {last} in pairs of neighbours."
-        yield _merge(f"{MERGE}=pairs", action, axis, two)
-
-
-def _named_merge(table: ReviewedTable, names: str) -> Repair:
+def _named_merge(table: ReviewedTable, groups: Sequence[Siblings], names: str) -> Repair:
     """Merge two categories that the user names by their codes or labels, as in `15 to 19+20 to 24`."""
-    for group in _siblings(table):
-        known = {name.casefold(): code for code in group.codes for name in (_label(table, group.axis, code), code)}
-        for sign in re.finditer(r"\+", names):
-            halves = [half.strip().casefold() for half in (names[: sign.start()], names[sign.end() :])]
-            if all(half in known for half in halves) and len(group.codes) >= FEWEST:
-                return _merging(table, group.axis, [known[half] for half in halves])
-    groups = "; ".join(", ".join(_label(table, group.axis, code) for code in group.codes[:6]) for group in _siblings(table))
+    for group in groups:
+        known = {name.casefold(): code for code in group.codes for name in (group.label(table, code), code)}
+        for plus in re.finditer(r"\+", names):
+            halves = [half.strip().casefold() for half in (names[: plus.start()], names[plus.end() :])]
+            if all(half in known for half in halves):
+                return group.merging(table, [[known[half] for half in halves]])
+    listed = "; ".join(", ".join(group.label(table, code) for code in group.codes[:6]) for group in groups)
     raise InputError(
         f"{MERGE}={names}: name two of three or more categories that add up to one total, as in {MERGE}=A+B. Such "
-        f"categories of the table are: {groups or 'none'}."
+        f"categories of the table are: {listed or 'none'}."
     )
-
-
-def _merging(table: ReviewedTable, axis: int, codes: Sequence[str]) -> Repair:
-    labels = [_label(table, axis, code) for code in codes]
-    action = f"Merge {' and '.join(labels)} into one category."
-    return _merge(f"{MERGE}={'+'.join(labels)}", action, axis, [tuple(codes)])
-
-
-def _merge(name: str, action: str, axis: int, groups: Sequence[tuple[str, ...]]) -> Repair:
-    def change(here: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
-        return merged(here, axis, groups, true, rng)
-
-    return Repair(name, action, change, needs_truth=True)
-
-
-def _label(table: ReviewedTable, axis: int, code: str) -> str:
-    """Return what a category is called: its label, where all of its columns have one of their own."""
-    labels = {column.label for column in table.columns if column.codes[axis] == code}
-    return labels.pop() if axis == 0 and len(labels) == 1 else code
-
-
-def _size(table: ReviewedTable, axis: int, code: str) -> int:
-    """Return how many are counted in a category, as published."""
-    inside = [at for at, column in enumerate(table.columns) if column.codes[axis] == code]
-    return int(np.maximum(table.counts[:, inside], 0).sum())
 
 
 def _siblings(table: ReviewedTable) -> list[Siblings]:
@@ -154,6 +164,12 @@ def _siblings(table: ReviewedTable) -> list[Siblings]:
             codes = [table.columns[part].codes[axis] for part in parts]
             leaves = tuple(code for code in codes if (axis, code) not in heads and _complete(table, axis, code, codes[0]))
             found.setdefault(Siblings(axis, leaves))
+    if table.nested is not None and table.own is None and len(table.axes) == 1:
+        parent = table.nested.parent
+        for head in np.unique(parent[parent >= 0]).tolist():
+            inside = [at for at in np.flatnonzero(parent == head).tolist() if not (parent == at).any()]
+            if len(inside) <= MOST_ROWS:  # of more, which to merge is for those who know the areas
+                found.setdefault(Siblings(None, tuple(table.area_codes[at] for at in inside)))
     return list(found)
 
 
@@ -185,7 +201,7 @@ def _complete(table: ReviewedTable, axis: int, code: str, other: str) -> bool:
 def merged(
     table: ReviewedTable,
     axis: int,
-    groups: Sequence[tuple[str, ...]],
+    groups: Sequence[Sequence[str]],
     true: Counts,
     rng: np.random.Generator,
 ) -> ReviewedTable:
@@ -200,16 +216,14 @@ def merged(
     for (group, _), members in together.items():
         at = members[0]
         counts[:, at], mechanisms[at] = _published(table, members, true, rng)
-        columns[at] = _named(table, members, axis, " + ".join(groups[group]))
+        columns[at] = _named(table, members, axis, SUMMED.join(groups[group]))
     sums = _sums_after(table, first, {members[0]: len(members) for members in together.values()})
-    whole = replace(
-        table,
+    whole = table.with_sums(
+        sums,
         columns=tuple(columns),
         mechanisms=tuple(mechanisms),
         counts=counts,
-        equations=tuple(sums),
-        origins=tuple(origin for origin, _ in sums.values()),
-        doubtful=tuple(doubt for _, doubt in sums.values()),
+        merged=tuple(tuple(table.columns[at].key for at in members) for members in together.values()),
     )
     return selected(whole, [at for at in range(len(columns)) if first.get(at, at) == at])
 
@@ -218,13 +232,46 @@ def _published(
     table: ReviewedTable, members: Sequence[int], true: Counts, rng: np.random.Generator
 ) -> tuple[Counts, Mechanism]:
     """Publish the sum of some columns, as they are published."""
-    hows = [table.mechanisms[one] for one in members]
+    hows = [table.mechanisms[at] for at in members]
     how = Exact() if all(isinstance(one, Exact) for one in hows) else next(h for h in hows if not isinstance(h, Exact))
-    each = true[:, list(members)]
-    known = (each > ABSENT).all(axis=1)
-    whole = np.where(known, np.where(each > ABSENT, each, 0).sum(axis=1), NOT_AVAILABLE).astype(np.int32)
-    shown = np.asarray((table.counts[:, list(members)] > ABSENT).any(axis=1))
-    return drawn(how, whole, shown, rng), how
+    return _drawn_sum(how, true[:, list(members)], table.counts[:, list(members)], rng), how
+
+
+def _drawn_sum(how: Mechanism, true: Counts, printed: Counts, rng: np.random.Generator) -> Counts:
+    """Publish sums over the last axis: not known where a count is not; shown where any is."""
+    known = (true > ABSENT).all(axis=1)
+    whole = np.where(known, np.where(true > ABSENT, true, 0).sum(axis=1), NOT_AVAILABLE).astype(np.int32)
+    return drawn(how, whole, np.asarray((printed > ABSENT).any(axis=1)), rng)
+
+
+def merged_rows(
+    table: ReviewedTable, groups: Sequence[Sequence[str]], true: Counts, rng: np.random.Generator
+) -> ReviewedTable:
+    """Return the table with the rows of each group merged into one, which is published anew; other counts stay."""
+    import polars as pl
+
+    place = {code: at for at, code in enumerate(table.area_codes)}
+    counts, areas, gone = table.counts.copy(), table.areas, set[int]()
+    figures = None if table.figure_values is None else table.figure_values.copy()
+    for group in groups:
+        rows = [place[code] for code in group]
+        for at, how in enumerate(table.mechanisms):
+            counts[rows[0], at] = _drawn_sum(how, true[rows, at][None], table.counts[rows, at][None], rng)[0]
+        gone |= set(rows[1:])
+        here = pl.int_range(pl.len()) == rows[0]
+        named = {table.axes[0]: SUMMED.join(group)}
+        if "region_name" in areas.columns:
+            named["region_name"] = SUMMED.join(table.area_name(row) for row in rows)
+        areas = areas.with_columns(
+            pl.when(here).then(pl.lit(text)).otherwise(pl.col(name).cast(pl.String)).alias(name)
+            for name, text in named.items()
+        )
+        if figures is not None:
+            figures[rows[0]] = FIGURE_ABSENT
+    stay = np.array([row for row in range(len(counts)) if row not in gone])
+    nested = None if table.nested is None else table.nested.reordered(stay)
+    changed = replace(table, areas=areas, counts=counts, figure_values=figures, merged_areas=tuple(map(tuple, groups)))
+    return replace(changed.of_areas(stay), nested=nested)
 
 
 def _named(table: ReviewedTable, members: Sequence[int], axis: int, code: str) -> Column:
@@ -232,30 +279,27 @@ def _named(table: ReviewedTable, members: Sequence[int], axis: int, code: str) -
     column = table.columns[members[0]]
     return replace(
         column,
-        key=" + ".join(table.columns[one].key for one in members),
+        key=SUMMED.join(table.columns[at].key for at in members),
         codes=(*column.codes[:axis], code, *column.codes[axis + 1 :]),
-        label=" + ".join(dict.fromkeys(table.columns[one].label for one in members)),
+        label=SUMMED.join(dict.fromkeys(table.columns[at].label for at in members)),
     )
 
 
-def _sums_after(
-    table: ReviewedTable, first: dict[int, int], sizes: dict[int, int]
-) -> dict[tuple[int, tuple[int, ...]], tuple[str, bool]]:
+def _sums_after(table: ReviewedTable, first: Mapping[int, int], sizes: Mapping[int, int]) -> list[ReviewedSum]:
     """Return the sums that hold among merged counts.
 
     Of a sum with merged parts, all that were merged must be in it. A sum whose total is merged holds if it did for every one
     of those that were merged: (young + old) = (young + old) men + (young + old) women.
     """
-    times: Counter[tuple[int, tuple[int, ...]]] = Counter()
-    known: dict[tuple[int, tuple[int, ...]], tuple[str, bool]] = {}
-    for (total, parts), origin, doubt in zip(table.equations, table.origins, table.doubtful, strict=True):
-        new = first.get(total, total), tuple(dict.fromkeys(first.get(part, part) for part in parts))
-        inside = Counter(first[part] for part in parts if part in first)
-        if total in first or all(number == sizes[at] for at, number in inside.items()):
-            times[new] += 1
-            known.setdefault(new, (origin, doubt))
+    times: Counter[Equation] = Counter()
+    known: dict[Equation, ReviewedSum] = {}
+    for one in table.sums:
+        new, inside = one.renamed(first), Counter(first[part] for part in one.parts if part in first)
+        if one.total in first or all(number == sizes[at] for at, number in inside.items()):
+            times[new.equation] += 1
+            known.setdefault(new.equation, new)
     # A total that was merged is the first of its columns.
-    return {one: told for one, told in known.items() if one[0] not in sizes or times[one] == sizes[one[0]]}
+    return [one for one in known.values() if one.total not in sizes or times[one.equation] == sizes[one.total]]
 
 
 Judge = Callable[[ReviewedTable, IntArray], BoolArray]
@@ -273,15 +317,21 @@ def repairs_of(
     found: dict[str, Repair] = {}
     refused: dict[str, str] = {}
     for name in REPAIRS if wanted is None else [name.strip() for name in wanted if name.strip() != NONE]:
-        if name in (HIDE, REDRAW):
-            made = list((_hiding if name == HIDE else _redrawing)(table, exposed, judged))
-        elif name in (SAME, REPEATS):
-            made = [repeats[name]] if repeats and name in repeats else []
+        what, equals, value = name.partition("=")
+        if what not in _WHY_NOT or (equals and (what not in (BASE, SINGLE, MERGE) or not value)):
+            raise InputError(
+                f"there is no repair {name!r}: choose from {', '.join(REPAIRS)}, {BASE}=N (another base), {SINGLE}=KEY (a "
+                f"column to leave out), {MERGE}=A+B (two categories), or {NONE}."
+            )
+        if what in (HIDE, REDRAW):
+            made = list((_hiding if what == HIDE else _redrawing)(table, exposed, judged))
+        elif what in (SAME, REPEATS):
+            made = [repeats[what]] if repeats and what in repeats else []
         else:
-            made = list(_repairs_named(name, table, exposed))
+            made = list(_MAKERS[what](table, exposed, value))
         found |= {repair.name: repair for repair in made}
         if not made:
-            refused[name] = _WHY_NOT[name.partition("=")[0]]
+            refused[name] = _WHY_NOT[what]
     return list(found.values()), refused
 
 
@@ -299,39 +349,13 @@ _WHY_NOT = {
 }
 
 
-def _repairs_named(name: str, table: ReviewedTable, exposed: BoolArray) -> Iterator[Repair]:
-    """Make the repairs that a name stands for; none where the table has nothing to repair so."""
-    what, equals, value = name.partition("=")
-    if name == ROUND:
-        yield from _round_exact(table)
-    elif what == BASE:
-        yield from _coarser(table, _base(value) if equals else None)
-    elif name == TOTALS:
-        if table.totals and len(table.totals) < len(table.mine):
-            yield _dropping(TOTALS, "Leave out all totals; readers add up the parts.", table.totals)
-    elif name == SINGLE:
-        yield from _singles(table, exposed)
-    elif what == SINGLE and equals:
-        yield _single(table, _column(table, value))
-    elif name == MERGE:
-        yield from merge_repairs(table, exposed)
-    elif what == MERGE and value == "pairs":
-        yield from (repair for repair in merge_repairs(table, exposed) if repair.name == name)
-    elif what == MERGE and equals:
-        yield _named_merge(table, value)
-    elif name == CONTROLLED:
-        yield from _controlled(table)
-    else:
-        raise InputError(
-            f"there is no repair {name!r}: choose from {', '.join(REPAIRS)}, {BASE}=N (another base), {SINGLE}=KEY (a "
-            f"column to leave out), {MERGE}=A+B (two categories), or {NONE}."
-        )
-
-
 # -- cells ------------------------------------------------------------------------------------------------------------
 
-MOST_HIDDEN = 0.25
-"""The largest share of the counts that is hidden by a repair."""
+MOST_EXPOSED, MOST_HIDDEN = 0.25, 0.5
+"""The largest share of the counts that is to be acted on, and of those that are hidden for it, by a repair."""
+
+UNSURE = 2
+"""Half of how wide it is what readers know of a hidden count, when complements are first looked for."""
 
 MOST_ROUNDS = 12
 """How often complements are added, or cells drawn again."""
@@ -340,18 +364,24 @@ MOST_ROUNDS = 12
 def _hiding(table: ReviewedTable, exposed: BoolArray, judged: Judge) -> Iterator[Repair]:
     """Hide the cells to act on, and as few others as keep them from being worked out."""
     cells = int(exposed.sum())
-    if not cells or cells > MOST_HIDDEN * table.published:
+    if not cells or cells > MOST_EXPOSED * table.published:
         return
 
     def change(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
         counts, wrong = here.counts.copy(), exposed
+        unrounded = all(isinstance(here.mechanisms[at], Exact) for at in here.mine)
+        needed: dict[tuple[int, int], int] = {}
         for _ in range(MOST_ROUNDS):
+            followed = list[tuple[int, int]]()
             for row, at in np.argwhere(wrong).tolist():
                 # What is out already stays so: its copy in the draft can be hidden. What is hidden is told by others.
                 shown = [c for c in (at, *here.same[at]) if c in here.mine and here.printed[row, c] >= 0]
-                if any(counts[row, c] != SUPPRESSED for c in shown):
-                    counts[row, shown] = SUPPRESSED
-                else:
+                if all(counts[row, c] == SUPPRESSED for c in shown):
+                    followed.append((row, at))
+                counts[row, shown] = SUPPRESSED
+                needed[row, at] = 2 * needed.get((row, at), UNSURE)
+            if not unrounded or not hide_complements(here, counts, needed):
+                for row, at in followed:
                     _hide_another(here, counts, row, at)
             wrong = judged(here.changed(counts), np.flatnonzero((counts != here.counts).any(axis=1)))
             if not wrong.any() or (counts == SUPPRESSED).sum() > MOST_HIDDEN * here.counts.size:
@@ -446,7 +476,7 @@ def _usual(table: ReviewedTable) -> Mechanism:
     return times.most_common(1)[0][0] if times else USUAL
 
 
-def _round_exact(table: ReviewedTable) -> Iterator[Repair]:
+def _round_exact(table: ReviewedTable, _exposed: BoolArray, _value: str) -> Iterator[Repair]:
     """Round what is unrounded; no truth is needed, for it is printed."""
     if not table.exact:
         return
@@ -464,11 +494,11 @@ def _how(how: Mechanism) -> str:
     return f"to base {how.base}" if isinstance(how, Rounding) else f"as the others are ({how.name})"
 
 
-def _coarser(table: ReviewedTable, base: int | None) -> Iterator[Repair]:
+def _coarser(table: ReviewedTable, _exposed: BoolArray, value: str) -> Iterator[Repair]:
     """Round to another base: the user's, or twice the largest that the table has."""
-    if base is None and table.base is None:
-        return
-    wanted = 2 * (table.base or 0) if base is None else base
+    if value and (not value.isdecimal() or not 2 <= int(value) <= 1_000_000):
+        raise InputError(f"{BASE}= takes a whole number of 2 or more, such as {BASE}=10; not {value!r}.")
+    wanted = int(value) if value else 2 * (table.base or 0)
     finer = [at for at, own in table.rounded.items() if own < wanted]
     if not finer:
         return
@@ -482,13 +512,7 @@ def _coarser(table: ReviewedTable, base: int | None) -> Iterator[Repair]:
     yield Repair(f"{BASE}={wanted}", action, change, needs_truth=True, anew=len(finer) == rounded)
 
 
-def _base(value: str) -> int:
-    if not value.isdecimal() or not 2 <= int(value) <= 1_000_000:
-        raise InputError(f"{BASE}= takes a whole number of 2 or more, such as {BASE}=10; not {value!r}.")
-    return int(value)
-
-
-def _controlled(table: ReviewedTable) -> Iterator[Repair]:
+def _controlled(table: ReviewedTable, _exposed: BoolArray, _value: str) -> Iterator[Repair]:
     """Round all counts of an area together, unrounded ones too: then no sum tells anything."""
     base = table.base if len(table.mine) == len(table.columns) else None
     if base is None and len(table.exact) == len(table.columns):
@@ -527,20 +551,12 @@ def _dropping(name: str, action: str, dropped: Sequence[int]) -> Repair:
     return Repair(name, action, change)
 
 
-def _single(table: ReviewedTable, at: int) -> Repair:
-    kind = "the total" if at in table.totals else "the column"
-    return _dropping(f"{SINGLE}={table.columns[at].key}", f"Leave out {kind} {table.called(at)} in all areas.", (at,))
+def _without_totals(table: ReviewedTable, _exposed: BoolArray, _value: str) -> Iterator[Repair]:
+    if table.totals and len(table.totals) < len(table.mine):
+        yield _dropping(TOTALS, "Leave out all totals; readers add up the parts.", table.totals)
 
 
-def _column(table: ReviewedTable, name: str) -> int:
-    index = {table.columns[at].key: at for at in table.mine}
-    if name not in index:
-        few = ", ".join(list(index)[:6])
-        raise InputError(f"{SINGLE}={name}: the table has no such column. Its columns are {few} …")
-    return index[name]
-
-
-def _singles(table: ReviewedTable, exposed: BoolArray) -> Iterator[Repair]:
+def _singles(table: ReviewedTable, exposed: BoolArray, name: str) -> Iterator[Repair]:
     """Leave out one column: of the totals and of the others, that which stands in most sums with cells to act on."""
     weights = exposed.sum(axis=0)
     near = np.zeros(len(table.columns), dtype=np.int64)
@@ -550,8 +566,16 @@ def _singles(table: ReviewedTable, exposed: BoolArray) -> Iterator[Repair]:
     ranked = [at for at in np.argsort(-near, kind="stable").tolist() if near[at] and at in table.mine]
     totals = [at for at in ranked if at in table.totals][:1]
     others = [at for at in ranked if at not in table.totals][:1]
-    if len(table.mine) > 1:
-        yield from (_single(table, at) for at in (*totals, *others))
+    chosen = [*totals, *others] if len(table.mine) > 1 else []
+    if name:
+        index = {table.columns[at].key: at for at in table.mine}
+        if name not in index:
+            few = ", ".join(list(index)[:6])
+            raise InputError(f"{SINGLE}={name}: the table has no such column. Its columns are {few} …")
+        chosen = [index[name]]
+    for at in chosen:
+        kind = "the total" if at in table.totals else "the column"
+        yield _dropping(f"{SINGLE}={table.columns[at].key}", f"Leave out {kind} {table.called(at)} in all areas.", (at,))
 
 
 def without(table: ReviewedTable, dropped: Sequence[int]) -> ReviewedTable:
@@ -560,31 +584,31 @@ def without(table: ReviewedTable, dropped: Sequence[int]) -> ReviewedTable:
     Readers know that the counts exist, and how they add up: where a column stands between two sums, one follows for the
     others; where its sums leave something to say about it, it stays as a count that is not printed.
     """
-    equations = list(zip(table.equations, table.origins, table.doubtful, strict=True))
-    gone = set(dropped)
+    sums, gone = list(table.sums), set(dropped)
     if gone.issuperset(total for total, _ in table.equations):
-        equations = []  # readers are left with parts, and nothing that these add up to
+        sums = []  # readers are left with parts, and nothing that these add up to
     for cell in dropped:
-        above = [one for one in equations if cell in one[0][1]]
-        below = [one for one in equations if one[0][0] == cell]
+        above = [one for one in sums if cell in one.parts]
+        below = [one for one in sums if one.total == cell]
         if len(below) == 1 and not above:  # a total that nothing else tells of
-            equations.remove(below[0])
+            sums.remove(below[0])
         elif len(below) == 1 and len(above) == 1:
-            (total, parts), (_, inside) = above[0][0], below[0][0]
-            joined = (total, tuple(dict.fromkeys([*(part for part in parts if part != cell), *inside])))
-            equations = [one for one in equations if one is not above[0] and one is not below[0]]
-            equations.append((joined, above[0][1], above[0][2] or below[0][2]))
+            parts = dict.fromkeys([*(part for part in above[0].parts if part != cell), *below[0].parts])
+            sums = [one for one in sums if one is not above[0] and one is not below[0]]
+            sums.append(replace(above[0], parts=tuple(parts), doubtful=above[0].doubtful or below[0].doubtful))
     counts = table.counts.copy()
     counts[:, list(dropped)] = NOT_AVAILABLE
-    needed = {cell for (total, parts), _, _ in equations for cell in (total, *parts)}
+    needed = {cell for one in sums for cell in (one.total, *one.parts)}
     stay = [at for at in range(len(table.columns)) if at not in gone or at in needed]
-    return selected(
-        replace(
-            table,
-            counts=counts,
-            equations=tuple(one for one, _, _ in equations),
-            origins=tuple(origin for _, origin, _ in equations),
-            doubtful=tuple(doubt for _, _, doubt in equations),
-        ),
-        stay,
-    )
+    return selected(table.with_sums(sums, counts=counts), stay)
+
+
+_MAKERS: dict[str, Callable[[ReviewedTable, BoolArray, str], Iterator[Repair]]] = {
+    ROUND: _round_exact,
+    BASE: _coarser,
+    TOTALS: _without_totals,
+    SINGLE: _singles,
+    MERGE: _merging,
+    CONTROLLED: _controlled,
+}
+"""What makes the repairs of a name, with what stands behind its “=”; none where the table has nothing to repair so."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,30 @@ def is_hidden(counts: Counts) -> BoolArray:
     return np.asarray(np.isin(counts, (SUPPRESSED, UNRELIABLE)) | ((counts >= FIRST_TOLD) & (counts < exactly(0))))
 
 
+Equation = tuple[int, tuple[int, ...]]
+"""A total and its parts, as positions of columns."""
+
+
+@dataclass(frozen=True)
+class ReviewedSum:
+    """A sum of a table, who says that it holds, and whether it cannot hold in some area."""
+
+    total: int
+    parts: tuple[int, ...]
+    origin: str
+    doubtful: bool
+
+    @property
+    def equation(self) -> Equation:
+        """The total and its parts."""
+        return self.total, self.parts
+
+    def renamed(self, places: Mapping[int, int]) -> ReviewedSum:
+        """Return the same sum of columns that stand elsewhere; those that have become one are one part."""
+        parts = tuple(dict.fromkeys(places.get(part, part) for part in self.parts))
+        return replace(self, total=places.get(self.total, self.total), parts=parts)
+
+
 @dataclass(frozen=True, eq=False)
 class ReviewedTable:
     """Counts, how each column was published, and which sums hold among true counts.
@@ -61,6 +85,7 @@ class ReviewedTable:
     - `nested`: Which areas lie within which, where some do.
     - `figures`, `figure_values`: Rates, means and medians that tell something about the counts, and what is printed of them.
     - `own`: The keys of the draft's own columns, where it is reviewed together with an earlier release; None if all are.
+    - `merged`, `merged_areas`: The keys of columns, and the codes of areas, that a repair made one of, group by group.
     """
 
     areas: pl.DataFrame
@@ -75,6 +100,8 @@ class ReviewedTable:
     own: frozenset[str] | None = None
     figures: tuple[ModelFigure, ...] = ()
     figure_values: FigureValues | None = None
+    merged: tuple[tuple[str, ...], ...] = ()
+    merged_areas: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
     def of_audit(cls, folder: AuditFolder, own: frozenset[str] | None = None) -> ReviewedTable:
@@ -99,6 +126,18 @@ class ReviewedTable:
     def mine(self) -> tuple[int, ...]:
         """The draft's own columns."""
         return tuple(at for at, column in enumerate(self.columns) if self.own is None or column.key in self.own)
+
+    @property
+    def sums(self) -> list[ReviewedSum]:
+        """The sums, each with what is known of it."""
+        each = zip(self.equations, self.origins, self.doubtful, strict=True)
+        return [ReviewedSum(total, parts, origin, doubt) for (total, parts), origin, doubt in each]
+
+    def with_sums(self, sums: Iterable[ReviewedSum], **changes: Any) -> ReviewedTable:
+        """Return the table with these sums, and other changes."""
+        kept = tuple(sums)
+        changes |= {"equations": tuple(one.equation for one in kept), "origins": tuple(one.origin for one in kept)}
+        return replace(self, doubtful=tuple(one.doubtful for one in kept), **changes)
 
     @cached_property
     def model(self) -> Model:
@@ -194,6 +233,11 @@ class ReviewedTable:
         """What names each area; of several axes, their codes with a slash between them."""
         return ["/".join(map(str, key)) for key in self.areas.select(self.axes).iter_rows()]
 
+    def area_name(self, row: int) -> str:
+        """Return what people call an area; its code where it has no name."""
+        named = self.areas["region_name"][row] if "region_name" in self.areas.columns else None
+        return str(named or self.area_codes[row])
+
     def called(self, at: int) -> str:
         """Return what to call a column: its key, and its label where that says more."""
         column = self.columns[at]
@@ -231,15 +275,9 @@ class ReviewedTable:
         self, counts: Counts, mechanisms: Sequence[Mechanism] | None = None, *, drop: BoolArray | None = None
     ) -> ReviewedTable:
         """Return the table with other counts, perhaps published otherwise, and without the sums to `drop`."""
-        stay = [e for e in range(len(self.equations)) if drop is None or not drop[e]]
-        return replace(
-            self,
-            counts=counts,
-            mechanisms=self.mechanisms if mechanisms is None else tuple(mechanisms),
-            equations=tuple(self.equations[e] for e in stay),
-            origins=tuple(self.origins[e] for e in stay),
-            doubtful=tuple(self.doubtful[e] for e in stay),
-        )
+        kept = (one for e, one in enumerate(self.sums) if drop is None or not drop[e])
+        how = self.mechanisms if mechanisms is None else tuple(mechanisms)
+        return self.with_sums(kept, counts=counts, mechanisms=how)
 
 
 def selected(table: ReviewedTable, stay: Sequence[int]) -> ReviewedTable:

@@ -20,7 +20,7 @@ from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Block, Column, Count
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, LIKELY, SURENESS
 from unround.reviews.repairs import REPEATS, SAME, Repair, without
-from unround.reviews.table import ReviewedTable, is_hidden, selected
+from unround.reviews.table import Equation, ReviewedSum, ReviewedTable, is_hidden, selected
 from unround.structure import find_structure
 from unround.structure.evidence import FILES, LABELS
 from unround.tables import join
@@ -453,20 +453,14 @@ def copies(table: ReviewedTable) -> dict[int, int]:
 
 def _as_before(table: ReviewedTable, first: Mapping[int, int]) -> ReviewedTable:
     """Return the table in which each copy shows the earlier number, and so is no count of its own."""
-    sums: dict[tuple[int, tuple[int, ...]], tuple[str, bool]] = {}
-    for (total, parts), origin, doubt in zip(table.equations, table.origins, table.doubtful, strict=True):
-        new = first.get(total, total), tuple(dict.fromkeys(first.get(part, part) for part in parts))
-        if new[1] != (new[0],):
-            sums.setdefault(new, (origin, doubt))
+    sums: dict[Equation, ReviewedSum] = {}
+    for one in table.sums:
+        new = one.renamed(first)
+        if new.parts != (new.total,):
+            sums.setdefault(new.equation, new)
     counts = table.counts.copy()
     for copy, there in first.items():  # where only the draft has the area, its number is all that there is
         counts[:, there] = np.where(counts[:, there] > ABSENT, counts[:, there], counts[:, copy])
-    whole = replace(
-        table,
-        counts=counts,
-        equations=tuple(sums),
-        origins=tuple(origin for origin, _ in sums.values()),
-        doubtful=tuple(doubt for _, doubt in sums.values()),
-        own=frozenset((table.own or frozenset()) | {table.columns[there].key for there in first.values()}),
-    )
+    own = frozenset((table.own or frozenset()) | {table.columns[there].key for there in first.values()})
+    whole = table.with_sums(sums.values(), counts=counts, own=own)
     return selected(whole, [at for at in range(len(table.columns)) if at not in first])

@@ -10,7 +10,7 @@ the truth is none of them, but, as far as the priors are right, it could be any.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,9 @@ from unround.reviews.decision import Ground, Judgement, falls_under, judge
 from unround.reviews.exposure import Exposure, exposure_of, fitted_prior, weighing
 from unround.reviews.policy import KINDS, Policy
 from unround.reviews.repairs import BASE, MERGE, REDRAW, ROUND, Repair, repairs_of
+from unround.reviews.result import NotTried, RepairCost, TriedRepair
 from unround.reviews.table import ReviewedTable
-from unround.reviews.together import KnownBefore, original
+from unround.reviews.together import KnownBefore, original, repeats
 from unround.score.truth import Truth
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage
@@ -279,7 +280,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
+class _Publication:
     """One publication of a repaired table: what is left, by kind and in all, and whether the policy accepts it."""
 
     table: ReviewedTable
@@ -289,22 +290,24 @@ class _Tried:
     true: Counts
 
 
-def try_repairs(
-    setting: Setting,
-    wanted: Sequence[str] | None,
-    worlds: Worlds | None,
-    why_none: str,
-    progress: Stage,
-    repeats: Mapping[str, Repair] | None = None,
-) -> tuple[list[dict[str, Any]], list[dict[str, str]], dict[str, ReviewedTable]]:
-    """Try all repairs that make sense.
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """All repairs that were tried, the best first; why others were not; and the table that each leaves which is enough."""
 
-    What each repair leaves and costs, the best first; why others were not tried; and the table that each leaves, of those
-    that are within policy.
-    """
+    repairs: tuple[TriedRepair, ...] = ()
+    not_tried: tuple[NotTried, ...] = ()
+    tables: Mapping[str, ReviewedTable] = field(default_factory=dict)
+    worlds: Worlds | None = None
+
+
+def try_repairs(
+    setting: Setting, wanted: Sequence[str] | None, worlds: Worlds | None, why_none: str, progress: Stage
+) -> Trials:
+    """Try all repairs that make sense, or those that are wanted; `why_none` says why there are no true counts."""
     tables: dict[str, ReviewedTable] = {}
-    chosen, refused = repairs_of(setting.table, setting.judgement.act_on, wanted, setting.judged, repeats)
-    rows: list[dict[str, Any]] = []
+    repeated = repeats(setting.table)
+    chosen, refused = repairs_of(setting.table, setting.judgement.act_on, wanted, setting.judged, repeated)
+    tried: list[TriedRepair] = []
 
     def attempt(repairs: Sequence[Repair]) -> None:
         for at, repair in enumerate(repairs):
@@ -315,18 +318,19 @@ def try_repairs(
                 refused[repair.name] = why_none
                 continue
             try:
-                row, runs = _row(setting, repair, worlds)
-                rows.append(row)
-                if row["within_policy"]:
+                row, runs = _tried(setting, repair, worlds)
+                tried.append(row)
+                if row.within_policy:
                     tables[repair.name] = runs[0].table
             except InputError as problem:  # such as sums that controlled rounding cannot keep up
                 refused[repair.name] = str(problem).rstrip(".")
         progress("Trying repairs", len(repairs), len(repairs))
 
     attempt(chosen)
-    if wanted is None and not any(row["within_policy"] for row in rows):
+    if wanted is None and not tables:
         attempt(_stronger(setting, {repair.name: repair for repair in chosen}))
-    return _ranked(rows), [{"name": name, "why": why} for name, why in refused.items()], tables
+    ranked = (replace(row, rank=rank) for rank, row in enumerate(sorted(tried, key=_rank), 1))
+    return Trials(tuple(ranked), tuple(NotTried(*pair) for pair in refused.items()), tables, worlds)
 
 
 def _stronger(setting: Setting, tried: dict[str, Repair]) -> list[Repair]:
@@ -339,13 +343,13 @@ def _stronger(setting: Setting, tried: dict[str, Repair]) -> list[Repair]:
     return found
 
 
-def _row(setting: Setting, repair: Repair, worlds: Worlds | None) -> tuple[dict[str, Any], list[_Tried]]:
+def _tried(setting: Setting, repair: Repair, worlds: Worlds | None) -> tuple[TriedRepair, list[_Publication]]:
     """Publish a repaired table, several times where chance has a part in it, and say what is left and what it costs."""
     known = worlds.counts if worlds is not None else (setting.table.counts,)
     # Leaving something out takes no chance; rounding what is printed unrounded takes no truth.
     chance = repair.needs_truth or repair.name == ROUND
     method = worlds.method if worlds is not None and repair.needs_truth else EXACT
-    runs: list[_Tried] = []
+    runs: list[_Publication] = []
     for run in range(setting.draws if chance else 1):
         if len(runs) >= ENOUGH and not all(one.judgement.within for one in runs):
             break  # it will not do, and how much it leaves is known well enough
@@ -354,32 +358,34 @@ def _row(setting: Setting, repair: Repair, worlds: Worlds | None) -> tuple[dict[
     now = _under(setting, setting.judgement, runs[0].judgement, setting.exposure, setting.table)
     left = float(np.mean([one.left for one in runs]))
     worst = max(runs, key=lambda one: (len(one.judgement.reasons), one.left))
-    row = {
-        "name": repair.name,
-        "action": repair.action,
-        "method": method,
-        "publications": len(runs),
-        "within_policy": all(one.judgement.within for one in runs),
-        "cells_left": left,
-        "cells_left_most": max(one.left for one in runs),
-        "left": left / now if now else None,
-        "claims": {kind: float(np.mean([one.kinds[kind] for one in runs])) for kind in KINDS[1:]},
-        "reasons": [reason.to_json() for reason in worst.judgement.reasons],
-        "cost": _cost(setting.table, runs, method, known if worlds is not None else ()),
-        "changed": _changed(setting.table, runs[0].table),
-    }
+    row = TriedRepair(
+        rank=0,
+        name=repair.name,
+        action=repair.action,
+        method=method,
+        publications=len(runs),
+        within_policy=all(one.judgement.within for one in runs),
+        cells_left=left,
+        cells_left_most=max(one.left for one in runs),
+        left=left / now if now else None,
+        claims={kind: float(np.mean([one.kinds[kind] for one in runs])) for kind in KINDS[1:]},
+        reasons=worst.judgement.reasons,
+        cost=_cost(setting.table, runs, method, known if worlds is not None else ()),
+        changed=_changed(setting.table, runs[0].table),
+    )
     return row, runs
 
 
-def _changed(draft: ReviewedTable, after: ReviewedTable) -> list[str]:
-    """Name the cells that a repair hides or prints otherwise, where the columns are the same and they are not many."""
-    if [column.key for column in draft.columns] != [column.key for column in after.columns]:
-        return []
+def _changed(draft: ReviewedTable, after: ReviewedTable) -> tuple[str, ...]:
+    """Name the cells that a repair hides or prints otherwise, where rows and columns are the same and they are not many."""
+    same = [column.key for column in draft.columns] == [column.key for column in after.columns]
+    if not same or draft.area_codes != after.area_codes:
+        return ()
     cells = np.argwhere(draft.counts != after.counts)[:MOST_NAMED].tolist()
-    return [f"{draft.area_codes[row]}:{draft.columns[at].key}" for row, at in cells]
+    return tuple(f"{draft.area_codes[row]}:{draft.columns[at].key}" for row, at in cells)
 
 
-def _published(setting: Setting, repair: Repair, true: Counts, run: int) -> _Tried:
+def _published(setting: Setting, repair: Repair, true: Counts, run: int) -> _Publication:
     rng = np.random.default_rng([setting.seed, 5, run])
     table = repair.change(setting.table, true, rng)
     exposure = exposure_of(table, setting.policy.least_probability)
@@ -394,7 +400,7 @@ def _published(setting: Setting, repair: Repair, true: Counts, run: int) -> _Tri
     judgement = judge(setting.policy, exposure, ground, table.published, excused)
     kinds = {kind: int((exposure.kinds == at).sum()) for at, kind in enumerate(KINDS) if at}
     left = _under(setting, setting.judgement, judgement, exposure, table)
-    return _Tried(table, judgement, kinds, left, true)
+    return _Publication(table, judgement, kinds, left, true)
 
 
 def _under(setting: Setting, before: Judgement, after: Judgement, exposure: Exposure, table: ReviewedTable) -> int:
@@ -406,7 +412,7 @@ def _under(setting: Setting, before: Judgement, after: Judgement, exposure: Expo
     return int((cells & ~setting.excused.mask(table, exposure)).sum())
 
 
-def _cost(draft: ReviewedTable, runs: Sequence[_Tried], method: str, known: Sequence[Counts]) -> dict[str, Any]:
+def _cost(draft: ReviewedTable, runs: Sequence[_Publication], method: str, known: Sequence[Counts]) -> RepairCost:
     """Return what readers lose: counts, exact counts, and how much farther from the truth the others are on average."""
     after, mine = runs[0].table, [draft.columns[at].key for at in draft.mine]
     keys = {column.key for column in after.columns}
@@ -417,42 +423,39 @@ def _cost(draft: ReviewedTable, runs: Sequence[_Tried], method: str, known: Sequ
     changed = [(old, new) for old, new in same if draft.mechanisms[old] != after.mechanisms[new]]
     errors = [_added_error(draft, one.table, one.true, same) for one in runs] if changed and known else []
     if changed and not known:  # only unrounded counts were changed, and their truth is printed
-        errors = [_added_error(draft, one.table, draft.counts, [(o, n) for o, n in changed]) for one in runs]
+        errors = [_added_error(draft, one.table, draft.counts, changed) for one in runs]
         errors = [one * len(changed) / max(1, len(same)) for one in errors if one is not None]
     found = [one for one in errors if one is not None]
     bases = [how.base for _, new in changed if isinstance(how := after.mechanisms[new], Rounding)]
-    return {
-        "columns_dropped": [key for key in mine if not printed & {key, original(key)}],
-        "counts_lost": draft.published - after.published,
-        "unrounded_lost": int((draft.counts[:, now_rounded] > ABSENT).sum()),
-        "mean_added_error": float(np.mean(found)) if found else 0.0 if not changed else None,
-        "error_is": "none" if not changed else "measured" if method == EXACT else "estimated",
-        "largest_error": max(bases) - 1 if bases else None,
-    }
+    return RepairCost(
+        columns_dropped=tuple(key for key in mine if not printed & {key, original(key)}),
+        counts_lost=draft.published - after.published,
+        unrounded_lost=int((draft.counts[:, now_rounded] > ABSENT).sum()),
+        mean_added_error=float(np.mean(found)) if found else 0.0 if not changed else None,
+        error_is="none" if not changed else "measured" if method == EXACT else "estimated",
+        largest_error=max(bases) - 1 if bases else None,
+    )
 
 
 def _added_error(draft: ReviewedTable, after: ReviewedTable, true: Counts, same: Sequence[tuple[int, int]]) -> float | None:
     """Return by how much counts that both print are farther from the truth on average."""
-    old = draft.counts[:, [at for at, _ in same]].astype(np.int64)
-    new = after.counts[:, [at for _, at in same]].astype(np.int64)
-    real = true[:, [at for at, _ in same]].astype(np.int64)
+    rows = {code: row for row, code in enumerate(after.area_codes)}
+    both = [(row, rows[code]) for row, code in enumerate(draft.area_codes) if code in rows]
+    (before, now), (here, elsewhere) = (tuple(zip(*pairs, strict=True)) for pairs in (both, same))
+    old, real = (counts[np.ix_(before, here)].astype(np.int64) for counts in (draft.counts, true))
+    new = after.counts[np.ix_(now, elsewhere)].astype(np.int64)
     there = (old > ABSENT) & (new > ABSENT) & (real > ABSENT)
     if not there.any():
         return None
     return float((np.abs(new - real)[there].sum() - np.abs(old - real)[there].sum()) / there.sum())
 
 
-def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _rank(row: TriedRepair) -> tuple[Any, ...]:
     """Put repairs into order: within policy first, the cheapest of these first; then what leaves least.
 
     Among equals, drawing again until it looks well comes last: who knows of it can learn from it.
     """
-
-    def key(row: dict[str, Any]) -> tuple[Any, ...]:
-        costs, within = row["cost"], row["within_policy"]
-        error = costs["mean_added_error"]
-        price = costs["counts_lost"] + costs["unrounded_lost"], error if error is not None else float("inf")
-        cells = row["cells_left"]
-        return (not within, *(price if within else (cells, *price)), cells, row["name"] == REDRAW, row["name"])
-
-    return [{"rank": at, **row} for at, row in enumerate(sorted(rows, key=key), 1)]
+    error, cells = row.cost.mean_added_error, row.cells_left
+    price = row.cost.counts_lost + row.cost.unrounded_lost, error if error is not None else float("inf")
+    within = price if row.within_policy else (cells, *price)
+    return (not row.within_policy, *within, cells, row.name == REDRAW, row.name)

@@ -1,0 +1,258 @@
+"""A draft as it is: audited, alone or beside other tables; what readers can learn from it, and what is not settled."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unround.audits.keys import Keys
+from unround.audits.model import NoSums, NothingToInfer
+from unround.audits.selfcheck import FAILED
+from unround.checks import check_spool
+from unround.checks.estimate import COUNTS
+from unround.checks.families import FITS, UNTESTED, worst
+from unround.errors import InputError
+from unround.job import AuditFolder, audit
+from unround.job.folder import REVIEWED
+from unround.mechanisms import Mechanism
+from unround.options import THRESHOLD, AuditOptions
+from unround.prior import Prior
+from unround.release import Column, Entry, Release
+from unround.reviews.decision import Ground, Unsettled, left_open
+from unround.reviews.exposure import Exposure, exposure_of, with_findings
+from unround.reviews.layout import Origin, beside_cells
+from unround.reviews.policy import Policy
+from unround.reviews.questions import questions
+from unround.reviews.table import ReviewedTable
+from unround.reviews.together import Known, KnownBefore, Together
+from unround.tables.spool import Stage, survey
+
+BEFORE = "before"
+"""The folder of the audit of what is out already."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A table that may be published.
+
+    - `release`: What was read.
+    - `name`: What it is called in a list of tables.
+    - `files`, `origin`: The files that it was read from, and where it stands in them.
+    - `unread`: What stands beside it in its file, and was not read.
+    - `unprinted`: The keys of counts that nobody prints, and that only link others: what is known of them does not count.
+    """
+
+    release: Release
+    name: str = ""
+    files: tuple[Path, ...] = ()
+    origin: Origin | None = None
+    unread: tuple[Unsettled, ...] = ()
+    unprinted: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedDraft:
+    """The draft as it is: audited, and what readers can learn from it."""
+
+    table: ReviewedTable
+    exposure: Exposure
+    ground: Ground
+    prior: Prior
+    keys: Keys | None
+    folder: AuditFolder | None
+    check: dict[str, Any]
+    self_check: dict[str, Any] | None
+    notes: list[str]
+    account: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Auditing:
+    """How the draft is audited."""
+
+    policy: Policy
+    progress: Stage
+    command: str
+
+    def audit(self, release: Release, out: Path, truth: Release | None) -> AuditFolder:
+        """Audit a release into a folder."""
+        options = AuditOptions(threshold=min(THRESHOLD, self.policy.least_probability))
+        return audit(release, out, options, truth=truth, progress=self.progress, command=self.command)
+
+    def draft(
+        self, release: Release, work: Path, made: Path, truth: Release | None, own: frozenset[str] | None
+    ) -> AuditedDraft:
+        """Audit the draft, and work out what readers can learn, by the highest probability found."""
+        try:
+            if release.obstacle:
+                raise NoSums(release.obstacle)
+            folder = self.audit(release, made / REVIEWED, truth)
+        except NothingToInfer as problem:
+            shutil.rmtree(made / REVIEWED, ignore_errors=True)
+            return self._without_sums(release, work, problem)
+        table, summary = ReviewedTable.of_audit(folder, own), folder.summary
+        self.progress("Weighing under every prior", 0, 1)
+        exposure = exposure_of(table, self.policy.least_probability, folder.prior, folder.keys, lowest=True)
+        exposure = with_findings(exposure, table, folder)
+        self.progress("Weighing under every prior", 1, 1)
+        predicted, check = summary.get("selfcheck"), summary["check"]
+        failed = sum(one["verdict"] == FAILED for one in predicted["tables"]) if predicted else 0
+        contradictions = max(exposure.contradictions, summary["contradictions"])
+        open_ = _unsettled(release, (*table.columns, *(release.columns[release.index[key]] for key in folder.told["alias"])))
+        open_ += [
+            Unsettled(one["what"], one["why"], one["settle"])
+            for one in summary["unsettled"]
+            if "check" not in one  # a policy decides on these, or the account has named them
+        ]
+        open_ += questions(table)
+        ground = Ground(judged_verdict(check), contradictions, failed, exposure.unknown, unsettled=tuple(open_))
+        notes = list(summary["notes"])
+        if table.rounded_together.any():
+            notes.append(
+                "All sums of rounded counts add up exactly: counts were rounded together, or totals added up afterwards. "
+                "What such sums make likely is not counted."
+            )
+        wrong = summary["truth"]["wrong"]["proved"] if "truth" in summary else 0
+        if wrong:
+            ground = replace(ground, contradictions=ground.contradictions + wrong)
+            notes.append(f"{wrong:,} proved claims are wrong by the truth: a documented fact does not hold.")
+        return AuditedDraft(
+            table, exposure, ground, folder.prior, folder.keys, folder, check, predicted, notes, release.account
+        )
+
+    def _without_sums(self, release: Release, work: Path, problem: NothingToInfer) -> AuditedDraft:
+        """Take in a draft whose sums tell nothing: only what is printed unrounded is known of it."""
+        spool, structure = survey(release, work, self.progress)
+        checked = check_spool(release, spool, structure, self.progress)
+        used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
+        mechanisms: list[Mechanism] = [how for c in used if (how := structure.mechanisms[c]) is not None]
+        columns, counts = tuple(structure.columns[c] for c in used), spool.counts(0, spool.rows)[:, used]
+        table = ReviewedTable(
+            spool.areas, release.areas, columns, tuple(mechanisms), (), (), (), np.ascontiguousarray(counts)
+        )
+        exposure = exposure_of(table, self.policy.least_probability)
+        said = str(problem)
+        notes = [*release.notes, *structure.notes, f"{said[:1].upper()}{said[1:]}".split(" `unround")[0]]
+        check = checked.to_json()
+        open_ = _unsettled(release, (*columns, *(structure.columns[c] for c in structure.alias)))
+        open_ += questions(table)
+        for judged in structure.figures:
+            if judged.is_evidence:
+                what, settle = (
+                    judged.figure.label or judged.figure.name,
+                    "hide it, too, where a count that it is of is hidden",
+                )
+                why = f"{what} tells something of the counts, and is used beside sums only: {judged.why.rstrip('.')}"
+                open_.append(Unsettled(what, why, f'{settle}; or leave it aside: --ignore "{what}" --because "…"'))
+        notes += [release.sumless] if release.sumless else []
+        no_sums = isinstance(problem, NoSums)
+        ground = Ground(judged_verdict(check), no_sums=no_sums, sumless=bool(release.sumless), unsettled=tuple(open_))
+        return AuditedDraft(table, exposure, ground, Prior.flat(), None, None, check, None, notes)
+
+    def known(
+        self, draft: AuditedDraft, beside: Together | None, alone: Sequence[AuditedDraft], made: Path
+    ) -> tuple[KnownBefore | None, AuditFolder | None]:
+        """Return what is known without the draft, from what is out already or from tables alone; and the audit of it."""
+        if beside is None:
+            return None, None
+        tables: list[Known] = [(one.table, (one.exposure,), names) for one, names in zip(alone, beside.names, strict=False)]
+        folder = None
+        if beside.before is not None and not alone:
+            try:
+                folder = self.audit(beside.before, made / BEFORE, None)
+            except InputError:  # nothing can be inferred from it alone
+                shutil.rmtree(made / BEFORE, ignore_errors=True)
+                return None, None
+            older = ReviewedTable.of_audit(folder)
+            # Under the prior of its audit; and under one that is fitted as for repaired tables, which are compared with it.
+            least = self.policy.least_probability
+            tables.append((older, tuple(exposure_of(older, least, prior) for prior in (folder.prior, None)), {}))
+        known = KnownBefore(tuple(tables))
+        claims = int(known.mask(draft.table, draft.exposure).sum())
+        if claims:
+            whose = "the tables alone" if alone else "the earlier release alone"
+            draft.notes.append(f"{claims:,} claims follow from {whose}: they are not counted here.")
+        return known, folder
+
+
+def with_account(draft: AuditedDraft, drafts: Sequence[Draft], beside: Together | None) -> AuditedDraft:
+    """Add what was not read, or is not used beside other tables."""
+    account = tuple(entry for one in drafts for entry in one.release.account)
+    more = [open_ for one in drafts for open_ in one.unread]
+    kept = {(what, path.name): None for one in drafts for path in one.files for what in beside_cells(path)}
+    for what, file in kept:
+        settle = f'take it out of the file; or leave it aside: --ignore "{what}" --because "…"'
+        more.append(Unsettled(what, f"{file} has {what}, which was not read and goes out with it", settle))
+    if beside is not None:
+        more += left_open(account)
+        settle = (
+            'if one leaves out people that the other counts, the difference is their number: print one; or --ignore "{}"'
+        )
+        more += [
+            Unsettled(place := f"difference {at}", why, settle.format(place)) for at, why in enumerate(beside.differ, 1)
+        ]
+        if shown := beside.shown:
+            named = ", ".join(shown[:5]) + (" …" if len(shown) > 5 else "")
+            why = f"one table prints what another one hides: {named} ({len(shown):,} in all)"
+            settle = 'hide them in both, or print them in both; or --ignore "hidden here, printed there" --because "…"'
+            more.append(Unsettled("hidden here, printed there", why, settle))
+        figures = sum(len(one.release.figures) for one in drafts)
+        if figures and len(drafts) == 1:
+            why = f"{figures:,} rates, means or medians of the draft are not used beside other tables"
+            more.append(
+                Unsettled("figures", why, 'review the draft without --earlier too, then --ignore figures --because "…"')
+            )
+    ground = replace(draft.ground, unsettled=(*draft.ground.unsettled, *more))
+    return replace(draft, ground=ground, account=account)
+
+
+def own_keys(draft: Draft) -> frozenset[str] | None:
+    """Return the keys of the counts that a draft prints or hides; None for all."""
+    return frozenset({column.key for column in draft.release.columns} - draft.unprinted) if draft.unprinted else None
+
+
+def share_nothing(drafts: Sequence[Draft]) -> bool:
+    """Whether no two tables have an area in common, so that there is nothing to be told together."""
+    seen: set[str] = set()
+    for draft in drafts:
+        names = {
+            str(name).strip().lower()
+            for block in draft.release.blocks()
+            for axis in (*draft.release.areas, "region_name")
+            if axis in block.areas.columns
+            for name in block.areas[axis].to_list()
+        }
+        if names & seen:
+            return False
+        seen |= names
+    return True
+
+
+def judged_verdict(check: Mapping[str, Any]) -> str:
+    """Return the verdict of the mechanism check, without families of sums that all add up exactly.
+
+    Counts that were rounded together, or totals that were added up afterwards, depart from independent rounding; but such
+    sums tell nothing, and are not used.
+    """
+    families = [one for one in check["families"] if set(map(int, one["observed"])) != {0}]
+    if len(families) == len(check["families"]):
+        return str(check["verdict"])
+    verdict = worst([one["verdict"] for one in families]) if families else UNTESTED
+    return verdict if verdict != FITS or any(not one["family"].startswith(COUNTS) for one in families) else UNTESTED
+
+
+def _unsettled(release: Release, used: Sequence[Column]) -> list[Unsettled]:
+    """Return what of a table was not understood, or not used."""
+    keys = {column.key for column in used}
+    found = left_open(release.account)
+    left = [column.key for column in release.columns if column.key not in keys and column.is_in_file]
+    if left:
+        named = f"column {left[0]}" if len(left) == 1 else f"{len(left):,} columns ({', '.join(left[:3])} …)"
+        why = f"{named} {'is' if len(left) == 1 else 'are'} not used: how the counts were published is not known"
+        found.append(Unsettled(named, why, "say how: --mechanism, --base or --exact, or `mechanism` in the description"))
+    return found
