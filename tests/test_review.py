@@ -613,14 +613,15 @@ def test_names_are_safe_in_page_and_workbook(tmp_path: Path) -> None:
 
 
 def test_the_same_seed_gives_the_same_review(sparse: Path) -> None:
-    def once(seed: int) -> dict[str, Any]:
+    def once(seed: int) -> Review:
         release = unround.read(sparse)
-        return review(release, None, policy_of(None), ReviewOptions(seed=seed, draws=2), now=NOW).to_json()
+        return review(release, None, policy_of(None), ReviewOptions(seed=seed, draws=2), now=NOW)
 
-    assert once(3) == once(3)
-    assert once(3)["repairs"] != once(4)["repairs"]
-    assert once(3)["reasons"] == once(4)["reasons"]
-    assert "16 November 2026" in page(review_document(once(3)))
+    first, again, other = (once(seed) for seed in (3, 3, 4))
+    assert first.to_json() == again.to_json()
+    assert first.to_json()["repairs"] != other.to_json()["repairs"]
+    assert first.to_json()["reasons"] == other.to_json()["reasons"]
+    assert "16 November 2026" in page(review_document(first))
 
 
 def test_a_second_review_replaces_the_first_and_nothing_else(sparse: Path, tmp_path: Path) -> None:
@@ -944,6 +945,45 @@ def test_unrounded_counts_are_hidden_with_as_few_others_as_sums_need(tmp_path: P
     new = applied(tmp_path / "draft.csv", tmp_path / "out", "hide").read_text()
     assert 8 <= new.count("c,") + new.count("c\n") <= 9
     assert all(f",{count}," not in new for count in (1, 2))
+
+
+def sexes(path: Path) -> Path:
+    """Write a workbook with persons, men and women on three sheets; two counts of men are hidden, and follow from others."""
+    from xlsxwriter import Workbook
+
+    men = np.array([[28, 55, 19], [62, 91, 46], [23, 41, 3], [26, 55, 25], [70, 134, 52], [22, 30, 12]])
+    women = np.array([[24, 24, 18], [18, 21, 12], [19, 20, 24], [29, 44, 19], [123, 179, 104], [22, 28, 20]])
+    with Workbook(str(path)) as book:
+        for name, counts in (("Persons", men + women), ("Men", men), ("Women", women)):
+            sheet = book.add_worksheet(name)
+            sheet.write_row(0, 0, ["District", "Total", "0-19", "20-64", "65+"])
+            for at, row in enumerate(counts.tolist()):
+                shown = [row[0], "x", "x"] if name == "Men" and at == 2 else row
+                sheet.write_row(1 + at, 0, [f"District {at + 1}", sum(row), *shown])
+    return path
+
+
+def test_tables_that_are_unsafe_together_are_repaired_together(tmp_path: Path) -> None:
+    draft = sexes(tmp_path / "draft.xlsx")
+    found = reviewed(draft, tmp_path / "out", repairs=["hide"], apply="hide")
+    assert [(table.name, table.decision) for table in found.tables][-1] == ("together", "revise")
+    assert {table.decision for table in found.tables[:-1]} == {"publish"}
+    page = (tmp_path / "out" / "review.html").read_text(encoding="utf-8")
+    assert "Each table is within policy alone. Together they are not, but repairs would bring them within" in page
+    new = tmp_path / "out" / "together" / "repaired" / "draft.xlsx"
+    assert rows_of(new) == rows_of(draft)  # persons stay as they are
+    assert reviewed(new, repairs=["none"]).decision == "publish"
+
+
+def test_what_a_workbook_keeps_beside_its_cells_is_not_settled(tmp_path: Path) -> None:
+    draft = sexes(tmp_path / "draft.xlsx")
+    with zipfile.ZipFile(draft, "a") as book:
+        book.writestr("xl/pivotCache/pivotCacheRecords1.xml", "<pivotCacheRecords/>")
+        book.writestr("xl/charts/chart1.xml", "<c:chart><c:numCache><c:v>4711</c:v></c:numCache></c:chart>")
+    asked = {open_.what.partition("|")[2] for open_ in reviewed(draft, repairs=["none"]).unsettled}
+    assert {"a pivot table or an embedded file", "a chart with numbers that no cell shows"} <= asked
+    with pytest.raises(InputError, match="has a pivot table or an embedded file, which keeps old numbers"):
+        reviewed(draft, tmp_path / "out", repairs=["hide"], apply="hide")
 
 
 @pytest.mark.parametrize(

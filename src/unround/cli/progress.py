@@ -74,7 +74,8 @@ def _signs_of_life() -> Iterator[Callable[[str, int, int], None]]:
 def compiling() -> str:
     """Return what to add while functions are compiled: the first audit on a machine would seem to stand still."""
     jit = sys.modules.get("unround.jit")  # importing it would take longer than most commands that never need it
-    return ", compiling (only once on this machine)" if jit is not None and jit.is_compiling() else ""
+    is_compiling = getattr(jit, "is_compiling", None)  # there is none while it is being imported
+    return ", compiling (only once on this machine)" if is_compiling is not None and is_compiling() else ""
 
 
 def sign_of_life(what: str, done: int, total: int, *, seconds: float) -> str:

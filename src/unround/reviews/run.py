@@ -84,6 +84,10 @@ Finish = Callable[[Path, Review], None]
 """Is given the folder and what was found, before anybody sees them."""
 
 
+class RepairError(InputError):
+    """A repair cannot be written back in the layout of the draft."""
+
+
 @dataclass(frozen=True)
 class ReviewOptions:
     """What the user decides about a review, besides the policy.
@@ -219,7 +223,10 @@ class _Case:
             diff=_news(before, draft.folder, out),
         )
         if options.apply and not judgement.within:
-            found = replace(found, repaired=_written_back(drafts, draft, trials, options.apply, made, beside))
+            try:
+                found = replace(found, repaired=_written_back(drafts, draft, trials, options.apply, made, beside))
+            except InputError as problem:
+                raise RepairError(str(problem)) from problem
         _write(made, found, lines)
         return found, draft
 
@@ -299,6 +306,8 @@ class _Case:
         try:
             reviewed([joint] if joint else drafts, TOGETHER, TOGETHER, () if joint else alone)
         except InputError as problem:
+            if isinstance(problem, RepairError):
+                raise
             shutil.rmtree(made / TOGETHER, ignore_errors=True)
             apart = f"What the tables tell together was not worked out: {problem}"
         unsettled = [replace(one, what=f"{table.name}|{one.what}") for table in tables for one in table.unsettled]

@@ -96,7 +96,7 @@ MARKS = {"proved": "ᵖ", "conditional": "ᶜ", "range": "ʳ", "likely": "ˡ"}
 LEGEND = {kind: f"{'size known' if kind == RANGE else kind} {mark}" for kind, mark in MARKS.items()}
 LEGEND |= {kind: kind for kind in (UNROUNDED, "accepted", "hidden")}
 
-FEW_REPAIRS, FEW_CELLS, FEW_REASONS, FEW_QUESTIONS = 4, 6, 5, 6
+FEW_REPAIRS, FEW_CELLS, FEW_REASONS, FEW_QUESTIONS, FEW_EXCEPTIONS = 4, 6, 5, 6, 6
 """Rows on the first page; the others follow after it."""
 
 MOST_CELLS = 60
@@ -338,7 +338,7 @@ def exceptions(reviewed: TableReview) -> list[str]:
     said = []
     for entry in reviewed.exceptions:
         by = f" by {entry['reviewer']}" if entry.get("reviewer") else ""
-        claim = f"{entry['claim']} {number(entry['value'])}"
+        claim = "its size" if entry["claim"] == RANGE else f"{number(entry['value'])}, {entry['claim']}"
         said.append(f"{entry['cell']} ({claim}), accepted{by} on {entry['time'][:10]}: {entry['because']}")
     said += [
         f"{entry['cell']}, left aside by {entry['reviewer']} on {entry['time'][:10]}: {entry['because']}"
@@ -527,6 +527,9 @@ def _sheet(reviewed: TableReview) -> Iterator[Part]:
         worst = "The worst first. " if reviewed.cells_to_act_on > FEW_CELLS else ""
         note = Text(f"{worst}All of them, with the proposed action: `cells.xlsx`.", QUIET)
         yield _inline(f"Cells to act on: {reviewed.cells_to_act_on:,}", [_cells(reviewed, FEW_CELLS), note])
+    if on_record := exceptions(reviewed):
+        more = rest(len(on_record), FEW_EXCEPTIONS, "see below")
+        yield Only(PAGE, [_inline("What was accepted, and why", [Bullets(on_record[:FEW_EXCEPTIONS]), more])])
     yield Terms(list(_checks(reviewed)), "wide checks")
     yield Only(PAGE, list(_signature(reviewed)))
 
@@ -641,6 +644,7 @@ def _draft(picture: TablePicture, name: str = "The table") -> Part:
     kinds = {kind for row in picture.rows for _, kind, _ in row.cells if kind}
     shown = [said for kind, said in LEGEND.items() if kind in kinds]
     legend = f"{f'Coloured and marked: {listed(shown)}.' if shown else ''}{more}"
-    title = "with the cells to act on" if kinds - {"accepted", "hidden"} else "in which no cell is to be acted on"
+    title = "with the cells that were accepted" if "accepted" in kinds else "in which no cell is to be acted on"
+    title = "with the cells to act on" if kinds - {"accepted", "hidden"} else title
     table = Table(("", *picture.columns), rows, "The table", legend=legend, style="small draft")
     return Section(f"{name}, {title}", [table], "table" if name == "The table" else "")
