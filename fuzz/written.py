@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from fuzz.oracle import Fault
@@ -211,9 +212,9 @@ def _cells() -> tuple[bytes, ...]:
     """Return a workbook of a review, with what a reviewer wrote into it."""
     from unround.reviews.record import write_workbook
 
-    cells: list[dict[str, Any]] = [
-        {"cell": "A:young", "accept": "yes", "comment": "known"},
-        {"cell": "B:old", "probability_high": 0.9},
+    cells: list[Any] = [
+        SimpleNamespace(cell="A:young", accept="yes", comment="known"),
+        SimpleNamespace(cell="B:old", probability_high=0.9),
     ]
     path = place() / "seed.xlsx"
     write_workbook(path, cells, "9f", [("policy", "Ours")])

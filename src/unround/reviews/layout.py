@@ -18,11 +18,11 @@ from unround.errors import InputError, InternalError
 from unround.release import ABSENT, SUPPRESSED, Release, told_range
 from unround.tables import describe
 from unround.tables.description_file import make_description, read_description, without_decisions
-from unround.tables.grid import Grid, HeadedTable, letters, read_grid
+from unround.tables.grid import Grid, HeadedTable, letters
 from unround.tables.pcaxis import is_pcaxis
 from unround.tables.reshape import read_headed, value_columns
 from unround.tables.source import Source
-from unround.tables.spreadsheet import Workbook, is_spreadsheet
+from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid
 from unround.tables.tidy import companion, headed_table
 
 if TYPE_CHECKING:
