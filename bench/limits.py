@@ -76,7 +76,7 @@ def peak() -> float:
 
 def posterior_share(job: str, block: Block) -> Share:
     """Measure the posteriors of a few areas beside the multiply-adds they need."""
-    bounds, forest, holds = block.bounds, forest_of(block.compiled), block.holds()[0]
+    bounds, forest, holds = block.bounds, forest_of(block.compiled), block.arrays().holds[0]
     needed = multiply_adds(forest, buffers_for(forest), bounds.low.astype(np.int32), bounds.high.astype(np.int32), holds)
     posteriors(block)
     pairs = [(needed / peak() / posterior.FEW, busy(partial(posteriors, block)) / posterior.FEW) for _ in range(RUNS)]

@@ -8,9 +8,10 @@ import numpy as np
 
 from unround.engines.marginals import (
     NONE,
+    Draw,
+    belief_of,
+    draw_for,
     is_linked,
-    list_own,
-    marginal,
     own_share,
     own_summary,
     put_probabilities,
@@ -20,12 +21,13 @@ from unround.engines.marginals import (
     summary,
 )
 from unround.engines.messages import (
-    BELIEF,
     MOST_VALUES,
     Buffers,
+    Here,
     arrange,
     buffers_for,
     downward_pass,
+    make_room,
     prune_to,
     set_local_evidence,
     upward_pass,
@@ -33,28 +35,20 @@ from unround.engines.messages import (
 from unround.engines.multiway_block import add_tables
 from unround.engines.rates import RateInput, no_rates, weigh_rates
 from unround.evidence.block import EXACT, Distributions, Ints, Posterior, PosteriorArrays
-from unround.evidence.cells import Block, Evidence, plain
+from unround.evidence.cells import Block, BlockArrays, plain
 from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray
-from unround.sums.compiled import HOME, Forest, forest_of
+from unround.sums.compiled import Forest, forest_of
 
 
-class _BlockInput(NamedTuple):
-    """The kernel's input for a block: bounds, which areas and equations to use, and claimed counts.
+class _Question(NamedTuple):
+    """What the kernel is asked: about which areas, how likely which counts, which cells (no rows: all), with which rates."""
 
-    `wanted` says which cells to compute; it has no rows where all are. `seed` is that of draws; `best` asks for the
-    state that weighs most in their place.
-    """
-
-    low: Ints
-    high: Ints
     chosen: BoolArray
-    holds: BoolArray
     value: Ints
     wanted: BoolArray
     rates: RateInput
     seed: np.uint64
-    best: bool
 
 
 def posteriors(
@@ -80,7 +74,7 @@ def posteriors(
     millisecond.
     """
     result = empty_posterior(*block.bounds.low.shape, asked=value is not None)
-    _run(block, result, value, wanted, rates=rates)
+    _run(block, _question(block, value, wanted, rates), result)
     if block.compiled.crossed and rates is None:
         add_tables(block, result, value, wanted, quick=quick)
     return result
@@ -111,7 +105,7 @@ def marginals(
     low, high = block.bounds.low, block.bounds.high
     result = empty_posterior(*low.shape)
     found = empty_distributions(low, high if wanted is None else np.where(wanted, high, low - 1))
-    _run(block, result, None, wanted, found, rates=rates)
+    _run(block, _question(block, None, wanted, rates), result, found)
     if block.compiled.crossed and rates is None:
         add_tables(block, result, None, wanted, found, quick=quick)
     return result, found
@@ -122,8 +116,9 @@ def samples(block: Block, number: int, seed: int) -> Ints:
 
     Number × areas × columns; -1 in areas where no counts add up, and for cells that nothing bounds.
     """
-    states = np.full((number, *block.bounds.low.shape), -1, dtype=np.int32)
-    _run(block, None, states=states, seed=seed)
+    areas, columns = block.bounds.low.shape
+    states = np.full((number, areas, columns), -1, dtype=np.int32)
+    _run(block, _question(block, seed=seed), empty_posterior(areas, columns), states=states)
     return states
 
 
@@ -134,7 +129,7 @@ def best_tables(block: Block) -> tuple[Ints, BoolArray]:
     """
     areas, columns = block.bounds.low.shape
     states, result = np.full((1, areas, columns), -1, dtype=np.int32), empty_posterior(areas, columns)
-    _run(block, result, states=states, best=True)
+    _run(block, _question(block), result, states=states, best=True)
     return states[0], np.asarray((states[0] >= 0).all(axis=1) & (result.cut == 0))
 
 
@@ -146,105 +141,88 @@ def empty_distributions(low: Ints, high: Ints) -> Distributions:
     return Distributions(low, high, np.where(width > 0, start, -1), np.zeros(int(width.sum())))
 
 
-def _run(
+def _question(
     block: Block,
-    result: Posterior | None,
     value: Ints | None = None,
     wanted: BoolArray | None = None,
+    rates: RateInput | None = None,
+    seed: int = 0,
+) -> _Question:
+    columns = block.compiled.columns
+    return _Question(
+        plain(block.bounds.feasible, np.bool_),
+        plain(np.zeros((1, columns), dtype=np.int32) if value is None else value, np.int32),
+        plain(np.empty((0, columns), dtype=np.bool_) if wanted is None else wanted, np.bool_),
+        no_rates(len(block.compiled.plan.nodes)) if rates is None else rates,
+        np.uint64(seed),
+    )
+
+
+def _run(
+    block: Block,
+    question: _Question,
+    result: Posterior,
     found: Distributions | None = None,
     states: Ints | None = None,
-    seed: int = 0,
-    rates: RateInput | None = None,
     best: bool = False,
 ) -> None:
     """Compute posteriors, or draw states, of all areas that are feasible: one kernel, compiled once."""
-    areas, columns = block.bounds.low.shape
-    forest, evidence = forest_of(block.compiled), block.evidence()
-    ints, floats = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns))
-    given = _BlockInput(
-        plain(block.bounds.low, np.int32),
-        plain(block.bounds.high, np.int32),
-        plain(block.bounds.feasible, np.bool_),
-        block.holds(),
-        plain(ints if value is None else value, np.int32),
-        plain(np.empty((0, columns), dtype=np.bool_) if wanted is None else wanted, np.bool_),
-        no_rates(len(forest.nodes)) if rates is None else rates,
-        np.uint64(seed),
-        best,
-    )
-    if result is None:
-        result = Posterior(ints, floats, floats, floats, np.zeros(areas, dtype=np.int32), np.zeros(areas, dtype=np.bool_))
-    filled = result.arrays(found)
-    drawn = np.zeros((0, 1, columns), dtype=np.int32) if states is None else states
+    forest, given, filled = forest_of(block.compiled), block.arrays(), result.arrays(found)
+    drawn = np.zeros((0, 1, block.compiled.columns), dtype=np.int32) if states is None else states
 
     def job(first: int, last: int) -> None:
-        _areas(first, last, forest, buffers_for(forest), evidence, given, filled, drawn)
+        own = buffers_for(forest), draw_for(forest, best)
+        _areas((first, last), forest, own, given, question, filled, drawn)
 
-    in_threads(job, areas)
+    in_threads(job, len(given.low))
 
 
 @kernel
 def _areas(
-    first: int,
-    last: int,
+    between: tuple[int, int],
     forest: Forest,
-    buffers: Buffers,
-    evidence: Evidence,
-    given: _BlockInput,
+    own: tuple[Buffers, Draw],
+    block: BlockArrays,
+    question: _Question,
     results: PosteriorArrays,
     states: Ints,
 ) -> None:
     """Fill in the posteriors of a range of areas; or states alone."""
-    lows, highs, chosen, holds, value, wanted, rates, seed, best = given
+    chosen, value, wanted, rates, seed = question
     mode, probability, mean, deviation, cut, possible, asked, places, chances = results
-    arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
-    random_state, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
-    for a in range(first, last):
+    arena, scratch, (buffers, draw) = np.empty(1 << 16), np.empty((3, 1 << 13)), own
+    for a in range(between[0], between[1]):
         if not chosen[a]:
             continue
-        low, high = lows[a], highs[a]
-        size, needed, cut[a] = arrange(forest, buffers, low, high, holds[a if len(holds) > 1 else 0])
+        low, high = block.low[a], block.high[a]
+        size, needed, cut[a] = arrange(forest, buffers, low, high, block.holds[a if len(block.holds) > 1 else 0])
         if size < 0:
             continue
-        if size > len(arena):
-            arena = np.empty(size + size // 4)
-        if needed > scratch.shape[1]:
-            scratch = np.empty((3, 2 * needed))
+        arena, scratch = make_room(arena, scratch, size, needed)
+        here = Here(forest, buffers, arena, scratch, block.evidence, a, low, high)
         if len(wanted):
             prune_to(forest, buffers, wanted[a])
-        if not set_local_evidence(forest, buffers, arena, evidence, a, low, high):
+        if not (set_local_evidence(here) and weigh_rates(here, rates) and upward_pass(here, draw.best)):
             continue
-        if not weigh_rates(forest, buffers, arena, rates, a):
-            continue
-        if not upward_pass(forest, buffers, arena, scratch, evidence, a, low, high, best):
-            continue
-        seed_for(seed, a, random_state)
+        seed_for(seed, a, draw.random)
         for k in range(len(states)):
-            sample(forest, buffers, arena, evidence, a, low, high, random_state, state, states[k, a], best)
-        if len(states) or not downward_pass(forest, buffers, arena, scratch, evidence, a, low, high):
+            sample(here, draw, states[k, a])
+        if len(states) or not downward_pass(here):
             continue
         possible[a] = True
         for c in range(len(forest.homes)):
             if len(wanted) and not wanted[a, c]:
                 continue
-            start, length = 0, 0
-            if low[c] == high[c]:
-                found = (int(low[c]), 1.0, float(low[c]), 0.0)
-            elif is_linked(forest, buffers, c):
-                at = buffers.nodes[forest.homes[c, HOME], BELIEF]
-                start, length = marginal(forest, buffers, arena, at, c, low, high, scratch[0])
+            listed = len(places) > 0 and places[a, c] >= 0
+            if listed or low[c] == high[c] or is_linked(forest, buffers, c):
+                start, length = belief_of(here, c, scratch[0])
                 found = summary(scratch[0], start, length)
+                if listed:
+                    put_probabilities(scratch[0], start, length, chances, places[a, c], int(low[c]))
+                if len(asked):
+                    asked[a, c] = share_of(scratch[0], start, length, value[a, c])
             else:
-                found = own_summary(evidence, a, c, int(low[c]), int(high[c]))
+                found = own_summary(here, c)
+                if len(asked):
+                    asked[a, c] = own_share(here, c, value[a, c])
             mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = found
-            if len(places) and places[a, c] >= 0:
-                if length == 0:
-                    list_own(evidence, a, c, int(low[c]), int(high[c]), scratch[0])
-                    start, length = int(low[c]), int(high[c]) - int(low[c]) + 1
-                put_probabilities(scratch[0], start, length, chances, places[a, c], int(low[c]))
-            if len(asked):
-                asked[a, c] = (
-                    share_of(scratch[0], start, length, value[a, c])
-                    if length
-                    else own_share(evidence, a, c, int(low[c]), int(high[c]), value[a, c])
-                )

@@ -37,13 +37,22 @@ from unround.bounds.tighten import BoundsInput, BoundsOutput, Lists, lists_of, t
 from unround.engines.forest import empty_distributions
 from unround.engines.linked_weights import CountWeights
 from unround.engines.loopy import exchange_messages, without_parts
-from unround.engines.marginals import is_linked, list_own, marginal, sample
-from unround.engines.messages import BELIEF, Buffers, arrange, buffers_for, downward_pass, set_local_evidence, upward_pass
+from unround.engines.marginals import Draw, belief_of, sample
+from unround.engines.messages import (
+    Buffers,
+    Here,
+    arrange,
+    buffers_for,
+    downward_pass,
+    make_room,
+    set_local_evidence,
+    upward_pass,
+)
 from unround.evidence.block import Distributions, Ints
-from unround.evidence.cells import Evidence, plain, weight
+from unround.evidence.cells import BlockArrays, Evidence, plain, weight
 from unround.jit import MINUS_ONE, ZERO, RandomState, in_threads, inner, kernel, uniform
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.sums.compiled import HOME, Forest, Table, forest_of
+from unround.sums.compiled import Forest, Table, forest_of
 from unround.sums.families import Rows, seeds
 from unround.sums.forest import Equations, neighbours
 
@@ -128,16 +137,6 @@ MOST_TRIES = 200
 """Sweeps after which a chain that still violates a window is abandoned."""
 
 
-class GibbsBlock(NamedTuple):
-    """The kernel's input for all areas: local evidence, bounds, which sums hold, and which columns are linked."""
-
-    evidence: Evidence
-    low: Ints
-    high: Ints
-    holds: BoolArray
-    linked: BoolArray
-
-
 class FamilyRows(NamedTuple):
     """The rows of family f are `rows[first[f]:first[f + 1]]`, the parent first; its seed, and how many sweeps to average."""
 
@@ -190,10 +189,19 @@ class Averages(NamedTuple):
     kept: Table
 
 
+class _Room(NamedTuple):
+    """One child at hand, given the others: local evidence, bounds by that and by its sums, and what the others add up to."""
+
+    own: Evidence
+    window_high: Ints
+    bounds: BoundsOutput
+    others: Ints
+
+
 @inner
-def _parent_weight(evidence: Evidence, low: Ints, high: Ints, parent: int, column: int, count: int, soft: bool) -> float:
+def _parent_weight(block: BlockArrays, parent: int, column: int, count: int, soft: bool) -> float:
     """Return the likelihood of a count of the parent; `soft` penalises what its window rules out."""
-    off = max(low[parent, column] - count, count - high[parent, column])
+    evidence, off = block.evidence, max(block.low[parent, column] - count, count - block.high[parent, column])
     if off > 0:
         return PENALTY**off if soft and count >= 0 else 0.0
     start = evidence.start[parent, column]
@@ -204,12 +212,12 @@ def _parent_weight(evidence: Evidence, low: Ints, high: Ints, parent: int, colum
 
 
 @inner
-def _condition(block: GibbsBlock, row: int, parent: int, others: Ints, soft: bool, own: Evidence, high: Ints) -> None:
-    """Set the local evidence of one child, conditional on the others' counts: windows from `own.low` up to `high`."""
-    evidence, at = block.evidence, 0
+def _condition(block: BlockArrays, linked_columns: BoolArray, row: int, parent: int, soft: bool, room: _Room) -> None:
+    """Set the local evidence of one child, conditional on the others' counts."""
+    evidence, own, others, high, at = block.evidence, room.own, room.others, room.window_high[0], 0
     for c in range(len(others)):
         first, last = block.low[row, c], block.high[row, c]
-        linked = block.linked[c]
+        linked = linked_columns[c]
         if linked and not soft:
             first, last = max(first, block.low[parent, c] - others[c]), min(last, block.high[parent, c] - others[c])
         own.low[0, c], high[c] = first, last
@@ -222,22 +230,22 @@ def _condition(block: GibbsBlock, row: int, parent: int, others: Ints, soft: boo
         for count in range(first, last + 1):
             one = 1.0 if start < 0 else evidence.weights[start + count - evidence.low[row, c]]
             if linked:
-                one *= _parent_weight(evidence, block.low, block.high, parent, c, count + others[c], soft)
+                one *= _parent_weight(block, parent, c, count + others[c], soft)
             own.weights[at] = one
             at += 1
 
 
 @inner
-def _fits(block: GibbsBlock, parent: int, sums: Ints) -> bool:
+def _fits(block: BlockArrays, linked: BoolArray, parent: int, sums: Ints) -> bool:
     """Return whether the children's counts add up to what the parent's windows allow."""
+    fits = True
     for c in range(len(sums)):
-        if block.linked[c] and _parent_weight(block.evidence, block.low, block.high, parent, c, sums[c], False) == 0.0:
-            return False
-    return True
+        fits &= not linked[c] or _parent_weight(block, parent, c, sums[c], False) > 0.0
+    return fits
 
 
 @inner
-def _list_weights(block: GibbsBlock, rows: Table, child_weights: ChildWeights) -> None:
+def _list_weights(block: BlockArrays, rows: Table, child_weights: ChildWeights) -> None:
     """List the children's local evidence count by count, so that swaps can look it up."""
     at = 0
     for b in range(len(rows) - 1):
@@ -257,7 +265,7 @@ def _list_weights(block: GibbsBlock, rows: Table, child_weights: ChildWeights) -
 
 @inner
 def _weight_ratio(
-    block: GibbsBlock, row: int, child_weights: ChildWeights, child: int, x: Ints, change: SwapStep, number: int, sign: int
+    block: BlockArrays, row: int, child_weights: ChildWeights, child: int, x: Ints, change: SwapStep, number: int, sign: int
 ) -> float:
     """Return the factor by which an area's weight changes if some cells change by one."""
     above, below = 1.0, 1.0
@@ -307,7 +315,7 @@ def _choose(swaps: Swaps, change: SwapStep, random_state: RandomState) -> int:
 
 @inner
 def _swap(
-    block: GibbsBlock,
+    block: BlockArrays,
     rows: Table,
     swaps: Swaps,
     child_weights: ChildWeights,
@@ -331,7 +339,7 @@ def _swap(
 
 
 @inner
-def _sum_of_others(block: GibbsBlock, rows: Table, x: Ints, drawn: int, j: int, into: Ints) -> None:
+def _sum_of_others(block: BlockArrays, rows: Table, x: Ints, drawn: int, j: int, into: Ints) -> None:
     """Add up the counts of all children but one; children not drawn yet count as the middle of their range."""
     into[:] = 0
     for b in range(len(x)):
@@ -342,73 +350,11 @@ def _sum_of_others(block: GibbsBlock, rows: Table, x: Ints, drawn: int, j: int, 
             into[c] += x[b, c] if b < drawn else (block.low[row, c] + block.high[row, c]) // 2
 
 
-class _Room(NamedTuple):
-    """One child at hand, given the others: local evidence, bounds by that and by its sums, and what the others add up to."""
-
-    own: Evidence
-    window_high: Ints
-    bounds: BoundsOutput
-    others: Ints
-
-
 class _ChainAverages(NamedTuple):
     """Where the conditional distributions of one family and one chain are added up."""
 
     start: Table
     chances: FloatArray
-
-
-@kernel
-def _narrow(lists: Lists, block: GibbsBlock, rows: Table, j: int, soft: bool, room: _Room) -> bool:
-    """Work out the evidence and the bounds of one child, given what the others add up to; return whether any count fits."""
-    row, own, bounds = rows[1 + j], room.own, room.bounds
-    use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
-    _condition(block, row, rows[0], room.others, soft, own, room.window_high[0])
-    bounds.low[:], bounds.high[:] = own.low, room.window_high
-    bounds.by_low[:] = bounds.by_high[:] = -1
-    bounds.depth_low[:] = bounds.depth_high[:] = 0
-    no_holes = np.zeros(1, dtype=np.int64)
-    given = BoundsInput(own.low, room.window_high, own.start, own.weights, no_holes, use)
-    tighten_areas(0, 1, lists, given, bounds)
-    return bool(bounds.feasible[0])
-
-
-@inner
-def _average(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    spare: FloatArray,
-    block: GibbsBlock,
-    rows: Table,
-    j: int,
-    room: _Room,
-    into: _ChainAverages,
-) -> None:
-    """Add one child's conditional distributions to the averages: its own and the parent's."""
-    row, parent, share = rows[1 + j], rows[0], 1.0 / (len(rows) - 1)
-    low, high = room.bounds.low[0], room.bounds.high[0]
-    for c in range(len(low)):
-        if into.start[1 + j, c] < 0:
-            continue
-        begin, length = int(low[c]), int(high[c]) - int(low[c]) + 1
-        if low[c] == high[c]:
-            spare[0] = 1.0
-        elif is_linked(forest, buffers, c):
-            at = buffers.nodes[forest.homes[c, HOME], BELIEF]
-            begin, length = marginal(forest, buffers, arena, at, c, low, high, spare)
-        else:
-            list_own(room.own, ZERO, c, begin, int(high[c]), spare)
-        everything = 0.0
-        for k in range(length):
-            everything += spare[k]
-        at = into.start[1 + j, c] + begin - block.low[row, c]
-        for k in range(length):
-            into.chances[at + k] += spare[k] / everything
-        if block.linked[c]:
-            at = into.start[0, c] + begin + room.others[c] - block.low[parent, c]
-            for k in range(length):
-                into.chances[at + k] += share * spare[k] / everything
 
 
 class _Sampler(NamedTuple):
@@ -418,25 +364,62 @@ class _Sampler(NamedTuple):
     lists: Lists
     swaps: Swaps
     effort: Effort
+    linked: BoolArray
     most_weights: int
 
 
 @kernel
+def _narrow(sampler: _Sampler, block: BlockArrays, rows: Table, j: int, soft: bool, room: _Room) -> bool:
+    """Work out the evidence and the bounds of one child, given what the others add up to; return whether any count fits."""
+    row, own, bounds = rows[1 + j], room.own, room.bounds
+    use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
+    _condition(block, sampler.linked, row, rows[0], soft, room)
+    bounds.low[:], bounds.high[:] = own.low, room.window_high
+    bounds.by_low[:] = bounds.by_high[:] = -1
+    bounds.depth_low[:] = bounds.depth_high[:] = 0
+    no_holes = np.zeros(1, dtype=np.int64)
+    given = BoundsInput(own.low, room.window_high, own.start, own.weights, no_holes, use)
+    tighten_areas(0, 1, sampler.lists, given, bounds)
+    return bool(bounds.feasible[0])
+
+
+@inner
+def _average(
+    here: Here, block: BlockArrays, linked: BoolArray, rows: Table, j: int, room: _Room, into: _ChainAverages
+) -> None:
+    """Add one child's conditional distributions to the averages: its own and the parent's."""
+    row, parent, share, spare = rows[1 + j], rows[0], 1.0 / (len(rows) - 1), here.scratch[0]
+    for c in range(len(linked)):
+        if into.start[1 + j, c] < 0:
+            continue
+        begin, length = belief_of(here, c, spare)
+        everything = 0.0
+        for k in range(length):
+            everything += spare[k]
+        at = into.start[1 + j, c] + begin - block.low[row, c]
+        for k in range(length):
+            into.chances[at + k] += spare[k] / everything
+        if linked[c]:
+            at = into.start[0, c] + begin + room.others[c] - block.low[parent, c]
+            for k in range(length):
+                into.chances[at + k] += share * spare[k] / everything
+
+
+@kernel
 def gibbs(
-    first: int, last: int, buffers: Buffers, sampler: _Sampler, block: GibbsBlock, families: FamilyRows, averages: Averages
+    first: int, last: int, buffers: Buffers, sampler: _Sampler, block: BlockArrays, families: FamilyRows, averages: Averages
 ) -> None:
     """Sample a range of families."""
-    forest, lists, swaps, effort, most_weights = sampler
+    forest, swaps, effort, most_weights = sampler.forest, sampler.swaps, sampler.effort, sampler.most_weights
     columns, shown = block.low.shape[1], block.evidence
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
-    state = np.zeros((len(forest.nodes), 2), dtype=np.int64)
+    draw = Draw(np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64), False)
     ints, places = np.zeros((9, 1, columns), dtype=np.int32), np.zeros((2, 1, columns), dtype=np.int64)
     own = Evidence(ints[0], places[0], np.empty(most_weights), ints[1], places[1], shown.prior_weights, shown.keys)
     found = BoundsOutput(ints[3], ints[4], ints[5], ints[6], ints[7], ints[8], np.ones(1, dtype=np.bool_))
     low, high, others = ints[3, 0], ints[4, 0], np.zeros(columns, dtype=np.int32)
     room = _Room(own, ints[2], found, others)
     change = SwapStep(np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64))
-    random_state = np.zeros(1, dtype=np.uint64)
     for f in range(first, last):
         member, rows = families.first[f], families.rows[families.first[f] : families.first[f + 1]]
         x = np.zeros((len(rows) - 1, columns), dtype=np.int32)
@@ -444,7 +427,7 @@ def gibbs(
         _list_weights(block, rows, child_weights)
         for chain in range(effort.chains):
             into = _ChainAverages(averages.start[member : member + len(rows)], averages.chances[chain])
-            random_state[0] = families.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
+            draw.random[0] = families.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
             x[:] = -1
             fits, tries, sweep, drawn = False, 0, 0, 0
             while sweep < effort.settle + families.sweeps[f] and tries < MOST_TRIES:
@@ -452,24 +435,21 @@ def gibbs(
                 for j in range(len(x)):
                     row = rows[1 + j]
                     _sum_of_others(block, rows, x, drawn, j, others)
-                    possible = _narrow(lists, block, rows, j, not fits, room)
+                    possible = _narrow(sampler, block, rows, j, not fits, room)
                     size, needed, _ = arrange(forest, buffers, low, high, block.holds[row if len(block.holds) > 1 else 0])
-                    if size > len(arena):
-                        arena = np.empty(size + size // 4)
-                    if needed > scratch.shape[1]:
-                        scratch = np.empty((3, 2 * needed))
-                    lost = not possible or size < 0 or not set_local_evidence(forest, buffers, arena, own, 0, low, high)
-                    if lost or not upward_pass(forest, buffers, arena, scratch, own, ZERO, low, high, False):
+                    arena, scratch = make_room(arena, scratch, size, needed)
+                    here = Here(forest, buffers, arena, scratch, own, ZERO, low, high)
+                    if not (possible and size >= 0 and set_local_evidence(here) and upward_pass(here, False)):
                         tries = MOST_TRIES
                         break
-                    sample(forest, buffers, arena, own, 0, low, high, random_state, state, x[j], False)
+                    sample(here, draw, x[j])
                     drawn = max(drawn, j + 1)
                     settled = fits and sweep >= effort.settle
-                    if settled and downward_pass(forest, buffers, arena, scratch, own, ZERO, low, high):
-                        _average(forest, buffers, arena, scratch[0], block, rows, j, room, into)
+                    if settled and downward_pass(here):
+                        _average(here, block, sampler.linked, rows, j, room, into)
                         averages.kept[f, chain] += 1
                 for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES else 0):
-                    _swap(block, rows, swaps, child_weights, x, change, random_state)
+                    _swap(block, rows, swaps, child_weights, x, change, draw.random)
                 if fits:
                     sweep += 1
                     for b in range(len(x) if sweep > effort.settle else 0):
@@ -478,7 +458,7 @@ def gibbs(
                             averages.moments[chain, 1, member + 1 + b, c] += float(x[b, c]) ** 2
                 elif tries < MOST_TRIES:
                     _sum_of_others(block, rows, x, drawn, MINUS_ONE, others)
-                    fits = _fits(block, rows[0], others)
+                    fits = _fits(block, sampler.linked, rows[0], others)
 
 
 EFFORT = Effort(chains=4, settle=2, sweeps=6, swaps=1000)
@@ -549,16 +529,12 @@ def sample_families(
     sweeps = _sweeps(effort, np.diff(first), np.add.reduceat(listed.width[members][:, chosen].mean(axis=1), first[:-1]))
     members_of = FamilyRows(np.array(first, dtype=np.int64), members, seeds(contents), sweeps)
     forest = forest_of(compiled)
-    block = GibbsBlock(
-        given.evidence(),
-        plain(listed.low, np.int32),
-        plain(listed.high, np.int32),
-        given.holds(),
-        plain(linked, np.bool_),
-    )
+    block = given.arrays()
     most = int(listed.width.sum(axis=1).max(initial=1))
     equations = compiled.equations
-    sampler = _Sampler(forest, lists_of(columns, equations), swap_moves(columns, equations), effort, most)
+    sampler = _Sampler(
+        forest, lists_of(columns, equations), swap_moves(columns, equations), effort, plain(linked, np.bool_), most
+    )
 
     def job(begin: int, end: int) -> None:
         gibbs(begin, end, buffers_for(forest), sampler, block, members_of, averages)

@@ -21,13 +21,22 @@ from typing import NamedTuple
 import numpy as np
 
 from unround.engines.linked_weights import CountWeights
-from unround.engines.marginals import is_linked, list_own, marginal, put_probabilities, summary
-from unround.engines.messages import BELIEF, Buffers, arrange, buffers_for, downward_pass, set_local_evidence, upward_pass
-from unround.evidence.block import Distributions, Ints
-from unround.evidence.cells import Evidence, plain
+from unround.engines.marginals import belief_of, put_probabilities, summary
+from unround.engines.messages import (
+    Buffers,
+    Here,
+    arrange,
+    buffers_for,
+    downward_pass,
+    make_room,
+    set_local_evidence,
+    upward_pass,
+)
+from unround.evidence.block import Distributions
+from unround.evidence.cells import BlockArrays, Evidence
 from unround.jit import ZERO, in_threads, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.sums.compiled import HOME, CompiledSums, Forest, Table, forest_of
+from unround.sums.compiled import CompiledSums, Forest, Table, forest_of
 from unround.sums.families import Rows, pieces_of
 from unround.sums.forest import Equations
 
@@ -86,19 +95,20 @@ class _Rounds(NamedTuple):
     most_weights: int
 
 
+class _Due(NamedTuple):
+    """The columns that messages are about, and the totals whose turn it is."""
+
+    columns: Table
+    totals: Table
+
+
 class BlockCells(NamedTuple):
-    """The kernel's input for all areas: local evidence, bounds, and which sums hold.
+    """The kernel's input for all areas: the weights of area a start at `begin[a]`; those of a cell, `width`, at `start`."""
 
-    The weights of area a start at `begin[a]`; those of one of its cells, `width` of them, at `start`.
-    """
-
-    evidence: Evidence
-    low: Ints
-    high: Ints
+    block: BlockArrays
     begin: Table
     start: Table
     width: Table
-    holds: BoolArray
 
 
 class Messages(NamedTuple):
@@ -132,22 +142,9 @@ def exchange_messages(
         block = replace(block, prior=block.prior.without(heads, linked))
     pieces = _family_pieces(listed, families, heads)
     forest, size = forest_of(block.compiled), listed.weights.size
-    cells = BlockCells(
-        block.evidence(),
-        plain(listed.low, np.int32),
-        plain(listed.high, np.int32),
-        listed.begin,
-        listed.start,
-        listed.width,
-        block.holds(),
-    )
-    messages = Messages(
-        np.ones((2, size)),
-        np.ones((2, size)),
-        np.full((areas, number), np.nan),
-        np.full((areas, number), np.nan),
-        np.zeros(size),
-    )
+    cells = BlockCells(block.arrays(), listed.begin, listed.start, listed.width)
+    unknown = np.full((areas, number), np.nan)
+    messages = Messages(np.ones((2, size)), np.ones((2, size)), unknown, unknown.copy(), np.zeros(size))
     columns = without_parts(block.compiled, linked)
     plan = _Rounds(
         rounds,
@@ -242,18 +239,7 @@ def _multiply_messages(cells: BlockCells, incoming: FloatArray, area: int, start
     for c in range(len(start)):
         start[c] = cells.start[area, c] - begin if cells.start[area, c] >= 0 else -1
     for k in range(begin, cells.begin[area + 1]):
-        weights[k - begin] = cells.evidence.weights[k] * incoming[0, k] * incoming[1, k]
-
-
-@inner
-def _cell_belief(
-    forest: Forest, buffers: Buffers, arena: FloatArray, own: Evidence, column: int, low: Ints, high: Ints, to: FloatArray
-) -> tuple[int, int]:
-    """Put the belief of a cell into a vector; return its first count and how many there are."""
-    if low[column] < high[column] and is_linked(forest, buffers, column):
-        return marginal(forest, buffers, arena, buffers.nodes[forest.homes[column, HOME], BELIEF], column, low, high, to)
-    list_own(own, ZERO, column, int(low[column]), int(high[column]), to)
-    return int(low[column]), int(high[column]) - int(low[column]) + 1
+        weights[k - begin] = cells.block.evidence.weights[k] * incoming[0, k] * incoming[1, k]
 
 
 @inner
@@ -271,53 +257,31 @@ def _divide_out_messages(messages: Messages, start: int, width: int, shift: int,
 
 
 @inner
-def _record_cavities(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    own: Evidence,
-    area: int,
-    complete: bool,
-    cells: BlockCells,
-    columns: Table,
-    totals: Table,
-    messages: Messages,
-    spare: FloatArray,
-) -> None:
+def _record_cavities(here: Here, area: int, complete: bool, cells: BlockCells, due: _Due, messages: Messages) -> None:
     """Record an area's cavity distributions, and mean and variance of the totals whose turn it is.
 
     Totals count only if no link of the area was cut: otherwise they would not move with their parts.
     """
-    low, high = cells.low[area], cells.high[area]
-    for c in columns:
+    spare = here.scratch[0]
+    for c in due.columns:
         if cells.start[area, c] >= 0:
-            begin, length = _cell_belief(forest, buffers, arena, own, c, low, high, spare)
-            _divide_out_messages(messages, cells.start[area, c], cells.width[area, c], begin - low[c], length, spare)
-    for c in totals:
+            begin, length = belief_of(here, c, spare)
+            _divide_out_messages(messages, cells.start[area, c], cells.width[area, c], begin - here.low[c], length, spare)
+    for c in due.totals:
         messages.variance[area, c] = math.nan
         if complete and cells.start[area, c] >= 0:
-            begin, length = _cell_belief(forest, buffers, arena, own, c, low, high, spare)
+            begin, length = belief_of(here, c, spare)
             _, _, messages.mean[area, c], spread = summary(spare, begin, length)
             messages.variance[area, c] = spread**2
 
 
 @inner
-def _record_beliefs(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    own: Evidence,
-    area: int,
-    cells: BlockCells,
-    messages: Messages,
-    spare: FloatArray,
-) -> None:
+def _record_beliefs(here: Here, start: Table, beliefs: FloatArray) -> None:
     """Record the final beliefs of an area."""
-    low, high = cells.low[area], cells.high[area]
-    for c in range(len(low)):
-        if cells.start[area, c] >= 0:
-            begin, length = _cell_belief(forest, buffers, arena, own, c, low, high, spare)
-            put_probabilities(spare, begin, length, messages.beliefs, cells.start[area, c], int(low[c]))
+    for c in range(len(start)):
+        if start[c] >= 0:
+            begin, length = belief_of(here, c, here.scratch[0])
+            put_probabilities(here.scratch[0], begin, length, beliefs, start[c], int(here.low[c]))
 
 
 @inner
@@ -392,14 +356,14 @@ def _send_messages(
                     for s in range(length):
                         sums[j + 1, s + k] += one * sums[j, s]
                 length += width - 1
-                least += cells.low[row, c]
+                least += cells.block.low[row, c]
                 for s in range(length):
                     most = max(most, sums[j + 1, s])
                 if most > 0.0:
                     for s in range(length):
                         sums[j + 1, s] /= most
             start, width = cells.start[parent, c], cells.width[parent, c]
-            shift = cells.low[parent, c] - least
+            shift = cells.block.low[parent, c] - least
             known, other = spare[0], spare[1]
             for s in range(length):
                 known[s] = 0.0
@@ -447,17 +411,17 @@ def _propagate(
     rounds, columns, totals, _, _ = plan
     spare, weights = np.empty((2, plan.longest)), np.empty(plan.most_weights)
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
-    start = np.zeros((1, cells.low.shape[1]), dtype=np.int64)
-    given, turns = cells.evidence, len(totals.first) - 1
+    block, turns = cells.block, len(totals.first) - 1
+    start, given = np.zeros((1, block.low.shape[1]), dtype=np.int64), block.evidence
     for p in range(first, last):
         longest = 0
         for f in range(pieces.first_family[p], pieces.first_family[p + 1]):
             longest = max(longest, pieces.first[f + 1] - pieces.first[f])
         sums = np.zeros((longest, spare.shape[1]))
         for turn in range(rounds + 1):
-            at_end = turn == rounds
-            step = turn % turns
-            due = totals.columns[totals.first[step] : totals.first[step + 1]]
+            at_end, step = turn == rounds, turn % turns
+            due = _Due(columns, totals.columns[totals.first[step] : totals.first[step + 1]])
+            families = range(pieces.first_family[p], pieces.first_family[p + 1] if not at_end else 0)
             # Children first, then parents, who receive the new messages at once: this halves the number of rounds.
             for half in range(2):
                 from_, to = pieces.first_area[p], pieces.first_head[p]
@@ -465,9 +429,8 @@ def _propagate(
                     from_, to = to, pieces.first_area[p + 1]
                 for i in range(from_, to):
                     a = pieces.areas[i]
-                    low, high = cells.low[a], cells.high[a]
                     own = Evidence(
-                        cells.low[a : a + 1],
+                        block.low[a : a + 1],
                         start,
                         weights,
                         given.prior_low[a : a + 1],
@@ -476,28 +439,21 @@ def _propagate(
                         given.keys,
                     )
                     _multiply_messages(cells, messages.incoming, a, start[0], weights)
-                    use = cells.holds[a if len(cells.holds) > 1 else 0]
-                    size, needed, cut = arrange(forest, buffers, low, high, use)
-                    if size > len(arena):
-                        arena = np.empty(size + size // 4)
-                    if needed > scratch.shape[1]:
-                        scratch = np.empty((3, 2 * needed))
-                    if (
-                        size < 0
-                        or not set_local_evidence(forest, buffers, arena, own, ZERO, low, high)
-                        or not upward_pass(forest, buffers, arena, scratch, own, ZERO, low, high, False)
-                        or not downward_pass(forest, buffers, arena, scratch, own, ZERO, low, high)
-                    ):
+                    use = block.holds[a if len(block.holds) > 1 else 0]
+                    size, needed, cut = arrange(forest, buffers, block.low[a], block.high[a], use)
+                    arena, scratch = make_room(arena, scratch, size, needed)
+                    here = Here(forest, buffers, arena, scratch, own, ZERO, block.low[a], block.high[a])
+                    if size < 0 or not (set_local_evidence(here) and upward_pass(here, False) and downward_pass(here)):
                         continue
                     if at_end:
-                        _record_beliefs(forest, buffers, arena, own, a, cells, messages, scratch[0])
+                        _record_beliefs(here, cells.start[a], messages.beliefs)
                     else:
-                        _record_cavities(forest, buffers, arena, own, a, cut == 0, cells, columns, due, messages, scratch[0])
-                for f in range(pieces.first_family[p], pieces.first_family[p + 1] if not at_end else 0):
+                        _record_cavities(here, a, cut == 0, cells, due, messages)
+                for f in families:
                     _send_messages(pieces.rows[pieces.first[f] : pieces.first[f + 1]], cells, columns, messages, sums, spare)
-            for f in range(pieces.first_family[p], pieces.first_family[p + 1] if not at_end else 0):
+            for f in families:
                 rows = pieces.rows[pieces.first[f] : pieces.first[f + 1]]
                 for k in range(totals.first[step], totals.first[step + 1]):
-                    if _sums_hold(rows, cells.holds, totals.equations[totals.origin[k] : totals.origin[k + 1]]):
+                    if _sums_hold(rows, block.holds, totals.equations[totals.origin[k] : totals.origin[k + 1]]):
                         parts = totals.cells[totals.begin[k] : totals.begin[k + 1]]
                         _tilt(rows, cells, totals.columns[k], parts, messages)

@@ -8,6 +8,7 @@ After the upward pass, values are drawn from the roots to the leaves; after one 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,13 +27,14 @@ from unround.engines.messages import (
     SINGLE,
     USED,
     Buffers,
+    Here,
     box_at,
     layer_box,
     layer_value,
     reduce_to,
 )
 from unround.evidence.block import NO_UPPER_BOUND, Ints
-from unround.evidence.cells import Evidence, weight
+from unround.evidence.cells import weight
 from unround.jit import ZERO, RandomState, inner, mixed, uniform
 from unround.mechanisms.base import FloatArray
 from unround.sums.compiled import (
@@ -67,16 +69,26 @@ def is_linked(forest: Forest, buffers: Buffers, column: int) -> bool:
 
 
 @inner
-def marginal(
-    forest: Forest, buffers: Buffers, arena: FloatArray, at: int, column: int, low: Ints, high: Ints, to: FloatArray
-) -> tuple[int, int]:
-    """Put a cell's marginal, from the belief of its node, into a vector; return its first count and how many there are."""
-    n, layer = forest.homes[column, HOME], forest.homes[column, HOME_LAYER]
-    box = layer_box(forest, buffers, n, layer, low, high)
-    if buffers.nodes[n, MODE] == SINGLE:
-        layer = SECOND
-    reduce_to(arena, at, box_at(buffers.nodes, n, BOX), layer, to, ZERO, box[1], box[3])
-    return box[1], box[3]
+def belief_of(here: Here, column: int, to: FloatArray) -> tuple[int, int]:
+    """Put what is known of a cell into a vector, not normalised; return its first count and how many there are.
+
+    After both passes that is its marginal, or its local evidence where no link reaches it.
+    """
+    forest, buffers = here.forest, here.buffers
+    first, last = int(here.low[column]), int(here.high[column])
+    if first == last:
+        to[0] = 1.0
+    elif is_linked(forest, buffers, column):
+        n, layer = forest.homes[column, HOME], forest.homes[column, HOME_LAYER]
+        box = layer_box(forest, buffers, n, layer, here.low, here.high)
+        if buffers.nodes[n, MODE] == SINGLE:
+            layer = SECOND
+        reduce_to(here.arena, buffers.nodes[n, BELIEF], box_at(buffers.nodes, n, BOX), layer, to, ZERO, box[1], box[3])
+        return box[1], box[3]
+    else:
+        for count in range(first, last + 1):
+            to[count - first] = weight(here.evidence, here.row, column, count)
+    return first, last - first + 1
 
 
 @inner
@@ -100,8 +112,9 @@ def summary(weights: FloatArray, low: int, size: int) -> Summary:
 
 
 @inner
-def own_summary(evidence: Evidence, area: int, column: int, low: int, high: int) -> Summary:
+def own_summary(here: Here, column: int) -> Summary:
     """Summarise a cell's local evidence."""
+    evidence, area, low, high = here.evidence, here.row, int(here.low[column]), int(here.high[column])
     if high >= NO_UPPER_BOUND:
         return NONE, 0.0, math.nan, math.nan
     # Where nothing was published, and the prior is flat, all counts weigh the same.
@@ -141,12 +154,11 @@ def share_of(weights: FloatArray, low: int, size: int, value: int) -> float:
 
 
 @inner
-def own_share(evidence: Evidence, area: int, column: int, low: int, high: int, value: int) -> float:
+def own_share(here: Here, column: int, value: int) -> float:
     """Return the probability of one count by local evidence alone; 0 where nothing bounds the cell."""
+    evidence, area, low, high = here.evidence, here.row, int(here.low[column]), int(here.high[column])
     if not low <= value <= high or high >= NO_UPPER_BOUND:
         return 0.0
-    if low == high:
-        return 1.0
     end = low if evidence.start[area, column] < 0 and evidence.prior_start[area, column] < 0 else high
     everything = 0.0
     for count in range(low, end + 1):
@@ -154,13 +166,6 @@ def own_share(evidence: Evidence, area: int, column: int, low: int, high: int, v
     if high > end:
         everything += (high - end) * weight(evidence, area, column, high)
     return weight(evidence, area, column, value) / everything if everything > 0.0 else 0.0
-
-
-@inner
-def list_own(evidence: Evidence, area: int, column: int, low: int, high: int, to: FloatArray) -> None:
-    """Put a cell's local evidence into a vector."""
-    for count in range(low, high + 1):
-        to[count - low] = weight(evidence, area, column, count)
 
 
 @inner
@@ -182,11 +187,23 @@ def seed_for(seed: np.uint64, area: int, random_state: RandomState) -> None:
     random_state[0] = mixed(seed ^ mixed(np.uint64(area + 1)))
 
 
+class Draw(NamedTuple):
+    """Random numbers, and the states of all nodes that are being drawn; or, with `best`, chosen as those that weigh most."""
+
+    random: RandomState
+    state: Table
+    best: bool
+
+
+def draw_for(forest: Forest, best: bool) -> Draw:
+    """Make what one thread needs to draw areas."""
+    return Draw(np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64), best)
+
+
 @inner
-def _set_from_layer(
-    buffers: Buffers, arena: FloatArray, n: int, layer: int, value: int, random_state: RandomState, state: Table, best: bool
-) -> None:
+def _set_from_layer(here: Here, draw: Draw, n: int, layer: int, value: int) -> None:
     """Draw the state of a node, conditional on one layer; from all its states if the layer is that of a pair."""
+    buffers, arena, (random_state, state, best) = here.buffers, here.arena, draw
     own, at = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF]
     everything, left, drawn = 0.0, 0.0, False
     for turn in range(2):
@@ -206,10 +223,9 @@ def _set_from_layer(
 
 
 @inner
-def _divide(
-    forest: Forest, buffers: Buffers, arena: FloatArray, i: int, random_state: RandomState, state: Table, best: bool
-) -> None:
+def _divide(here: Here, draw: Draw, i: int) -> None:
     """Draw the states of a link's children, conditional on that of its parent."""
+    forest, buffers, arena, (random_state, state, best) = here.forest, here.buffers, here.arena, draw
     slots = buffers.slots
     n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
     start, free = forest.links[i, END], buffers.links[i, FREE]
@@ -248,39 +264,28 @@ def _divide(
         if layer == PAIR or buffers.nodes[n, MODE] == SINGLE:
             state[n, 0], state[n, 1] = sign * down, sign * right
         else:
-            _set_from_layer(buffers, arena, n, layer, sign * right, random_state, state, best)
+            _set_from_layer(here, draw, n, layer, sign * right)
 
 
 @inner
-def sample(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    evidence: Evidence,
-    area: int,
-    low: Ints,
-    high: Ints,
-    random_state: RandomState,
-    state: Table,
-    into: Ints,
-    best: bool,
-) -> None:
+def sample(here: Here, draw: Draw, into: Ints) -> None:
     """Draw one value for every cell of an area, all together, after the upward pass and before the downward pass.
 
     Or choose the values that weigh most together, after an upward pass for these.
     """
+    forest, buffers, state, low = here.forest, here.buffers, draw.state, here.low
     for n in range(len(forest.nodes)):
         if buffers.nodes[n, MODE] != ABSENT and buffers.nodes[n, ABOVE] < 0:
-            _set_from_layer(buffers, arena, n, PAIR, ZERO, random_state, state, best)
+            _set_from_layer(here, draw, n, PAIR, ZERO)
     for i in range(len(forest.links) - 1):
         if buffers.links[i, USED] and buffers.links[i, FREE] > 0:
-            _divide(forest, buffers, arena, i, random_state, state, best)
+            _divide(here, draw, i)
     for c in range(len(forest.homes)):
         n, layer = forest.homes[c, HOME], forest.homes[c, HOME_LAYER]
-        if low[c] == high[c]:
+        if low[c] == here.high[c]:
             into[c] = low[c]
         elif not is_linked(forest, buffers, c):
-            into[c] = _own_value(evidence, area, c, low[c], high[c], random_state, into[c], best)
+            into[c] = _own_value(here, draw, c, into[c])
         elif buffers.nodes[n, MODE] == SINGLE:
             into[c] = state[n, 1]
         else:
@@ -288,19 +293,18 @@ def sample(
 
 
 @inner
-def _own_value(
-    evidence: Evidence, area: int, column: int, low: int, high: int, random_state: RandomState, otherwise: int, best: bool
-) -> int:
+def _own_value(here: Here, draw: Draw, column: int, otherwise: int) -> int:
     """Draw the value of a cell that no link reaches; cells with very many values are left unchanged."""
+    low, high, best = int(here.low[column]), int(here.high[column]), draw.best
     if high - low > 1000:
         return otherwise
     everything = 0.0
     for count in range(low, high + 1):
-        one = weight(evidence, area, column, count)
+        one = weight(here.evidence, here.row, column, count)
         everything = max(everything, one) if best else everything + one
-    left, found = uniform(random_state) * everything, low
+    left, found = uniform(draw.random) * everything, low
     for count in range(low, high + 1):
-        one = weight(evidence, area, column, count)
+        one = weight(here.evidence, here.row, column, count)
         if one > 0.0:
             left -= one
             found = count

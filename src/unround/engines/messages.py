@@ -18,7 +18,7 @@ import numpy as np
 from unround.evidence.block import Ints
 from unround.evidence.cells import Evidence, same_records, weigh_keys, weight
 from unround.evidence.convolution import GUARD, Box, convolve, copy, correlate, crop, fill, halvings, scale
-from unround.jit import MINUS_ONE, ZERO, inner
+from unround.jit import MINUS_ONE, ZERO, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import (
     BELOW,
@@ -93,6 +93,29 @@ def buffers_for(forest: Forest) -> Buffers:
         return np.zeros((rows, columns), dtype=np.int64)
 
     return Buffers(table(len(forest.nodes), 9), table(len(forest.links), 8), table(len(forest.ends), 13), table(1, 4))
+
+
+class Here(NamedTuple):
+    """The area at hand: where its arrays are, what is known of each of its cells (a row of the evidence), and bounds."""
+
+    forest: Forest
+    buffers: Buffers
+    arena: FloatArray
+    scratch: FloatArray
+    evidence: Evidence
+    row: int
+    low: Ints
+    high: Ints
+
+
+@kernel
+def make_room(arena: FloatArray, scratch: FloatArray, size: int, needed: int) -> tuple[FloatArray, FloatArray]:
+    """Return an arena and scratch vectors that are long enough for an area."""
+    if size > len(arena):
+        arena = np.empty(size + size // 4)
+    if needed > scratch.shape[1]:
+        scratch = np.empty((3, 2 * needed))
+    return arena, scratch
 
 
 @inner
@@ -287,10 +310,9 @@ def arrange(forest: Forest, buffers: Buffers, low: Ints, high: Ints, active: Boo
 
 
 @inner
-def set_local_evidence(
-    forest: Forest, buffers: Buffers, arena: FloatArray, evidence: Evidence, area: int, low: Ints, high: Ints
-) -> bool:
+def set_local_evidence(here: Here) -> bool:
     """Weigh every state of every node by its own cells; return False where one has no state left."""
+    forest, buffers, arena, _, evidence, area, low, high = here
     for n in range(len(forest.nodes)):
         mode, box, at = buffers.nodes[n, MODE], box_at(buffers.nodes, n, BOX), buffers.nodes[n, LOCAL]
         if mode == ABSENT:
@@ -372,34 +394,37 @@ def _multiply(arena: FloatArray, at: int, own: Box, layer: int, message: int, bo
 
 
 @inner
-def absorb_from_above(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int) -> float:
+def absorb_from_above(here: Here, n: int, at: int) -> float:
     """Multiply a node's belief by the message from the link above it; return 0 if nothing is left."""
+    forest, buffers = here.forest, here.buffers
     s = buffers.nodes[n, ABOVE]
     if s < 0:
         return 1.0
     e, box = buffers.slots[s, ORDER], box_at(buffers.slots, s, BOX)
     layer = SECOND if buffers.nodes[n, MODE] == SINGLE else forest.ends[e, LAYER]
     box = turned(box) if forest.ends[e, SIGN] < 0 else box
-    return _multiply(arena, at, box_at(buffers.nodes, n, BOX), layer, buffers.slots[s, DOWN], box)
+    return _multiply(here.arena, at, box_at(buffers.nodes, n, BOX), layer, buffers.slots[s, DOWN], box)
 
 
 @inner
-def absorb_from_below(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, at: int) -> float:
+def absorb_from_below(here: Here, i: int, at: int) -> float:
     """Multiply the belief of a link's parent by the link's message; return 0 if nothing is left."""
+    forest, buffers = here.forest, here.buffers
     n, box = forest.links[i, PARENT], box_at(buffers.links, i, BOX)
     layer = SECOND if buffers.nodes[n, MODE] == SINGLE else forest.links[i, PARENT_LAYER]
-    return _multiply(arena, at, box_at(buffers.nodes, n, BOX), layer, buffers.links[i, MESSAGE], box)
+    return _multiply(here.arena, at, box_at(buffers.nodes, n, BOX), layer, buffers.links[i, MESSAGE], box)
 
 
 @inner
-def collect_belief(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int, but: int) -> float:
+def collect_belief(here: Here, n: int, at: int, but: int) -> float:
     """Multiply a node's local evidence by the messages from all links below it but one; return 0 if nothing is left."""
+    forest, buffers = here.forest, here.buffers
     own = box_at(buffers.nodes, n, BOX)
-    copy(arena, buffers.nodes[n, LOCAL], at, own[2] * own[3])
+    copy(here.arena, buffers.nodes[n, LOCAL], at, own[2] * own[3])
     left = 1.0
     for i in range(forest.nodes[n, BELOW], forest.nodes[n, BELOW_END]):
         if i != but and buffers.links[i, USED]:
-            left = min(left, absorb_from_below(forest, buffers, arena, i, at))
+            left = min(left, absorb_from_below(here, i, at))
     return left
 
 
@@ -450,10 +475,9 @@ def _at_zero(arena: FloatArray, at: int, box: Box) -> float:
 
 
 @inner
-def _people_in_one(
-    forest: Forest, buffers: Buffers, arena: FloatArray, i: int, low: Ints, high: Ints
-) -> tuple[int, float, int, int]:
+def _people_in_one(here: Here, i: int) -> tuple[int, float, int, int]:
     """Return which part of a link alone may have people, how much it weighs that all others have none, and a fixed count."""
+    forest, buffers, arena, _, _, _, low, high = here
     only, weight_of_none, row, column = ANY, 1.0, 0, 0
     start = forest.links[i, END]
     for e in range(start, forest.links[i + 1, END]):
@@ -474,8 +498,9 @@ def _people_in_one(
 
 
 @inner
-def _gain(forest: Forest, buffers: Buffers, evidence: Evidence, area: int, i: int, e: int, row: int, column: int) -> float:
+def _gain(here: Here, i: int, e: int, row: int, column: int) -> float:
     """Return how much likelier, less 1, keys make what was published if all people of a total are in one part."""
+    forest, buffers = here.forest, here.buffers
     total, part = forest.links[i, PARENT], forest.ends[e, CHILD]
     layer, part_layer = forest.links[i, PARENT_LAYER], forest.ends[e, LAYER]
     if layer == PAIR and (buffers.nodes[total, MODE] != PAIRED or buffers.nodes[part, MODE] != PAIRED):
@@ -483,33 +508,24 @@ def _gain(forest: Forest, buffers: Buffers, evidence: Evidence, area: int, i: in
     whole, cells = forest.nodes[total, CELL : CELL + 3], forest.nodes[part, CELL : CELL + 3]
     if layer != PAIR:
         whole, cells = whole[layer : layer + 1], cells[part_layer : part_layer + 1]
-    return same_records(evidence, area, part, whole, cells, row, column) - 1.0
+    return same_records(here.evidence, here.row, part, whole, cells, row, column) - 1.0
 
 
 @inner
-def _add_people_in_one(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    evidence: Evidence,
-    area: int,
-    i: int,
-    low: Ints,
-    high: Ints,
-    halved: int,
-) -> None:
+def _add_people_in_one(here: Here, i: int, halved: int) -> None:
     """Correct the message to a total for the cases in which one part has all people, and so the same random number."""
-    only, weight_of_none, row, column = _people_in_one(forest, buffers, arena, i, low, high)
+    buffers, arena = here.buffers, here.arena
+    only, weight_of_none, row, column = _people_in_one(here, i)
     if only == SEVERAL:
         return
     to, goal, unit = buffers.links[i, MESSAGE], box_at(buffers.links, i, BOX), math.ldexp(1.0, -halved)
     if row > 0 or column > 0:
         at = _place(goal, row, column)
         if at >= 0:
-            gain = _gain(forest, buffers, evidence, area, i, only, row, column)
+            gain = _gain(here, i, only, row, column)
             arena[to + at] = max(0.0, arena[to + at] + gain * weight_of_none * unit)
         return
-    start = forest.links[i, END]
+    start = here.forest.links[i, END]
     for s in range(start, start + buffers.links[i, FREE]):
         e, box, array = buffers.slots[s, ORDER], box_at(buffers.slots, s, BOX), buffers.slots[s, ARRAY]
         if only not in (ANY, e):
@@ -519,7 +535,7 @@ def _add_people_in_one(
             for c in range(box[3]):
                 at, own = _place(goal, box[0] + r, box[1] + c), arena[array + r * box[3] + c]
                 if at >= 0 and own > 0.0 and (box[0] + r > 0 or box[1] + c > 0):
-                    gain = _gain(forest, buffers, evidence, area, i, e, box[0] + r, box[1] + c)
+                    gain = _gain(here, i, e, box[0] + r, box[1] + c)
                     arena[to + at] = max(0.0, arena[to + at] + gain * own * others)
 
 
@@ -531,19 +547,9 @@ def _place(box: Box, row: int, column: int) -> int:
 
 
 @inner
-def _send_up(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    scratch: FloatArray,
-    i: int,
-    evidence: Evidence,
-    area: int,
-    low: Ints,
-    high: Ints,
-    best: bool,
-) -> bool:
+def _send_up(here: Here, i: int, best: bool) -> bool:
     """Send the message of a link to its parent, from its children's beliefs; return False if nothing is possible."""
+    forest, buffers, arena, scratch, evidence, _, _, _ = here
     slots = buffers.slots
     start, free = forest.links[i, END], buffers.links[i, FREE]
     to = buffers.links[i, MESSAGE]
@@ -567,7 +573,7 @@ def _send_up(
         if sign < 0:
             _turn(arena, slots[s, ARRAY], box[2] * box[3])
     box, part = box_at(slots, start, BOX), box_at(slots, start, PARTIAL_BOX)
-    crop(arena, slots[start, ARRAY], box, part[0] - box[0], part[1] - box[1], arena, slots[start, PARTIAL], part[3], part)
+    crop(arena, slots[start, ARRAY], box, (part[0] - box[0], part[1] - box[1]), arena, slots[start, PARTIAL], part[3], part)
     slots[start, HALVED] = 0
     for s in range(start + 1, start + free):
         before, box, after = box_at(slots, s - 1, PARTIAL_BOX), box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
@@ -582,34 +588,21 @@ def _send_up(
     last = start + free - 1
     copy(arena, slots[last, PARTIAL], to, slots[last, PARTIAL_BOX + 2] * slots[last, PARTIAL_BOX + 3])
     if not best and i < len(evidence.keys.chained) and evidence.keys.chained[i]:
-        _add_people_in_one(forest, buffers, arena, evidence, area, i, low, high, slots[last, HALVED])
+        _add_people_in_one(here, i, slots[last, HALVED])
     return True
 
 
 @inner
-def _gains(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    evidence: Evidence,
-    area: int,
-    i: int,
-    s: int,
-    known: int,
-    box: Box,
-    to: int,
-    factor: float,
-) -> float:
+def _gains(here: Here, i: int, s: int, known: int, box: Box, to: int, factor: float) -> float:
     """Return what keys add if all people are in one part; with a factor, add it to the message back to that part."""
-    own, array, total = box_at(buffers.slots, s, BOX), buffers.slots[s, ARRAY], 0.0
+    slots, arena = here.buffers.slots, here.arena
+    own, array, total = box_at(slots, s, BOX), slots[s, ARRAY], 0.0
     for r in range(own[2]):
         for c in range(own[3]):
             at, weight_of = _place(box, own[0] + r, own[1] + c), arena[array + r * own[3] + c]
             if at < 0 or weight_of == 0.0 or arena[known + at] == 0.0 or (own[0] + r == 0 and own[1] + c == 0):
                 continue
-            gain = arena[known + at] * _gain(
-                forest, buffers, evidence, area, i, buffers.slots[s, ORDER], own[0] + r, own[1] + c
-            )
+            gain = arena[known + at] * _gain(here, i, slots[s, ORDER], own[0] + r, own[1] + c)
             total += gain * weight_of
             if factor > 0.0:
                 into = to + r * own[3] + c
@@ -618,75 +611,52 @@ def _gains(
 
 
 @inner
-def _correct_down(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    evidence: Evidence,
-    area: int,
-    i: int,
-    s: int,
-    known: int,
-    box: Box,
-    only: int,
-    none: float,
-    gains: float,
-    halved: int,
-) -> None:
+def _correct_down(here: Here, i: int, s: int, known: int, box: Box, people: tuple[int, float, float], halved: int) -> None:
     """Correct the message back to one part, as `_add_people_in_one` does upwards.
 
-    `none` is the weight of all parts being empty that may be, `gains` what keys add over all parts that may have all people.
+    `people`: which part alone may have any, the weight of all others being empty, and what keys add over all such parts.
     """
-    own, array, to = box_at(buffers.slots, s, BOX), buffers.slots[s, ARRAY], buffers.slots[s, DOWN]
-    here, unit = _at_zero(arena, array, own), math.ldexp(1.0, -halved)
-    if only == buffers.slots[s, ORDER]:
-        _gains(forest, buffers, arena, evidence, area, i, s, known, box, to, none * unit)
+    slots, arena = here.buffers.slots, here.arena
+    own, to, (only, none, left) = box_at(slots, s, BOX), slots[s, DOWN], people
+    empty, unit = _at_zero(arena, slots[s, ARRAY], own), math.ldexp(1.0, -halved)
+    if only == slots[s, ORDER]:
+        _gains(here, i, s, known, box, to, none * unit)
         return
-    left = gains
     if only == ANY:
-        left -= _gains(forest, buffers, arena, evidence, area, i, s, known, box, to, none / here * unit) / here
+        left -= _gains(here, i, s, known, box, to, none / empty * unit) / empty
     at = to - own[0] * own[3] - own[1]
-    arena[at] = max(0.0, arena[at] + left * none / here * unit)
+    arena[at] = max(0.0, arena[at] + left * none / empty * unit)
 
 
 @inner
-def send_down(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    scratch: FloatArray,
-    i: int,
-    evidence: Evidence,
-    area: int,
-    low: Ints,
-    high: Ints,
-) -> None:
+def _send_down(here: Here, i: int) -> None:
     """Send messages from a link to its children, from its parent's belief without the link's own message.
 
     It uses the partial sums that `_send_up` left.
     """
+    forest, buffers, arena, scratch, evidence, _, low, high = here
     slots = buffers.slots
     n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
     start, free = forest.links[i, END], buffers.links[i, FREE]
     if free == 0:
         return
     known, spare, node = buffers.spare[0, 0], buffers.spare[0, 1], buffers.spare[0, 2]
-    collect_belief(forest, buffers, arena, n, node, i)
-    absorb_from_above(forest, buffers, arena, n, node)
+    collect_belief(here, n, node, i)
+    absorb_from_above(here, n, node)
     box, message = layer_box(forest, buffers, n, layer, low, high), box_at(buffers.links, i, BOX)
     if layer != PAIR and buffers.nodes[n, MODE] != SINGLE:
         reduce_to(arena, node, box_at(buffers.nodes, n, BOX), layer, arena, buffers.spare[0, 3], box[1], box[3])
         node = buffers.spare[0, 3]
-    crop(arena, node, box, message[0] - box[0], message[1] - box[1], arena, known, message[3], message)
+    crop(arena, node, box, (message[0] - box[0], message[1] - box[1]), arena, known, message[3], message)
     whole, only, none, gains = box, SEVERAL, 0.0, 0.0
     if i < len(evidence.keys.chained) and evidence.keys.chained[i]:
-        only, none, row, column = _people_in_one(forest, buffers, arena, i, low, high)
+        only, none, row, column = _people_in_one(here, i)
         if row > 0 or column > 0:
             at = _place(whole, row, column)
-            gains = arena[node + at] * _gain(forest, buffers, evidence, area, i, only, row, column) if at >= 0 else 0.0
+            gains = arena[node + at] * _gain(here, i, only, row, column) if at >= 0 else 0.0
         for s in range(start, start + free):
             if only in (ANY, slots[s, ORDER]):
-                own = _gains(forest, buffers, arena, evidence, area, i, s, node, whole, ZERO, 0.0)
+                own = _gains(here, i, s, node, whole, ZERO, 0.0)
                 gains += own if only != ANY else own / _at_zero(arena, slots[s, ARRAY], box_at(slots, s, BOX))
     halved = 0
     for s in range(start + free - 1, start - 1, -1):
@@ -695,16 +665,15 @@ def send_down(
         if s > start:
             before = box_at(slots, s - 1, PARTIAL_BOX)
             halved += halvings(scale(arena, known, after[2] * after[3]))
-            by, less = correlate(
-                arena, known, after, slots[s - 1, PARTIAL], before, spare, slots[s, ARRAY], box, to, scratch
-            )
+            sum_before, part = (slots[s - 1, PARTIAL], before, spare), (slots[s, ARRAY], box, to)
+            by, less = correlate(arena, known, after, sum_before, part, scratch)
             less, halved = less + halved + slots[s - 1, HALVED], halved + by
             known, spare = spare, known
         else:
             fill(arena, to, box[2] * box[3], 0.0)
-            crop(arena, known, after, box[0] - after[0], box[1] - after[1], arena, to, box[3], box)
+            crop(arena, known, after, (box[0] - after[0], box[1] - after[1]), arena, to, box[3], box)
         if only != SEVERAL:
-            _correct_down(forest, buffers, arena, evidence, area, i, s, node, whole, only, none, gains, less)
+            _correct_down(here, i, s, node, whole, (only, none, gains), less)
         if forest.ends[slots[s, ORDER], SIGN] < 0:
             _turn(arena, to, box[2] * box[3])
 
@@ -743,49 +712,32 @@ def prune_to(forest: Forest, buffers: Buffers, wanted: BoolArray) -> None:
 
 
 @inner
-def upward_pass(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    scratch: FloatArray,
-    evidence: Evidence,
-    area: int,
-    low: Ints,
-    high: Ints,
-    best: bool,
-) -> bool:
+def upward_pass(here: Here, best: bool) -> bool:
     """Send messages from the leaves to the roots; return False where no values add up.
 
     They weigh all states together, or hold the weight of the best one alone.
     """
+    forest, buffers = here.forest, here.buffers
     for i in range(len(forest.links) - 2, -1, -1):
         n = forest.links[i, PARENT]
-        if buffers.links[i, USED] and not _send_up(forest, buffers, arena, scratch, i, evidence, area, low, high, best):
+        if buffers.links[i, USED] and not _send_up(here, i, best):
             return False
         # All links below a node are contiguous, and this is the last of them to be visited.
         complete = i == forest.nodes[n, BELOW] and buffers.nodes[n, MODE] != ABSENT
-        if complete and collect_belief(forest, buffers, arena, n, buffers.nodes[n, BELIEF], MINUS_ONE) == 0.0:
+        if complete and collect_belief(here, n, buffers.nodes[n, BELIEF], MINUS_ONE) == 0.0:
             return False
     return True
 
 
 @inner
-def downward_pass(
-    forest: Forest,
-    buffers: Buffers,
-    arena: FloatArray,
-    scratch: FloatArray,
-    evidence: Evidence,
-    area: int,
-    low: Ints,
-    high: Ints,
-) -> bool:
+def downward_pass(here: Here) -> bool:
     """Send messages back, after the upward pass: every belief is then exact. False where no values add up."""
+    forest, buffers = here.forest, here.buffers
     for i in range(len(forest.links) - 1):
         if buffers.links[i, USED] and not buffers.links[i, SILENT]:
-            send_down(forest, buffers, arena, scratch, i, evidence, area, low, high)
+            _send_down(here, i)
     for n in range(len(forest.nodes)):
         there = buffers.nodes[n, MODE] != ABSENT
-        if there and absorb_from_above(forest, buffers, arena, n, buffers.nodes[n, BELIEF]) == 0.0:
+        if there and absorb_from_above(here, n, buffers.nodes[n, BELIEF]) == 0.0:
             return False
     return True

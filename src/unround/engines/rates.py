@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.bounds.tighten import OFF, BlockRows
-from unround.engines.messages import BOX, LOCAL, MODE, PAIRED, Buffers, box_at
+from unround.engines.messages import BOX, LOCAL, MODE, PAIRED, Here, box_at
 from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
 from unround.evidence.cells import Block
 from unround.evidence.convolution import scale
 from unround.jit import inner
-from unround.mechanisms.base import BoolArray, FloatArray
-from unround.sums.compiled import COPY, CompiledSums, Forest, compile_sums
+from unround.mechanisms.base import BoolArray
+from unround.sums.compiled import COPY, CompiledSums, compile_sums
 from unround.sums.forest import Equations
 
 Longs = NDArray[np.int64]
@@ -52,8 +52,9 @@ def no_rates(nodes: int) -> RateInput:
 
 
 @inner
-def weigh_rates(forest: Forest, buffers: Buffers, arena: FloatArray, rates: RateInput, area: int) -> bool:
+def weigh_rates(here: Here, rates: RateInput) -> bool:
     """Rule out the states of nodes that their rates do; return False where one has no state left."""
+    forest, buffers, arena, area = here.forest, here.buffers, here.arena, here.row
     for n in range(len(forest.nodes)):
         k = rates.node[n]
         if k < 0 or buffers.nodes[n, MODE] != PAIRED or forest.nodes[n, COPY]:

@@ -28,6 +28,18 @@ class Evidence(NamedTuple):
     keys: KeyInput
 
 
+class BlockArrays(NamedTuple):
+    """A block as the kernels take it: what is known of each cell by itself, bounds, and which sums hold where.
+
+    `holds` has one row for all areas where all sums do.
+    """
+
+    evidence: Evidence
+    low: Ints
+    high: Ints
+    holds: BoolArray
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Areas that share one structure, and what is known of their counts: what engines take.
@@ -62,14 +74,15 @@ class Block:
         """Return the same areas, of which only some are worked on."""
         return replace(self, bounds=replace(self.bounds, feasible=self.bounds.feasible & chosen))
 
-    def evidence(self) -> Evidence:
-        """Return what is known of each cell by itself, as kernels take it."""
-        return evidence_of(self.compiled, self.windows, self.prior, self.keyed)
-
-    def holds(self) -> BoolArray:
-        """Return which sums hold where, as kernels take it: one row for all areas where all do."""
+    def arrays(self) -> BlockArrays:
+        """Return the block as kernels take it."""
         every = np.ones((1, len(self.compiled.equations)), dtype=np.bool_)
-        return every if self.active is None else plain(self.active, np.bool_)
+        return BlockArrays(
+            evidence_of(self.compiled, self.windows, self.prior, self.keyed),
+            plain(self.bounds.low, np.int32),
+            plain(self.bounds.high, np.int32),
+            every if self.active is None else plain(self.active, np.bool_),
+        )
 
 
 def evidence_of(

@@ -15,6 +15,10 @@ from unround.jit import ZERO, adding, inner
 from unround.mechanisms.base import FloatArray
 
 Box = tuple[int, int, int, int]
+Four = tuple[float, float, float, float]
+Five = tuple[float, float, float, float, float]
+Factor = tuple[int, Box, int]
+"""Where an array is, its box, and where what becomes known of it goes."""
 
 GUARD = 4
 """Entries behind a scratch vector that may be read, and count for nothing: coefficients are taken four at a time."""
@@ -55,12 +59,13 @@ def halvings(largest: float) -> int:
 
 @inner
 def crop(
-    vector: FloatArray, at: int, box: Box, row: int, column: int, out: FloatArray, to: int, stride: int, goal: Box
+    vector: FloatArray, at: int, box: Box, begin: tuple[int, int], out: FloatArray, to: int, stride: int, goal: Box
 ) -> None:
     """Copy the part of an array from (row, column) on, in rows and columns of its own, into a box at some stride.
 
     Where nothing lies, nothing is written.
     """
+    row, column = begin
     for r in range(max(0, -row), min(goal[2], box[2] - row)):
         start, end = at + (row + r) * box[3] + column, to + r * stride
         for c in range(max(0, -column), min(goal[3], box[3] - column)):
@@ -68,36 +73,32 @@ def crop(
 
 
 @adding
-def _spread(x: FloatArray, at: int, out: FloatArray, to: int, n: int, b0: float, b1: float, b2: float, b3: float) -> None:
+def _spread(x: FloatArray, at: int, out: FloatArray, to: int, n: int, b: Four) -> None:
     """Add b × x, shifted by four steps in turn."""
     target, at = out[to : to + n], at + to
     x0, x1, x2, x3 = x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
     for k in range(n):
-        target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k]
+        target[k] += b[0] * x0[k] + b[1] * x1[k] + b[2] * x2[k] + b[3] * x3[k]
 
 
 @adding
-def _spread_five(
-    x: FloatArray, at: int, out: FloatArray, to: int, n: int, b0: float, b1: float, b2: float, b3: float, b4: float
-) -> None:
+def _spread_five(x: FloatArray, at: int, out: FloatArray, to: int, n: int, b: Five) -> None:
     """Do the same by five steps."""
     target, at = out[to : to + n], at + to
     x0, x1, x2, x3 = x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
     x4 = x[at + 4 : at + 4 + n]
     for k in range(n):
-        target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k] + b4 * x4[k]
+        target[k] += b[0] * x0[k] + b[1] * x1[k] + b[2] * x2[k] + b[3] * x3[k] + b[4] * x4[k]
 
 
 @adding
-def _gather(
-    x: FloatArray, at: int, out: FloatArray, to: int, other: FloatArray, n: int, b0: float, b1: float, b2: float, b3: float
-) -> tuple[float, float, float, float]:
+def _gather(x: FloatArray, at: int, out: FloatArray, to: int, other: FloatArray, n: int, b: Four) -> Four:
     """Do the same by four steps, and return the sums of x × the other factor for the same shifts."""
     target, factor, at = out[to : to + n], other[to : to + n], at + to
     x0, x1, x2, x3 = x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
     d0 = d1 = d2 = d3 = 0.0
     for k in range(n):
-        target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k]
+        target[k] += b[0] * x0[k] + b[1] * x1[k] + b[2] * x2[k] + b[3] * x3[k]
         d0 += factor[k] * x0[k]
         d1 += factor[k] * x1[k]
         d2 += factor[k] * x2[k]
@@ -106,26 +107,14 @@ def _gather(
 
 
 @adding
-def _gather_five(
-    x: FloatArray,
-    at: int,
-    out: FloatArray,
-    to: int,
-    other: FloatArray,
-    n: int,
-    b0: float,
-    b1: float,
-    b2: float,
-    b3: float,
-    b4: float,
-) -> tuple[float, float, float, float, float]:
+def _gather_five(x: FloatArray, at: int, out: FloatArray, to: int, other: FloatArray, n: int, b: Five) -> Five:
     """Do the same by five steps."""
     target, factor, at = out[to : to + n], other[to : to + n], at + to
     x0, x1, x2, x3 = x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
     x4 = x[at + 4 : at + 4 + n]
     d0 = d1 = d2 = d3 = d4 = 0.0
     for k in range(n):
-        target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k] + b4 * x4[k]
+        target[k] += b[0] * x0[k] + b[1] * x1[k] + b[2] * x2[k] + b[3] * x3[k] + b[4] * x4[k]
         d0 += factor[k] * x0[k]
         d1 += factor[k] * x1[k]
         d2 += factor[k] * x2[k]
@@ -153,7 +142,7 @@ def _pack(x: FloatArray, arena: FloatArray, at: int, box: Box, row: int, column:
     """
     stride = columns - min(max(0, -column), max(0, column + columns - box[3]))
     fill(x, ZERO, (rows - 1) * stride + columns + GUARD, 0.0)
-    crop(arena, at, box, row, column, x, ZERO, stride, (ZERO, ZERO, rows, columns))
+    crop(arena, at, box, (row, column), x, ZERO, stride, (ZERO, ZERO, rows, columns))
     return stride
 
 
@@ -206,40 +195,30 @@ def convolve(
         for g in range(groups):
             if g < fives:
                 b = arena[c - 4 : c + 1]
-                _spread_five(x, shift, out, begin, size, b[4], b[3], b[2], b[1], b[0])
+                _spread_five(x, shift, out, begin, size, (b[4], b[3], b[2], b[1], b[0]))
                 c, shift = c - 5, shift + 5
             else:
                 left = c - start - first
                 b1 = arena[c - 1] if left >= 1 else 0.0
                 b2 = arena[c - 2] if left >= 2 else 0.0
                 b3 = arena[c - 3] if left >= 3 else 0.0
-                _spread(x, shift, out, begin, size, arena[c], b1, b2, b3)
+                _spread(x, shift, out, begin, size, (arena[c], b1, b2, b3))
                 c, shift = c - 4, shift + 4
-    crop(out, ZERO, (ZERO, ZERO, to_box[2], stride), ZERO, ZERO, arena, to, to_box[3], to_box)
+    crop(out, ZERO, (ZERO, ZERO, to_box[2], stride), (ZERO, ZERO), arena, to, to_box[3], to_box)
     return scale(arena, to, to_box[2] * to_box[3])
 
 
 @inner
 def correlate(
-    arena: FloatArray,
-    known: int,
-    known_box: Box,
-    one: int,
-    one_box: Box,
-    to_one: int,
-    two: int,
-    two_box: Box,
-    to_two: int,
-    scratch: FloatArray,
+    arena: FloatArray, known: int, known_box: Box, left: Factor, right: Factor, scratch: FloatArray
 ) -> tuple[int, int]:
-    """Put into `to_one` what is known of one pair if something is known of its sum with another, and the reverse.
+    """Put down what is known of one pair if something is known of its sum with another, and the reverse.
 
     Where a factor is zero, nothing is worked out for it: that pair is impossible anyway. Returns how often each result was
     halved.
     """
-    swapped = one_box[2] * one_box[3] < two_box[2] * two_box[3]
-    if swapped:
-        one, two, one_box, two_box, to_one, to_two = two, one, two_box, one_box, to_two, to_one
+    swapped = left[1][2] * left[1][3] < right[1][2] * right[1][3]
+    (one, one_box, to_one), (two, two_box, to_two) = (right, left) if swapped else (left, right)
     x, out, other = scratch[0], scratch[1], scratch[2]
     height, width = two_box[2], two_box[3]
     row = one_box[0] + two_box[0] - known_box[0]
@@ -248,7 +227,7 @@ def correlate(
     n = (one_box[2] - 1) * stride + one_box[3]
     fill(out, ZERO, n, 0.0)
     fill(other, ZERO, n, 0.0)
-    crop(arena, one, one_box, ZERO, ZERO, other, ZERO, stride, one_box)
+    crop(arena, one, one_box, (ZERO, ZERO), other, ZERO, stride, one_box)
     fill(arena, to_two, height * width, 0.0)
     for r in range(height):
         start, goal = two + r * width, to_two + r * width
@@ -261,19 +240,18 @@ def correlate(
         for g in range(groups):
             if g < fives:
                 b, to = arena[start + c : start + c + 5], arena[goal + c : goal + c + 5]
-                to[0], to[1], to[2], to[3], to[4] = _gather_five(
-                    x, shift, out, begin, other, size, b[0], b[1], b[2], b[3], b[4]
-                )
+                b5 = b[0], b[1], b[2], b[3], b[4]
+                to[0], to[1], to[2], to[3], to[4] = _gather_five(x, shift, out, begin, other, size, b5)
                 c, shift = c + 5, shift + 5
             else:
                 b1 = arena[start + c + 1] if c + 1 <= last else 0.0
                 b2 = arena[start + c + 2] if c + 2 <= last else 0.0
                 b3 = arena[start + c + 3] if c + 3 <= last else 0.0
-                found = _gather(x, shift, out, begin, other, size, arena[start + c], b1, b2, b3)
+                found = _gather(x, shift, out, begin, other, size, (arena[start + c], b1, b2, b3))
                 for k in range(min(4, last + 1 - c)):
                     arena[goal + c + k] = found[k]
                 c, shift = c + 4, shift + 4
-    crop(out, ZERO, (ZERO, ZERO, one_box[2], stride), ZERO, ZERO, arena, to_one, one_box[3], one_box)
+    crop(out, ZERO, (ZERO, ZERO, one_box[2], stride), (ZERO, ZERO), arena, to_one, one_box[3], one_box)
     halved = halvings(scale(arena, to_one, one_box[2] * one_box[3]))
     other_halved = halvings(scale(arena, to_two, height * width))
     return (other_halved, halved) if swapped else (halved, other_halved)
