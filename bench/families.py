@@ -20,13 +20,13 @@ from bench.linked import cube as ages_cube
 from bench.mixing import cube
 from unround.bounds.linked import linked_bounds
 from unround.bounds.tighten import tighten
-from unround.engines import linked_tables
+from unround.engines import multiway_block
 from unround.engines.chains import Effort, sample
 from unround.engines.forest import posteriors
 from unround.engines.gibbs import sample_families, shrink
-from unround.engines.linked_tables import TableSamples, family_block, sample_tables
 from unround.engines.linked_weights import CountWeights, is_sampled
 from unround.engines.loopy import exchange_messages, without_parts
+from unround.engines.multiway_block import TableSamples, family_block, sample_tables
 from unround.evidence.block import CellBounds, Distributions, Posterior, windows_of
 from unround.evidence.cells import Block
 from unround.mechanisms import Rounding
@@ -100,15 +100,15 @@ def table_lines() -> Iterator[str]:
                 before = process_time()
                 found = _drawn(one)
                 spent = 1000 * (process_time() - before) / len(one.true)
-                usual, linked_tables.EFFORT, linked_tables.LONGEST = (
-                    (linked_tables.EFFORT, linked_tables.LONGEST),
+                usual, multiway_block.FAMILY_EFFORT, multiway_block.MOST_MOVES = (
+                    (multiway_block.FAMILY_EFFORT, multiway_block.MOST_MOVES),
                     LONG,
                     1 << 60,
                 )
                 try:
                     long = _drawn(one).distributions
                 finally:
-                    linked_tables.EFFORT, linked_tables.LONGEST = usual
+                    multiway_block.FAMILY_EFFORT, multiway_block.MOST_MOVES = usual
                 free = (long.high > long.low) & np.repeat(found.settled, children + 1)[:, np.newaxis]
                 stated = found.posterior.probability
                 exact = long.chances[np.where(free, long.start + found.posterior.mode - long.low, 0)]

@@ -131,8 +131,13 @@ def one_cell(low: int, high: int, *, given: bool = False) -> BlockBounds:
 
 
 def likeliest(value: int, probability: float) -> Posterior:
-    one = np.array([[probability]])
-    return Posterior(np.array([[value]], dtype=np.int32), one, one, one, np.zeros(1, dtype=np.int32), np.ones(1, dtype=bool))
+    found = Posterior.empty(1, 1)
+    found.mode[:], found.probability[:], found.mean[:], found.deviation[:], found.possible[:] = (
+        value,
+        *[probability] * 3,
+        True,
+    )
+    return found
 
 
 @pytest.mark.parametrize(

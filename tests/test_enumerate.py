@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import shapes
 from tests.shapes import examples
 from unround.bounds import search as engine
-from unround.bounds.search import cpsat_bounds, cpsat_feasible, cpsat_solutions, z3_solutions
+from unround.bounds.search import cpsat_bounds, cpsat_solutions, cpsat_witness, z3_solutions
 from unround.engines.answer import domains, weigh
 from unround.engines.brute import Brute, brute
 from unround.equations import parse
@@ -49,7 +49,7 @@ def certify(system: System) -> bool:
     equations, windows = system.equations, system.windows
     listed = cpsat_solutions(equations, windows, LIMIT)
     assert rows(listed) == truth.solutions
-    assert cpsat_feasible(equations, windows) == (truth.count > 0)
+    assert (cpsat_witness(equations, windows) is not None) == (truth.count > 0)
     found = cpsat_bounds(equations, windows)
     if not truth.count:
         assert found is None
@@ -143,7 +143,7 @@ def test_windows_with_holes(case: tuple[Equations, tuple[Window, ...]]) -> None:
         fits &= worlds[:, total] == worlds[:, list(parts)].sum(axis=1)
     expected = worlds[fits]
     assert rows(cpsat_solutions(equations, windows, LIMIT)) == [tuple(row) for row in expected.tolist()]
-    assert cpsat_feasible(equations, windows) == bool(len(expected))
+    assert (cpsat_witness(equations, windows) is not None) == bool(len(expected))
     found = cpsat_bounds(equations, windows)
     assert found == ((expected.min(0).tolist(), expected.max(0).tolist()) if len(expected) else None)
 
@@ -237,7 +237,7 @@ def test_bounds_say_which_cells_nothing_bounds() -> None:
 
 def test_growth_without_end_that_contradicts_itself() -> None:
     system = parse("a: ?; b: ?; a = b + 1!; b = a + 1!")
-    assert not cpsat_feasible(system.equations, system.windows)
+    assert cpsat_witness(system.equations, system.windows) is None
     assert cpsat_bounds(system.equations, system.windows) is None
     assert len(rows(cpsat_solutions(system.equations, system.windows, 10))) == 0
 
@@ -252,7 +252,7 @@ def test_a_search_that_breaks_off_is_no_verdict(monkeypatch: pytest.MonkeyPatch)
         return solver
 
     monkeypatch.setattr(engine, "single_worker", hasty)
-    for ask in (cpsat_feasible, cpsat_bounds, lambda e, d: cpsat_solutions(e, d, 10)):
+    for ask in (cpsat_witness, cpsat_bounds, lambda e, d: cpsat_solutions(e, d, 10)):
         with pytest.raises(InternalError, match="CP-SAT stopped without an answer"):
             ask(system.equations, system.windows)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import unround
 from tests.tables import cube_places, cube_release
 from unround.bounds.tighten import tighten
-from unround.engines import linked_tables, multiway_block
+from unround.engines import multiway_block
 from unround.engines.chains import Effort
 from unround.engines.enumeration import list_tables
 from unround.engines.forest import posteriors
@@ -176,12 +176,11 @@ def test_chains_that_disagree_leave_areas_to_themselves(monkeypatch: pytest.Monk
     compiled = compiled_cube((3, 3))
     true, parent = families_of((3, 3), 2, 2, 6.0)
     counts = published(true)
-    monkeypatch.setattr(linked_tables, "EFFORT", Effort(sweeps=50, rounds=0, error=0.0, rhat=1.0))
+    monkeypatch.setattr(multiway_block, "FAMILY_EFFORT", Effort(sweeps=50, rounds=0, error=0.0, rhat=1.0))
     monkeypatch.setattr(multiway_block, "VISITS", 1)
     found = linked_areas(compiled, counts, parent)
     assert [(one.parent, one.why) for one in found.unlinked] == [(0, DISAGREE), (3, DISAGREE)]
     assert (found.method == CHAINS).all()
-    assert found.posterior.method is not None
     assert (found.posterior.method == BY_CHAINS).all()
 
 
@@ -192,10 +191,8 @@ def test_a_family_may_know_what_an_area_alone_does_not(monkeypatch: pytest.Monke
     monkeypatch.setattr(multiway_block, "VISITS", 1)
     counts = published(true)
     alone = linked_areas(compiled, counts, np.full(3, -1))
-    assert alone.posterior.method is not None
     assert (alone.posterior.method == UNSETTLED).all()
     found = linked_areas(compiled, counts, parent)
-    assert found.posterior.method is not None
     assert (found.posterior.method == BY_CHAINS).all()
     assert (found.posterior.probability > 0).all()
 
@@ -206,11 +203,11 @@ def test_families_that_chains_cannot_take_say_why(monkeypatch: pytest.MonkeyPatc
     counts = published(true)
     active = np.ones((3, len(compiled.equations)), dtype=np.bool_)
     active[1, 0] = False
-    assert [one.why for one in linked_areas(compiled, counts, parent, active).unlinked] == [linked_tables.SOME_SUMS]
-    assert [one.why for one in linked_areas(compiled, counts, parent, without=3).unlinked] == [linked_tables.PARTLY]
-    monkeypatch.setattr(linked_tables, "MOST_CELLS", 47)
+    assert [one.why for one in linked_areas(compiled, counts, parent, active).unlinked] == [multiway_block.SOME_SUMS]
+    assert [one.why for one in linked_areas(compiled, counts, parent, without=3).unlinked] == [multiway_block.PARTLY]
+    monkeypatch.setattr(multiway_block, "MOST_CELLS", 47)
     found = linked_areas(compiled, counts, parent)
-    assert [one.why for one in found.unlinked] == [linked_tables.MANY.format(most=47)]
+    assert [one.why for one in found.unlinked] == [multiway_block.MANY.format(most=47)]
     assert (found.method == CHAINS).all()
 
 

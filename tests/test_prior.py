@@ -23,9 +23,8 @@ from unround.engines.brute import brute
 from unround.engines.forest import marginals, posteriors
 from unround.engines.linked import link
 from unround.engines.linked_weights import MERGED
-from unround.engines.messages import MOST_VALUES
 from unround.errors import InputError
-from unround.evidence.block import PriorWeights, windows_of
+from unround.evidence.block import MOST_VALUES, PriorWeights, windows_of
 from unround.evidence.cells import Block
 from unround.job import audit
 from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Suppressed, mechanism

@@ -22,7 +22,7 @@ from unround.audits.claims import known_alone
 from unround.audits.figures import FigureBounds
 from unround.audits.model import Model
 from unround.bounds.tighten import BlockRows, tighten
-from unround.engines.forest import empty_posterior, marginals, posteriors
+from unround.engines.forest import marginals, posteriors
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import IN_TABLES
 from unround.engines.rates import RatePairs
@@ -96,7 +96,6 @@ class BlockProbabilities:
         """By which method the probabilities of every area were obtained: places in `linked.methods.METHODS`."""
         if self.linked is not None:
             return self.linked.method
-        assert self.posterior.method is not None
         return IN_TABLES[self.posterior.method]
 
     def need_family(self, threshold: float) -> BoolArray:
@@ -381,7 +380,6 @@ def _cut_off(here: Weighing, posterior: Posterior) -> BoolArray:
     """
     model, reach, active = here.model, here.reach, here.active
     found = np.zeros(posterior.mode.shape, dtype=bool)
-    assert posterior.method is not None
     rows = np.flatnonzero((posterior.cut > 0) | ~np.asarray(active.all(axis=1)) | (posterior.method == UNSETTLED))
     if not rows.size:
         return found
@@ -456,7 +454,7 @@ class _Rates:
         some = np.zeros((len(self.chosen), len(cells) + more), dtype=np.bool_)
         some[:, : len(cells)] = True if wanted is None else wanted[:, cells]
         found = posteriors(self.block(variant), asked, some, rates=pairs.input(self.rows))
-        into = empty_posterior(*self.reach.low.shape, asked=value is not None)
+        into = Posterior.empty(*self.reach.low.shape, asked=value is not None)
         whole = np.asarray(found.possible & (found.cut == 0))
         for name in ("mode", "probability", "mean", "deviation", "asked"):
             if getattr(found, name) is not None:
@@ -521,8 +519,7 @@ def _with_forest(rates: _Rates, found: BlockProbabilities, threshold: float, not
         name: np.where(weighed, getattr(stated, name), getattr(found.posterior, name))
         for name in ("mode", "probability", "mean", "deviation")
     }
-    if found.posterior.error is not None:
-        merged["error"] = np.where(weighed, 0.0, found.posterior.error)
+    merged["error"] = np.where(weighed, 0.0, found.posterior.error)
     before = weighed & reaches(found.lowest, threshold) & (found.posterior.mode == posterior.mode) & ~found.cut_off
 
     def distributions(rows: Sequence[int]) -> list[dict[int, Distribution]]:
@@ -550,7 +547,7 @@ def _with_forest(rates: _Rates, found: BlockProbabilities, threshold: float, not
 def _merged_bounds(before: CellBounds, by_rates: CellBounds, weighed: BoolArray) -> CellBounds:
     """Return bounds that are those by rates where probabilities are."""
     low, high = np.where(weighed, by_rates.low, before.low), np.where(weighed, by_rates.high, before.high)
-    return replace(before, low=low, high=high)
+    return before._replace(low=low, high=high)
 
 
 def _kept_with_rates(rates: _Rates, weighed: BoolArray, lowest: FloatArray) -> dict[int, Distribution]:

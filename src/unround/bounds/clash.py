@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, combinations
 
 from unround.bounds.propagation import Bounds, propagate
-from unround.bounds.search import cpsat_feasible, single_worker
+from unround.bounds.search import cpsat_witness, single_worker
 from unround.errors import InputError, InternalError
 from unround.mechanisms import Window
 from unround.sums.forest import Equations, is_acyclic
@@ -195,7 +195,7 @@ class _Oracle:
         if not rows and not any(window.holes for window in domains) and is_acyclic(len(domains), equations, single):
             return True  # without loops and holes, bounds that propagation leaves are attained
         self.spend(SEARCH_COST * cost)
-        return cpsat_feasible(equations, domains, rows)
+        return cpsat_witness(equations, domains, rows) is not None
 
     def spend(self, effort: int) -> None:
         """Take this much from the effort that is left, and end the search where nothing is."""

@@ -445,7 +445,7 @@ def linked_bounds(block: Block, parent: Rows, linked: BoolArray, *, proofs_only:
             clashes.append(FamilyClash(at, column))
     moved = (low != tight.low) | (high != tight.high)
     return LinkedBounds(
-        replace(tight, low=low, high=high), moved, used, tuple(sorted(clashes, key=lambda clash: clash.parent))
+        tight._replace(low=low, high=high), moved, used, tuple(sorted(clashes, key=lambda clash: clash.parent))
     )
 
 
@@ -458,7 +458,7 @@ def with_hidden(
     found = hidden_bounds(sums, block.windows, bounds.tight.low, bounds.tight.high, certain)
     narrowed = replace(
         bounds,
-        tight=replace(bounds.tight, low=found.low, high=found.high),
+        tight=bounds.tight._replace(low=found.low, high=found.high),
         moved=bounds.moved | found.moved,
         limited=found.limited,
         loops=found.loops,

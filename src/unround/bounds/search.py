@@ -20,7 +20,7 @@ from unround.mechanisms.base import FloatArray, IntArray
 from unround.sums.forest import Equations
 from unround.system import Row
 
-__all__ = ["cpsat_bounds", "cpsat_feasible", "cpsat_solutions", "cpsat_witness", "single_worker", "z3_solutions"]
+__all__ = ["cpsat_bounds", "cpsat_solutions", "cpsat_witness", "single_worker", "z3_solutions"]
 
 CAP = 1 << 40
 """How far beyond all finite bounds CP-SAT looks for the values of a cell that propagation leaves open."""
@@ -172,19 +172,6 @@ def cpsat_witness(equations: Equations, domains: Sequence[Window], rows: Rows = 
     """
     bounds = _narrowed(equations, domains, rows)
     return None if bounds is None else _witness(equations, domains, bounds, rows)
-
-
-def cpsat_feasible(equations: Equations, domains: Sequence[Window], rows: Rows = ()) -> bool:
-    """Say whether any whole numbers fit.
-
-    Examples
-    --------
-    >>> from unround.equations import parse
-    >>> system = parse("100! = 20 + 20")
-    >>> cpsat_feasible(system.equations, system.windows)
-    False
-    """
-    return cpsat_witness(equations, domains, rows) is not None
 
 
 def _narrowed(equations: Equations, domains: Sequence[Window], rows: Rows) -> Bounds | None:

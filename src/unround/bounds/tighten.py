@@ -1,4 +1,4 @@
-"""CellBounds bounds for many areas at once: the bound propagation of `bounds.propagation`, as a compiled kernel over arrays.
+"""Bounds of many areas at once: the bound propagation of `bounds.propagation`, as a compiled kernel over arrays.
 
 It visits the sums in the same order and stops at the same point, so that both find the same bounds. So it does with what
 figures say: inequalities between the same cells in all areas, with factors of their own in each.
@@ -106,18 +106,6 @@ class BoundsInput(NamedTuple):
     use: BoolArray
 
 
-class BoundsOutput(NamedTuple):
-    """The kernel's output: the arrays of `CellBounds`."""
-
-    low: Ints
-    high: Ints
-    by_low: Ints
-    by_high: Ints
-    depth_low: Ints
-    depth_high: Ints
-    feasible: BoolArray
-
-
 class _Area(NamedTuple):
     """The kernel's state for one area: bounds, which cells have holes, and which sums are queued."""
 
@@ -190,13 +178,13 @@ def tighten(
     given = BoundsInput(low, high, start, windows.weights, zeros, use)
     nobody, none = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int32)
     feasible = np.ones(areas, dtype=np.bool_)
-    found = BoundsOutput(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
+    found = CellBounds(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
     in_threads(lambda first, last: tighten_areas(first, last, lists, given, found), areas)
-    return CellBounds(*found)
+    return found
 
 
 @kernel
-def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: BoundsOutput) -> None:
+def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: CellBounds) -> None:
     """Tighten the areas from `begin` up to `end`."""
     columns, number = found.low.shape[1], sums.order.size
     low, high = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
@@ -235,7 +223,7 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: 
 
 
 @kernel
-def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area, found: BoundsOutput) -> bool:
+def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area, found: CellBounds) -> bool:
     """Apply one sum to the bounds of its cells; False if it leaves some cell without a possible value."""
     low, high = own.low, own.high
     by_low, by_high = found.by_low[area], found.by_high[area]
@@ -285,7 +273,7 @@ def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, 
 
 
 @kernel
-def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area, found: BoundsOutput) -> bool:
+def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area, found: CellBounds) -> bool:
     """Apply one inequality to the bounds of its cells; False if it leaves some cell without a possible value."""
     low, high = own.low, own.high
     by_low, by_high = found.by_low[area], found.by_high[area]

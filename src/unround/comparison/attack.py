@@ -184,16 +184,8 @@ class Narrower:
         asked = np.column_stack([value, np.zeros((len(counts), more), dtype=np.int32)])
         weights = prior.weights(counts, tight.low[:, :columns], tight.high[:, :columns], variant)
         found = posteriors(Block(self.steps.compiled, whole, tight, _longer(weights, tight.low)), asked)
-        assert found.asked is not None
-        return Posterior(
-            np.ascontiguousarray(found.mode[:, :columns]),
-            np.ascontiguousarray(found.probability[:, :columns]),
-            np.ascontiguousarray(found.mean[:, :columns]),
-            np.ascontiguousarray(found.deviation[:, :columns]),
-            found.cut,
-            found.possible,
-            np.ascontiguousarray(found.asked[:, :columns]),
-        )
+        by_cell = ("mode", "probability", "mean", "deviation", "error", "asked")
+        return replace(found, **{name: np.ascontiguousarray(getattr(found, name)[:, :columns]) for name in by_cell})
 
 
 def _within(table: NDArray[np.int32], own: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[IntArray, IntArray]:

@@ -1,4 +1,4 @@
-"""What every engine takes and returns: domains in, an Answer out."""
+"""What every engine for one system takes and returns: a Problem in, an Inference out, or why it cannot answer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unround.bounds.propagation import Bounds
 from unround.errors import Infeasible, InputError
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray, IntArray
-from unround.system import System
+from unround.system import Row, System
 
 Prior = Mapping[str, Mapping[int, float]]
 """A distribution of true counts for each cell that has one, by name; cells that are left out are flat."""
@@ -30,6 +31,36 @@ def weights_within(window: Window, low: int, high: int) -> FloatArray:
     if window.weights is None:
         return np.ones(high - low + 1)
     return window.weights[low - window.low : high - window.low + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What every engine takes.
+
+    - `system`: The cells, and the sums between them.
+    - `windows`: The possible counts of every cell, weighed by likelihood and prior; `bounds`: what sums leave of them.
+    - `rows`: The inequalities of figures that say more than bounds do.
+    - `prior`, `top`, `count`: As given; how many of the best solutions are wanted, and whether all are to be counted.
+    - `engine`: The engine that was asked for.
+    """
+
+    system: System
+    windows: tuple[Window, ...]
+    bounds: Bounds
+    rows: tuple[Row, ...] = ()
+    prior: Prior | None = None
+    top: int = 5
+    count: bool = True
+    engine: str = "auto"
+
+    @property
+    def figures(self) -> list[str]:
+        """The names of the figures that the inequalities are of."""
+        return list(dict.fromkeys(self.system.figures[row.figure].figure.name for row in self.rows))
+
+    def weights(self, lows: Sequence[int], highs: Sequence[int]) -> list[FloatArray]:
+        """Return the weights of every cell's values between bounds."""
+        return [weights_within(window, lows[i], highs[i]) for i, window in enumerate(self.windows)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Usable(NamedTuple):
     share: FloatArray
 
 
-class Goal(NamedTuple):
+class Targets(NamedTuple):
     """Where every cell shall be: bounds, and by the place of the least count whether a count between them is possible."""
 
     low: Ints
@@ -224,7 +224,7 @@ def weight_of(state: Singles, lane: int, centre: NDArray[np.int64], logs: Single
 
 @inner
 def find_table(
-    moves: Moves, table: TableLeaves, low: Ints, high: Ints, goal: Goal, value: Ints, random: RandomState, tries: int
+    moves: Moves, table: TableLeaves, low: Ints, high: Ints, goal: Targets, value: Ints, random: RandomState, tries: int
 ) -> bool:
     """Search for a table that fits, by annealing: leaves stay within bounds, and all cells are led to where they shall be.
 
@@ -274,7 +274,7 @@ def scatter(table: TableLeaves, low: Ints, high: Ints, value: Ints, random: Rand
 
 
 @inner
-def misfit(c: int, value: int, goal: Goal) -> int:
+def misfit(c: int, value: int, goal: Targets) -> int:
     """Return by how much a count is out of bounds; 1 if it is within them but not possible."""
     if value < goal.low[c]:
         return int(goal.low[c] - value)

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from unround.engines.chain_kernel import (
     ZERO,
     CellWeights,
-    Goal,
     Lanes,
     Moves,
     Singles,
     TableLeaves,
+    Targets,
     Usable,
     advance,
     find_table,
@@ -325,7 +325,7 @@ def _areas(first: int, last: int, tried: _Trial, given: CellWeights, result: Sam
         pinned = has_pinned_total(tried.table, low, high, value[0])
         total = keep_moves(moves, len(moves.weight) if pinned else moves.along, low, high, usable)
         chains = Lanes(given.base[a], here, centre, state, random, random_lanes, chance)
-        if not _begin(tried, a, pinned, Goal(low, high, here, place), given.centre[a], chains, value):
+        if not _begin(tried, a, pinned, Targets(low, high, here, place), given.centre[a], chains, value):
             continue
         for k in range(len(here)):
             logs[k] = np.log(here[k]) if here[k] > ZERO else -np.inf
@@ -359,7 +359,7 @@ def _areas(first: int, last: int, tried: _Trial, given: CellWeights, result: Sam
 
 
 @kernel
-def _begin(tried: _Trial, a: int, pinned: bool, goal: Goal, centre: Ints, chains: Lanes, spare: Ints) -> bool:
+def _begin(tried: _Trial, a: int, pinned: bool, goal: Targets, centre: Ints, chains: Lanes, spare: Ints) -> bool:
     """Search for tables that the chains of an area start from; return whether there are any."""
     table, low, high, random = tried.table, goal.low, goal.high, chains.random
     value, found, begun = spare[0], spare[1], True

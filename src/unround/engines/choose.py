@@ -1,47 +1,103 @@
-"""Systems in pieces that no sum or figure connects: each is answered by itself, and the answers are put together.
+"""Chooses an engine for a system, and says why: the one place that does.
 
-The façade: chooses an engine for a system, and says why.
+Every engine takes a `Problem` and returns an `Inference`, or why it cannot. `auto` asks them in this order:
 
-| engine   | exact for                             | gives                                          | cost             |
-|----------|---------------------------------------|------------------------------------------------|------------------|
-| `tree`   | sums without loops; trees × one split | bounds, count, distributions, best solutions   | linear in cells  |
-| `cutset` | loops that few values cut open        | the same                                       | values × a tree  |
-| `elimination` | tables with one long axis        | bounds, distributions                          | states × slices  |
-| `chains` | nothing: estimates, for any table     | bounds, estimates with their errors            | a second or two  |
-| `cp-sat` | any system                            | the same if all can be listed, else the bounds | grows with loops |
-| `z3`     | any system with few solutions         | the same; the paper's method                   | grows faster     |
-| `brute`  | small systems                         | the same in exact fractions: the reference     | exponential      |
+| engine        | exact for                             | gives                                          | cost             |
+|---------------|---------------------------------------|------------------------------------------------|------------------|
+| `tree`        | sums without loops; trees × one split | bounds, count, distributions, best solutions   | linear in cells  |
+| `cutset`      | loops and figures that few values cut | the same                                       | values × a tree  |
+| `enumeration` | tables with few solutions             | the same                                       | their number     |
+| `elimination` | tables with one long axis             | bounds, distributions                          | states × slices  |
+| `chains`      | nothing: estimates, for any table     | bounds, estimates with their errors            | a second or two  |
+| `cp-sat`      | any system                            | the same if all can be listed, else the bounds | grows with loops |
 
-Cells that no sum and no figure connects are answered piece by piece. Figures that say more than bounds can are left to
-`cutset`, and to `cp-sat` where that is too much work (`figured`). Before `auto` comes to chains, it goes through all
-solutions if they are few (`enumeration`).
+Two are used only if asked for: `z3`, the paper's method, and `brute`, the reference in exact fractions. Cells that no sum or
+figure connects are answered piece by piece. Where no engine can use all figures, some say what is possible, and no more.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 
+import numpy as np
+
 from unround.bounds.propagation import UNBOUNDED, Bounds, idle, propagate
-from unround.engines.answer import Answer, Inference, Marginal, Prior, domains, support_of, weights_within
-from unround.engines.cutset import MOST_VALUES, by_cutset, for_bounds_alone, named
+from unround.engines.answer import Answer, Inference, Marginal, Prior, Problem, domains, support_of, weigh, weights_within
+from unround.engines.cutset import MOST_VALUES, by_cutset
 from unround.engines.tree import Impossible, TooWide, Tree
 from unround.errors import InputError
 from unround.mechanisms import Window
 from unround.sums.forest import is_acyclic, plan_for
-from unround.system import Row, System, connected
+from unround.system import System, connected
 
 Solutions = tuple[tuple[tuple[int, ...], float], ...]
 
+ENGINES = ("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute")
 
-def by_pieces(
-    system: System, engine: str, prior: Prior | None, top: int, count: bool, infer: Callable[..., Inference]
-) -> Inference | None:
-    """Answer a system in several pieces; None if it is one."""
+LOOPS = "the sums form loops"
+WIDE = "cells have too many possible values for exact probabilities"
+
+NEEDS = {
+    "tree": "the tree engine needs sums without loops, or one two-way split that crosses a tree, and possible ranges "
+    "that are not too wide.",
+    "cutset": "cutting the loops open takes too many combinations of values.",
+    "elimination": "elimination needs a table with one long axis, and few cells across it.",
+    "chains": "chains need sums in which every total consists of the same innermost cells however it is divided, and "
+    "cells that are all bounded.",
+}
+"""What is said where an engine that was asked for cannot answer."""
+
+MOST_LISTED = 20_000
+"""The most solutions that are listed before an engine gives up on probabilities."""
+
+
+def infer(
+    system: System, *, engine: str = "auto", prior: Prior | None = None, top: int = 5, count: bool = True
+) -> Inference:
+    """Infer what a system's true counts can be.
+
+    Raises `InputError` if the engine is unknown, not installed, or cannot solve this system.
+    """
+    if engine not in ENGINES:
+        raise InputError(f"there is no engine {engine!r}. Choose one of {', '.join(ENGINES)}.")
+    windows = domains(system, prior)
+    if engine == "brute":
+        return _by_brute(system, prior, top)
+    bounds = Bounds.of(windows)
+    if not propagate(system.equations, bounds, None, system.rows):
+        return Inference(False, "bounds", "the bounds already contradict each other")
+    rows = tuple([row for row in system.rows if not idle(row, bounds)])
+    windows = _tight(windows, bounds) if system.figures else windows
+    problem = Problem(system, windows, bounds, rows, prior, top, count)
+    names = ", ".join(problem.figures)
+    if rows and engine in ("tree", "elimination", "chains"):
+        raise InputError(f"the {engine} engine cannot use {names}. Use --engine auto.")
+    reason, ways = "as requested", [_by_pieces, by_cutset] if rows else [_by_tree, by_cutset, _by_pieces, _by_table]
+    if engine == "auto":
+        for way in ways:
+            found = way(problem)
+            if isinstance(found, Inference):
+                return found
+            reason = found if way is _by_tree else reason
+        reason = f"{names} could not be used in a quicker way" if rows else reason
+    elif engine in NEEDS:
+        found = {"tree": _by_tree, "cutset": by_cutset}.get(engine, _by_table_in_pieces)(replace(problem, engine=engine))
+        if isinstance(found, Inference):
+            return found
+        needs = f"using {names} exactly takes too many combinations of values." if rows else NEEDS[engine]
+        raise InputError(f"{needs} Use --engine auto.")
+    listed = _by_listing(replace(problem, engine=engine), reason)
+    return _with_some_figures(problem, listed) if rows and engine == "auto" and listed.feasible else listed
+
+
+def _by_pieces(problem: Problem) -> Inference | str:
+    """Answer a system in several pieces that no sum or figure connects, each by itself."""
+    system, engine = problem.system, problem.engine
     pieces = _pieces(system)
     if len(pieces) == 1:
-        return None
+        return "it is one piece"
     found = []
     for cells in pieces:
         names = {system.cells[i].name for i in cells}
@@ -50,13 +106,18 @@ def by_pieces(
             [one for one in system.sums if one.total in names],
             [one for one in system.figures if one.figure.universe in names],
         )
-        own = {name: one for name, one in (prior or {}).items() if name in names}
+        own = {name: one for name, one in (problem.prior or {}).items() if name in names}
         # An engine that was asked for is for the pieces with loops; others need none.
-        piece = infer(alone, engine="auto", prior=own, top=top, count=count)
+        piece = infer(alone, prior=own, top=problem.top, count=problem.count)
         if engine != "auto" and piece.engine not in (engine, "tree") and len(cells) > 1:
-            piece = infer(alone, engine=engine, prior=own, top=top, count=count)
+            piece = infer(alone, engine=engine, prior=own, top=problem.top, count=problem.count)
         found.append(piece)
-    return _joined(len(system.cells), pieces, found, top)
+    return _joined(len(system.cells), pieces, found, problem.top)
+
+
+def _by_table_in_pieces(problem: Problem) -> Inference | str:
+    found = _by_pieces(problem)
+    return _by_table(problem) if isinstance(found, str) else found
 
 
 def _pieces(system: System) -> list[list[int]]:
@@ -114,106 +175,43 @@ def _best(cells: int, pieces: list[list[int]], best: list[Solutions], top: int) 
     return tuple(islice(((tuple(values[c] for c in range(cells)), p) for values, p in joined), top))
 
 
-ENGINES = ("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute")
-
-LOOPS = "the sums form loops"
-WIDE = "cells have too many possible values for exact probabilities"
-
-MOST_LISTED = 20_000
-"""The most solutions that are listed before an engine gives up on probabilities."""
-
-
-def infer(
-    system: System, *, engine: str = "auto", prior: Prior | None = None, top: int = 5, count: bool = True
-) -> Inference:
-    """Infer what a system's true counts can be.
-
-    Raises `InputError` if the engine is unknown, not installed, or cannot solve this system.
-    """
-    if engine not in ENGINES:
-        raise InputError(f"there is no engine {engine!r}. Choose one of {', '.join(ENGINES)}.")
-    windows = domains(system, prior)
-    if engine == "brute":
-        return _by_brute(system, prior, top)
-    bounds = Bounds.of(windows)
-    if not propagate(system.equations, bounds, None, system.rows):
-        return Inference(False, "bounds", "the bounds already contradict each other")
-    if system.figures:
-        windows = _tight(windows, bounds)
-        rows = tuple([row for row in system.rows if not idle(row, bounds)])
-        if rows:
-            return _with_figures(system, rows, windows, bounds, engine, prior, top, count)
-    reason = "as requested"
-    if engine in ("auto", "tree"):
-        found, reason = _by_tree(system, windows, bounds, top, count)
-        if found is not None:
-            return found
-        if engine == "tree":
-            raise InputError(
-                "the tree engine needs sums without loops, or one two-way split that crosses a tree, and possible ranges "
-                "that are not too wide. Use --engine auto."
-            )
-    if engine in ("auto", "cutset"):
-        found = by_cutset(system, (), windows, bounds, top)
-        if found is not None:
-            return found
-        if engine == "cutset":
-            raise InputError("cutting the loops open takes too many combinations of values. Use --engine auto.")
-    if engine in ("auto", "elimination", "chains"):
-        found = by_pieces(system, engine, prior, top, count, infer) or _by_table(system, windows, bounds, engine, top)
-        if found is not None:
-            return found
-        if engine == "elimination":
-            raise InputError("elimination needs a table with one long axis, and few cells across it. Use --engine auto.")
-        if engine == "chains":
-            raise InputError(
-                "chains need sums in which every total consists of the same innermost cells however it is divided, and "
-                "cells that are all bounded. Use --engine auto."
-            )
-    return _by_listing(system, windows, bounds, engine, reason, top)
+def _with_some_figures(problem: Problem, searched: Inference) -> Inference:
+    """Answer with as many figures as there is an exact way for; the others only say what is possible."""
+    if searched.answer is not None:
+        return searched
+    system, used = problem.system, {row.figure for row in problem.rows}
+    # The figures with the most cells are the hardest to use.
+    hardest = sorted(used, key=lambda f: (-len(system.figures[f].figure.counts), f))
+    for number in range(1, len(hardest) + 1):
+        aside = hardest[:number]
+        rest = System(system.cells, system.sums, [one for f, one in enumerate(system.figures) if f not in aside])
+        found = infer(rest, prior=problem.prior, top=0, count=False)
+        if found.answer is not None and found.answer.marginals is not None:
+            ends = zip(found.answer.marginals, searched.lows, searched.highs, strict=True)
+            marginals = [_within(one, low, high) for one, low, high in ends]
+            if all(one is not None for one in marginals):
+                names = tuple(system.figures[f].figure.name for f in sorted(aside))
+                why = f"{found.why}; {', '.join(names)} used for possible ranges alone"
+                answer = Answer(None, tuple(marginals), ())
+                return replace(searched, engine=found.engine, why=why, answer=answer, errors=found.errors, aside=names)
+    return searched
 
 
-def _with_figures(
-    system: System,
-    rows: tuple[Row, ...],
-    windows: tuple[Window, ...],
-    bounds: Bounds,
-    engine: str,
-    prior: Prior | None,
-    top: int,
-    count: bool,
-) -> Inference:
-    """Answer a system whose figures say more than its bounds do."""
-    names = ", ".join(named(system, rows))
-    if engine in ("tree", "elimination", "chains"):
-        raise InputError(f"the {engine} engine cannot use {names}. Use --engine auto.")
-    if engine == "auto":
-        found = by_pieces(system, engine, prior, top, count, infer)
-        if found is not None:
-            return found
-    if engine in ("auto", "cutset"):
-        found = by_cutset(system, rows, windows, bounds, top)
-        if found is not None:
-            return found
-        if engine == "cutset":
-            raise InputError(f"using {names} exactly takes too many combinations of values. Use --engine auto.")
-    reason = f"{names} could not be used in a quicker way" if engine == "auto" else "as requested"
-    found = _by_listing(system, windows, bounds, engine, reason, top, rows)
-    if engine != "auto" or not found.feasible or found.answer is not None:
-        return found
-
-    def without(rest: System, top: int) -> Inference:
-        return infer(rest, prior=prior, top=top, count=False)
-
-    return for_bounds_alone(system, rows, without, found)
+def _within(one: Marginal | None, low: int, high: int | None) -> Marginal | None:
+    """Return a distribution given that a count lies within bounds."""
+    if one is None or high is None:
+        return None
+    start, chances = one
+    inside = np.zeros(high - low + 1)
+    first, last = max(low, start), min(high, start + len(chances) - 1)
+    inside[first - low : last - low + 1] = chances[first - start : last - start + 1]
+    return (low, inside / inside.sum()) if inside.sum() > 0 else None
 
 
-def _by_tree(
-    system: System, windows: tuple[Window, ...], bounds: Bounds, top: int, count: bool
-) -> tuple[Inference | None, str]:
-    """Answer by the tree engine; if it cannot, return None and why."""
+def _by_tree(problem: Problem) -> Inference | str:
+    """Answer by the tree engine."""
+    bounds, equations = problem.bounds, problem.system.equations
     lows, highs = bounds.lows, bounds.highs
-    equations = system.equations
     unbounded = [i for i, high in enumerate(highs) if high >= UNBOUNDED]
     if unbounded:
         # Such cells come in twos or more to a sum. Without loops among them, a sum of theirs says nothing about its other
@@ -221,7 +219,7 @@ def _by_tree(
         open_ended = set(unbounded)
         theirs = tuple([e for e in equations if not open_ended.isdisjoint((e[0], *e[1]))])
         if not is_acyclic(len(lows), theirs, frozenset(range(len(lows))) - open_ended):
-            return None, LOOPS
+            return LOOPS
         equations = tuple([e for e in equations if open_ended.isdisjoint((e[0], *e[1]))])
         lows, highs = lows.copy(), highs.copy()
         for i in unbounded:
@@ -229,82 +227,70 @@ def _by_tree(
     fixed = frozenset([i for i, low in enumerate(lows) if low == highs[i]])
     plan = plan_for(len(lows), equations, fixed)
     if plan is None:
-        return None, LOOPS
+        return LOOPS
     if sum(highs) - sum(lows) > MOST_VALUES:
-        return None, WIDE
-    weights = [weights_within(window, lows[i], highs[i]) for i, window in enumerate(windows)]
+        return WIDE
     try:
-        tree = Tree(plan, lows, weights)
-        answer = tree.solve(0 if unbounded else top, count)
+        tree = Tree(plan, lows, problem.weights(lows, highs))
+        answer = tree.solve(0 if unbounded else problem.top, problem.count)
     except TooWide:
-        return None, WIDE
+        return WIDE
     except Impossible:
-        return Inference(False, "tree", "no combination of the possible values adds up"), ""
+        return Inference(False, "tree", "no combination of the possible values adds up")
     why = "the sums have no loops" if not plan.has_pairs else "one two-way split runs through all sums: pairs have no loops"
     if bounds.holes or plan.has_pairs:
         # Where windows have holes, or sums are implied, a bound may be out of reach although every single sum allows it.
         ends = tree.ends(answer)
         lows, highs = [low for low, _ in ends], [high for _, high in ends]
     if unbounded:
-        return _open_ended(system, windows, bounds, unbounded, lows, highs, answer, why), ""
-    return Inference(True, "tree", why, tuple(lows), tuple(highs), answer), ""
+        return _open_ended(problem, unbounded, list(zip(lows, highs, strict=True)), answer, why)
+    return Inference(True, "tree", why, tuple(lows), tuple(highs), answer)
 
 
-def _by_table(system: System, windows: tuple[Window, ...], bounds: Bounds, engine: str, top: int) -> Inference | None:
-    """Answer a table by several axes; None if it is none, or too wide."""
-    from unround.bounds.search import cpsat_bounds, cpsat_witness
+def _by_table(problem: Problem) -> Inference | str:
+    """Answer a multi-way table."""
+    from unround.bounds.search import cpsat_bounds
     from unround.engines.multiway import NoTable, solve_table
     from unround.sums.multiway import crossed_tables
 
+    bounds, equations = problem.bounds, problem.system.equations
     if max(bounds.highs) >= UNBOUNDED or sum(bounds.highs) - sum(bounds.lows) > MOST_VALUES:
-        return None
-    tables = crossed_tables(len(windows), system.equations)
+        return WIDE
+    tables = crossed_tables(len(bounds.lows), equations)
     if len(tables) != 1 or tables[0] is None:
-        return None
-    weights = [weights_within(window, bounds.lows[i], bounds.highs[i]) for i, window in enumerate(windows)]
-
-    def witness() -> list[int] | None:
-        return cpsat_witness(system.equations, windows)
-
+        return LOOPS
     try:
-        found = solve_table(tables[0], windows, bounds, weights, top, engine, witness)
+        found = solve_table(tables[0], problem)
     except NoTable:
         return Inference(False, "bounds", "no combination of the possible values adds up")
     if found is None:
-        return None
-    ends = cpsat_bounds(system.equations, windows, found.shown)
+        return WIDE
+    inferred, shown = found
+    ends = cpsat_bounds(equations, problem.windows, shown)
     assert ends is not None  # solutions were found
-    return Inference(True, found.engine, found.why, tuple(ends[0]), tuple(ends[1]), found.answer, found.errors, found.rhat)
+    return replace(inferred, lows=tuple(ends[0]), highs=tuple(ends[1]))
 
 
-def _open_ended(
-    system: System,
-    windows: tuple[Window, ...],
-    bounds: Bounds,
-    unbounded: list[int],
-    lows: list[int],
-    highs: list[int],
-    answer: Answer,
-    why: str,
-) -> Inference:
+def _open_ended(problem: Problem, unbounded: list[int], ends: list[tuple[int, int]], answer: Answer, why: str) -> Inference:
     """Put the cells that nothing bounds back in: they have a least value, and no distribution."""
+    equations = problem.system.equations
     assert answer.marginals is not None
     marginals = [None if i in unbounded else marginal for i, marginal in enumerate(answer.marginals)]
-    tight = bounds.copy()
-    for i in set(range(len(lows))) - set(unbounded):
-        tight.lows[i], tight.highs[i] = lows[i], highs[i]
-    propagate(system.equations, tight)
-    if not is_acyclic(len(lows), system.equations, frozenset()):
+    tight = problem.bounds.copy()
+    for i in set(range(len(ends))) - set(unbounded):
+        tight.lows[i], tight.highs[i] = ends[i]
+    propagate(equations, tight)
+    if not is_acyclic(len(ends), equations, frozenset()):
         # Around loops single sums may not say how small such a cell can be.
         from unround.bounds.search import cpsat_bounds
 
-        searched = cpsat_bounds(system.equations, windows)
+        searched = cpsat_bounds(equations, problem.windows)
         if searched is None:
             return Inference(False, "cp-sat", "no assignment fits")
         for i in unbounded:
             tight.lows[i] = searched[0][i]
-    ends = tuple(None if i in unbounded else high for i, high in enumerate(tight.highs))
-    return Inference(True, "tree", why, tuple(tight.lows), ends, Answer(None, tuple(marginals), ()))
+    highs = tuple(None if i in unbounded else high for i, high in enumerate(tight.highs))
+    return Inference(True, "tree", why, tuple(tight.lows), highs, Answer(None, tuple(marginals), ()))
 
 
 def _by_brute(system: System, prior: Prior | None, top: int) -> Inference:
@@ -314,8 +300,9 @@ def _by_brute(system: System, prior: Prior | None, top: int) -> Inference:
     if found is None:
         return Inference(False, "brute", "no assignment fits")
     assert found.marginals is not None
-    ends = [support_of(marginal) for marginal in found.marginals if marginal is not None]
-    return _answered(found, ends, "brute", "every assignment was tried, in exact fractions")
+    ends = np.array([support_of(marginal) for marginal in found.marginals if marginal is not None])
+    lows, highs = map(tuple, ends.T.tolist())
+    return Inference(True, "brute", "every assignment was tried, in exact fractions", lows, highs, found)
 
 
 def _tight(windows: tuple[Window, ...], bounds: Bounds) -> tuple[Window, ...]:
@@ -328,29 +315,21 @@ def _tight(windows: tuple[Window, ...], bounds: Bounds) -> tuple[Window, ...]:
     )
 
 
-def _by_listing(
-    system: System,
-    windows: tuple[Window, ...],
-    bounds: Bounds,
-    engine: str,
-    reason: str,
-    top: int,
-    rows: tuple[Row, ...] = (),
-) -> Inference:
+def _by_listing(problem: Problem, reason: str) -> Inference:
     """Answer by listing solutions, or by bounds alone if they are too many."""
     from unround.bounds.search import cpsat_bounds, cpsat_solutions, z3_solutions
-    from unround.engines.answer import weigh
 
-    equations = system.equations
-    tight = _tight(windows, bounds)
+    equations, rows, engine = problem.system.equations, problem.rows, problem.engine
+    tight = _tight(problem.windows, problem.bounds)
     name = "cp-sat" if engine == "auto" else engine
     if all(window.high is not None for window in tight):
         listed = (z3_solutions if engine == "z3" else cpsat_solutions)(equations, tight, MOST_LISTED, rows=rows)
         if listed is not None:
             if not len(listed):
                 return Inference(False, name, "no assignment fits")
-            ends = list(zip(listed.min(axis=0).tolist(), listed.max(axis=0).tolist(), strict=True))
-            return _answered(weigh(listed, tight, top), ends, name, f"{reason}; all solutions could be listed")
+            lows, highs = (tuple(ends.tolist()) for ends in (listed.min(axis=0), listed.max(axis=0)))
+            why = f"{reason}; all solutions could be listed"
+            return Inference(True, name, why, lows, highs, weigh(listed, tight, problem.top))
     if engine == "z3":
         raise InputError(f"there are more than {MOST_LISTED:,} solutions, too many for z3. Use --engine auto.")
     found = cpsat_bounds(equations, tight, rows=rows)
@@ -358,7 +337,3 @@ def _by_listing(
         return Inference(False, name, "no assignment fits")
     why = f"{reason}; there are over {MOST_LISTED:,} solutions, so probabilities are not available"
     return Inference(True, name, why, tuple(found[0]), tuple(found[1]))
-
-
-def _answered(answer: Answer, ends: list[tuple[int, int]], engine: str, why: str) -> Inference:
-    return Inference(True, engine, why, tuple([low for low, _ in ends]), tuple([high for _, high in ends]), answer)

@@ -1,35 +1,28 @@
-"""Loops, cut open: fix a few cells, solve the tree that is left for each of their values, and add up.
+"""Loops and figures, cut open: fix a few cells, solve the tree that is left for each of their values, and add up.
 
 Exact for any system; the work is that of one tree times the number of values that the cut cells can take together. It suits
 trees with a few overlapping sums (15 and over = 15 to 64 + 65 and over, beside total = under 15 + 15 to 64 + 65 and over):
 cutting one cell opens that loop. Whole tables of rows by columns have too many loops for it.
 
-Inequalities, which figures give, are cut open in the same way: once all their cells but one are known, they bound that one.
-
-Systems with figures: a rate, a mean or a median ties cells together that no sum does.
-
-Once all cells of an inequality but one are known, it is a bound of that one; so fixing some cells, as for loops (`cutset`),
-opens these ties too, and every case is a tree. A rate takes the values of its universe, a median the running count up to one
-group, which gets a cell of its own. Where that is too much work, all solutions are listed; where they are too many, the
-figure is used for bounds alone.
+Once all cells of a figure's inequality but one are known, it is a bound of that one. A rate takes the values of its
+universe, a median the running count up to one group, which gets a cell of its own.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from unround.bounds.propagation import UNBOUNDED, Bounds, propagate
-from unround.engines.answer import Answer, Inference, Marginal, weights_within
+from unround.engines.answer import Answer, Inference, Problem
 from unround.engines.tree import Impossible, TooWide, Tree
-from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray
 from unround.sums.forest import Equations, Plan, plan_for
-from unround.system import Row, System
+from unround.system import Row
 
 MOST_CASES = 20_000
 """Cases that are gone through before the system is left to other engines."""
@@ -70,13 +63,7 @@ def cut_cells(
 
 
 def solve_by_cutset(
-    equations: Equations,
-    bounds: Bounds,
-    weights: list[FloatArray],
-    cut: list[int],
-    plan: Plan,
-    top: int,
-    rows: tuple[Row, ...] = (),
+    ties: Ties, bounds: Bounds, weights: list[FloatArray], cut: list[int], plan: Plan, top: int
 ) -> tuple[Answer, list[tuple[int, int]]]:
     """Add up the answers of all cases; return them with the least and the greatest value of every cell."""
     sums = [np.zeros(one.size) for one in weights]
@@ -84,7 +71,7 @@ def solve_by_cutset(
     mass, exponent = 0.0, 0
     best: list[tuple[tuple[int, ...], float, int]] = []
     ends: list[tuple[int, int]] = []
-    for case in _cases(equations, bounds, cut, rows):
+    for case in _cases(ties.equations, bounds, cut, ties.rows):
         starts = [low - first for low, first in zip(case.lows, bounds.lows, strict=True)]
         inside = [
             one[start : start + high - low + 1]
@@ -200,13 +187,13 @@ def _lift(factors: dict[int, int], sums: Sequence[tuple[int, tuple[int, ...]]]) 
                 moved = True
 
 
-def by_cutset(
-    system: System, rows: tuple[Row, ...], windows: Sequence[Window], bounds: Bounds, top: int
-) -> Inference | None:
-    """Answer by fixing cells until loops, and figures, are cut open; None where that is too much work."""
+def by_cutset(problem: Problem) -> Inference | str:
+    """Answer by fixing cells until loops, and figures, are cut open."""
+    system, bounds, rows = problem.system, problem.bounds, problem.rows
+    too_much = "that takes too many combinations of values"
     if max(bounds.highs) >= UNBOUNDED or sum(bounds.highs) - sum(bounds.lows) > MOST_VALUES:
-        return None
-    cells = len(windows)
+        return too_much
+    cells = len(bounds.lows)
     best: tuple[int, Ties, Bounds, list[int], Plan] | None = None
     plain = Ties(cells, system.equations, rows)
     for ties in (plain, with_running_counts(cells, system.equations, rows)) if rows else (plain,):
@@ -220,14 +207,14 @@ def by_cutset(
             if best is None or cases < best[0]:
                 best = cases, ties, wide, *found
     if best is None:
-        return None
+        return too_much
     _, ties, wide, cut, plan = best
-    weights = [weights_within(window, wide.lows[i], wide.highs[i]) for i, window in enumerate(windows)]
+    weights = problem.weights(wide.lows, wide.highs)
     weights += [np.ones(wide.highs[i] - wide.lows[i] + 1) for i in range(cells, ties.cells)]
     try:
-        answer, ends = solve_by_cutset(ties.equations, wide, weights, cut, plan, top, ties.rows)
+        answer, ends = solve_by_cutset(ties, wide, weights, cut, plan, problem.top)
     except TooWide:
-        return None
+        return too_much
     except Impossible:
         return Inference(False, "cutset", "no combination of the possible values adds up")
     assert answer.marginals is not None
@@ -235,46 +222,6 @@ def by_cutset(
     names = ", ".join([system.cells[i].name if i < cells else "a running count" for i in cut])
     why = f"the sums form loops, cut open at {names}"
     if rows:
-        why = f"{', '.join(named(system, rows))}: exact for each value of {names}" if cut else "figures that bounds express"
+        why = f"{', '.join(problem.figures)}: exact for each value of {names}" if cut else "figures that bounds express"
     lows, highs = tuple([low for low, _ in ends[:cells]]), tuple([high for _, high in ends[:cells]])
     return Inference(True, "cutset", why, lows, highs, answer)
-
-
-def named(system: System, rows: Sequence[Row]) -> list[str]:
-    """Name the figures that inequalities are of."""
-    return list(dict.fromkeys(system.figures[row.figure].figure.name for row in rows))
-
-
-def for_bounds_alone(
-    system: System, rows: tuple[Row, ...], infer: Callable[..., Inference], searched: Inference
-) -> Inference:
-    """Answer with as many figures as there is an exact way for; the others only say what is possible."""
-    used = [row.figure for row in rows]
-    # The figures with the most cells are the hardest to use.
-    hardest = sorted(set(used), key=lambda f: (-len(system.figures[f].figure.counts), f))
-    for number in range(1, len(hardest) + 1):
-        aside = hardest[:number]
-        rest = System(system.cells, system.sums, [one for f, one in enumerate(system.figures) if f not in aside])
-        found = infer(rest, top=0)
-        if found.answer is not None and found.answer.marginals is not None:
-            marginals = [
-                _within(one, low, high)
-                for one, low, high in zip(found.answer.marginals, searched.lows, searched.highs, strict=True)
-            ]
-            if all(one is not None for one in marginals):
-                names = tuple(system.figures[f].figure.name for f in sorted(aside))
-                why = f"{found.why}; {', '.join(names)} used for possible ranges alone"
-                answer = Answer(None, tuple(marginals), ())
-                return replace(searched, engine=found.engine, why=why, answer=answer, errors=found.errors, aside=names)
-    return searched
-
-
-def _within(one: Marginal | None, low: int, high: int | None) -> Marginal | None:
-    """Return a distribution given that a count lies within bounds."""
-    if one is None or high is None:
-        return None
-    start, chances = one
-    inside = np.zeros(high - low + 1)
-    first, last = max(low, start), min(high, start + len(chances) - 1)
-    inside[first - low : last - low + 1] = chances[first - start : last - start + 1]
-    return (low, inside / inside.sum()) if inside.sum() > 0 else None

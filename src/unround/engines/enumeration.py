@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.engines.chain_kernel import CellWeights, Goal, Moves, TableLeaves, find_table, has_pinned_total
+from unround.engines.chain_kernel import CellWeights, Moves, TableLeaves, Targets, find_table, has_pinned_total
 from unround.engines.chains import moves_of
 from unround.jit import in_threads, inner, kernel
 from unround.mechanisms.base import FloatArray
@@ -269,17 +269,17 @@ def shown_ends(
 ) -> tuple[tuple[int, int], ...]:
     """Return for every cell the least and the greatest count of tables seen, or found by leading it to its bounds."""
     ends = np.array(seen, dtype=np.int32).T.copy()
-    goal = Goal(given.low[0], given.high[0], given.weights[: given.area[1]].astype(np.float32), given.place[0])
+    goal = Targets(given.low[0], given.high[0], given.weights[: given.area[1]].astype(np.float32), given.place[0])
     _lead(moves_of(table), TableLeaves.of(table), goal, begin.astype(np.int32), ends)
     return tuple((int(low), int(high)) for low, high in ends.T)
 
 
 @kernel
-def _lead(moves: Moves, table: TableLeaves, bounds: Goal, begin: Ints, ends: Ints) -> None:
+def _lead(moves: Moves, table: TableLeaves, bounds: Targets, begin: Ints, ends: Ints) -> None:
     """Lead one cell after the other to each of its bounds, from a table that fits."""
     random = np.array([1], dtype=np.uint64)
     low, high, place = bounds.low, bounds.high, bounds.place
-    goal = Goal(low.copy(), high.copy(), bounds.weights, place.copy())
+    goal = Targets(low.copy(), high.copy(), bounds.weights, place.copy())
     value = begin.copy()
     for c in range(len(low)):
         for side in range(2):

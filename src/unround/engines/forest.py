@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from unround.engines.marginals import (
-    NONE,
     Draw,
     belief_of,
     draw_for,
@@ -21,7 +20,6 @@ from unround.engines.marginals import (
     summary,
 )
 from unround.engines.messages import (
-    MOST_VALUES,
     Buffers,
     Here,
     arrange,
@@ -34,7 +32,7 @@ from unround.engines.messages import (
 )
 from unround.engines.multiway_block import add_tables
 from unround.engines.rates import RateInput, no_rates, weigh_rates
-from unround.evidence.block import EXACT, Distributions, Ints, Posterior, PosteriorArrays
+from unround.evidence.block import Distributions, Ints, Posterior, PosteriorArrays
 from unround.evidence.cells import Block, BlockArrays, plain
 from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray
@@ -73,38 +71,23 @@ def posteriors(
     A pair link of n parts with w × w windows takes about n³w⁴ multiplications: age by sex, where n is at most 10, half a
     millisecond.
     """
-    result = empty_posterior(*block.bounds.low.shape, asked=value is not None)
+    result = Posterior.empty(*block.bounds.low.shape, asked=value is not None)
     _run(block, _question(block, value, wanted, rates), result)
     if block.compiled.crossed and rates is None:
         add_tables(block, result, value, wanted, quick=quick)
     return result
 
 
-def empty_posterior(areas: int, columns: int, *, asked: bool = False) -> Posterior:
-    """Return a posterior without any information, to be filled in."""
-    return Posterior(
-        mode=np.full((areas, columns), NONE, dtype=np.int32),
-        probability=np.zeros((areas, columns)),
-        mean=np.full((areas, columns), np.nan),
-        deviation=np.full((areas, columns), np.nan),
-        cut=np.zeros(areas, dtype=np.int32),
-        possible=np.zeros(areas, dtype=np.bool_),
-        asked=np.zeros((areas, columns)) if asked else None,
-        method=np.full(areas, EXACT, dtype=np.int8),
-        error=np.zeros((areas, columns)),
-    )
-
-
 def marginals(
     block: Block, wanted: BoolArray | None = None, *, quick: bool = False, rates: RateInput | None = None
 ) -> tuple[Posterior, Distributions]:
-    """Return the same as `posteriors`, and the distribution of every wanted cell with at most `messages.MOST_VALUES` values.
+    """Return the same as `posteriors`, and the distribution of every wanted cell with at most `MOST_VALUES` values.
 
     Areas without a solution (see `Posterior.possible`) have probabilities of zero.
     """
     low, high = block.bounds.low, block.bounds.high
-    result = empty_posterior(*low.shape)
-    found = empty_distributions(low, high if wanted is None else np.where(wanted, high, low - 1))
+    result = Posterior.empty(*low.shape)
+    found = Distributions.empty(low, high if wanted is None else np.where(wanted, high, low - 1))
     _run(block, _question(block, None, wanted, rates), result, found)
     if block.compiled.crossed and rates is None:
         add_tables(block, result, None, wanted, found, quick=quick)
@@ -118,7 +101,7 @@ def samples(block: Block, number: int, seed: int) -> Ints:
     """
     areas, columns = block.bounds.low.shape
     states = np.full((number, areas, columns), -1, dtype=np.int32)
-    _run(block, _question(block, seed=seed), empty_posterior(areas, columns), states=states)
+    _run(block, _question(block, seed=seed), Posterior.empty(areas, columns), states=states)
     return states
 
 
@@ -128,17 +111,9 @@ def best_tables(block: Block) -> tuple[Ints, BoolArray]:
     Areas in which a sum would have to be left out are not done.
     """
     areas, columns = block.bounds.low.shape
-    states, result = np.full((1, areas, columns), -1, dtype=np.int32), empty_posterior(areas, columns)
+    states, result = np.full((1, areas, columns), -1, dtype=np.int32), Posterior.empty(areas, columns)
     _run(block, _question(block), result, states=states, best=True)
     return states[0], np.asarray((states[0] >= 0).all(axis=1) & (result.cut == 0))
-
-
-def empty_distributions(low: Ints, high: Ints) -> Distributions:
-    """Return distributions of zeros for all cells within their bounds, to be filled in."""
-    width = high.astype(np.int64) - low + 1
-    width[(width > MOST_VALUES) | (width < 1)] = 0
-    start = np.cumsum(width).reshape(width.shape) - width
-    return Distributions(low, high, np.where(width > 0, start, -1), np.zeros(int(width.sum())))
 
 
 def _question(

@@ -6,20 +6,15 @@ the draws but the exact conditional distributions they come from (Rao–Blackwel
 included.
 
 Where windows are tight, such chains mix poorly. So pairs of children also swap persons by Metropolis steps: one more of some
-kind here, one fewer there, which leaves the parent unchanged. Every chain starts from a state that may violate the parent's
-windows, at a penalty, and counts only once it no longer does.
+kind here, one fewer there, which leaves the parent unchanged: a vector in the lattice of tables that satisfy all sums, as in
+a Markov basis (Diaconis and Sturmfels 1998). Every chain starts from a state that may violate the parent's windows, at a
+penalty, and counts only once it no longer does. Convergence is judged by R-hat (Gelman and Rubin 1992).
 
-A swap is a vector in the lattice of tables that satisfy all sums, as in a Markov basis (Diaconis and Sturmfels 1998).
-
-Blocked Gibbs sampling of small families: runs the chains, checks convergence, and shrinks averages towards messages.
-
-Convergence is judged by the Gelman–Rubin statistic (R-hat; Gelman and Rubin 1992). See `gibbs_kernel` for the sampler.
-
-The shrinkage is James and Stein's (1961; Efron and Morris 1973). Averages of draws are unbiased but noisy. Beliefs by
-messages (`loopy`) are free of noise but biased where areas are few: their means are right, but their variances are too
-small for cells without parts and too large for totals, by a factor that all cells of a kind share. A few draws are enough
-to correct that. The averages are then shrunk towards the corrected beliefs by the share of the difference that sampling
-error explains. Beliefs that are far off have no influence.
+Averages of draws are unbiased but noisy. Beliefs by messages (`loopy`) are free of noise but biased where areas are few:
+their means are right, but their variances are too small for cells without parts and too large for totals, by a factor that
+all cells of a kind share. A few draws are enough to correct that. The averages are then shrunk towards the corrected beliefs
+by the share of the difference that sampling error explains (James and Stein 1961; Efron and Morris 1973). Beliefs that are
+far off have no influence.
 """
 
 from __future__ import annotations
@@ -33,8 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.bounds.tighten import BoundsInput, BoundsOutput, Lists, lists_of, tighten_areas
-from unround.engines.forest import empty_distributions
+from unround.bounds.tighten import BoundsInput, Lists, lists_of, tighten_areas
 from unround.engines.linked_weights import CountWeights
 from unround.engines.loopy import exchange_messages, without_parts
 from unround.engines.marginals import Draw, belief_of, sample
@@ -48,7 +42,7 @@ from unround.engines.messages import (
     set_local_evidence,
     upward_pass,
 )
-from unround.evidence.block import Distributions, Ints
+from unround.evidence.block import CellBounds, Distributions, Ints
 from unround.evidence.cells import BlockArrays, Evidence, plain, weight
 from unround.jit import MINUS_ONE, ZERO, RandomState, in_threads, inner, kernel, uniform
 from unround.mechanisms.base import BoolArray, FloatArray
@@ -157,14 +151,7 @@ class ChildWeights(NamedTuple):
     weights: FloatArray
 
 
-class SwapStep(NamedTuple):
-    """The cells that a swap changes by one, and in which direction; only the first few entries are in use."""
-
-    cells: Table
-    steps: Table
-
-
-class Effort(NamedTuple):
+class GibbsEffort(NamedTuple):
     """How long to sample: chains per family, sweeps to discard (burn-in) and to average, and swaps per sweep.
 
     Families with few possible counts are sampled for more sweeps, as these cost less.
@@ -194,7 +181,7 @@ class _Room(NamedTuple):
 
     own: Evidence
     window_high: Ints
-    bounds: BoundsOutput
+    bounds: CellBounds
     others: Ints
 
 
@@ -265,12 +252,12 @@ def _list_weights(block: BlockArrays, rows: Table, child_weights: ChildWeights) 
 
 @inner
 def _weight_ratio(
-    block: BlockArrays, row: int, child_weights: ChildWeights, child: int, x: Ints, change: SwapStep, number: int, sign: int
+    block: BlockArrays, row: int, child_weights: ChildWeights, child: int, x: Ints, change: Table, number: int, sign: int
 ) -> float:
     """Return the factor by which an area's weight changes if some cells change by one."""
     above, below = 1.0, 1.0
     for k in range(number):
-        c, step = change.cells[k], sign * change.steps[k]
+        c, step = change[0, k], sign * change[1, k]
         at = child_weights.start[child, c]
         if at >= 0:
             at += x[c] - block.low[row, c]
@@ -287,7 +274,7 @@ def _weight_ratio(
 
 
 @inner
-def _choose(swaps: Swaps, change: SwapStep, random_state: RandomState) -> int:
+def _choose(swaps: Swaps, change: Table, random_state: RandomState) -> int:
     """Propose a swap of a person of one kind, or of two kinds; set the cells that change, and return how many."""
     kinds = len(swaps.first) - 1
     kind = int(uniform(random_state) * kinds)
@@ -303,11 +290,11 @@ def _choose(swaps: Swaps, change: SwapStep, random_state: RandomState) -> int:
             i += 1
             j += 1
         elif j >= stop or (i < end and swaps.cells[i] < swaps.cells[j]):
-            change.cells[number], change.steps[number] = swaps.cells[i], 1
+            change[0, number], change[1, number] = swaps.cells[i], 1
             number += 1
             i += 1
         else:
-            change.cells[number], change.steps[number] = swaps.cells[j], -1
+            change[0, number], change[1, number] = swaps.cells[j], -1
             number += 1
             j += 1
     return number
@@ -320,7 +307,7 @@ def _swap(
     swaps: Swaps,
     child_weights: ChildWeights,
     x: Ints,
-    change: SwapStep,
+    change: Table,
     random_state: RandomState,
 ) -> None:
     """Propose a swap between two children, and accept it with the Metropolis probability."""
@@ -333,9 +320,8 @@ def _swap(
         ratio *= _weight_ratio(block, rows[1 + two], child_weights, two, x[two], change, number, -1)
     if bar < ratio:
         for k in range(number):
-            c = change.cells[k]
-            x[one, c] += change.steps[k]
-            x[two, c] -= change.steps[k]
+            x[one, change[0, k]] += change[1, k]
+            x[two, change[0, k]] -= change[1, k]
 
 
 @inner
@@ -363,7 +349,7 @@ class _Sampler(NamedTuple):
     forest: Forest
     lists: Lists
     swaps: Swaps
-    effort: Effort
+    effort: GibbsEffort
     linked: BoolArray
     most_weights: int
 
@@ -416,10 +402,10 @@ def gibbs(
     draw = Draw(np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64), False)
     ints, places = np.zeros((9, 1, columns), dtype=np.int32), np.zeros((2, 1, columns), dtype=np.int64)
     own = Evidence(ints[0], places[0], np.empty(most_weights), ints[1], places[1], shown.prior_weights, shown.keys)
-    found = BoundsOutput(ints[3], ints[4], ints[5], ints[6], ints[7], ints[8], np.ones(1, dtype=np.bool_))
+    found = CellBounds(ints[3], ints[4], ints[5], ints[6], ints[7], ints[8], np.ones(1, dtype=np.bool_))
     low, high, others = ints[3, 0], ints[4, 0], np.zeros(columns, dtype=np.int32)
     room = _Room(own, ints[2], found, others)
-    change = SwapStep(np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64))
+    change = np.zeros((2, columns), dtype=np.int64)  # the cells that a swap changes, and by how much
     for f in range(first, last):
         member, rows = families.first[f], families.rows[families.first[f] : families.first[f + 1]]
         x = np.zeros((len(rows) - 1, columns), dtype=np.int32)
@@ -461,7 +447,7 @@ def gibbs(
                     fits = _fits(block, sampler.linked, rows[0], others)
 
 
-EFFORT = Effort(chains=4, settle=2, sweeps=6, swaps=1000)
+EFFORT = GibbsEffort(chains=4, settle=2, sweeps=6, swaps=1000)
 """The effort per family: see `docs/linked-methods.md` for the accuracy that it buys."""
 
 MOST_RHAT = 1.25
@@ -477,7 +463,7 @@ LONGER = 6
 """How many times longer families are sampled whose chains disagree."""
 
 USUAL_WIDTH = 8.0
-"""Average number of possible counts per cell at which `Effort` applies unchanged: that of base 5."""
+"""Average number of possible counts per cell at which `GibbsEffort` applies unchanged: that of base 5."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -501,7 +487,7 @@ class FamilySamples:
 
 
 def sample_families(
-    listed: CountWeights, families: dict[int, Rows], linked: BoolArray, effort: Effort = EFFORT, *, shrunk: bool = True
+    listed: CountWeights, families: dict[int, Rows], linked: BoolArray, effort: GibbsEffort = EFFORT, *, shrunk: bool = True
 ) -> FamilySamples:
     """Sample all families of a batch of areas."""
     compiled, given = listed.compiled, listed.block()
@@ -514,7 +500,7 @@ def sample_families(
         contents.append(bounds[:, rows[first[-2] :]])
     members = np.array(rows, dtype=np.int64)
     chosen = np.flatnonzero(linked)
-    found = empty_distributions(listed.low[members], listed.high[members])
+    found = Distributions.empty(listed.low[members], listed.high[members])
     start = found.start.copy()
     parents = np.array(first[:-1])
     # Columns of a parent that are not linked are not averaged.
@@ -562,7 +548,7 @@ def sample_families(
 
 
 def sample_with_retry(
-    listed: CountWeights, families: dict[int, Rows], linked: BoolArray, effort: Effort = EFFORT
+    listed: CountWeights, families: dict[int, Rows], linked: BoolArray, effort: GibbsEffort = EFFORT
 ) -> Iterator[tuple[dict[int, Rows], FamilySamples]]:
     """Sample all families, then those that failed once more for longer; yield each time the families and the result."""
     for chosen in (effort, effort._replace(settle=LONGER * effort.settle, sweeps=LONGER * effort.sweeps)):
@@ -573,7 +559,7 @@ def sample_with_retry(
             return
 
 
-def _sweeps(effort: Effort, members: Rows, widths: FloatArray) -> Rows:
+def _sweeps(effort: GibbsEffort, members: Rows, widths: FloatArray) -> Rows:
     """Return how many sweeps to average in each family.
 
     Where few counts are possible, sweeps cost little and chains mix more slowly: up to three times as many.

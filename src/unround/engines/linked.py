@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unround.bounds.linked import FamilyClash, LinkedBounds, linked_bounds
-from unround.engines.forest import empty_posterior, posteriors
-from unround.engines.gibbs import EFFORT, Effort, FamilySamples, sample_with_retry
-from unround.engines.linked_tables import TableSamples, sample_tables, why_not_sampled, windows_for_tables
+from unround.engines.forest import posteriors
+from unround.engines.gibbs import EFFORT, FamilySamples, GibbsEffort, sample_with_retry
 from unround.engines.linked_weights import (
     FAMILY,
     GIBBS,
@@ -21,8 +20,10 @@ from unround.engines.linked_weights import (
     Kept,
     is_sampled,
     summarise,
+    windows_for_tables,
 )
 from unround.engines.loopy import exchange_messages, without_parts
+from unround.engines.multiway_block import TableSamples, sample_tables, why_not_sampled
 from unround.errors import InputError
 from unround.evidence.block import BY_CHAINS, UNSETTLED, CellBounds, Distributions, Posterior
 from unround.evidence.cells import Block
@@ -92,7 +93,7 @@ def link(
     linked: BoolArray,
     *,
     alike: BoolArray | None = None,
-    effort: Effort = EFFORT,
+    effort: GibbsEffort = EFFORT,
     most: int = MOST_LINKED,
     keep: int | None = None,
 ) -> Linked:
@@ -145,13 +146,13 @@ class _Work:
         bounds: LinkedBounds,
         linked: BoolArray,
         alike: BoolArray | None,
-        effort: Effort,
+        effort: GibbsEffort,
         keep: int | None,
     ) -> None:
         self.block, self.compiled, self.bounds = block, block.compiled, bounds
         self.linked, self.alike, self.effort = linked, alike, effort
         areas, columns = bounds.tight.low.shape
-        self.posterior = empty_posterior(areas, columns)
+        self.posterior = Posterior.empty(areas, columns)
         self.method = np.zeros(areas, dtype=np.int8)
         self.children = np.zeros(areas, dtype=np.int32)
         self.rhat, self.error = np.ones(areas), np.zeros(areas)
@@ -168,7 +169,6 @@ class _Work:
         chosen = np.isin(everyone, rows)
         found = posteriors(block.only(chosen))
         self.posterior.put(rows, found, rows)
-        assert found.method is not None
         self.method[rows], self.children[rows] = IN_TABLES[found.method[rows]], 0
         self.keeper.enter(np.where(chosen, everyone, -1), everyone)
         self.keeper.keep_own(block.only(chosen))
@@ -187,8 +187,6 @@ class _Work:
         self.keeper.enter(place, unit)
         self.keeper.keep_own(listed.block())
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
-        assert found.method is not None
-        assert found.error is not None
         self.method[rows] = np.where(merged, MERGED_IN_TABLES[found.method], IN_TABLES[found.method])
         self.children[rows], self.error[rows] = merged, np.where(merged, found.error.max(axis=1, initial=0.0), 0.0)
         # Where windows have holes, bounds do not see every contradiction: such units are separated again.
@@ -352,7 +350,6 @@ class _Work:
         member = places[member]
         some, at = drawn.rows[family, member], family * drawn.rows.shape[1] + member
         found.put(some, drawn.posterior, at, table.cells)
-        assert found.method is not None
         if len(self.compiled.crossed) == 1:  # of several, another may be the one without an answer
             found.method[some] = np.where(found.method[some] == UNSETTLED, BY_CHAINS, found.method[some])
         self.keeper.take(drawn.distributions, some, at)
@@ -364,7 +361,6 @@ class _Work:
         columns = np.flatnonzero(self.linked)
         some = np.flatnonzero(unit != np.arange(len(unit)))
         self.posterior.put(rows[some], found, unit[some], columns)
-        assert self.posterior.method is not None
         for array in (self.method, self.children, self.rhat, self.error, self.posterior.method):
             array[rows[some]] = array[rows[unit[some]]]
 

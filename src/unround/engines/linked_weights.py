@@ -1,9 +1,4 @@
-"""The weights of all possible counts as one flat array, so that evidence from other areas can be multiplied in.
-
-Distributions of linked areas: summarised into a posterior, and those of one area kept whole.
-
-The methods by which an area's probabilities are obtained, when each is used, and its measured error.
-"""
+"""What linked areas share: the weights of all counts, distributions, and the methods that probabilities are obtained by."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.engines.forest import empty_distributions, marginals
+from unround.engines.forest import marginals
 from unround.engines.marginals import ALIKE
 from unround.evidence.block import Distributions, Posterior, Windows
 from unround.evidence.cells import Block
@@ -27,7 +22,7 @@ class CountWeights:
         self.compiled, self.prior, self.active, windows = block.compiled, block.prior, block.active, block.windows
         self.bounds = block.bounds
         self.low, self.high = np.ascontiguousarray(block.bounds.low), np.ascontiguousarray(block.bounds.high)
-        grid = empty_distributions(self.low, self.high)
+        grid = Distributions.empty(self.low, self.high)
         self.start = grid.start
         self.width = np.where(grid.start >= 0, self.high.astype(np.int64) - self.low + 1, 0)
         self.begin = np.concatenate([[0], np.cumsum(self.width.sum(axis=1))])
@@ -71,6 +66,23 @@ class CountWeights:
     def take(self, rows: Rows) -> CountWeights:
         """Return the weights of some areas, each as often as it is named."""
         return CountWeights(self.block().rows(rows))
+
+
+def windows_for_tables(windows: Windows, listed: CountWeights, replaced: BoolArray) -> Windows:
+    """Return the windows of a batch: as published, or as listed where other areas say more about a cell.
+
+    Chains need not look up the weights of counts that were randomly rounded, but then keep to no bounds besides those that
+    follow from the sums of the family itself.
+    """
+    low, high, start = (
+        np.where(replaced, new, old)
+        for new, old in (
+            (listed.low, windows.low),
+            (listed.high, windows.high),
+            (np.where(listed.start >= 0, listed.start + windows.weights.size, -1), windows.start),
+        )
+    )
+    return Windows(low, high, start, np.concatenate([windows.weights, listed.weights]), windows.certain)
 
 
 Kept = dict[int, tuple[int, FloatArray]]

@@ -33,7 +33,7 @@ from unround.engines.messages import (
     layer_value,
     reduce_to,
 )
-from unround.evidence.block import NO_UPPER_BOUND, Ints
+from unround.evidence.block import NO_UPPER_BOUND, NONE, Ints
 from unround.evidence.cells import weight
 from unround.jit import ZERO, RandomState, inner, mixed, uniform
 from unround.mechanisms.base import FloatArray
@@ -53,9 +53,6 @@ from unround.sums.forest import FIRST, PAIR, SECOND, TOTAL
 
 ALIKE = 1e-12
 """Probabilities that differ by less than this proportion count as equal: the difference is rounding error."""
-
-NONE = -1
-"""The mode of a cell without one: nothing bounds it, or no counts add up."""
 
 Summary = tuple[int, float, float, float]
 """The mode, its probability, the mean and the standard deviation."""

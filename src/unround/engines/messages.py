@@ -1,11 +1,8 @@
-"""The buffers of one area: which links are used, in which order, and where each array is in the arena.
+"""Messages up and down the forest of one area, compiled. `tree` is the same in plain numpy, for one system.
 
-Bounds determine all of this. A partial sum is cropped to what the parts before it can give and what the parts after it and
-the total still allow (see `chain`). Ends with one possible value take no part: they shift the total.
-
-Messages through the forest of one area, compiled. See `tree` for the same in plain numpy, one system at a time.
-
-Everything lies in one long vector, the arena, at the places that `buffers` sets aside.
+Everything lies in one long vector, the arena. Bounds determine which links are used, in which order, and where each array
+is: a partial sum is cropped to what the parts before it can give and what the parts after it and the total still allow. Ends
+with one possible value take no part: they shift the total.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unround.evidence.block import Ints
+from unround.evidence.block import MOST_VALUES, Ints
 from unround.evidence.cells import Evidence, same_records, weigh_keys, weight
 from unround.evidence.convolution import GUARD, Box, convolve, copy, correlate, crop, fill, halvings, scale
 from unround.jit import MINUS_ONE, ZERO, inner, kernel
@@ -40,9 +37,6 @@ from unround.sums.compiled import (
     Table,
 )
 from unround.sums.forest import FIRST, PAIR, SECOND, TOTAL
-
-MOST_VALUES = 600
-"""Possible values of a cell above which the links that touch it are not used."""
 
 MOST_STATES = 2_500
 """Possible pairs of a node above which it is taken for its total alone."""

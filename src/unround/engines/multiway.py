@@ -7,16 +7,13 @@ chains; and by going through more tables, where chains do not agree. What none o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.bounds.propagation import Bounds
-from unround.engines.answer import Answer, Marginal, support_of
+from unround.engines.answer import Answer, Inference, Marginal, Problem, support_of
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray
 from unround.sums.multiway import CrossedTable, Ints
@@ -59,41 +56,21 @@ class NoTable(Exception):  # noqa: N818 - it is an answer, and no error
     """No values add up."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableAnswer:
-    """What was found about a table.
+Ends = tuple[tuple[int, int], ...]
+"""For every cell a low and a high value that occur in some table that fits."""
 
-    - `engine`, `why`: How it was found, and why so.
-    - `answer`: The probabilities; None where chains do not agree.
-    - `shown`: For every cell a low and a high value that occur in some table that fits.
-    - `errors`: The standard error of the probability of each cell's likeliest value; None where probabilities are exact.
-    - `rhat`: How well chains agree.
+Found = tuple[Inference, Ends]
+
+
+def solve_table(table: CrossedTable, problem: Problem) -> Found | None:
+    """Answer a system that is one table; its bounds are still to be found.
+
+    None where possible ranges are too wide, or the engine that was asked for cannot do it. Raises `NoTable` if no values
+    add up.
     """
-
-    engine: str
-    why: str
-    answer: Answer | None
-    shown: tuple[tuple[int, int], ...]
-    errors: tuple[float, ...] | None = None
-    rhat: float | None = None
-
-
-def solve_table(
-    table: CrossedTable,
-    windows: Sequence[Window],
-    bounds: Bounds,
-    weights: Sequence[FloatArray],
-    top: int,
-    engine: str,
-    witness: Callable[[], list[int] | None],
-) -> TableAnswer | None:
-    """Answer a system that is one table.
-
-    None where possible ranges are too wide. Raises `NoTable` if no values add up.
-    """
-    if max(one.size for one in weights) > WIDEST:
+    if max(high - low for low, high in zip(problem.bounds.lows, problem.bounds.highs, strict=True)) >= WIDEST:
         return None
-    task = _Task(table, windows, bounds, weights, top)
+    task, engine = _Task(table, problem), problem.engine
     kind = table_in_words(table)
     if engine == "auto":
         from unround.engines.enumeration import FEW_VISITS
@@ -102,15 +79,15 @@ def solve_table(
         if found is not None:
             return found
     if engine in ("auto", "elimination"):
-        found = task.eliminate(kind, witness)
+        found = task.eliminate(kind)
         if found is not None or engine == "elimination":
             return found
     if engine == "auto" and task.free < MANY_LEAVES:
         found = task.go_through(SOME_VISITS, f"{kind}; all solutions could be gone through")
         if found is not None:
             return found
-    sampled = task.run_chains(kind, witness)
-    if sampled.answer is not None or engine == "chains":
+    sampled = task.run_chains(kind)
+    if sampled[0].answer is not None or engine == "chains":
         return sampled
     found = task.go_through(MANY_VISITS, f"{kind}; Markov chains do not agree, but all solutions could be gone through")
     return sampled if found is None else found
@@ -126,19 +103,19 @@ def table_in_words(table: CrossedTable) -> str:
 class _Task:
     """One table, and the ways to answer it."""
 
-    def __init__(
-        self, table: CrossedTable, windows: Sequence[Window], bounds: Bounds, weights: Sequence[FloatArray], top: int
-    ) -> None:
+    def __init__(self, table: CrossedTable, problem: Problem) -> None:
         from unround.engines.chain_kernel import CellWeights
 
-        self.table, self.top, self.lows, self.weights = table, top, bounds.lows, weights
+        bounds, windows = problem.bounds, problem.windows
+        self.table, self.problem, self.lows = table, problem, bounds.lows
+        self.weights = problem.weights(bounds.lows, bounds.highs)
         leaves = set(table.leaves.tolist())
-        self.free = sum(weights[leaf].size > 1 for leaf in leaves)
+        self.free = sum(self.weights[leaf].size > 1 for leaf in leaves)
         bases = [0 if i in leaves and window.low == 0 else tent(window) for i, window in enumerate(windows)]
         centres = [window.low + base - 1 for window, base in zip(windows, bases, strict=True)]
-        self.given = CellWeights.of_one(bounds.lows, weights, bases, centres, COPIES)
+        self.given = CellWeights.of_one(bounds.lows, self.weights, bases, centres, COPIES)
 
-    def eliminate(self, kind: str, witness: Callable[[], list[int] | None]) -> TableAnswer | None:
+    def eliminate(self, kind: str) -> Found | None:
         """Answer exactly, slice by slice; None where there are too many states."""
         from unround.engines.elimination import Contradicting, marginals
 
@@ -149,16 +126,16 @@ class _Task:
         if found is None:
             return None
         found = tuple((low, np.where(chances > NOISE, chances, 0.0)) for low, chances in found)
-        sampled = self._sample(1000, self._seeds(), None, witness)
-        best = self._best([tuple(values) for values in sampled.best.tolist()])
+        best = self._best(self._sample(1000, self._seeds(), None).best)
         why = f"{kind}, small enough to be eliminated slice by slice"
-        return TableAnswer("elimination", why, Answer(None, found, best, relative=True), tuple(map(support_of, found)))
+        answer = Answer(None, found, best, relative=True)
+        return Inference(True, "elimination", why, answer=answer), tuple(map(support_of, found))
 
-    def go_through(self, visits: int, why: str) -> TableAnswer | None:
+    def go_through(self, visits: int, why: str) -> Found | None:
         """Answer by going through all solutions; None if there are too many."""
         from unround.engines.enumeration import list_tables
 
-        listed = list_tables(self.table, self.given.one(0), visits, self.top)
+        listed = list_tables(self.table, self.given.one(0), visits, self.problem.top)
         if not listed.complete[0]:
             return None
         if not listed.number[0]:
@@ -169,14 +146,15 @@ class _Task:
         ]
         best.sort(key=lambda one: (-round(math.log(one[1]), 9), one[0]))
         number = int(listed.number[0]) if listed.number[0] < 2**53 else None
-        return TableAnswer("enumeration", why, Answer(number, marginals, tuple(best)), tuple(map(support_of, marginals)))
+        answer = Answer(number, marginals, tuple(best))
+        return Inference(True, "enumeration", why, answer=answer), tuple(map(support_of, marginals))
 
-    def run_chains(self, kind: str, witness: Callable[[], list[int] | None]) -> TableAnswer:
+    def run_chains(self, kind: str) -> Found:
         """Answer by chains, longer ones where the first do not agree."""
         sweeps = min(EFFORT // (COPIES * max(self.free, 8)), MOST_SWEEPS)
         seeds, begin = self._seeds(), None
         for longer in (1, LONGER):
-            found = self._sample(sweeps * longer, seeds, begin, witness)
+            found = self._sample(sweeps * longer, seeds, begin)
             chances = found.chances.reshape(COPIES, -1)
             errors, rhat = self._judged(chances, found.rhat)
             agreed = rhat <= LARGEST_RHAT and max(errors) <= LARGEST_ERROR
@@ -189,35 +167,35 @@ class _Task:
         seen = tuple(map(support_of, marginals))
         ends = shown_ends(self.table, self.given, seen, found.best[0])
         # A value that never changed, though a table with another one exists: no move leads there.
-        if any(before[0] == before[1] and now[0] < now[1] for before, now in zip(seen, ends, strict=True)):
-            why = f"{kind}; Markov chains do not reach every solution, so probabilities are not available"
-            return TableAnswer("chains", why, None, ends, None, rhat)
-        if not agreed:
-            why = f"{kind}; Markov chains do not agree (R-hat {rhat:.2f}), so probabilities are not available"
-            return TableAnswer("chains", why, None, ends, None, rhat)
-        best = self._best([tuple(values) for values in found.best.tolist()])
+        frozen = any(before[0] == before[1] and now[0] < now[1] for before, now in zip(seen, ends, strict=True))
+        if frozen or not agreed:
+            what = "do not reach every solution" if frozen else f"do not agree (R-hat {rhat:.2f})"
+            why = f"{kind}; Markov chains {what}, so probabilities are not available"
+            return Inference(True, "chains", why, rhat=rhat), ends
+        answer = Answer(None, marginals, self._best(found.best), relative=True)
         why = f"{kind}; Markov chains, which agree (R-hat {rhat:.3f})"
-        return TableAnswer("chains", why, Answer(None, marginals, best, relative=True), ends, tuple(errors), rhat)
+        return Inference(True, "chains", why, answer=answer, errors=tuple(errors), rhat=rhat), ends
 
-    def _sample(self, sweeps: int, seeds: Seeds, begin: Ints | None, witness: Callable[[], list[int] | None]) -> Sampled:
+    def _sample(self, sweeps: int, seeds: Seeds, begin: Ints | None) -> Sampled:
         """Run chains; where they find no table to start from, a search does, or shows that there is none."""
+        from unround.bounds.search import cpsat_witness
         from unround.engines.chains import STUCK, Effort, sample
 
         effort = Effort(sweeps, 0, LARGEST_ERROR, LARGEST_RHAT)
         found = sample(self.table, self.given, seeds, effort, begin)
         if (found.status == STUCK).any():
-            values = witness()
+            values = cpsat_witness(self.problem.system.equations, self.problem.windows)
             if values is None:
                 raise NoTable
             found = sample(self.table, self.given, seeds, effort, np.array([values] * COPIES, dtype=np.int32))
         return found
 
-    def _best(self, seen: list[tuple[int, ...]]) -> tuple[tuple[tuple[int, ...], float], ...]:
-        if not self.top:
+    def _best(self, seen: Ints) -> tuple[tuple[tuple[int, ...], float], ...]:
+        if not self.problem.top:
             return ()
         from unround.engines.enumeration import best_near
 
-        found = best_near(self.table, self.given, dict.fromkeys(seen), self.top)
+        found = best_near(self.table, self.given, dict.fromkeys(map(tuple, seen.tolist())), self.problem.top)
         return tuple((values, math.exp(weight - found[0][1])) for values, weight in found)
 
     def _judged(self, chances: FloatArray, rhats: FloatArray) -> tuple[list[float], float]:

@@ -1,12 +1,9 @@
-"""The best solutions, in order, without listing the others.
-
-The pass up with maxima tells, for every choice that is still open, the weight of the best way to complete it. A search that
-always follows the most promising choice therefore walks straight to the best solution, and from there to the next.
-
-The tree engine: exact sum-product on any acyclic set of sums, and on trees crossed with a two-way split.
+"""The tree engine: exact sum-product on any acyclic set of sums, and on trees crossed with a two-way split, in numpy alone.
 
 Messages go up the plan once, from children to parents, and down once. Going up with every weight set to 1 counts the
-solutions; going up with the maximum in the place of the sum prepares the search for the best ones (`best`).
+solutions; going up with the maximum in the place of the sum tells, for every choice that is still open, the weight of the
+best way to complete it: a search that always follows the most promising choice walks straight to the best solution, and
+from there to the next.
 
 The number of solutions is exact, of any size: doubles hold whole numbers up to 2^53; where counts may grow beyond, each is
 kept as several digits of a smaller base, one array per digit.

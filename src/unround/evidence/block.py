@@ -1,10 +1,7 @@
-"""The arrays that the engines for whole releases share: many areas with one structure.
+"""The arrays that the engines for whole releases share: many areas with one structure, and the windows of their counts.
 
-An area is a row, a count a column. All arrays are areas × columns unless stated otherwise.
-
-The windows of a block of areas: each published count is looked up, and computed only the first time.
-
-A release has millions of counts but few different ones, and most columns share one mechanism.
+An area is a row, a count a column. All arrays are areas × columns unless stated otherwise. A release has millions of counts
+but few different ones, and most columns share one mechanism: each window is worked out the first time that it is met.
 """
 
 from __future__ import annotations
@@ -30,6 +27,12 @@ EXACT, BY_CHAINS, BY_LISTING, UNSETTLED = 0, 1, 2, 3
 """How an area's probabilities were worked out: exactly, along a forest; for tables by several axes, by chains or by going
 through all tables; or not at all, because chains do not agree."""
 
+NONE = -1
+"""The likeliest count of a cell without one: nothing bounds it, or no counts add up."""
+
+MOST_VALUES = 600
+"""Possible values of a cell above which the links that touch it are not used, and its distribution is not listed."""
+
 NO_UPPER_BOUND = 1 << 30
 """Stands for "no upper bound" in 32-bit arrays: larger than any count, so that arithmetic needs no special case."""
 
@@ -54,8 +57,7 @@ class Windows:
         return Windows(self.low[rows], self.high[rows], self.start[rows], self.weights, self.certain)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CellBounds:
+class CellBounds(NamedTuple):
     """Bounds of every cell, by all sums together.
 
     `by_low` and `by_high` are the equation that set a bound last (-1: the published count itself), `depth_low` and
@@ -73,12 +75,12 @@ class CellBounds:
 
     def rows(self, rows: NDArray[np.integer]) -> CellBounds:
         """Return the bounds of some areas."""
-        return CellBounds(*(getattr(self, name)[rows] for name in CellBounds.__slots__))
+        return CellBounds(*[array[rows] for array in self])
 
     def put(self, rows: NDArray[np.integer], other: CellBounds) -> None:
         """Overwrite the bounds of some areas by others, in their order."""
-        for name in CellBounds.__slots__:
-            getattr(self, name)[rows] = getattr(other, name)
+        for into, new in zip(self, other, strict=True):
+            into[rows] = new
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,9 +123,24 @@ class Posterior:
     deviation: FloatArray
     cut: Ints
     possible: BoolArray
+    method: NDArray[np.int8]
+    error: FloatArray
     asked: FloatArray | None = None
-    method: NDArray[np.int8] | None = None
-    error: FloatArray | None = None
+
+    @classmethod
+    def empty(cls, areas: int, columns: int, *, asked: bool = False) -> Posterior:
+        """Return a posterior without any information, to be filled in."""
+        return cls(
+            mode=np.full((areas, columns), NONE, dtype=np.int32),
+            probability=np.zeros((areas, columns)),
+            mean=np.full((areas, columns), np.nan),
+            deviation=np.full((areas, columns), np.nan),
+            cut=np.zeros(areas, dtype=np.int32),
+            possible=np.zeros(areas, dtype=np.bool_),
+            method=np.full(areas, EXACT, dtype=np.int8),
+            error=np.zeros((areas, columns)),
+            asked=np.zeros((areas, columns)) if asked else None,
+        )
 
     def put(self, rows: Places, other: Posterior, at: Places, columns: Places | None = None) -> None:
         """Overwrite some areas by those of another posterior, at these places in it; of some columns only, if given."""
@@ -172,6 +189,14 @@ class Distributions:
     start: NDArray[np.int64]
     chances: FloatArray
 
+    @classmethod
+    def empty(cls, low: Ints, high: Ints) -> Distributions:
+        """Return distributions of zeros for all cells within their bounds, to be filled in."""
+        width = high.astype(np.int64) - low + 1
+        width[(width > MOST_VALUES) | (width < 1)] = 0
+        start = np.cumsum(width).reshape(width.shape) - width
+        return cls(low, high, np.where(width > 0, start, -1), np.zeros(int(width.sum())))
+
 
 _DENSE = 1 << 16
 """Published counts below this one are found by their place in an array; larger ones, which are rare, by search."""
@@ -200,20 +225,26 @@ def windows_of(
 
 
 class WindowTable:
-    """Every window met so far, ready for the next block. Several threads may ask one table at the same time."""
+    """Every window met so far, ready for the next block. Several threads may ask one table at the same time.
+
+    A window is an entry: its ends, and where its weights begin; equal weights are kept once.
+    """
 
     def __init__(self, mechanisms: Sequence[Mechanism]) -> None:
-        different = list(dict.fromkeys(mechanisms))
-        at = {mechanism: m for m, mechanism in enumerate(different)}
-        of = np.array([at[mechanism] for mechanism in mechanisms], dtype=np.int64)
+        self._mechanisms = list(dict.fromkeys(mechanisms))
+        of = np.array([self._mechanisms.index(mechanism) for mechanism in mechanisms], dtype=np.int64)
         # All columns at once where there is only one mechanism: a slice needs no copy.
-        self._groups = [
-            (_WindowsOfMechanism(mechanism), slice(None) if len(different) == 1 else np.flatnonzero(of == m))
-            for m, mechanism in enumerate(different)
-        ]
-        self._columns = len(mechanisms)
+        alone = len(self._mechanisms) == 1
+        self._columns = [slice(None) if alone else np.flatnonzero(of == m) for m in range(len(self._mechanisms))]
         self._exact = np.array([isinstance(mechanism, Exact) for mechanism in mechanisms], dtype=np.bool_)
-        self._entries = _Entries()
+        self._certain = np.ones(len(mechanisms), dtype=np.bool_)
+        self._dense = [np.full(_DENSE, _UNKNOWN, dtype=np.int32) for _ in self._mechanisms]
+        self._large: dict[tuple[int, int], int] = {}
+        self._low, self._high, self._start = [0, 0], [NO_UPPER_BOUND, NO_UPPER_BOUND], [-1, -1]
+        self._tables: tuple[Ints, Ints, NDArray[np.int64]] | None = None
+        self._places: dict[bytes, int] = {}
+        self._weights: list[FloatArray] = [np.empty(0)]
+        self._size = 0
         self._lock = Lock()
 
     def of(self, counts: Counts, adjusted: NDArray[np.integer] | None = None) -> tuple[Windows, BoolArray]:
@@ -228,145 +259,88 @@ class WindowTable:
         tells a range by itself has that range; whatever else is absent can be any count. Counts too large for
         `NO_UPPER_BOUND` are misfits too.
         """
-        if counts.ndim != 2 or counts.shape[1] != self._columns:
-            raise InputError(f"{self._columns} columns have a mechanism, but the counts have shape {counts.shape}.")
+        if counts.ndim != 2 or counts.shape[1] != len(self._exact):
+            raise InputError(f"{len(self._exact)} columns have a mechanism, but the counts have shape {counts.shape}.")
         entry = np.empty(counts.shape, dtype=np.int32)
-        certain = np.ones(self._columns, dtype=np.bool_)
         with self._lock:  # what is met for the first time is added to tables that all threads share
-            for values, columns in self._groups:
-                entry[:, columns] = values.look_up(counts[:, columns], self._entries)
-                certain[columns] = values.certain
-            lows, highs, starts = self._entries.tables()
+            for m, columns in enumerate(self._columns):
+                entry[:, columns] = self._entries_of(m, counts[:, columns])
+            if self._tables is None:
+                lows, highs = (np.array(ends, dtype=np.int32) for ends in (self._low, self._high))
+                self._tables = lows, highs, np.array(self._start, dtype=np.int64)
+            lows, highs, starts = self._tables
             low, high, start = lows[entry], highs[entry], starts[entry]
             if adjusted is not None:
                 self._widen(entry, np.broadcast_to(adjusted, counts.shape), low, high, start)
-            weights = self._entries.weights()
-        return Windows(low, high, start, weights, certain), entry == _MISFIT
+            if len(self._weights) > 1:  # those that were there before are still where they were
+                self._weights = [np.concatenate(self._weights)]
+            return Windows(low, high, start, self._weights[0], self._certain.copy()), entry == _MISFIT
 
-    def _widen(
-        self,
-        entry: NDArray[np.int32],
-        adjusted: NDArray[np.integer],
-        low: NDArray[np.int32],
-        high: NDArray[np.int32],
-        start: NDArray[np.int64],
-    ) -> None:
+    def _widen(self, entry: Ints, adjusted: NDArray[np.integer], low: Ints, high: Ints, start: NDArray[np.int64]) -> None:
         """Let exact counts be off by a little."""
-        columns = np.flatnonzero(self._exact & (adjusted > 0).any(axis=0))
-        if not columns.size:
-            return
-        rows, which = np.nonzero((adjusted[:, columns] > 0) & (entry[:, columns] > _MISFIT))
-        at = rows, columns[which]
+        at = np.nonzero(self._exact & (adjusted > 0) & (entry > _MISFIT))
         by = adjusted[at].astype(np.int32)
         low[at] = np.maximum(low[at] - by, 0)
         high[at] += by
-        for k in np.unique(by):
-            flat = self._entries.place(np.full(2 * int(k) + 1, 1 / (2 * int(k) + 1)))
-            here = by == k
-            start[rows[here], at[1][here]] = flat
+        for k in np.unique(by).tolist():
+            start[at[0][by == k], at[1][by == k]] = self._place(np.full(2 * k + 1, 1 / (2 * k + 1)))
 
+    def _entries_of(self, m: int, counts: Counts) -> Ints:
+        """Return the entry of every count of the columns of one mechanism."""
+        unsigned = counts.view(np.uint32) if counts.flags.c_contiguous else counts.astype(np.int32).view(np.uint32)
+        small = unsigned < _DENSE  # codes and negative counts are large, read as unsigned
+        every = small.all()
+        near, dense = counts if every else np.where(small, counts, 0), self._dense[m]
+        found = dense[near]
+        new = near[found == _UNKNOWN]
+        if new.size:
+            for count in np.unique(new).tolist():
+                dense[count] = self._entry(m, count)
+            found = dense[near]
+        if not every:
+            found[~small] = _FREE
+            large = ~small & ((counts >= FIRST_TOLD) | (counts == SUPPRESSED))
+            different, which = np.unique(counts[large], return_inverse=True)
+            for count in different.tolist():
+                if (m, count) not in self._large:
+                    self._large[m, count] = self._entry(m, count)
+            found[large] = np.array([self._large[m, count] for count in different.tolist()], dtype=np.int32)[which]
+        return found
 
-class _Entries:
-    """Windows one below the other: their ends, and where their weights are. Equal weights are kept once."""
-
-    def __init__(self) -> None:
-        self._low, self._high, self._start = [0, 0], [NO_UPPER_BOUND, NO_UPPER_BOUND], [-1, -1]
-        self._places: dict[bytes, int] = {}
-        self._pieces: list[FloatArray] = []
-        self._size = 0
-        self._tables: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]] | None = None
-        self._weights: FloatArray = np.empty(0)
-
-    def add(self, window: Window) -> int:
-        """Return the entry of a new window."""
-        if window.weights is None:
-            return _FREE if window.high is None and not window.low else self._append(window.low, window.high, -1)
-        assert window.high is not None  # weights are listed up to there
-        return (
-            _MISFIT if window.high >= NO_UPPER_BOUND else self._append(window.low, window.high, self.place(window.weights))
-        )
-
-    def _append(self, low: int, high: int | None, start: int) -> int:
-        self._low.append(low)
-        self._high.append(NO_UPPER_BOUND if high is None else high)
-        self._start.append(start)
+    def _entry(self, m: int, count: int) -> int:
+        """Work out the window of a count that was not met before."""
+        hidden, told = count == SUPPRESSED, told_range(count)
+        if told is not None:
+            window = _window(Suppressed(*told), None)
+        else:
+            try:
+                window = _window(cast(Hashable, self._mechanisms[m]), None if hidden else count)
+            except InputError:
+                # A mechanism that hides nothing cannot say why this count is hidden: it may be any.
+                return _FREE if hidden else _MISFIT
+            if not window.certain:
+                self._certain[self._columns[m]] = False
+        if window.weights is None and window.high is None and not window.low:
+            return _FREE
+        if window.weights is not None and window.high is not None and window.high >= NO_UPPER_BOUND:
+            return _MISFIT
+        self._low.append(window.low)
+        self._high.append(NO_UPPER_BOUND if window.high is None else window.high)
+        self._start.append(-1 if window.weights is None else self._place(window.weights))
         self._tables = None
         return len(self._low) - 1
 
-    def place(self, weights: FloatArray) -> int:
+    def _place(self, weights: FloatArray) -> int:
         """Return where weights start in the array of all."""
         key = weights.tobytes()
         if key not in self._places:
             self._places[key] = self._size
-            self._pieces.append(weights)
+            self._weights.append(weights)
             self._size += weights.size
         return self._places[key]
-
-    def tables(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-        """Return low, high and start of every entry."""
-        if self._tables is None:
-            low, high = (np.array(one, dtype=np.int32) for one in (self._low, self._high))
-            self._tables = low, high, np.array(self._start, dtype=np.int64)
-        return self._tables
-
-    def weights(self) -> FloatArray:
-        """Return all weights; those that were there before are still where they were."""
-        if self._weights.size < self._size:
-            self._weights = np.concatenate(self._pieces)
-        return self._weights
 
 
 @lru_cache(maxsize=1 << 15)
 def _window(mechanism: Hashable, published: int | None) -> Window:
     """Return the window of a mechanism, worked out once for all tables of windows."""
     return cast(Mechanism, mechanism).window(published)
-
-
-class _WindowsOfMechanism:
-    """The entries of one mechanism, for each published count met so far."""
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.mechanism = mechanism
-        self.certain = True
-        self._dense = np.full(_DENSE, _UNKNOWN, dtype=np.int32)
-        self._large: dict[int, int] = {}
-
-    def look_up(self, counts: Counts, entries: _Entries) -> NDArray[np.int32]:
-        """Return the entry of every count."""
-        unsigned = counts.view(np.uint32) if counts.flags.c_contiguous else counts.astype(np.int32).view(np.uint32)
-        small = unsigned < _DENSE  # codes and negative counts are large, read as unsigned
-        if small.all():
-            return self._of_small(counts, entries)
-        found = self._of_small(np.where(small, counts, 0), entries)
-        found[~small] = _FREE
-        large = ~small & ((counts >= FIRST_TOLD) | (counts == SUPPRESSED))
-        different, which = np.unique(counts[large], return_inverse=True)
-        found[large] = np.array([self._of_large(int(one), entries) for one in different], dtype=np.int32)[which]
-        return found
-
-    def _of_small(self, counts: Counts, entries: _Entries) -> NDArray[np.int32]:
-        found = self._dense[counts]
-        new = counts[found == _UNKNOWN]
-        if not new.size:
-            return found
-        for count in np.unique(new):
-            self._dense[count] = self._entry(int(count), entries)
-        return self._dense[counts]
-
-    def _of_large(self, count: int, entries: _Entries) -> int:
-        if count not in self._large:
-            self._large[count] = self._entry(count, entries)
-        return self._large[count]
-
-    def _entry(self, count: int, entries: _Entries) -> int:
-        """Work out the window of a count that was not met before."""
-        hidden, told = count == SUPPRESSED, told_range(count)
-        if told is not None:
-            return entries.add(_window(Suppressed(*told), None))
-        try:
-            window = _window(cast(Hashable, self.mechanism), None if hidden else count)
-        except InputError:
-            # A mechanism that hides nothing cannot say why this count is hidden: it may be any.
-            return _FREE if hidden else _MISFIT
-        self.certain &= window.certain
-        return entries.add(window)

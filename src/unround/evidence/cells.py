@@ -72,7 +72,7 @@ class Block:
 
     def only(self, chosen: BoolArray) -> Block:
         """Return the same areas, of which only some are worked on."""
-        return replace(self, bounds=replace(self.bounds, feasible=self.bounds.feasible & chosen))
+        return replace(self, bounds=self.bounds._replace(feasible=self.bounds.feasible & chosen))
 
     def arrays(self) -> BlockArrays:
         """Return the block as kernels take it."""

@@ -18,7 +18,7 @@ from unround.audits.findings import GIVEN, finding
 from unround.audits.selfcheck import FAILED, table_named
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
-from unround.engines.messages import MOST_VALUES
+from unround.evidence.block import MOST_VALUES
 from unround.evidence.cells import Block
 from unround.explanation.family import FamilyEvidence, cell_names, family_evidence
 from unround.job import AuditFolder

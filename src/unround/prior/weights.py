@@ -7,8 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.engines.messages import MOST_VALUES
-from unround.evidence.block import Ints, PriorWeights
+from unround.evidence.block import MOST_VALUES, Ints, PriorWeights
 from unround.jit import FEWEST, in_threads, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior.mixture import add_mixture

@@ -169,7 +169,6 @@ class Tally:
 
     def _errors(self, posterior: Posterior) -> None:
         """Add up the standard errors of probabilities that chains estimated."""
-        assert posterior.error is not None
         self.estimated += int((posterior.error > 0).sum())
         self.error_units += int(np.rint(10_000 * posterior.error).sum())
 

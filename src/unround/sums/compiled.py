@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InternalError
-from unround.sums.forest import Crossing, Draft, Drawing, Equations, Plan, crossings_of, draw, rooted
+from unround.sums.forest import Crossing, Drawing, Equations, LinkDraft, Plan, crossings_of, draw, rooted
 from unround.sums.multiway import CrossedTable, crossed_tables
 
 MOST_CROSSED = 800
@@ -133,7 +133,7 @@ def _forest(drawing: Drawing, columns: int, equations: Equations, fixed: frozens
     return CompiledSums(columns, equations, plan, tuple(sorted(unused)), links_of)
 
 
-def _joined(link: Draft, above: list[int]) -> bool:
+def _joined(link: LinkDraft, above: list[int]) -> bool:
     """Join the pieces that a link connects, unless two of its ends are in the same piece already."""
     tops = [_top(end.node, above) for end in link.ends]
     if len(set(tops)) < len(tops):

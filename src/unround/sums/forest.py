@@ -102,7 +102,7 @@ def is_acyclic(cells: int, equations: Equations, fixed: frozenset[int]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class LinkDraft:
     """A link before it is known which of its ends is the parent: Σ sign × end = 0; and the equations it stands for."""
 
     ends: list[End]
@@ -114,7 +114,7 @@ class Drawing:
     """Nodes and links before they hang on roots. Sums that only repeat another have no link: `repeats` lists them."""
 
     nodes: list[Node]
-    links: list[Draft]
+    links: list[LinkDraft]
     home: tuple[tuple[int, int], ...]
     repeats: tuple[int, ...]
 
@@ -137,11 +137,11 @@ def draw(cells: int, equations: Equations, fixed: frozenset[int], crossings: tup
             home[cell] = (n, layer)
     first = _unlike(equations)
     splits = {(total, frozenset(parts)) for total, *parts in crossings}
-    links: list[Draft] = []
+    links: list[LinkDraft] = []
     for key, e in first.items():
         if key not in splits:
             total, parts = equations[e]
-            links.append(Draft([End(*home[total], 1), *(End(*home[part], -1) for part in parts)], (e,)))
+            links.append(LinkDraft([End(*home[total], 1), *(End(*home[part], -1) for part in parts)], (e,)))
     if crossings:
         links = list(_merged(links, nodes))
     for link in links:
@@ -163,12 +163,12 @@ def _unlike(equations: Equations) -> dict[tuple[int, frozenset[int]], int]:
     return first
 
 
-def _merged(links: list[Draft], nodes: list[Node]) -> Iterator[Draft]:
+def _merged(links: list[LinkDraft], nodes: list[Node]) -> Iterator[LinkDraft]:
     """Join parallel sums: the same pair nodes in the same roles, in at least two of the three layers.
 
     Any two of total, first and second imply the third, so that one link between pairs stands for all of them.
     """
-    groups: dict[tuple[int, frozenset[int]], list[Draft]] = {}
+    groups: dict[tuple[int, frozenset[int]], list[LinkDraft]] = {}
     for link in links:
         layers = {end.layer for end in link.ends}
         if len(layers) == 1 and all(nodes[end.node].is_pair for end in link.ends):
@@ -178,13 +178,13 @@ def _merged(links: list[Draft], nodes: list[Node]) -> Iterator[Draft]:
     for group in groups.values():
         if len(group) > 1:
             ends = [End(end.node, PAIR, end.sign) for end in group[0].ends]
-            yield Draft(ends, tuple(e for link in group for e in link.equations))
+            yield LinkDraft(ends, tuple(e for link in group for e in link.equations))
         else:
             yield group[0]
 
 
 def rooted(
-    nodes: list[Node], links: Sequence[Draft], home: tuple[tuple[int, int], ...]
+    nodes: list[Node], links: Sequence[LinkDraft], home: tuple[tuple[int, int], ...]
 ) -> tuple[Plan, tuple[tuple[int, ...], ...]] | None:
     """Hang every connected piece on one node; None if there is a loop.
 
