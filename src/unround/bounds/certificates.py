@@ -110,16 +110,16 @@ def certificates(system: System, wanted: Iterable[int] | Mapping[int, int]) -> d
     """
     known = wanted if isinstance(wanted, Mapping) else {}
     windows = certain_windows(system)
-    writer = _Writer(system, windows)
     bounds, trace = Bounds.of(windows), Trace()
     if not propagate(system.equations, bounds, trace, system.rows):
         return {}
     found = {}
     for cell in wanted:
+        steps = _Steps(system, windows, trace)
         if bounds.lows[cell] == bounds.highs[cell]:
-            found[cell] = writer.both_sides(trace, cell)
+            found[cell] = steps.both_sides(cell)
         else:
-            written = _beyond_single_sums(writer, bounds, trace, cell, known.get(cell))
+            written = _beyond_single_sums(steps, bounds, cell, known.get(cell))
             if written is not None:
                 found[cell] = written
     return found
@@ -131,7 +131,7 @@ def certificate_of_least(system: System, cell: int, value: int) -> Certificate |
     bounds, trace = Bounds.of(windows), Trace()
     if not propagate(system.equations, bounds, trace, system.rows) or bounds.lows[cell] < value:
         return None
-    steps = _Steps(_Writer(system, windows), trace, ())
+    steps = _Steps(system, windows, trace)
     steps.bound(cell, "low")
     return steps.written
 
@@ -141,37 +141,25 @@ def contradiction(system: System) -> Certificate | None:
     bounds, trace = Bounds.of(system.windows), Trace()
     if propagate(system.equations, bounds, trace, system.rows):
         return None
-    steps = _Steps(_Writer(system, system.windows), trace, ())
     empty = next(i for i, low in enumerate(bounds.lows) if low > bounds.highs[i])
-    steps.bound(empty, "low")
-    steps.bound(empty, "high")
-    return steps.written
-
-
-class _Writer:
-    """Turns parts of a trace into steps."""
-
-    def __init__(self, system: System, windows: tuple[Window, ...]) -> None:
-        self.system = system
-        self.windows = windows
-
-    def both_sides(self, trace: Trace, cell: int) -> Certificate:
-        """Write out both bounds of a cell."""
-        steps = _Steps(self, trace, ())
-        steps.bound(cell, "low")
-        steps.bound(cell, "high")
-        return steps.written
+    return _Steps(system, system.windows, trace).both_sides(empty)
 
 
 class _Steps:
     """One list of steps in the making: every bound is written once, after what it rests on."""
 
-    def __init__(self, writer: _Writer, trace: Trace, supposed: tuple[Supposition, ...]) -> None:
-        self.writer = writer
-        self.trace = trace
-        self.supposed = supposed
+    def __init__(
+        self, system: System, windows: tuple[Window, ...], trace: Trace, supposed: tuple[Supposition, ...] = ()
+    ) -> None:
+        self.system, self.windows, self.trace, self.supposed = system, windows, trace, supposed
         self.written: Certificate = []
         self.number: dict[tuple[int, Side, int], int] = {}
+
+    def both_sides(self, cell: int) -> Certificate:
+        """Write out both bounds of a cell."""
+        self.bound(cell, "low")
+        self.bound(cell, "high")
+        return self.written
 
     def bound(self, cell: int, side: Side) -> int:
         """Write out the bound that a cell has now, and return its number."""
@@ -194,7 +182,7 @@ class _Steps:
         return self.number[cell, side, event]
 
     def _write(self, cell: int, side: Side, event: int) -> None:
-        system = self.writer.system
+        system = self.system
         line: dict[str, Any] = {"step": len(self.written) + 1, "cell": system.cells[cell].name, "bound": side}
         if event < 0:
             line |= self._start(cell, side)
@@ -213,12 +201,12 @@ class _Steps:
 
     def conclude(self, cell: int, side: Side, value: int, reason: dict[str, Any]) -> None:
         """Write a last step that is not in the trace."""
-        name = self.writer.system.cells[cell].name
+        name = self.system.cells[cell].name
         self.written.append({"step": len(self.written) + 1, "cell": name, "bound": side, "value": value} | reason)
 
     def _start(self, cell: int, side: Side) -> dict[str, Any]:
         """Where a bound starts from: the tightest supposition about it, or what was published."""
-        window = self.writer.windows[cell]
+        window = self.windows[cell]
         value = window.low if side == "low" else window.high
         here = [v for c, s, v in self.supposed if (c, s) == (cell, side)]
         if here:
@@ -228,20 +216,19 @@ class _Steps:
         return {"value": value, "by": "published", "uses": []}
 
 
-def _beyond_single_sums(writer: _Writer, bounds: Bounds, trace: Trace, cell: int, value: int | None) -> Certificate | None:
+def _beyond_single_sums(steps: _Steps, bounds: Bounds, cell: int, value: int | None) -> Certificate | None:
     """Prove a value that no single sum shows: by adding sums up, or by supposing more, or less, and refuting it."""
-    equations = writer.system.equations
+    system, equations = steps.system, steps.system.equations
     low, high = added_up(equations, bounds, cell, "low"), added_up(equations, bounds, cell, "high")
     if value is None and low is not None and high is not None and low.bound == high.bound:
         value = low.bound
     if value is None:
         from unround.bounds.search import cpsat_bounds
 
-        tight = cpsat_bounds(equations, writer.windows, rows=writer.system.rows)
+        tight = cpsat_bounds(equations, steps.windows, rows=system.rows)
         if tight is None or tight[0][cell] != tight[1][cell]:
             return None
         value = tight[0][cell]
-    steps = _Steps(writer, trace, ())
     opposites: tuple[tuple[Side, Side, int, Added | None], ...] = (
         ("low", "high", value - 1, low),
         ("high", "low", value + 1, high),
@@ -252,10 +239,10 @@ def _beyond_single_sums(writer: _Writer, bounds: Bounds, trace: Trace, cell: int
             continue
         if added is not None and added.bound == value:
             uses = [steps.bound(*used) for used in added.uses]
-            sums = [_named(writer.system, e) | {"times": str(times)} for e, times in added.sums]
+            sums = [_named(system, e) | {"times": str(times)} for e, times in added.sums]
             steps.conclude(cell, side, value, {"by": "sums", "sums": sums, "uses": uses})
             continue
-        refutation = _refuted(writer, equations, ((cell, opposite, supposed),), [MOST_STEPS])
+        refutation = _refuted(system, steps.windows, ((cell, opposite, supposed),), [MOST_STEPS])
         if refutation is None:
             return None
         steps.conclude(cell, side, value, {"by": "contradiction", "uses": [], "refutation": refutation})
@@ -276,21 +263,18 @@ def _said(system: System, row: int) -> dict[str, Any]:
 
 
 def _refuted(
-    writer: _Writer, equations: Equations, supposed: tuple[Supposition, ...], left: list[int]
+    system: System, windows: tuple[Window, ...], supposed: tuple[Supposition, ...], left: list[int]
 ) -> dict[str, Any] | None:
     """Show that suppositions leave some cell no value; None if that takes too many steps."""
-    bounds, trace = Bounds.of(writer.windows), Trace()
+    bounds, trace = Bounds.of(windows), Trace()
     for cell, side, value in supposed:
         if side == "low":
             bounds.lows[cell] = max(bounds.lows[cell], value)
         else:
             bounds.highs[cell] = min(bounds.highs[cell], value)
-    if not propagate(equations, bounds, trace, writer.system.rows):
+    if not propagate(system.equations, bounds, trace, system.rows):
         empty = next(i for i, low in enumerate(bounds.lows) if low > bounds.highs[i])
-        steps = _Steps(writer, trace, supposed)
-        steps.bound(empty, "low")
-        steps.bound(empty, "high")
-        return {"cell": writer.system.cells[empty].name, "steps": steps.written}
+        return {"cell": system.cells[empty].name, "steps": _Steps(system, windows, trace, supposed).both_sides(empty)}
     left[0] -= len(trace.steps) + 1
     ranges = enumerate(zip(bounds.lows, bounds.highs, strict=True))
     splittable = [(high - low, i) for i, (low, high) in ranges if low < high < UNBOUNDED]
@@ -298,9 +282,8 @@ def _refuted(
         return None
     width, cell = min(splittable)
     middle = bounds.lows[cell] + width // 2
-    below = _refuted(writer, equations, (*supposed, (cell, "high", middle)), left)
-    above = _refuted(writer, equations, (*supposed, (cell, "low", middle + 1)), left) if below is not None else None
+    below = _refuted(system, windows, (*supposed, (cell, "high", middle)), left)
+    above = _refuted(system, windows, (*supposed, (cell, "low", middle + 1)), left) if below is not None else None
     if below is None or above is None:
         return None
-    name = writer.system.cells[cell].name
-    return {"split": {"cell": name, "at": middle, "below": below, "above": above}}
+    return {"split": {"cell": system.cells[cell].name, "at": middle, "below": below, "above": above}}

@@ -16,6 +16,7 @@ from unround.bounds.search import cpsat_witness, single_worker
 from unround.errors import InputError, InternalError
 from unround.mechanisms import Window
 from unround.sums.forest import Equations, is_acyclic
+from unround.sums.multiway import pieces
 from unround.system import PublishedFigure, Sum, System
 
 EFFORT = 1_000_000
@@ -90,7 +91,7 @@ def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
     if best is not None and len(best) <= oracle.least_across():
         return _clash(system, best, minimum=True)
     minimum = True
-    for component in _components(system):
+    for _, component in pieces(len(system.cells), system.equations):
         members = oracle.members(component)
         if oracle.holds(members):
             continue
@@ -135,19 +136,6 @@ def _clash(system: System, members: Members, minimum: bool) -> Clash:
 
 def _rank(members: Members) -> tuple[int, list[int]]:
     return len(members), sorted(members)
-
-
-def _components(system: System) -> list[list[int]]:
-    """Return the sums in groups that share no cell with each other."""
-    group: dict[int, list[int]] = {}
-    for e, (total, parts) in enumerate(system.equations):
-        merged = [e]
-        for other in {id(group[cell]): group[cell] for cell in (total, *parts) if cell in group}.values():
-            merged += other
-        for one in merged:
-            total, parts = system.equations[one]
-            group.update(dict.fromkeys((total, *parts), merged))
-    return [sorted(sums) for sums in {id(sums): sums for sums in group.values()}.values()]
 
 
 class _Oracle:

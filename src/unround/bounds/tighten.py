@@ -149,17 +149,6 @@ def tighten(
     -----
     An upper bound of `NO_UPPER_BOUND` or more is no bound, and an area in which some count would have to be that large is
     not feasible. Time is linear in the number of areas, and in that of sums where these form no loop.
-
-    Examples
-    --------
-    >>> from unround.sums.compiled import compile_sums
-    >>> from unround.evidence.block import windows_of
-    >>> from unround.mechanisms import Exact, Rounding
-    >>> compiled = compile_sums(4, ((0, (1, 2, 3)),), frozenset([0]))
-    >>> windows, _ = windows_of(np.array([[48, 20, 20, 20]], dtype=np.int32), [Exact(), *[Rounding(5)] * 3])
-    >>> tight = tighten(compiled, windows)
-    >>> tight.low, tight.high
-    (array([[48, 16, 16, 16]], dtype=int32), array([[48, 16, 16, 16]], dtype=int32))
     """
     lists = lists_of(compiled.columns, compiled.equations)
     if rows is not None:

@@ -148,17 +148,6 @@ SPLIT = 2.0**30
 def weigh(solutions: IntArray, domains: Sequence[Window], top: int) -> Answer:
     """Weigh listed solutions by their likelihoods.
 
-    Examples
-    --------
-    >>> from unround.equations import parse
-    >>> from unround.bounds.search import cpsat_solutions
-    >>> system = parse("30 = 15 + 15 + 15")
-    >>> solutions = cpsat_solutions(system.equations, system.windows, limit=10)
-    >>> answer = weigh(solutions, system.windows, top=1)
-    >>> low, probabilities = answer.marginals[0]
-    >>> low, probabilities.round(12).tolist(), answer.best[0][0]
-    (33, [0.25, 0.75], (33, 11, 11, 11))
-
     Notes
     -----
     Linear in the size of `solutions`. Probabilities are accurate to a unit in the last place for each cell.

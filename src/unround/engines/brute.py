@@ -84,12 +84,6 @@ def brute(system: System, prior: Prior | None = None, limit: int = LIMIT) -> Bru
     Raises `InputError` if there are more solutions than `limit`, if nothing bounds some cell, or if the prior cannot
     be used.
 
-    Examples
-    --------
-    >>> from unround.equations import parse
-    >>> brute(parse("48! = 20 + 20 + 20")).solutions
-    [(48, 16, 16, 16)]
-
     Notes
     -----
     Time grows with the number of partial assignments that look possible: exponential in the cells.
@@ -107,14 +101,7 @@ def brute(system: System, prior: Prior | None = None, limit: int = LIMIT) -> Bru
 
 
 def answer(system: System, prior: Prior | None, top: int) -> Answer | None:
-    """Return what `brute` finds in the form that every engine gives; None where nothing fits.
-
-    Examples
-    --------
-    >>> from unround.equations import parse
-    >>> answer(parse("87! = 35 + 45"), None, top=1).best
-    (((87, 38, 49), 0.5),)
-    """
+    """Return what `brute` finds in the form that every engine gives; None where nothing fits."""
     found = brute(system, prior)
     if not found.count:
         return None

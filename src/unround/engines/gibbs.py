@@ -70,12 +70,6 @@ def swap_moves(columns: int, equations: Equations) -> Swaps:
 
     Starting from each cell without parts, all cells that must grow too are added; where one of several parts must, it
     is chosen at random. Failed attempts are repeated a few times.
-
-    Examples
-    --------
-    >>> found = swap_moves(3, ((0, (1, 2)),))
-    >>> found.first, found.cells
-    (array([0, 2, 4]), array([0, 1, 0, 2]))
     """
     rng = np.random.default_rng(0)
     _, touching = neighbours(equations)
@@ -336,13 +330,6 @@ def _sum_of_others(block: BlockArrays, rows: Table, x: Ints, drawn: int, j: int,
             into[c] += x[b, c] if b < drawn else (block.low[row, c] + block.high[row, c]) // 2
 
 
-class _ChainAverages(NamedTuple):
-    """Where the conditional distributions of one family and one chain are added up."""
-
-    start: Table
-    chances: FloatArray
-
-
 class _Sampler(NamedTuple):
     """What all families of a run share; `most_weights` is the most counts possible in all cells of an area together."""
 
@@ -371,24 +358,25 @@ def _narrow(sampler: _Sampler, block: BlockArrays, rows: Table, j: int, soft: bo
 
 @inner
 def _average(
-    here: Here, block: BlockArrays, linked: BoolArray, rows: Table, j: int, room: _Room, into: _ChainAverages
+    here: Here, block: BlockArrays, linked: BoolArray, rows: Table, j: int, others: Ints, into: tuple[Table, FloatArray]
 ) -> None:
     """Add one child's conditional distributions to the averages: its own and the parent's."""
     row, parent, share, spare = rows[1 + j], rows[0], 1.0 / (len(rows) - 1), here.scratch[0]
+    start, chances = into
     for c in range(len(linked)):
-        if into.start[1 + j, c] < 0:
+        if start[1 + j, c] < 0:
             continue
         begin, length = belief_of(here, c, spare)
         everything = 0.0
         for k in range(length):
             everything += spare[k]
-        at = into.start[1 + j, c] + begin - block.low[row, c]
+        at = start[1 + j, c] + begin - block.low[row, c]
         for k in range(length):
-            into.chances[at + k] += spare[k] / everything
+            chances[at + k] += spare[k] / everything
         if linked[c]:
-            at = into.start[0, c] + begin + room.others[c] - block.low[parent, c]
+            at = start[0, c] + begin + others[c] - block.low[parent, c]
             for k in range(length):
-                into.chances[at + k] += share * spare[k] / everything
+                chances[at + k] += share * spare[k] / everything
 
 
 @kernel
@@ -412,7 +400,7 @@ def gibbs(
         child_weights = ChildWeights(np.zeros(x.shape, dtype=np.int64), np.empty(len(x) * (most_weights + 2 * columns)))
         _list_weights(block, rows, child_weights)
         for chain in range(effort.chains):
-            into = _ChainAverages(averages.start[member : member + len(rows)], averages.chances[chain])
+            into = averages.start[member : member + len(rows)], averages.chances[chain]
             draw.random[0] = families.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
             x[:] = -1
             fits, tries, sweep, drawn = False, 0, 0, 0
@@ -432,7 +420,7 @@ def gibbs(
                     drawn = max(drawn, j + 1)
                     settled = fits and sweep >= effort.settle
                     if settled and downward_pass(here):
-                        _average(here, block, sampler.linked, rows, j, room, into)
+                        _average(here, block, sampler.linked, rows, j, others, into)
                         averages.kept[f, chain] += 1
                 for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES else 0):
                     _swap(block, rows, swaps, child_weights, x, change, draw.random)

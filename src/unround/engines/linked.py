@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unround.bounds.linked import FamilyClash, LinkedBounds, linked_bounds
+from unround.bounds.linked import LinkedBounds, linked_bounds
 from unround.engines.forest import posteriors
 from unround.engines.gibbs import EFFORT, FamilySamples, GibbsEffort, sample_with_retry
 from unround.engines.linked_weights import (
@@ -17,7 +17,6 @@ from unround.engines.linked_weights import (
     MERGED_IN_TABLES,
     CountWeights,
     DistributionKeeper,
-    Kept,
     is_sampled,
     summarise,
     windows_for_tables,
@@ -27,7 +26,7 @@ from unround.engines.multiway_block import TableSamples, sample_tables, why_not_
 from unround.errors import InputError
 from unround.evidence.block import BY_CHAINS, UNSETTLED, CellBounds, Distributions, Posterior
 from unround.evidence.cells import Block
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms.base import BoolArray
 from unround.sums.families import MOST_LINKED, FamilyGroups, Rows, components, find_families
 from unround.sums.multiway import CrossedTable
 
@@ -57,36 +56,6 @@ class Unlinked:
     why: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Linked:
-    """The results for linked areas.
-
-    - `tight`: Bounds by all sums, within areas and between them.
-    - `moved`: Where other areas tighten the bounds of a cell.
-    - `parent`: The links used for bounds: as given, -1 where one contradicts.
-    - `posterior`: The posterior.
-    - `method`: By area, how its probabilities were obtained: a code of `methods`.
-    - `children`: By area, the number of children of the family it was linked in: 1 where merged, 0 where not linked.
-    - `rhat`, `error`: By area, where its family was sampled: the largest R-hat, and the largest standard error of a
-      probability; 1 and 0 elsewhere.
-    - `unlinked`: Families that are not linked for probabilities.
-    - `clashes`: Parents that cannot be the sum of their children.
-    - `kept`: The distributions of the area that was asked for, from which its probabilities were taken.
-    """
-
-    tight: CellBounds
-    moved: BoolArray
-    parent: Rows
-    posterior: Posterior
-    method: np.ndarray[tuple[int], np.dtype[np.int8]]
-    children: np.ndarray[tuple[int], np.dtype[np.int32]]
-    rhat: FloatArray
-    error: FloatArray
-    unlinked: tuple[Unlinked, ...]
-    clashes: tuple[FamilyClash, ...]
-    kept: Kept
-
-
 def link(
     block: Block,
     parent: Rows,
@@ -113,7 +82,7 @@ def link(
         raise InputError("every area needs the row of its parent, or -1, and every column whether it is linked.")
     bounds = linked_bounds(block, parent, linked)
     groups = find_families(bounds.parent, most)
-    work = _Work(block, bounds, linked, alike, effort, keep)
+    work = Linked(block, bounds, linked, alike, effort, keep)
     batches = components(groups, BATCH)
     alone = np.ones(areas, dtype=np.bool_)
     for rows in batches:
@@ -122,23 +91,22 @@ def link(
     for rows in batches:
         work.batch(groups, rows)
     work.unlinked += [Unlinked(at, LARGE.format(most=most)) for at in groups.large]
-    return Linked(
-        bounds.tight,
-        bounds.moved,
-        bounds.parent,
-        work.posterior,
-        work.method,
-        work.children,
-        work.rhat,
-        work.error,
-        tuple(sorted(work.unlinked, key=lambda family: family.parent)),
-        bounds.clashes,
-        work.keeper.cells,
-    )
+    work.unlinked.sort(key=lambda family: family.parent)
+    return work
 
 
-class _Work:
-    """The results being built."""
+class Linked:
+    """The results for linked areas, and the work that leads to them.
+
+    - `tight`, `moved`, `parent`, `clashes`: As in `LinkedBounds`.
+    - `posterior`: The posterior.
+    - `method`: By area, how its probabilities were obtained: a place in `linked_weights.METHODS`.
+    - `children`: By area, the number of children of the family it was linked in: 1 where merged, 0 where not linked.
+    - `rhat`, `error`: By area, where its family was sampled: the largest R-hat, and the largest standard error of a
+      probability; 1 and 0 elsewhere.
+    - `unlinked`: Families that are not linked for probabilities.
+    - `kept`: The distributions of the area that was asked for, from which its probabilities were taken.
+    """
 
     def __init__(
         self,
@@ -149,15 +117,15 @@ class _Work:
         effort: GibbsEffort,
         keep: int | None,
     ) -> None:
-        self.block, self.compiled, self.bounds = block, block.compiled, bounds
+        self.block, self.compiled = block, block.compiled
+        self.tight, self.moved, self.parent, self.clashes = bounds.tight, bounds.moved, bounds.parent, bounds.clashes
         self.linked, self.alike, self.effort = linked, alike, effort
         areas, columns = bounds.tight.low.shape
-        self.posterior = Posterior.empty(areas, columns)
-        self.method = np.zeros(areas, dtype=np.int8)
-        self.children = np.zeros(areas, dtype=np.int32)
+        self.posterior, self.keeper = Posterior.empty(areas, columns), DistributionKeeper(keep, linked)
+        self.kept = self.keeper.cells
+        self.method, self.children = np.zeros(areas, dtype=np.int8), np.zeros(areas, dtype=np.int32)
         self.rhat, self.error = np.ones(areas), np.zeros(areas)
         self.unlinked: list[Unlinked] = []
-        self.keeper = DistributionKeeper(keep, linked)
         self.in_tables = np.zeros(columns, dtype=np.bool_)
         for table in block.compiled.crossed:
             self.in_tables[table.cells] = True
@@ -177,7 +145,7 @@ class _Work:
         """Compute a batch of areas that are linked to no area outside it."""
         place = np.full(len(groups.unit), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
-        block = replace(self.block, bounds=self.bounds.tight).rows(rows)
+        block = replace(self.block, bounds=self.tight).rows(rows)
         unit = place[groups.unit[rows]]
         self._equal_bounds(block.bounds, unit)
         listed = CountWeights(block)
@@ -197,7 +165,7 @@ class _Work:
         families = {int(place[at]): place[groups.families[at]] for at in sorted(here & groups.families.keys())}
         families = {at: members for at, members in families.items() if self._possible(broken, at, members, rows)}
         # Before any message is multiplied into the weights.
-        windows = windows_for_tables(block.windows, listed, merged[:, np.newaxis] | self.bounds.moved[rows])
+        windows = windows_for_tables(block.windows, listed, merged[:, np.newaxis] | self.moved[rows])
         small, large = dict[int, Rows](), dict[int, Rows]()
         silent = not without_parts(self.compiled, self.in_forest).size
         for at, members in families.items():

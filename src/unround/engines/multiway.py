@@ -230,14 +230,7 @@ class _Task:
 
 
 def tent(window: Window) -> int:
-    """Return the base if a window is that of unbiased random rounding, whole; 0 for any other.
-
-    Examples
-    --------
-    >>> from unround.mechanisms import Nearest, Rounding
-    >>> tent(Rounding(5).window(20)), tent(Rounding(5).window(0)), tent(Nearest(5).window(20))
-    (5, 0, 0)
-    """
+    """Return the base if a window is that of unbiased random rounding, whole; 0 for any other."""
     if window.weights is None or window.weights.size % 2 == 0 or window.weights.size < 3:
         return 0
     base = (window.weights.size + 1) // 2

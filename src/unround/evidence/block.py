@@ -213,13 +213,6 @@ def windows_of(
     """Return the true counts that each published count of a block leaves possible; see `WindowTable`.
 
     For more than one block, keep a `WindowTable` and ask that.
-
-    Examples
-    --------
-    >>> from unround.mechanisms import Rounding
-    >>> windows, misfits = windows_of(np.array([[15, 0, 7]], dtype=np.int32), [Rounding(5)] * 3)
-    >>> windows.low, windows.high[0, :2], misfits
-    (array([[11,  0,  0]], dtype=int32), array([19,  4], dtype=int32), array([[False, False,  True]]))
     """
     return WindowTable(mechanisms).of(counts, adjusted)
 

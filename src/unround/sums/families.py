@@ -33,14 +33,7 @@ class FamilyGroups:
 
 
 def find_families(parent: Rows, most: int = MOST_LINKED) -> FamilyGroups:
-    """Find units and families.
-
-    Examples
-    --------
-    >>> found = find_families(np.array([-1, 0, 1, 2, 2]))
-    >>> found.unit, found.families
-    (array([2, 2, 2, 3, 4]), {2: array([3, 4])})
-    """
+    """Find units and families."""
     areas = len(parent)
     children = np.bincount(parent[parent >= 0], minlength=areas)
     single = (parent >= 0) & (children[parent] == 1)
