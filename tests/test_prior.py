@@ -176,7 +176,7 @@ def plain_prior(
         weights,
         np.stack([rates[0], weights[0]]),
     )
-    none = SexSplits(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2), dtype=np.int64), np.ones(0), np.ones(0), np.ones(0))
+    none = SexSplits(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2), dtype=np.int64), *np.ones((4, 0)))
     return Prior("fitted", "made up", FittedPrior(mixtures, none if splits is None else splits, power), VARIANTS)
 
 
@@ -472,6 +472,7 @@ def made_up(system: System, seed: int) -> tuple[Prior, Hierarchy]:
         rng.uniform(0.3, 0.7, number),
         rng.uniform(0.2, 0.8, number),
         rng.uniform(3.0, 60.0, number),
+        np.ones(number),
     )
     if number:
         of_top = {pair.total: pair for pair in hierarchy.pairs}
@@ -582,7 +583,7 @@ def finite(weights: PriorWeights | None) -> bool:
 def test_weights_are_positive_and_finite_whatever_the_counts() -> None:
     """Counts of a hundred million; windows of 600 values, of one, and of more than any engine takes; nothing published."""
     splits = SexSplits(
-        np.array([[0, 1, 2]]), np.array([[-1, -1]]), np.array([0.5]), np.array([1e-9]), np.array([PRECISIONS[0]])
+        np.array([[0, 1, 2]]), np.array([[-1, -1]]), np.array([0.5]), np.array([1e-9]), np.array([PRECISIONS[0]]), np.ones(1)
     )
     prior = plain_prior(4, np.array([1, -3, -3, 1]), np.random.default_rng(3), splits=splits)
     counts = np.array([[10**8] * 4, [0] * 4, [SUPPRESSED] * 4, [300] * 4, [7, 4, 3, 7]], dtype=np.int32)
@@ -892,12 +893,19 @@ def test_shares_follow_the_area_as_far_as_it_is_large() -> None:
         np.array([0.5, 0.5]),
         np.array([0.5, 0.9]),
         np.ones(2),
+        np.array([0.2, 0.2]),
     )
     counts = np.zeros((4, 9), dtype=np.int32)
     counts[:, 1], counts[:, 2] = (0, 9_000, 6, SUPPRESSED), (0, 1_000, 0, 5)
     found = splits.shares(counts)
     assert found[:, 0] == pytest.approx([0.5, 0.9, 16 / 26, 0.5], abs=0.002)
     assert found[:, 1] == pytest.approx([0.9] * 4)
+    assert splits.odd(counts).tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]  # 9,000 men and 1,000 women; where hardly anybody is, no
 
 
 def test_splits_of_huge_counts_of_suppressed_ones_and_without_any_top() -> None:

@@ -11,7 +11,7 @@ from research.calibration import material_of_world
 from unround.audits.block import Auditor
 from unround.audits.claims import ClaimKind
 from unround.audits.model import Model
-from unround.audits.selfcheck import FAILED, PASSED, SelfCheck, choose_and_check, self_check
+from unround.audits.selfcheck import FAILED, PASSED, Prediction, SelfCheck, _verdict, choose_and_check, self_check
 from unround.comparison.practice import practice
 from unround.comparison.run import as_counts
 from unround.prior import Prior, PriorFit
@@ -78,6 +78,37 @@ def test_what_is_right_on_the_whole_and_wrong_in_small_and_large_areas_fails() -
     assert [one.verdict for one in found.tables] == [FAILED]
     assert "in some sizes of areas" in found.tables[0].why
     assert prior.withheld == found.failed == tuple(range(10))
+
+
+def predictions(best: float, tilted: float, small: float = 0.5) -> list[Prediction]:
+    """Return predictions of zeros at 50%: in small areas a share of them came true, in large ones the rest.
+
+    The log score of every prediction is `best` and `tilted` beyond that of chance, on average.
+    """
+    noise = np.random.default_rng(4).normal(0, 0.01, 800)
+    shares = (small, 1 - small)
+    return [
+        Prediction(
+            0, float(k % 2), 0.5, k % 3 == 0, 0.5, k // 2 % 100 < 100 * shares[k % 2], (best - 1, tilted - 1 + noise[k])
+        )
+        for k in range(800)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("best", "tilted", "small", "verdict"),
+    [
+        (0.0, 0.0, 0.5, PASSED),
+        (0.0, 0.004, 0.5, FAILED),  # fewer zeros predict better: claims of zeros would state too much
+        (0.0, 0.0012, 0.5, PASSED),  # hardly
+        (0.0, 0.0, 0.8, FAILED),  # wrong in small and in large areas
+        (0.01, 0.0, 0.8, PASSED),  # but far better than with fewer zeros: claims, by the lowest, are modest
+    ],
+)
+def test_only_what_would_state_too_much_is_withheld(best: float, tilted: float, small: float, verdict: str) -> None:
+    found, why = _verdict(predictions(best, tilted, small))
+    assert (found, bool(why)) == (verdict, verdict == FAILED)
+    assert ("fewer zeros" in why) == (tilted == 0.004)
 
 
 def test_the_order_of_areas_makes_no_difference() -> None:

@@ -299,7 +299,9 @@ def test_counts_that_only_some_priors_make_likely_are_counted(census_audit: Path
 
 def held(conditional: int) -> dict[str, dict[str, int]]:
     none = {"conditional": 0, "likely": 0}
-    return dict.fromkeys(("selfcheck", "tied", "suspect"), none) | {"mechanism": {"conditional": conditional, "likely": 0}}
+    return dict.fromkeys(("selfcheck", "tied", "suspect", "odd"), none) | {
+        "mechanism": {"conditional": conditional, "likely": 0}
+    }
 
 
 def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Path) -> None:

@@ -156,9 +156,13 @@ class Auditor:
             nothing = possible.clashing | possible.no_news
             probabilities = with_rates(given, figured, probabilities, self.options.threshold, nothing)
         found += _unresolved(probabilities)
-        # 5. What can be claimed; nothing likely where the data themselves are in doubt.
+        # 5. What can be claimed; nothing likely where the data themselves are in doubt, or the area is like no other.
         suspects = find_suspects(self.model, counts, documented.may_differ_by, active, self.holding.suspect_below)
-        claims = self._held(self._claim(possible, probabilities), _areas(len(counts), suspects))
+        claims = self._claim(possible, probabilities)
+        claims = claims.holding_back(ClaimKind.LIKELY, _areas(len(counts), suspects)[:, None], HeldBecause.SUSPECT)
+        for why, cells in self._withheld.items():
+            claims = claims.holding_back(ClaimKind.LIKELY, cells[None, :], why)
+        claims = claims.holding_back(ClaimKind.LIKELY, self.prior.odd(counts)[:, None], HeldBecause.ODD)
         return InferredBlock(
             counts,
             active,
@@ -220,13 +224,6 @@ class Auditor:
                 needs[bounds.linked.moved & claims.of_kind(kind) & pinned] = Needs.FAMILY
         dropped |= claims.certain & (depth == 0) & (needs == Needs.NOTHING)
         return replace(claims, depth=depth, needs=needs).dropping(dropped, alone)
-
-    def _held(self, claims: BlockClaims, suspect: BoolArray) -> BlockClaims:
-        """Hold likely claims back: in areas of suspect data, and in tables where they cannot be trusted."""
-        claims = claims.holding_back(ClaimKind.LIKELY, suspect[:, None], HeldBecause.SUSPECT)
-        for why, cells in self._withheld.items():
-            claims = claims.holding_back(ClaimKind.LIKELY, cells[None, :], why)
-        return claims
 
 
 class _Possible(NamedTuple):

@@ -58,6 +58,7 @@ class HeldBecause(IntEnum):
     SELFCHECK = 2
     TIED = 3
     SUSPECT = 4
+    ODD = 5
 
     @property
     def label(self) -> str:

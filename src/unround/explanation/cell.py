@@ -267,6 +267,7 @@ def _held_back(inferred: InferredBlock, cell: int) -> str | None:
 
 SUSPECT = "the data of this area are suspect: its counts add up so badly that rounding does not explain it"
 REFUTED = "the published figures of this table contradict the mechanism"
+ODD = "the share of men in this area is far from the usual one: what is likely elsewhere need not be so here"
 TIED = "the same count appears in several tables whose sums cannot all be used at once"
 """Why a claim is held back, where the prior is not to blame."""
 
@@ -274,7 +275,7 @@ TIED = "the same count appears in several tables whose sums cannot all be used a
 def _withheld(folder: AuditFolder, inferred: InferredBlock, cell: int) -> str | None:
     """Return why a claim about a cell is held back, or why likely ones of its table are; None where they are not."""
     because = HeldBecause(int(inferred.claims.held_because[0, cell]))
-    other = {HeldBecause.SUSPECT: SUSPECT, HeldBecause.MECHANISM: REFUTED, HeldBecause.TIED: TIED}
+    other = {HeldBecause.SUSPECT: SUSPECT, HeldBecause.MECHANISM: REFUTED, HeldBecause.TIED: TIED, HeldBecause.ODD: ODD}
     if because in other:
         return other[because]
     if cell not in folder.prior.withheld:

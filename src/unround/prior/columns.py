@@ -15,7 +15,7 @@ from unround.machine import processors
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
 from unround.prior.exposure import NONE, AreaSizes, Exposure, Hierarchy
-from unround.prior.mixture import MOST_RATES, fit_weights, in_groups, least_zeros, likelihoods, rates_for
+from unround.prior.mixture import MOST_RATES, SHAPE, fit_weights, in_groups, least_zeros, likelihoods, rates_for
 from unround.release import Counts
 
 VARIANTS = *_, DENSER = ("best", "tilted", "looser", "denser")
@@ -205,8 +205,9 @@ class ColumnFitter:
         median = float(np.median(self.sizes.exposures(self.counts, best.exposure, self._each)))
         least = () if best.exposure.kind == NONE else LOOSER
         looser, left = self._farthest(column, areas, best, [(best.clump, step * median) for step in least])
-        clumpier, left_of_it = self._farthest(column, areas, best, [(one, 0.0) for one in CLUMPIER if one > best.clump])
-        return _ColumnFit((best, _tilted(plain, COST), _tilted(looser, left), _denser(clumpier, left_of_it)), alone)
+        clumpier = self._farthest(column, areas, best, [(one, 0.0) for one in CLUMPIER if one > best.clump])
+        denser = min(_denser(best, COST), _denser(*clumpier), key=_share_of_ones)
+        return _ColumnFit((best, _tilted(plain, COST), _tilted(looser, left), denser), alone)
 
     def _best(self, column: int, areas: int, alone: _Fit) -> _Fit:
         """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
@@ -255,3 +256,14 @@ def _denser(fit: _Fit, cost: float) -> _Fit:
 
 def _likelihood(fit: _Fit) -> float:
     return fit.log_likelihood
+
+
+def _share_of_ones(fit: _Fit) -> float:
+    """Return how many areas have one person, of those that have one to three."""
+    means = np.maximum(np.multiply.outer(fit.observed.exposure, fit.rates), 1e-9)
+    shape = 1 / (1 / SHAPE + fit.clump / means)
+    one = means * (1 + means / shape) ** (-shape - 1)
+    two = one * means * (shape + 1) / (shape + means) / 2
+    three = two * means * (shape + 2) / (shape + means) / 3
+    numbers = [float(fit.observed.times @ some @ fit.weights) for some in (one, two, three)]
+    return numbers[0] / max(sum(numbers), 1e-12)

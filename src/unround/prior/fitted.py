@@ -123,7 +123,7 @@ class FittedPrior:
             (self.power, (columns,), whole),
             (self.splits.cells, (pairs, 3), whole),
             (self.splits.tops, (pairs, 2), whole),
-            *((getattr(self.splits, name), (pairs,), real) for name in ("usual", "share", "precision")),
+            *((getattr(self.splits, name), (pairs,), real) for name in ("usual", "share", "precision", "spread")),
             (np.array(self.mixtures.chosen), (columns, len(Exposure._fields)), real),
             (np.array(astuple(self.mixtures.sizes)), (3,), real),
             (self.mixtures.clump, law[:2], real),
@@ -176,6 +176,10 @@ class Prior:
     def is_flat(self) -> bool:
         """Whether it prefers nothing."""
         return self.fitted is None
+
+    def odd(self, counts: Counts) -> BoolArray:
+        """Mark the areas that the prior does not explain: it says nothing likely of them."""
+        return np.zeros(len(counts), dtype=np.bool_) if self.fitted is None else self.fitted.splits.odd(counts)
 
     def flat_in(self, columns: Sequence[int]) -> Prior:
         """Return the prior with some columns flat: all columns of a table, as they belong together."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unround.evidence.block import NO_UPPER_BOUND, Windows
 from unround.jit import inner, kernel
 from unround.machine import processors
-from unround.mechanisms.base import FloatArray, IntArray
+from unround.mechanisms.base import BoolArray, FloatArray, IntArray
 from unround.prior.columns import Mixtures
 from unround.prior.exposure import Hierarchy, Pair
 from unround.prior.mixture import add_mixture
@@ -34,6 +34,12 @@ FEW_AREAS = 400
 SHRINK = 20.0
 """People with the usual share of men that are added to every area's own, before its share is worked out."""
 
+ODD = 3.0
+"""Times the spread: areas whose share of men is farther from the usual one are odd."""
+
+TO_DEVIATION = 1.4826
+"""From the median of absolute values to the standard deviation of a normal law, whatever a few odd areas are like."""
+
 MOST_STATES = 40
 """Possible counts of a sex in areas that are used: wider windows say little and take long."""
 
@@ -47,6 +53,7 @@ class SexSplits:
     - `usual`: For every pair the share of men of these over all areas.
     - `share`: For every pair its own share of men over all areas.
     - `precision`: For every pair how closely areas keep to their share.
+    - `spread`: For every pair how far the share of all men is from the usual one in most areas, in log odds.
     """
 
     cells: NDArray[np.int64]
@@ -54,19 +61,26 @@ class SexSplits:
     usual: FloatArray
     share: FloatArray
     precision: FloatArray
+    spread: FloatArray
 
-    def shares(self, counts: Counts) -> FloatArray:
-        """Return areas × pairs: the share of men that is expected in each area."""
-        found = np.empty((len(counts), len(self.cells)))
+    def unlike(self, counts: Counts) -> FloatArray:
+        """Return areas × pairs: how far the share of all men in each area is from the usual one, in log odds."""
+        found = np.zeros((len(counts), len(self.cells)))
         for p, (men, women) in enumerate(self.tops.tolist()):
-            own = _log_odds(self.share[p])
             if men >= 0:
                 known = (counts[:, men] > ABSENT) & (counts[:, women] > ABSENT)
                 first = np.where(known, np.maximum(counts[:, men], 0), 0) + SHRINK * self.usual[p]
                 second = np.where(known, np.maximum(counts[:, women], 0), 0) + SHRINK * (1 - self.usual[p])
-                own = own + np.log(first / second) - _log_odds(self.usual[p])
-            found[:, p] = 1 / (1 + np.exp(-own))
+                found[:, p] = np.log(first / second) - _log_odds(self.usual[p])
         return found
+
+    def shares(self, counts: Counts) -> FloatArray:
+        """Return areas × pairs: the share of men that is expected in each area."""
+        return np.asarray(1 / (1 + np.exp(-self.unlike(counts) - np.log(self.share / (1 - self.share)))))
+
+    def odd(self, counts: Counts) -> BoolArray:
+        """Mark the areas whose share of men is far from the usual one: barracks, prisons, homes."""
+        return np.asarray((np.abs(self.unlike(counts)) > ODD * self.spread).any(axis=1))
 
 
 def fit_splits(
@@ -87,9 +101,12 @@ def fit_splits(
         np.array([_share(counts, top or pair) for top, pair in zip(tops, pairs, strict=True)]),
         np.array([_share(counts, pair) for pair in pairs]),
         np.zeros(len(pairs)),
+        np.zeros(len(pairs)),
     )
     if not pairs:
         return found
+    for p, away in enumerate(np.abs(found.unlike(counts)).T):
+        found.spread[p] = TO_DEVIATION * np.median(away[away > 0]) if away.any() else 0.0
     few = counts[:FEW_AREAS]
     shares, exposures = found.shares(few), mixtures.exposures(few, 0)
 

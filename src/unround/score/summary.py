@@ -423,6 +423,7 @@ _WITHHELD = {
     "selfcheck": ("the prior failed its self-check there", "give the true counts (--truth FILE)", "self-check"),
     "tied": ("the same count appears in tables whose sums cannot all be used at once", "--rounding independent", "withheld"),
     "suspect": ("the data of the area are suspect", "correct what suspects.csv lists", "withheld"),
+    "odd": ("the share of men in the area is far from the usual one", "give the true counts (--truth FILE)", "withheld"),
 }
 
 

@@ -499,6 +499,11 @@ def _held_back(because: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
             f"{several(number, 'claim is', 'claims are')} held back, because the data of the area are suspect: suspects.csv "
             "lists them."
         )
+    if number := because["odd"]["likely"]:
+        yield (
+            f"{several(number, 'likely claim is', 'likely claims are')} held back, because the share of men in the area is "
+            "far from the usual one, as in barracks and homes: what is likely elsewhere need not be so there."
+        )
 
 
 def likely_means(audit: Mapping[str, Any]) -> str:
