@@ -143,7 +143,7 @@ def _read(table: options.Table, given: options.Opening, progress: options.Stage 
     from unround.tables.decided import decided
     from unround.tables.hierarchy import with_areas
 
-    tables = list(table) if isinstance(table, list | tuple) else [table]
+    tables = _listed(table)
     if len(tables) == 1:
         release = open_table(tables[0], given.format, given.describe, given.sheet, getattr(given, "exact", ()))
         if release.decisions.matches:
@@ -655,6 +655,5 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
             "away; without a truth there is nothing to measure, only persons to be guessed at, and unround does not write "
             "reconstructed persons about a real release. `unround simulate --persons` draws records to try it on."
         )
-    tables = list(given.table) if isinstance(given.table, list | tuple) else [given.table]
     reading = vars(given.part(options.Reading))
-    return measure([read(table, **reading) for table in tables], given, paths_of(given.table), write_page)
+    return measure([read(table, **reading) for table in _listed(given.table)], given, paths_of(given.table), write_page)

@@ -330,10 +330,7 @@ class CountTable:
 
     def whole(self) -> Ints:
         """Return the counts of all areas: for a few columns alone."""
-        everything = np.empty((self.rows.number, len(self.columns)), dtype=np.int64)
-        for start, counts in self.blocks():
-            everything[start : start + len(counts)] = counts
-        return everything
+        return np.concatenate([counts for _, counts in self.blocks()])
 
 
 AREA_NAMES = ("region", "area", "geo", "code", "geocode", "geo_code", "geouid", "dguid")
