@@ -20,7 +20,7 @@ import numpy as np
 from unround.comparison.material import Material
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, CellKey, Exact, Mechanism, Rounding, Unpublished, Within
-from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, window_from
+from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, settle, window_from
 from unround.mechanisms.cellkey import largest_variance
 from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
 from unround.protection.table import ALIKE, KEYED, Protection, parse_protection, publish_counts
@@ -60,8 +60,7 @@ class JointRounding:
         mixed = sorted({pattern for arcs in found for pattern in arcs} - set(alike))
         patterns = (*alike, *mixed)
         arcs = np.array([[each.get(pattern, 0.0) for each in found] for pattern in patterns])
-        object.__setattr__(self, "_patterns", patterns)
-        object.__setattr__(self, "_arcs", arcs)
+        settle(self, _patterns=patterns, _arcs=arcs)
 
     @property
     def name(self) -> str:

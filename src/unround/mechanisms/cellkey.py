@@ -16,7 +16,7 @@ from math import isfinite
 import numpy as np
 
 from unround.errors import InputError
-from unround.mechanisms.base import FloatArray, IntArray, fraction
+from unround.mechanisms.base import FloatArray, IntArray, fraction, settle
 from unround.mechanisms.transition import Row, Transition
 
 LARGEST_CHANGE = 50  # The largest D. Offices use 2 to 10.
@@ -174,8 +174,7 @@ class CellKey(Transition):
             raise InputError(f"js, the largest count that is never published, must be 0 or more, such as 2; not {js}.")
         if not 0 <= stay < 1:
             raise InputError(f"pstay must be a probability from 0 to below 1, such as 0.5; not {float(stay):g}.")
-        for name, value in (("max_change", max_change), ("variance", variance), ("js", js), ("stay", stay)):
-            object.__setattr__(self, name, value)
+        settle(self, max_change=max_change, variance=variance, js=js, stay=stay)
         super().__init__(cell_key_rows(max_change, variance, js, stay))
 
     __hash__ = Transition.__hash__

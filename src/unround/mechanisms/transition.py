@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms.base import WIDEST, FloatArray, IntArray, Window, counts, fraction, window_from
+from unround.mechanisms.base import WIDEST, FloatArray, IntArray, Window, counts, fraction, settle, window_from
 from unround.mechanisms.sampling import choose, scattered
 from unround.small_files import small_text
 
@@ -74,10 +74,7 @@ class Transition:
         for i, row in enumerate(rows):
             for v, p in row:
                 table[i, v - first] = float(p)
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "_first", first)
-        object.__setattr__(self, "_hash", hash((rows, self.period)))
-        object.__setattr__(self, "_table", table)
+        settle(self, rows=rows, _first=first, _hash=hash((rows, self.period)), _table=table)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Transition:
