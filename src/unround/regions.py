@@ -118,17 +118,9 @@ def parents(regions: pl.Series) -> pl.Series:
     >>> parents(pl.Series(["2021S051235990001", "2021A00053599001", "2021A000235", "2021S05075990001.00"])).to_list()
     ['2021A00033599', '2021A00033599', '2021A000011124', None]
     """
-    parts = regions.to_frame("region").select(
-        pl.col("region").str.extract(_DGUID, 1).alias("year"),
-        pl.col("region").str.extract(_DGUID, 2).alias("kind"),
-        pl.col("region").str.extract(_DGUID, 3).alias("code"),
-    )
-    kind = pl.col("kind")
-    types, lengths = ({kind: above[at] for kind, above in _ABOVE.items()} for at in (0, 1))
-    above = kind.replace_strict(types, default=None, return_dtype=pl.String)
-    length = kind.replace_strict(lengths, default=0, return_dtype=pl.UInt32)
-    code = pl.when(length == 0).then(pl.lit(COUNTRY)).otherwise(pl.col("code").str.slice(0, length))
-    return parts.select((pl.col("year") + above + code).alias("parent"))["parent"]
+    named = zip(regions, identities(regions), strict=True)
+    above = ((region, around(identity) if identity != region else []) for region, identity in named)
+    return pl.Series([region[:4] + areas[0].replace(":", "") if areas else None for region, areas in above], dtype=pl.String)
 
 
 def areas_frame(

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -283,7 +283,7 @@ def with_documented(
     columns: Sequence[Column],
     counts: Counts,
     places: Mapping[tuple[int, str], int],
-    column: Callable[[int, str], Column],
+    codes: Mapping[int, str],
 ) -> tuple[list[Column], Counts, list[Proposal]]:
     """Propose what is documented, and add a column for every total that two tables share and the file has not.
 
@@ -296,18 +296,14 @@ def with_documented(
             if total not in at:
                 whole = hidden.setdefault((total, sex), len(columns))
                 if whole == len(columns):
-                    columns.append(_unpublished(column(total, sex), table_of(total)))
+                    table, name = table_of(total), codes[total]
+                    label = f"Total of {table.removesuffix(FULL).removesuffix(SAMPLE)} (not in the file)"
+                    columns.append(Column(key_of(name, sex), (name, sex), label, table, mechanism=Unpublished()))
             head = at[total] if total in at else hidden[total, sex]
             others = tuple(at[part] for part in against)
             proposals.append(Proposal(head, tuple(at[part] for part in parts), origin, others))
     nothing = np.full((len(counts), len(hidden)), SUPPRESSED, dtype=np.int32)
     return columns, np.hstack([counts, nothing]) if hidden else counts, proposals
-
-
-def _unpublished(column: Column, table: str) -> Column:
-    """Return a column for a total that is not in the file."""
-    title = table.removesuffix(FULL).removesuffix(SAMPLE)
-    return replace(column, label=f"Total of {title} (not in the file)", block=table, mechanism=Unpublished(), adjusted=0)
 
 
 _RATES: Mapping[int, tuple[int, int]] = {

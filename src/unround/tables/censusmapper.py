@@ -162,7 +162,8 @@ def _release(
         figures = documented_figures({number: lines[code] for code, number in numbers.items() if number})
         order = [*range(len(exact), len(columns)), *range(len(exact))]  # what is beside the vectors comes before them
         there = {(number, columns[at].codes[1]): at for at in order if (number := numbers[columns[at].codes[0]])}
-        columns, counts, more = with_documented(columns, counts, there, _unseen if labelled else _indicator)
+        codes = {number: f"v_{DATASET}_{vector_of(number)}" if labelled else str(number) for number in range(1, LAST + 1)}
+        columns, counts, more = with_documented(columns, counts, there, codes)
         proposals += more
     figured, places = {figure.name for figure in figures}, {vector.key: vector.place for vector in vectors}
     left_out: dict[str, list[str]] = {kind: [] for kind in kinds.values() if kind != COUNT}
@@ -318,17 +319,6 @@ def _tables(vectors: Sequence[_Vector], kinds: Mapping[str, str], known: bool) -
         by_number = {vector.number: name for vector, name in zip(totals, names, strict=True)}
         found |= {vector.code: by_number.get(vector.of, vector.label) for vector in own}
     return found
-
-
-def _unseen(number: int, sex: str) -> Column:
-    """Return a column for a characteristic of the 2021 profile that the file has not."""
-    code = f"v_{DATASET}_{vector_of(number)}"
-    return Column(key_of(code, sex), (code, sex), "")
-
-
-def _indicator(number: int, sex: str) -> Column:
-    """Return a column for an indicator that the file has not."""
-    return Column(key_of(str(number), sex), (str(number), sex), label_of(number))
 
 
 def _proposals(columns: Sequence[Column]) -> list[Proposal]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import polars as pl
 
@@ -196,6 +197,19 @@ def letters(column: int) -> str:
     return name
 
 
+@lru_cache(1 << 14)
+def column_number(letters: str) -> int:
+    """Return the number of a column, from 0, by its letters, of which those beyond the last column are left out.
+
+    >>> column_number("A"), column_number("ab")
+    (0, 27)
+    """
+    number = 0
+    for letter in letters[:8].upper():
+        number = number * 26 + ord(letter) - 64
+    return number - 1
+
+
 def columns_between(text: str) -> tuple[int, int]:
     """Return the first and the last of some columns, counted from 0.
 
@@ -203,7 +217,7 @@ def columns_between(text: str) -> tuple[int, int]:
     ((0, 2), (26, 26))
     """
     ends = text.upper().replace(" ", "").replace(":", "-").split("-")
-    numbers = [sum((ord(sign) - 64) * 26**power for power, sign in enumerate(reversed(end))) - 1 for end in ends]
+    numbers = [column_number(end) for end in ends]
     if not all(end.isascii() and end.isalpha() for end in ends) or len(ends) > 2 or numbers[0] > numbers[-1]:
         raise InputError(f"columns are given by their letters, such as F-I; not {text!r}.")
     return numbers[0], numbers[-1]

@@ -18,7 +18,7 @@ import polars as pl
 from unround.errors import InputError
 from unround.small_files import is_file, open_plain, require_file, shortened
 from unround.tables.delimited import read_rows
-from unround.tables.grid import Grid, Marks, Merged, as_text, shares_apart
+from unround.tables.grid import Grid, Marks, Merged, as_text, column_number, shares_apart
 from unround.tables.source import BROKEN, Source
 from unround.tables.unpacked import EMPTIEST, FEW_CELLS, MOST_COLUMNS, unpacked
 
@@ -187,7 +187,7 @@ def _marks_of_sheet(file: IO[bytes], indents: dict[str, int], calculated: bool) 
             place = re.fullmatch(r"([A-Z]+)([0-9]+)", node.get("r", ""))
             if place is None:
                 continue
-            at = int(place[2]) - 1, _column(place[1])
+            at = int(place[2]) - 1, column_number(place[1])
             if node.get("s", "") in indents:
                 found[at] = indents[node.get("s", "")]
             value = node.find(f"{_MAIN}v")
@@ -200,13 +200,6 @@ def _marks_of_sheet(file: IO[bytes], indents: dict[str, int], calculated: bool) 
         elif node.tag == f"{_MAIN}col" and node.get("hidden") in ("1", "true"):
             columns += range(int(node.get("min", "1")) - 1, min(int(node.get("max", "1")), MOST_COLUMNS))
     return Marks(found, frozenset(unstored), tuple(rows), tuple(columns))
-
-
-def _column(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - 64
-    return number - 1
 
 
 @contextmanager

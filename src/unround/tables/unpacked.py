@@ -14,11 +14,13 @@ from typing import IO
 from xml.parsers import expat
 
 from unround.errors import InputError
+from unround.tables.grid import column_number
+from unround.tables.source import PACKED_TIGHTEST
 
 MOST_BYTES = 1 << 29
 """Bytes to which the parts of a spreadsheet may unpack, all together."""
-PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 26
-"""Beyond so many bytes, none may unpack to so many times its size."""
+SUSPICIOUS = 1 << 26
+"""Beyond so many bytes, none may unpack to `PACKED_TIGHTEST` times its size."""
 MOST_CELLS = 20_000_000
 """Cells up to the last one of each sheet, over all sheets; and elements of any kind in all parts."""
 FEW_CELLS, EMPTIEST = 1_000_000, 50
@@ -95,7 +97,7 @@ class _Extent:
 
     def _office(self) -> _Start:
         """Count a part of an XLSX; what does not say where it is comes after what is before it."""
-        row, column, place, known, merged = 0, 0, "", {"": 0}, 0
+        row, column, place, merged = 0, 0, "", 0
 
         def count(tag: str, attributes: Mapping[str, str]) -> None:
             nonlocal row, column, place, merged
@@ -105,7 +107,7 @@ class _Extent:
             if tag in ("c", "v", "is", "f"):
                 if place:
                     letters = place.rstrip("0123456789")
-                    row, column, place = int(place[len(letters) :]), known.get(letters) or _column(letters, known), ""
+                    row, column, place = int(place[len(letters) :]), column_number(letters) + 1, ""
                 if tag != "c":
                     self._fill(row, column, 1)
                 elif "r" in attributes:
@@ -196,12 +198,3 @@ class _Extent:
 def _repeated(attributes: Mapping[str, str], name: str) -> int:
     """Return how often a row or a cell of an ODS is repeated."""
     return next((int(value) for key, value in attributes.items() if key.endswith(name)), 1)
-
-
-def _column(letters: str, known: dict[str, int]) -> int:
-    """Return the number of a column, and remember it; readers take small letters for large ones."""
-    number = 0
-    for letter in letters[:8].upper():
-        number = number * 26 + ord(letter) - 64
-    known[letters] = number
-    return number
