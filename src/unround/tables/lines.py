@@ -78,8 +78,9 @@ def universes(columns: Sequence[Column], year: str) -> list[Proposal]:
     """Propose that tables count the same people or households as the lines that are published as they are.
 
     >>> labels = ["Population, 2021", "Total - Age groups of the population - 100% data"]
-    >>> universes([Column(str(at), (str(at), "total"), label) for at, label in enumerate(labels)], "2021")
-    [Proposal(total=0, parts=(1,), origin='universe')]
+    >>> found = universes([Column(str(at), (str(at), "total"), label) for at, label in enumerate(labels)], "2021")
+    >>> [(proposal.total, proposal.parts) for proposal in found]
+    [(0, (1,))]
     """
     whole = [(at, column) for at, column in enumerate(columns) if column.codes[-1] == "total" and column.depth == 0]
     found = []
@@ -118,8 +119,8 @@ def by_sex(columns: Sequence[Column]) -> list[Proposal]:
     """Propose that every line's total is its men and women.
 
     >>> columns = [Column(f"8/{sex}", ("8", sex), "All") for sex in ("total", "men", "women")]
-    >>> by_sex(columns)
-    [Proposal(total=0, parts=(1, 2), origin='sex')]
+    >>> [(proposal.total, proposal.parts) for proposal in by_sex(columns)]
+    [(0, (1, 2))]
     """
     index = {column.codes: at for at, column in enumerate(columns)}
     found = []
