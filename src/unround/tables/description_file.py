@@ -144,8 +144,8 @@ class _DescriptionReader:
         value = table.get(key, [])
         if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
             raise self.error(f"{key} must be a list of tables: write [[{key}]].", key)
-        headings = [found.start() for found in re.finditer(rf"(?m)^[ \t]*\[\[\s*{key}\s*\]\]", self.text)]
-        for item, start in zip(value, chain([] if place else headings, repeat(0)), strict=False):
+        headings = re.finditer(rf"(?m)^[ \t]*\[\[\s*{key}\s*\]\]", "" if place else self.text)
+        for item, start in zip(value, chain((found.start() for found in headings), repeat(0)), strict=False):
             self.start = start
             self.known(item, keys or item, place or f"[[{key}]]")
             yield item
