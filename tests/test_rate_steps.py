@@ -110,7 +110,7 @@ def test_rates_from_rounded_counts_add_nothing(told: dict[str, Any], files: Path
     assert rounded["computed_from"] == "published"
     assert claims(rounded) == rounded["figures_used"] == 0
     with pytest.raises(InputError, match=r"no rate of .* is computed from true counts, as far as the data show"):
-        choose_rates(read(files / "published.toml"), None, ["all"])
+        choose_rates(read(files / "published.toml"), ["all"])
 
 
 def test_errors_are_a_quarter_of_a_step(told: dict[str, Any]) -> None:
@@ -159,7 +159,7 @@ def test_rates_are_rounded_to_the_nearest_step_and_halves_up() -> None:
 
 def test_a_rate_is_not_printed_where_a_count_is_not(files: Path) -> None:
     release = read(files / "plain.toml")
-    rates = choose_rates(release, None, ["poor of all", "poor  of  all", "poor young of young"])
+    rates = choose_rates(release, ["poor of all", "poor  of  all", "poor young of young"])
     assert [one.name for one in rates] == ["poor of all", "poor young of young"]
     made = printing(release, rates, STEPS[0], None)
     (block,) = made.blocks()

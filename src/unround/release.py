@@ -178,8 +178,8 @@ class Proposal:
     origin: str
     against: tuple[int, ...] = field(default=(), repr=False)
     declared: bool = field(default=False, repr=False)
-    use: bool | None = None
-    alike: bool | None = None
+    use: bool | None = field(default=None, repr=False)
+    alike: bool | None = field(default=None, repr=False)
 
 
 def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str:

@@ -194,7 +194,7 @@ _SETTLE = {
     "--base or --exact otherwise; `unround check FILE` shows where they depart",
     UNTESTED: "say how counts were published: --mechanism or --base",
     SELF_CHECK: "give the true counts (--truth FILE), so that claims can be scored",
-    NOT_WEIGHED: "leave out the sums that form loops (`unround check FILE --write plan.toml`), or split the table",
+    NOT_WEIGHED: "leave out the sums that form loops (`unround check FILE --write FILE.toml`), or split the table",
     NO_SUMS: "say which columns or rows add up (`unround describe FILE -o draft.toml`, then `sums = …`)",
 }
 
