@@ -298,7 +298,35 @@ def _ends(
 
     Many areas have the same loop, and most have it whether or not counts that may have been adjusted are exact.
     """
-    return _Loop(domains, rows).ends(wanted)
+    return _ends_of_empty(domains, rows, wanted) or _Loop(domains, rows).ends(wanted)
+
+
+def _ends_of_empty(
+    domains: tuple[_Domain, ...], rows: tuple[_Row, ...], wanted: tuple[int, ...]
+) -> tuple[tuple[int, int, bool], ...] | None:
+    """Return the same of a loop whose cells can all be 0, such as a table that is hidden as a whole; None if it is another.
+
+    There, a cell is as large as its bound in a table in which all else is 0 but totals that it is part of, one part of each
+    of these cells, and so on. Where such tables are found, nothing has to be solved.
+    """
+    if any(low or values is not None for low, _, values in domains) or any(known or total < 0 for total, _, known in rows):
+        return None
+    touching: list[list[_Row]] = [[] for _ in domains]
+    for row in rows:
+        for cell in (row[0], *row[1]):
+            touching[cell].append(row)
+    for first in wanted:
+        most, large = domains[first][1], [first]
+        for cell in large:  # grows during the loop
+            for total, parts, _ in touching[cell]:
+                those = [part for part in parts if part in large]
+                if len(those) == (total in large):
+                    continue
+                fitting = [one for one in ((total,) if those else parts) if domains[one][1] >= most]
+                if len(those) > 1 or not fitting:
+                    return None
+                large.append(fitting[0])
+    return tuple((0, domains[i][1], False) for i in wanted)
 
 
 class _Loop:

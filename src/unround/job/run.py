@@ -28,7 +28,19 @@ from unround.engines.linked_weights import METHODS
 from unround.errors import InternalError
 from unround.job import folder as files
 from unround.job.cluster import try_cluster, work_here, work_on_cluster
-from unround.job.work import MOST_LINES, PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, merge, prepare, sweep
+from unround.job.work import (
+    MOST_LINES,
+    PARTS,
+    PREPARED,
+    Job,
+    cut_into_blocks,
+    damage_in,
+    job_folder,
+    job_key,
+    merge,
+    prepare,
+    sweep,
+)
 from unround.machine import give_memory_back, processors
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
@@ -157,20 +169,12 @@ def _prepare(
     told["nesting"] = nesting_levels(nesting, parent, nothing)
     told["holding"] = Holding.of(options, checked, model, spool.rows).to_json(model)
     block = options.block or block_size(len(model.columns))
-    prepare(
-        folder,
-        release,
-        spool,
-        model,
-        Fitted(prior, keys),
-        options,
-        structure.alias,
-        doubts_left(checked, keys, model),
-        nested if nested.any else None,
-        block,
-        truth is not None,
-        told,
-    )
+    areas, cuts = cut_into_blocks(folder, spool.areas, nested if nested.any else None, block)
+    files.save_model(folder / files.MODEL, model, prior, areas, release, structure.alias)
+    keys.save(folder / files.MODEL)
+    doubts = doubts_left(checked, keys, model)
+    known = {"options": asdict(options), "doubts": doubts, "cuts": cuts, "truth": truth is not None, "summary": told}
+    prepare(folder, spool, model, known)
     clock.lap("preparing")
 
 
@@ -312,7 +316,7 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
         "levels": job.static["nesting"],
         "methods": [asdict(method) for method in METHODS],
     }
-    keys = job.fitted.keys
+    keys = job.keys
     withheld = int(keys.untied(keys.paired(job.model)).sum())
     told["keys"] = keys.to_json() | {"rounding": job.options.rounding, "columns_withheld": withheld}
     told["unsettled"] = unsettled_after(told)

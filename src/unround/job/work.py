@@ -14,7 +14,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
 from functools import lru_cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,24 +155,6 @@ ORDER = "order.npy"
 PUBLISHED, CLASHES, ABSURD = "published.parquet", "contradictions.parquet", "suspects.parquet"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
-    """What was fitted to the release: the prior, and how random numbers are shared."""
-
-    prior: Prior
-    keys: Keys
-
-    def save(self, folder: Path) -> None:
-        """Write what `load` reads; the prior itself is saved with the model."""
-        self.keys.save(folder / files.MODEL)
-
-    @classmethod
-    def load(cls, folder: Path) -> Fitted:
-        """Read it from a job's folder."""
-        model = folder / files.MODEL
-        return cls(Prior.load(model / "prior.npz"), Keys.load(model))
-
-
 class Job:
     """An audit that is ready to be worked on: everything read, compiled and fitted.
 
@@ -193,12 +174,12 @@ class Job:
         self.axes = tuple(model["areas"])
         self.areas = pl.read_parquet(folder / files.MODEL / "areas.parquet", glob=False)
         self.spool = Spool.open(folder / COUNTS, told["columns"], self.areas, told.get("figures", 0))
-        self.fitted = Fitted.load(folder)
+        self.prior, self.keys = Prior.load(folder / files.MODEL / "prior.npz"), Keys.load(folder / files.MODEL)
         self.truth = Truth.open(folder) if told["truth"] else None
         doubts = {int(column): why for column, why in told["doubts"].items()}
         self.labels = Labels.of(self.model, tuple(model["axes"]), doubts)
         self.cuts: list[int] = told["cuts"]
-        self.order = np.load(folder / ORDER) if told["ordered"] else None
+        self.order = np.load(folder / ORDER) if (folder / ORDER).exists() else None
         self.nested = NestedAreas.load(folder / files.MODEL)
         self._tools = threading.local()  # what remembers what it has met before, and so belongs to one thread
 
@@ -245,7 +226,7 @@ class Job:
             score.add(self.model, inferred, self.truth.of_areas(read), areas, self.axes)
             counted["score"] = score.plain()
         # 3. Write the part.
-        fitted = not self.fitted.prior.is_flat
+        fitted = not self.prior.is_flat
         found = findings_frame(self.model, inferred, areas, self.axes, self.labels, fitted=fitted, unlisted=unlisted)
         with new_part(self.folder / PARTS, number) as part:
             write_json(part / COUNTED, counted, indent=None)
@@ -266,9 +247,8 @@ class Job:
 
     def _own_tools(self) -> tuple[Auditor, Chance]:
         if not hasattr(self._tools, "both"):
-            fitted = self.fitted
             holding = Holding.from_json(self.static["holding"])
-            auditor = Auditor(self.model, fitted.prior, self.options, fitted.keys, holding)
+            auditor = Auditor(self.model, self.prior, self.options, self.keys, holding)
             self._tools.both = auditor, Chance(self.model, self.options.threshold)
         both: tuple[Auditor, Chance] = self._tools.both
         return both
@@ -284,44 +264,25 @@ def work_on(folder: str, key: str, number: int) -> int:
     return _opened(folder, key).work(number)
 
 
-def prepare(
-    folder: Path,
-    release: Release,
-    spool: Spool,
-    model: Model,
-    fitted: Fitted,
-    options: AuditOptions,
-    alias: Mapping[int, int],
-    doubts: Mapping[int, str],
-    nested: NestedAreas | None,
-    block: int,
-    truth: bool,
-    summary: Mapping[str, Any],
-) -> None:
-    """Write down all that `Job` reads: from here on, nobody needs the release again."""
-    areas, cuts = spool.areas, [*range(0, spool.rows, block), spool.rows]
+def cut_into_blocks(
+    folder: Path, areas: pl.DataFrame, nested: NestedAreas | None, block: int
+) -> tuple[pl.DataFrame, list[int]]:
+    """Return all areas, those within areas together, and where blocks of them begin and end."""
     (folder / files.MODEL).mkdir(exist_ok=True)
-    if nested is not None:
-        order, places = nested.arranged(block)
-        areas, cuts = areas[order], places.tolist()
-        nested.reordered(order).save(folder / files.MODEL)
-        np.save(folder / ORDER, order)
-    files.save_model(folder / files.MODEL, model, fitted.prior, areas, release, alias)
-    fitted.save(folder)
+    if nested is None:
+        return areas, [*range(0, areas.height, block), areas.height]
+    order, places = nested.arranged(block)
+    nested.reordered(order).save(folder / files.MODEL)
+    np.save(folder / ORDER, order)
+    return areas[order], places.tolist()
+
+
+def prepare(folder: Path, spool: Spool, model: Model, told: Mapping[str, Any]) -> None:
+    """Write down all that `Job` reads besides the model: from here on, nobody needs the release again."""
     (folder / PARTS).mkdir(exist_ok=True)
-    told = {
-        "options": asdict(options),
-        "columns": spool.columns,
-        "figures": spool.figure_columns,
-        "positions": model.positions.tolist(),
-        "twins": model.twins,
-        "doubts": dict(doubts),
-        "ordered": nested is not None,
-        "cuts": cuts,
-        "truth": truth,
-        "summary": summary,
-        FILES: hashes_of(folder, leave_out=_NOT_PREPARED),
-    }
+    read = {"columns": spool.columns, "figures": spool.figure_columns}
+    places = {"positions": model.positions.tolist(), "twins": model.twins}
+    told = {**told, **read, **places, FILES: hashes_of(folder, leave_out=_NOT_PREPARED)}
     write_json(folder / PREPARED, {**told, SEAL: seal_of(told)}, indent=None)
 
 
