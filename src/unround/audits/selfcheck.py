@@ -65,7 +65,7 @@ SURE = 0.6
 HARMLESS = 0.04
 """By how much a prediction may be off, on average, whatever the standard error."""
 
-HARMLESS_BY_SIZE = 0.012
+HARMLESS_BY_SIZE = 0.01
 """By how much zeros may be off beyond chance, on average over columns and classes of areas by size."""
 
 FEWER_ZEROS = 0.0015
