@@ -76,7 +76,7 @@ def test_what_is_not_worked_out_does_not_read_as_none(told: dict[str, Any]) -> N
     assert rates["true"]["conditional"] is None
     assert rates["published"]["small_disclosed"] is None
     assert rates["true"]["mean_error"] > 0
-    cells = [cells for cells in rates_table(told["mechanisms"])[1] if cells[0] == "laplace:1.45"]
+    cells = [cells for cells in rates_table(told["mechanisms"]).rows if cells[0] == "laplace:1.45"]
     assert [one[2] for one in cells] == ["not computed", "not computed"]
     said = [one for one in sentences(told) if one.startswith("laplace:1.45: ") and "rates" in one]
     assert said == ["laplace:1.45: what rates from true counts add is not computed; it need not be nothing."]
@@ -114,7 +114,7 @@ def test_the_rest_of_a_comparison_does_not_depend_on_rates(told: dict[str, Any])
     beside = row(told, "rounding:5")
     others = alone.keys() - {"rates", "efficient"}  # which are efficient depends on what they are compared with
     assert {key: alone[key] for key in others} == {key: beside[key] for key in others}
-    assert rates_table(plain["mechanisms"])[1] == []
+    assert rates_table(plain["mechanisms"]).rows == []
 
 
 def test_numbers_are_those_of_an_audit_with_figures() -> None:

@@ -279,7 +279,7 @@ class Boundaries:
         starts, rows = self.starts, self.rows
         whole = all(one.ndim == 1 and one.dtype == np.int64 for one in (starts, rows)) and len(starts) == len(rows) + 1
         if self.points.ndim != 2 or self.points.shape[1] != 2 or not whole or not len(rows):
-            raise ValueError("these are no rings of points")
+            raise ValueError("these are not rings of points")
         if starts[0] != 0 or starts[-1] != len(self.points) or (np.diff(starts) < 1).any():
             raise ValueError("a ring has no points")
         if ((rows < 0) | (rows >= areas)).any() or misfit(self.told, {"source": str, "matched": int}) is not None:

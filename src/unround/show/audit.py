@@ -19,7 +19,7 @@ from unround.show.charts import Share, per_10_000, waffle
 from unround.show.check import keys_explain, known_by
 from unround.show.parts import Bullets, Chart, Fact, Part, Text
 from unround.show.strongest import Strong
-from unround.show.words import CLAIMS, UNGROUPED, at_least, listed, percent, rate, several, share
+from unround.show.words import CLAIMS, UNGROUPED, at_least, listed, percent, several, share
 from unround.small_files import plain_json
 from unround.tables import SIMULATED
 
@@ -93,9 +93,9 @@ def probabilities(summary: Mapping[str, Any]) -> Fact:
     said = selfcheck.in_a_clause(summary)
     if failed:
         state = f"failed in {several(failed, 'table')}"
-        return Fact(what, state, f"{said} Likely claims there are withheld.", DOUBT, "selfcheck")
-    if not selfcheck.says_anything(summary):  # a check that had nothing to look at has not been passed
-        return Fact(what, "nothing to check", said, UNKNOWN, "selfcheck")
+        return Fact(what, state, f"{said or selfcheck.UNSURE} Likely claims there are withheld.", DOUBT, "selfcheck")
+    if not said:  # a check that had nothing to look at has not been passed
+        return Fact(what, "nothing to check", selfcheck.UNSURE, UNKNOWN, "selfcheck")
     return Fact(what, "self-check passed", said, FINE, "selfcheck")
 
 
@@ -134,11 +134,9 @@ def picture(summary: Mapping[str, Any]) -> Chart:
 
 def _picture_title(summary: Mapping[str, Any], whole: int) -> str:
     """Say how many counts are known: proved and inferred are different things, and are named apart."""
-    proved, conditional, sure = summary["proved"], summary["conditional"], share(summary["threshold"])
-    said = [f"{per_10_000(proved, whole)} can be proved"] if proved else []
-    said += [f"{per_10_000(conditional, whole)} proved on an assumption"] if conditional else []
-    said += [f"{per_10_000(summary['likely'], whole)} inferred at {sure} or more"] if summary["likely"] else []
-    return f"Of 10,000 published counts, {listed(said)}" if said else "Of 10,000 published counts, none is proved or likely"
+    ends = ("can be proved", "proved on an assumption", f"inferred at {share(summary['threshold'])} or more")
+    said = [f"{per_10_000(summary[kind], whole)} {end}" for kind, end in zip(CLAIMS, ends, strict=True) if summary[kind]]
+    return f"Of 10,000 published counts, {listed(said) if said else 'none is proved or likely'}"
 
 
 def to_quote(summary: Mapping[str, Any], title: str) -> str:
@@ -197,9 +195,9 @@ def _likely(strong: Strong) -> tuple[str, Sequence[str]]:
 def _letters(strong: Strong, lines: Sequence[str]) -> str:
     """Say what the letters in some lines stand for."""
     used = set(re.findall(r"\b[A-Z]+\b", " ".join(lines)))
-    cells = [cell for cell in strong.cells if cell.letter in used]
+    cells = [f"{letter} is {what}" for letter, what, _ in strong.cells if letter in used]
     more = f"; the others are {several(len(cells) - NAMED, 'more count')}" if len(cells) > NAMED else ""
-    return "; ".join(f"{cell.letter} is {cell.what}" for cell in cells[:NAMED]) + more + "."
+    return f"{'; '.join(cells[:NAMED])}{more}."
 
 
 # -- what to do next ---------------------------------------------------------------------------------------------------
@@ -240,33 +238,30 @@ def _explained(check: Mapping[str, Any]) -> bool:
 def key_sentences(summary: Mapping[str, Any]) -> list[str]:
     """Say which tables have keys, and what follows; nothing where none have."""
     keys = summary.get("keys") or {"tables": (), "repeats": ()}
-    said = []
+    known = sum(bool(repeat["constants"]) for repeat in keys["repeats"])
+    once, withheld, said = len(keys["repeats"]) - known, keys.get("columns_withheld", 0), []
     if keys["tables"]:
         said.append(
             f"In {several(len(keys['tables']), 'table')}, the random number of a total is the sum of its parts' and a "
             "constant, as if every record had a key; probabilities account for it, and proofs do not depend on it."
         )
-    known = sum(bool(repeat["constants"]) for repeat in keys["repeats"])
     if known:
         said.append(
-            f"{several(known, 'count')} that {'appears' if known == 1 else 'appear'} in several tables "
+            f"{several(known, 'count that appears', 'counts that appear')} in several tables "
             f"{'is' if known == 1 else 'are'} rounded with one random number, seen from another constant in each table: "
             "together the published figures say more than independent ones would."
         )
-    if len(keys["repeats"]) > known:
-        once = len(keys["repeats"]) - known
+    if once:
         said.append(
-            f"How {several(once, 'count')} that {'appears' if once == 1 else 'appear'} in several tables "
+            f"How {several(once, 'count that appears', 'counts that appear')} in several tables "
             f"{'was' if once == 1 else 'were'} rounded is not known: probabilities allow for any constants."
         )
-    withheld = keys.get("columns_withheld", 0)
     if withheld:
         said.append(
             f"In {several(withheld, 'column')}, the same count appears in several tables whose sums cannot all be used at "
             "once: probabilities would be too high, and likely claims there are withheld. That is no sign of safety."
         )
-    weighted = [name for name in summary.get("mechanisms", ()) if name.startswith("weighted:")]
-    if weighted:
+    if any(name.startswith("weighted:") for name in summary.get("mechanisms", ())):
         said.append(
             "Some tables show weighted estimates, not whole numbers. An estimate published as 15 lies anywhere between 10 "
             "and 20; it has bounds, but no whole number is claimed."
@@ -284,25 +279,6 @@ def key_rows(summary: Mapping[str, Any]) -> list[list[str]]:
         ]
         for table in (summary.get("keys") or {"tables": ()})["tables"]
     ]
-
-
-def by_part(score: Mapping[str, Any]) -> list[list[str]]:
-    """Return how often likeliest counts were right, for totals and for parts: what was stated, and by how much it is off."""
-    return [
-        [name, percent(part["all"]["stated"]), percent(part["all"]["right"]), points(part["all"])]
-        for name, part in score.get("by_part", {}).items()
-        if part["all"]["cells"]
-    ]
-
-
-def points(part: Mapping[str, Any]) -> str:
-    """Return the share that was right less what was stated, in points.
-
-    >>> points({"stated": 0.81, "right": 0.8})
-    '−1.0'
-    """
-    off = round(100 * (part["right"] - part["stated"]), 1) + 0.0  # no negative zero
-    return f"{off:+.1f}".replace("-", "−") if off else "0.0"
 
 
 # -- areas within areas -----------------------------------------------------------------------------------------------
@@ -340,77 +316,3 @@ def nesting_sentences(summary: Mapping[str, Any]) -> list[str]:
         cannot = several(clashes, "area cannot be the sum of its parts", "areas cannot be the sum of their parts")
         said.append(f"{cannot}: listed as inconsistencies, and not linked.")
     return said
-
-
-def levels(linked: Mapping[str, Any]) -> list[list[str]]:
-    """Return the pairs of levels, one row each."""
-    return [
-        [
-            f"{level['child'] or 'areas'} in {level['parent'] or 'areas'}",
-            *(f"{level[name]:,}" for name in ("parents", "used", "columns")),
-            f"{sum(level['rejected'].values()):,}",
-            "; ".join(f"{number:,}: {why}" for why, number in level["rejected"].items()) or "–",
-        ]
-        for level in linked["levels"]
-    ]
-
-
-def methods(linked: Mapping[str, Any]) -> list[list[str]]:
-    """Return how probabilities were obtained, one row per method that was used, with its measured error."""
-    return [
-        [
-            method["name"],
-            method["sentence"],
-            f"{linked['areas_by_method'][method['name']]:,}",
-            f"{linked['likely_by_method'].get(method['name'], 0):,}",
-            _measured(method["mean"]),
-            _measured(method["worst"]),
-        ]
-        for method in linked["methods"]
-        if linked["areas_by_method"].get(method["name"])
-    ]
-
-
-def _measured(share: float) -> str:
-    return percent(share) if share else "exact"
-
-
-# -- titles of charts -------------------------------------------------------------------------------------------------
-
-
-def chance_caption(families: Sequence[Mapping[str, Any]]) -> str:
-    """Say how many proofs single sums give, beside what chance predicts."""
-    proved, expected = (sum(family[name] for family in families) for name in ("proved", "proved_expected"))
-    proofs = several(proved, "single sum proves its counts", "single sums prove their counts")
-    return f"{proofs if proved else 'No single sum proves its counts'}; chance predicts {rate(expected)}"
-
-
-def value_caption(summary: Mapping[str, Any]) -> str:
-    """Say how many claims are zeros, and how many of one or two people."""
-    sizes = {name: sum(numbers.values()) for name, numbers in summary["sensitive_claims"]["by_value"].items()}
-    claims = sum(sizes.values())
-    if not claims:
-        return "Nothing is claimed"
-    zeros = f"{percent(sizes['0'] / claims)} of the claims are zeros" if sizes["0"] else "No claim is a zero"
-    small = sizes["1-2"]
-    return f"{zeros}; {several(small, 'is a count', 'are counts') if small else 'none is a count'} of one or two"
-
-
-def size_caption(rates: Mapping[str, Mapping[str, float]]) -> str:
-    """Say which areas give most away."""
-    sums = {name: sum(row[kind] for kind in CLAIMS) for name, row in rates.items()}
-    if not any(sums.values()):
-        return "Nothing is claimed"
-    if len(sums) == 1:
-        return f"All areas are of one size; {rate(next(iter(sums.values())))} of 1,000 counts are given away"
-    most = max(sums, key=lambda name: sums[name])
-    return f"Areas of {most} give most away: {rate(sums[most])} of 1,000 counts"
-
-
-def truth_caption(bands: Sequence[Mapping[str, Any]]) -> str:
-    """Say how often claims were right, in the band that has most of them."""
-    if not bands:
-        return ""
-    best = max(bands, key=lambda band: int(band["claims"]))
-    right = percent(best["right"])
-    return f"Of {several(best['claims'], 'claim')} stated at {percent(best['stated'])} on average, {right} are right"

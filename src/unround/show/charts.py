@@ -20,20 +20,12 @@ from markupsafe import Markup, escape
 
 from unround.show.words import CLAIMS, number, percent
 
-WIDE = 440
-"""The widest chart, in pixels."""
+WIDE, LETTER = 440, 6.4
+"""Pixels of the widest chart, and about those of a letter."""
 
-LETTER = 6.4
-"""About how wide a letter is."""
-
-FEW = 30
-"""Counts of a distribution that are all drawn, however unlikely."""
-
-FAR = 12
-"""How far from the possible counts the published one may be to be drawn beside them."""
-
-MOST_BARS = 320
-"""Bars that fit side by side; where there are more counts, several share one."""
+FEW, FAR, MOST_BARS = 30, 12, 320
+"""Counts of a distribution that are all drawn, however unlikely; how far from them the published one may be to be drawn
+beside them; and bars that fit side by side: where there are more counts, several share one."""
 
 ALIKE = 1e-9
 """Probabilities that differ by less than this share are equal."""
@@ -251,21 +243,15 @@ def risk_against_error(points: Sequence[Mapping[str, Any]], across: str, up: str
     drawn.text(0, 12, f"↑ {up}", "soft")
     drawn.text(right, bottom + 32, f"{across} →", "soft", "end")
     for point in points:
-        at, size = (x(point["error"]), y(point["risk"])), 6 if point.get("named", True) else 3
-        drawn.line(
-            at[0], y(point["risk"] - point["risk_by"]), at[0], y(point["risk"] + point["risk_by"]), f"stroke {point['kind']}"
-        )
-        drawn.line(
-            x(point["error"] - point["error_by"]),
-            at[1],
-            x(point["error"] + point["error_by"]),
-            at[1],
-            f"stroke {point['kind']}",
-        )
+        at, size, kind = (x(point["error"]), y(point["risk"])), 6 if point.get("named", True) else 3, point["kind"]
+        low, high = (y(point["risk"] + side * point["risk_by"]) for side in (-1, 1))
+        first, last = (x(point["error"] + side * point["error_by"]) for side in (-1, 1))
+        drawn.line(at[0], low, at[0], high, f"stroke {kind}")
+        drawn.line(first, at[1], last, at[1], f"stroke {kind}")
         title = f"{point['name']}: mean error {point['error']:.3f}, {up} {percent(point['risk'])}"
         if point["proved"]:
-            drawn.dot(*at, size + 4, f"stroke {point['kind']}", f"{title}; some counts can be proved")
-        drawn.dot(*at, size, f"bar {point['kind']}", title)
+            drawn.dot(*at, size + 4, f"stroke {kind}", f"{title}; some counts can be proved")
+        drawn.dot(*at, size, f"bar {kind}", title)
     points = [point for point in points if point.get("named", True)]
     for (name_x, name_y, anchor), point in zip(_names_apart(points, x, y, right), points, strict=True):
         drawn.text(name_x, name_y, point["name"], "title", anchor)
@@ -465,12 +451,12 @@ def in_words(distribution: Sequence[tuple[int, float]], published: int | None) -
 
 def strip(numbers: Mapping[str, float], largest: float) -> Markup:
     """Draw a thin bar for a row of a table: its claims of each kind, next to the largest row's."""
-    ends = [0.0]
-    for kind in CLAIMS:
+    ends, kinds = [0.0], (*CLAIMS, "open")
+    for kind in kinds:
         ends.append(ends[-1] + 100 * numbers.get(kind, 0) / (largest or 1))
     bars = "".join(
         f'<rect class="bar {kind}" x="{start:.2f}" width="{end - start:.2f}" height="6"/>'
-        for kind, (start, end) in zip(CLAIMS, pairwise(ends), strict=True)
+        for kind, (start, end) in zip(kinds, pairwise(ends), strict=True)
         if end > start
     )
     return Markup(f'<svg class="chart strip" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">{bars}</svg>')
@@ -516,11 +502,8 @@ def _bar(kind: str, x: float, y: float, step: float, tall: float) -> str:
 # -- of 10,000 counts -------------------------------------------------------------------------------------------------
 
 
-SIDE = 100
-"""Squares on a side."""
-
-PIXELS = 3
-"""The width of a square, with the line between it and the next."""
+SIDE, PIXELS = 100, 3
+"""Squares on a side, and the width of one, with the line between it and the next."""
 
 ALL = SIDE * SIDE
 

@@ -20,22 +20,8 @@ from unround.checks.families import (
     UNTESTED,
 )
 from unround.errors import InputError
-from unround.show.parts import (
-    QUIET,
-    TERMINAL,
-    Bullets,
-    Chart,
-    Document,
-    Line,
-    Only,
-    Part,
-    Section,
-    Table,
-    TableCell,
-    Text,
-    rest,
-)
-from unround.show.words import notice, percent, several
+from unround.show import parts as doc
+from unround.show.words import few, notice, percent, several
 
 if TYPE_CHECKING:
     from unround.checks import Family
@@ -143,7 +129,7 @@ def residual_plot(check: Check | Inspection) -> Plot:
             below=what,
         )
         said = f"{family.sums:,} sums{tail}: {family_verdict(family)}"
-        panels.append(Chart(chart, kind, f"{cut(table, 46)}\n{said}" if table else said))
+        panels.append(doc.Chart(chart, kind, f"{cut(table, 46)}\n{said}" if table else said))
     if not panels:
         raise InputError("there is nothing to draw: no family of sums could be tested.")
     how = known_by(check.to_json())
@@ -156,18 +142,18 @@ def residual_plot(check: Check | Inspection) -> Plot:
 # -- the document -----------------------------------------------------------------------------------------------------
 
 
-def check(result: Check, everything: bool = False) -> Document:
+def check(result: Check, everything: bool = False) -> doc.Document:
     """Give the verdict on every family, and what speaks for it."""
-    return Document("Do the data fit the mechanism?", list(_check(result, everything)), notice=notice(result.product))
+    return doc.Document("Do the data fit the mechanism?", list(_check(result, everything)), notice=notice(result.product))
 
 
-def _check(result: Check, everything: bool) -> Iterator[Part]:
-    yield Text(fit_in_words(result.to_json()), "lead")
+def _check(result: Check, everything: bool) -> Iterator[doc.Part]:
+    yield doc.Text(fit_in_words(result.to_json()), "lead")
     shown = result.ordered
     most = 10**9 if everything else MOST_ROWS
     few = 10**9 if everything else MOST_NOTES
     yield _families(shown[:most])
-    yield rest(len(shown), most, "all fitting; --all lists them")
+    yield doc.rest(len(shown), most, "all fitting; --all lists them")
     yield from _figures(result.figures, everything)
     yield from _random_numbers(result, everything)
     odd = [entry for entry in shown if entry.verdict != FITS or entry.impossible]
@@ -175,27 +161,24 @@ def _check(result: Check, everything: bool) -> Iterator[Part]:
         notes = [
             (family.family, " ".join(filter(None, (family.note, family.clash, _sizes(family))))) for family in odd[:few]
         ]
-        yield Section("What does not fit", [Bullets(notes), rest(len(odd), few)])
+        yield doc.Section("What does not fit", [doc.Bullets(notes), doc.rest(len(odd), few)])
     yield from _estimates(result, few)
     if result.untested:
         untested = [(family.family, family.note) for family in result.untested[:few]]
-        yield Section("Not tested", [Bullets(untested), rest(len(result.untested), few)])
+        yield doc.Section("Not tested", [doc.Bullets(untested), doc.rest(len(result.untested), few)])
     if result.product:
-        yield Only(TERMINAL, [Text(notice(result.product), QUIET)])
+        yield doc.Only(doc.TERMINAL, [doc.Text(notice(result.product), doc.QUIET)])
 
 
-def _families(families: Sequence[Family]) -> Part:
-    rows: list[Line] = [
-        [
-            family.family,
-            f"{family.sums:,}",
-            "" if family.distance is None else f"{family.distance:.1%}",
-            "" if family.p_value is None else _chance(family.p_value),
-            "" if family.tail_ratio is None else f"{family.tail_ratio:.2f}",
-            f"{family.impossible:,}" if family.impossible else "",
-            TableCell(family_verdict(family), tone=TONES[family.verdict]),
-        ]
-        for family in families
+def _families(families: Sequence[Family]) -> doc.Part:
+    columns: doc.Columns = [
+        ("family", "family"),
+        ("sums", "sums"),
+        ("off", lambda family: "" if family.distance is None else f"{family.distance:.1%}"),
+        ("p", lambda family: "" if family.p_value is None else _chance(family.p_value)),
+        ("tail", lambda family: "" if family.tail_ratio is None else f"{family.tail_ratio:.2f}"),
+        ("impossible", lambda family: f"{family.impossible:,}" if family.impossible else ""),
+        ("verdict", lambda family: doc.TableCell(family_verdict(family), tone=TONES[family.verdict])),
     ]
     legend = (
         "off: the distance between observed and expected shares of |total − parts|; tail: how often the largest residuals "
@@ -203,11 +186,10 @@ def _families(families: Sequence[Family]) -> Part:
         f"at least {LEAST_SUMS}; impossible sums are left out. A family fits, too, where what rounding hides of small "
         "counts may explain the distance."
     )
-    heads = ("family", "sums", "off", "p", "tail", "impossible", "verdict")
-    return Table(heads, rows, "Families of sums", left=("verdict",), legend=legend)
+    return doc.tabulated(families, columns, "Families of sums", left=("verdict",), legend=legend)
 
 
-def _random_numbers(result: Check, everything: bool) -> Iterator[Part]:
+def _random_numbers(result: Check, everything: bool) -> Iterator[doc.Part]:
     """Say what the random numbers of every table do, as far as that can be told."""
     known = {name: known_of for name, known_of in result.numbers.tables.items() if everything or known_of.model != UNKNOWN}
     if not known:
@@ -226,8 +208,10 @@ def _random_numbers(result: Check, everything: bool) -> Iterator[Part]:
         f"random numbers add up as counts do, with a constant of the table (shown with its standard error){partly}.{more}"
     )
     title = "What the random numbers of each table do"
-    table = Table(("table", "random numbers", "counts", "p"), rows, title, left=("random numbers", "counts"), legend=legend)
-    yield Section(title, [table])
+    table = doc.Table(
+        ("table", "random numbers", "counts", "p"), rows, title, left=("random numbers", "counts"), legend=legend
+    )
+    yield doc.Section(title, [table])
 
 
 def _chance(p: float) -> str:
@@ -246,7 +230,7 @@ def _sizes(family: Family) -> str:
     return f"Shares of |r| by size of the total: {'; '.join(said)}."
 
 
-def _estimates(result: Check, few: int) -> Iterator[Part]:
+def _estimates(result: Check, few: int) -> Iterator[doc.Part]:
     """Say which mechanism was inferred, and what repeated counts do."""
     estimates, said = result.estimates, []
     kinds: dict[str, list[dict[str, Any]]] = {}
@@ -259,10 +243,12 @@ def _estimates(result: Check, few: int) -> Iterator[Part]:
         more = f"; likewise in {several(len(tables) - 1, 'more table')}" if len(tables) > 1 else ""
         said.append((f"{name} ({columns:,} columns)", f"{most['why']}{more}"))
     if said:
-        yield Section("The mechanism, inferred from the data", [Bullets(said)])
+        yield doc.Section("The mechanism, inferred from the data", [doc.Bullets(said)])
     notes = list(_repeats(result, few))
     if notes:
-        yield Section("Counts that appear more than once", [Bullets(notes), rest(len(result.numbers.repeats), few)])
+        yield doc.Section(
+            "Counts that appear more than once", [doc.Bullets(notes), doc.rest(len(result.numbers.repeats), few)]
+        )
 
 
 def _repeats(result: Check, few: int) -> Iterator[str]:
@@ -296,28 +282,24 @@ def _repeats(result: Check, few: int) -> Iterator[str]:
 # -- rates, means and medians -----------------------------------------------------------------------------------------
 
 
-def _figures(figures: Sequence[JudgedFigure], everything: bool) -> Iterator[Part]:
+def _figures(figures: Sequence[JudgedFigure], everything: bool) -> Iterator[doc.Part]:
     """Say what every figure was computed from, and what it tells."""
     if not figures:
         return
     order = sorted(figures, key=lambda figure: ORDER[figure.verdict])
     listed = [family for family in order if everything or family.verdict != "unclear"]
     listed = listed if everything else listed[:MOST_FIGURES]
-    rows: list[Line] = [
-        [
-            _named(entry.figure.name, entry.figure.label),
-            str(entry.figure.kind),
-            "" if entry.step is None else f"{float(entry.step):,g}",
-            _share(entry.hits, entry.compared),
-            _share(entry.hits_by_chance, entry.compared),
-            f"{entry.contradictions:,}" if entry.contradictions_by_chance else "",
-            f"{entry.contradictions_by_chance:,.0f}" if entry.contradictions_by_chance else "",
-            "" if entry.left is None else f"{entry.left[0]:.1f} → {entry.left[1]:.1f}",
-            TableCell(_verdict(entry), tone="strong" if entry.verdict == "evidence" else ""),
-        ]
-        for entry in listed
+    columns: doc.Columns = [
+        ("figure", lambda entry: _named(entry.figure.name, entry.figure.label)),
+        ("kind", lambda entry: str(entry.figure.kind)),
+        ("step", lambda entry: "" if entry.step is None else f"{float(entry.step):,g}"),
+        ("hits", lambda entry: _share(entry.hits, entry.compared)),
+        ("by chance", lambda entry: _share(entry.hits_by_chance, entry.compared)),
+        ("impossible", lambda entry: f"{entry.contradictions:,}" if entry.contradictions_by_chance else ""),
+        ("by chance", lambda entry: f"{entry.contradictions_by_chance:,.0f}" if entry.contradictions_by_chance else ""),
+        ("values", lambda entry: "" if entry.left is None else f"{entry.left[0]:.1f} → {entry.left[1]:.1f}"),
+        ("verdict", _verdict),
     ]
-    heads = ("figure", "kind", "step", "hits", "by chance", "impossible", "by chance", "values", "verdict")
     legend = (
         "hits: areas in which the published counts give the figure; impossible: areas in which no true counts could; by "
         "chance: the same for the figures of other areas of like size. step: what most of them are rounded to; values: how "
@@ -326,10 +308,9 @@ def _figures(figures: Sequence[JudgedFigure], everything: bool) -> Iterator[Part
         "not used."
     )
     title = "What rates, means and medians tell"
-    table = Table(heads, rows, title, left=("kind", "verdict"))
-    more = rest(len(order), len(listed))
-    reasons = Bullets(_reasons(order, everything))
-    yield Section(title, [Text(figures_in_words(figures)), table, more, Text(legend, QUIET), reasons])
+    table = doc.tabulated(listed, columns, title, left=("kind", "verdict"))
+    more, reasons = doc.rest(len(order), len(listed)), doc.Bullets(_reasons(order, everything))
+    yield doc.Section(title, [doc.Text(figures_in_words(figures)), table, more, doc.Text(legend, doc.QUIET), reasons])
 
 
 def figures_in_words(figures: Sequence[JudgedFigure]) -> str:
@@ -349,8 +330,9 @@ def figures_in_words(figures: Sequence[JudgedFigure]) -> str:
     )
 
 
-def _verdict(figure: JudgedFigure) -> str:
-    return f"{figure.verdict}, not used" if figure.verdict == "evidence" and not figure.is_evidence else figure.verdict
+def _verdict(figure: JudgedFigure) -> doc.TableCell:
+    unused = ", not used" if figure.verdict == "evidence" and not figure.is_evidence else ""
+    return doc.TableCell(f"{figure.verdict}{unused}", tone="strong" if figure.verdict == "evidence" else "")
 
 
 def _named(key: str, label: str) -> str:
@@ -374,6 +356,6 @@ def _reasons(figures: Sequence[JudgedFigure], everything: bool) -> list[tuple[st
         if not figure.is_evidence and figure.verdict != "recomputable":
             said.setdefault(figure.why.rstrip("."), []).append(short)
     return [
-        (", ".join(dict.fromkeys(names[:4])) + (f" and {len(names) - 4:,} more" if len(names) > 4 else ""), f"{why}.")
+        (few(list(dict.fromkeys(names)), 4), f"{why}.")
         for why, names in (said.items() if everything else list(said.items())[:MOST_FIGURES])
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -10,21 +11,7 @@ from markupsafe import Markup
 from unround.comparison.measure import FEW, LARGE
 from unround.protection.release import HEADINGS, Protected, error_rows
 from unround.show import charts
-from unround.show.parts import (
-    PAGE,
-    QUIET,
-    TERMINAL,
-    Bullets,
-    Chart,
-    Charts,
-    Files,
-    Only,
-    Part,
-    Section,
-    Table,
-    Text,
-    titled,
-)
+from unround.show import parts as doc
 from unround.shown import plain
 
 if TYPE_CHECKING:
@@ -58,31 +45,23 @@ RATES = "What rates add"
 
 # -- tables -----------------------------------------------------------------------------------------------------------
 
-Cells = tuple[list[str], list[list[str]]]
-"""The headings and the rows of a table."""
-
-Columns = Mapping[str, Callable[[Mapping[str, Any]], str]]
-"""What each column says of a way of publishing, by its heading; a heading that occurs again ends in a blank."""
+Say = Callable[[Mapping[str, Any]], str]
+"""What a column says of a way of publishing."""
 
 
-def _in_columns(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> Cells:
-    heads = ["", *(head.rstrip() for head in columns)]
-    return heads, [[row["name"], *(said_of(row) for said_of in columns.values())] for row in rows]
+def _field(name: str, form: str = ".3f", none: str = "") -> Say:
+    return lambda row: none if row[name] is None else f"{row[name]:{form}}"
 
 
-def _decimals(name: str, sign: str = "", digits: int = 3) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: "" if row[name] is None else f"{row[name]:{sign}.{digits}f}"
+def _percent(name: str) -> Say:
+    return _field(name, ".1%")
 
 
-def _percent(name: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: "" if row[name] is None else f"{100 * row[name]:.1f}%"
-
-
-def _number(name: str) -> Callable[[Mapping[str, Any]], str]:
+def _number(name: str) -> Say:
     return lambda row: "not computed" if row[name] is None else mean_count(row[name])
 
 
-def _with_error(name: str, sign: str = "") -> Callable[[Mapping[str, Any]], str]:
+def _with_error(name: str, sign: str = "") -> Say:
     def shown(row: Mapping[str, Any]) -> str:
         spread, mean = row["standard_error"][name], f"{row[name]:{sign}.3f}".replace("-", "−")
         return mean if spread is None else f"{mean} ± {spread:.3f}"
@@ -94,86 +73,88 @@ def _right(row: Mapping[str, Any]) -> str:
     return f"{100 * row['likely_right'] / row['likely']:.1f}%" if row["likely"] else ""
 
 
-def _left(name: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: "no bound" if row[name] is None else f"{row[name]:.1f}"
+NAME = ("", lambda row: str(row["name"]))
+ERRORS: doc.Columns = [
+    NAME,
+    ("mean error", _with_error("mean_error")),
+    (f"over {LARGE}", _with_error(f"mean_error_over_{LARGE}")),
+    ("expected", lambda row: "" if row["expected"] is None else f"{row['expected']['mean_error']:.3f}"),
+    ("RMSE", _with_error("rmse")),
+    ("within 4", _percent("within_4")),
+    ("bias", _with_error("bias", "+")),
+    ("sums broken", _percent("sums_broken")),
+    ("ε", _field("epsilon", ".1f", "none")),
+]
+RISKS: doc.Columns = [
+    NAME,
+    ("proved", _number("proved")),
+    ("wrong", _number("proved_wrong")),
+    ("likely", _number("likely")),
+    ("right", _right),
+    ("truth", _with_error("truth_probability")),
+    ("alone", _field("truth_probability_alone")),
+    ("best guess", _percent("guessed")),
+    ("1s and 2s", _number("small_disclosed")),
+]
+LEFT: doc.Columns = [
+    ("one", _number("proved")),
+    (f"up to {FEW}", _percent(f"interval_up_to_{FEW}")),
+    ("efficient", lambda row: "yes" if row["efficient"] else ""),
+]
+INTERVALS: doc.Columns = [
+    NAME,
+    ("values left, alone", _field("interval_alone", ".1f", "no bound")),
+    ("with sums", _field("interval", ".1f", "no bound")),
+    *LEFT,
+]
+DESIGNS: doc.Columns = [
+    NAME,
+    ("mean change", _field("mean_change")),
+    ("RMSE", _field("rmse")),
+    ("truth", _field("truth_probability")),
+    ("likely", _number("likely")),
+    ("1s and 2s", _number("small_disclosed")),
+    ("values left", _field("interval", ".1f", "no bound")),
+    *LEFT,
+]
+CLAMPED: doc.Columns = [
+    NAME,
+    ("negative", _percent("negative")),
+    ("mean error", _field("mean_error")),
+    ("clamped", _field("clamped_mean_error")),
+    ("RMSE", _field("rmse")),
+    ("clamped", _field("clamped_rmse")),
+    ("bias", _field("bias", "+.3f")),
+    ("clamped", _field("clamped_bias", "+.3f")),
+    ("bias of true zeros, clamped", _field("clamped_bias_of_zeros", "+.2f")),
+]
+ADDED_BY_RATES: doc.Columns = [
+    NAME,
+    ("rates from", lambda row: f"{row['source']} counts"),
+    ("conditional", _number("conditional")),
+    ("wrong", _number("conditional_wrong")),
+    ("likely", _number("likely")),
+    ("right", _right),
+    ("1s and 2s", _number("small_disclosed")),
+    ("mean error", _field("mean_error")),
+]
 
 
-ERRORS: Columns = {
-    "mean error": _with_error("mean_error"),
-    f"over {LARGE}": _with_error(f"mean_error_over_{LARGE}"),
-    "expected": lambda row: "" if row["expected"] is None else f"{row['expected']['mean_error']:.3f}",
-    "RMSE": _with_error("rmse"),
-    "within 4": _percent("within_4"),
-    "bias": _with_error("bias", "+"),
-    "sums broken": _percent("sums_broken"),
-    "ε": lambda row: "none" if row["epsilon"] is None else f"{row['epsilon']:.1f}",
-}
-RISKS: Columns = {
-    "proved": _number("proved"),
-    "wrong": _number("proved_wrong"),
-    "likely": _number("likely"),
-    "right": _right,
-    "truth": _with_error("truth_probability"),
-    "alone": _decimals("truth_probability_alone"),
-    "best guess": _percent("guessed"),
-    "1s and 2s": _number("small_disclosed"),
-}
-INTERVALS: Columns = {
-    "with sums": _left("interval"),
-    "one": _number("proved"),
-    f"up to {FEW}": _percent(f"interval_up_to_{FEW}"),
-    "efficient": lambda row: "yes" if row["efficient"] else "",
-}
-DESIGNS: Columns = {
-    "mean change": _decimals("mean_change"),
-    "RMSE": _decimals("rmse"),
-    "truth": _decimals("truth_probability"),
-    "likely": _number("likely"),
-    "1s and 2s": _number("small_disclosed"),
-    "values left": _left("interval"),
-    **dict(list(INTERVALS.items())[1:]),
-}
-CLAMPED: Columns = {
-    "negative": _percent("negative"),
-    "mean error": _decimals("mean_error"),
-    "clamped": _decimals("clamped_mean_error"),
-    "RMSE": _decimals("rmse"),
-    "clamped ": _decimals("clamped_rmse"),
-    "bias": _decimals("bias", "+"),
-    "clamped  ": _decimals("clamped_bias", "+"),
-    "bias of true zeros, clamped": _decimals("clamped_bias_of_zeros", "+", 2),
-}
-ADDED_BY_RATES: Columns = {
-    "rates from": lambda row: f"{row['source']} counts",
-    "conditional": _number("conditional"),
-    "wrong": _number("conditional_wrong"),
-    "likely": _number("likely"),
-    "right": _right,
-    "1s and 2s": _number("small_disclosed"),
-    "mean error": _decimals("mean_error"),
-}
-
-
-def rates_table(rows: Sequence[Mapping[str, Any]]) -> Cells:
-    """Return the headings and rows of the table of rates beside the counts; no rows where there are none."""
-    added = (
+def rates_table(rows: Sequence[Mapping[str, Any]]) -> doc.Table:
+    """Return the table of rates beside the counts; without rows where there are none."""
+    added = [
         {**of_source, "name": row["name"], "source": source}
         for row in rows
         for source, of_source in (row["rates"] or {}).items()
-    )
-    return _in_columns(ADDED_BY_RATES, added)
+    ]
+    return doc.tabulated(added, ADDED_BY_RATES, RATES, left=("rates from",), colours=_colours(rows))
+
+
+def _colours(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    return {row["name"]: colour(row["name"]) for row in rows}
 
 
 # -- sentences --------------------------------------------------------------------------------------------------------
-
-
-def lead(compared: Mapping[str, Any]) -> str:
-    """Say what was compared."""
-    releases = f"each published {compared['seeds']} times" if compared["seeds"] > 1 else "each published once"
-    return (
-        f"{compared['areas']:,} areas with {compared['cells']:,} counts and {compared['sums']:,} sums per area, from "
-        f"{compared['source']}, {releases} in every way."
-    )
 
 
 def footnotes(compared: Mapping[str, Any]) -> list[str]:
@@ -221,56 +202,59 @@ def footnotes(compared: Mapping[str, Any]) -> list[str]:
 
 # -- the document -----------------------------------------------------------------------------------------------------
 
-ATTACKER = "An attacker has the published table, the sums that hold in it, and the mechanism."
 
-
-@titled("Ways of publishing, side by side", "Comparison")
-def comparison(result: Comparison | Mapping[str, Any]) -> Iterator[Part]:
+@doc.titled("Ways of publishing, side by side", "Comparison")
+def comparison(result: Comparison | Mapping[str, Any]) -> Iterator[doc.Part]:
     """Say what each way of publishing costs, and what it gives away."""
     compared = plain(result)
     rows = compared["mechanisms"]
-    colours = {row["name"]: colour(row["name"]) for row in rows}
-    yield Text(f"{lead(compared)} {ATTACKER}", "lead")
+    releases = f"each published {compared['seeds']} times" if compared["seeds"] > 1 else "each published once"
+    yield doc.Text(
+        f"{compared['areas']:,} areas with {compared['cells']:,} counts and {compared['sums']:,} sums per area, from "
+        f"{compared['source']}, {releases} in every way. An attacker has the published table, the sums that hold in it, and "
+        "the mechanism.",
+        "lead",
+    )
     if compared.get("designs"):
         yield from _designs(compared)
         return
-    yield Only(PAGE, list(_drawings(rows)))
-    heads, errors = _in_columns(ERRORS, rows)
-    short = [[cell.split(" ± ")[0] for cell in row] for row in errors]  # a terminal is too narrow for standard errors
-    yield Only(TERMINAL, [Section("How far off", [Table(heads, short)])])
-    yield Only(PAGE, [Section("How far off", [Table(heads, errors, "How far off", colours=colours)])])
-    for title, (heads, cells) in (
-        ("What can be inferred", _in_columns(RISKS, rows)),
-        ("What is left possible", _in_columns({"values left, alone": _left("interval_alone"), **INTERVALS}, rows)),
-        (RATES, rates_table(rows)),
-    ):
-        if cells:
-            yield Section(title, [Table(heads, cells, title, colours=colours, left=("rates from",))])
-    if any(row["negative"] > 0 for row in rows):
-        title, (heads, clamped) = (
-            "Negative counts published as 0",
-            _in_columns(CLAMPED, [row for row in rows if row["negative"] > 0]),
+    yield doc.Only(doc.PAGE, list(_drawings(rows)))
+    errors = doc.tabulated(rows, ERRORS, "How far off", colours=_colours(rows))
+    short = [[str(cell).split(" ± ")[0] for cell in row.cells] for row in errors.lines]  # a terminal is narrow
+    yield doc.Only(doc.TERMINAL, [doc.Section("How far off", [replace(errors, rows=short)])])
+    yield doc.Only(doc.PAGE, [doc.Section("How far off", [errors])])
+    for title, columns in (("What can be inferred", RISKS), ("What is left possible", INTERVALS)):
+        yield doc.Section(title, [doc.tabulated(rows, columns, title, colours=_colours(rows))])
+    added = rates_table(rows)
+    if added.rows:
+        yield doc.Section(RATES, [added])
+    negative = [row for row in rows if row["negative"] > 0]
+    if negative:
+        title = "Negative counts published as 0"
+        said = doc.Text(
+            "Noise makes some counts negative. Publishing 0 instead makes them look better, and totals too large."
         )
-        said = Text("Noise makes some counts negative. Publishing 0 instead makes them look better, and totals too large.")
-        yield Only(PAGE, [Section(title, [said, Table(heads, clamped, title, colours=colours)])])
-    yield Section("In words", [Bullets(sentences(compared))])
-    yield Section("How to read it", [Bullets(footnotes(compared), QUIET)])
+        yield doc.Only(
+            doc.PAGE, [doc.Section(title, [said, doc.tabulated(negative, CLAMPED, title, colours=_colours(rows))])]
+        )
+    yield doc.Section("In words", [doc.Bullets(sentences(compared))])
+    yield doc.Section("How to read it", [doc.Bullets(footnotes(compared), doc.QUIET)])
 
 
-def _designs(compared: Mapping[str, Any]) -> Iterator[Part]:
+def _designs(compared: Mapping[str, Any]) -> Iterator[doc.Part]:
     """Say what every design costs and gives away, and which of them are efficient."""
     rows = compared["mechanisms"]
     by_change = sorted(rows, key=lambda row: float(row["mean_change"]))
     best = [row for row in by_change if row["efficient"]]
     proving = sum(row["proved"] > 0 for row in rows)
-    chart = Chart(
+    chart = doc.Chart(
         _risk_chart(rows),
         "Risk against error, by design",
         "Left: smaller errors. Down: less can be inferred. Large and named: efficient, one of those that are nearly the "
         "same. Ring: some counts can be proved.",
     )
-    yield Only(PAGE, [Section("Error against risk", [chart])])
-    yield Section("Designs", [Table(*_in_columns(DESIGNS, by_change), "Designs")])
+    yield doc.Only(doc.PAGE, [doc.Section("Error against risk", [chart])])
+    yield doc.Section("Designs", [doc.tabulated(by_change, DESIGNS, "Designs")])
     words = [
         f"{len(best):,} of {len(rows):,} designs are efficient, from {best[0]['name']} (mean change "
         f"{best[0]['mean_change']:.2f}, truth {best[0]['truth_probability']:.3f}) to {best[-1]['name']} "
@@ -278,35 +262,30 @@ def _designs(compared: Mapping[str, Any]) -> Iterator[Part]:
         "error protection is worth.",
         f"Under {proving:,} of the designs some counts can be proved: where D is small for V, large changes are common.",
     ]
-    yield Section("In words", [Bullets([*_wrong(rows), *words])])
+    yield doc.Section("In words", [doc.Bullets([*_wrong(rows), *words])])
     change = "Mean change: how far the table moves these true counts, on average over all that can be drawn."
-    yield Section("How to read it", [Bullets([change, *footnotes(compared)], QUIET)])
+    yield doc.Section("How to read it", [doc.Bullets([change, *footnotes(compared)], doc.QUIET)])
 
 
-def _drawings(rows: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+def _drawings(rows: Sequence[Mapping[str, Any]]) -> Iterator[doc.Part]:
     alone = [(row["name"], colour(row["name"]), row["truth_probability_alone"], row["truth_probability"]) for row in rows]
-    yield Section(
-        "Error against risk",
-        [
-            Chart(
-                _risk_chart(rows),
-                "Publishing closer to the truth reveals more",
-                "Left: smaller errors. Down: less can be inferred. Bars: one standard error over releases, where visible. "
-                "Ring: some counts can be proved.",
-            ),
-            Chart(
-                charts.pairs(alone, "probability given to the true count"),
-                "What the sums add",
-                "The mean probability given to the true count: from the published count alone (hollow) and with all sums "
-                "(filled).",
-            ),
-        ],
+    against = doc.Chart(
+        _risk_chart(rows),
+        "Publishing closer to the truth reveals more",
+        "Left: smaller errors. Down: less can be inferred. Bars: one standard error over releases, where visible. Ring: "
+        "some counts can be proved.",
     )
+    added = doc.Chart(
+        charts.pairs(alone, "probability given to the true count"),
+        "What the sums add",
+        "The mean probability given to the true count: from the published count alone (hollow) and with all sums (filled).",
+    )
+    yield doc.Section("Error against risk", [against, added])
     said = (
         "Shares of all counts by published − true. Lines: what the mechanism implies for large counts. Rounding leaves 0 "
         "unchanged, so more counts are exact than it implies."
     )
-    yield Section("How far published counts are from the truth", [Text(said), Charts(_distance_charts(rows))])
+    yield doc.Section("How far published counts are from the truth", [doc.Text(said), doc.Charts(_distance_charts(rows))])
 
 
 def _risk_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
@@ -335,7 +314,7 @@ def _close(point: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(abs(point[axis] - other[axis]) < 0.06 * other[axis] for axis in ("error", "risk"))
 
 
-def _distance_charts(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
+def _distance_charts(rows: Sequence[Mapping[str, Any]]) -> list[doc.Chart]:
     """Draw signed distances, one chart per mechanism, all to the same scale."""
     from unround.comparison.measure import distances
     from unround.protection.table import parse_protection
@@ -352,7 +331,7 @@ def _distance_charts(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
         drawn.append((name, observed, expected))
     top = max(share for _, observed, expected in drawn for share in (*observed.values(), *(expected or {}).values()))
     return [
-        Chart(
+        doc.Chart(
             charts.columns(
                 observed,
                 f"Shares of counts by published − true, {name}: {100 * observed[0]:.1f}% are exact",
@@ -404,19 +383,12 @@ def _wrong(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{row['name']}: {row['proved_wrong']:g} proved counts were wrong. This is a fault in unround."
 
 
-def _differ(first: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
-    """Return whether two means differ by more than their standard errors explain; after one release, any does."""
-    errors = [row["standard_error"][name] or 0.0 for row in (first, other)]
-    return bool(abs(first[name] - other[name]) > SURE * (errors[0] ** 2 + errors[1] ** 2) ** 0.5 + 1e-12)
-
-
 def _change(first: Mapping[str, Any], other: Mapping[str, Any], name: str) -> str:
-    """Return by how many per cent a number falls or rises."""
+    """Return by how many per cent a number falls or rises, if by more than standard errors explain."""
     before, after = first[name], other[name]
-    if not before or not _differ(first, other, name):
-        return "stays the same"
-    share = 100 * (after / before - 1)
-    if abs(share) < 0.5:
+    errors = [row["standard_error"][name] or 0.0 for row in (first, other)]
+    share = 100 * (after / before - 1) if before else 0.0
+    if abs(after - before) <= SURE * (errors[0] ** 2 + errors[1] ** 2) ** 0.5 + 1e-12 or abs(share) < 0.5:
         return "stays the same"
     return f"{'falls' if share < 0 else 'rises'} by {abs(share):.0f}%"
 
@@ -495,23 +467,23 @@ def mean_count(value: float) -> str:
 # -- one table, published ---------------------------------------------------------------------------------------------
 
 
-@titled("What was published, and what it cost")
-def protected(made: Protected) -> Iterator[Part]:
+@doc.titled("What was published, and what it cost")
+def protected(made: Protected) -> Iterator[doc.Part]:
     """Say what was done to a table, and what it cost."""
     few = ", ".join(made.exact[:6]) + (" …" if len(made.exact) > 6 else "")
     exact = f", {len(made.exact):,} of them unrounded ({few})" if made.exact else ""
     how = made.choices.how.sentence
-    yield Text(f"{made.areas:,} areas, {made.columns:,} columns{exact}, {made.sums:,} sums. {how}")
-    yield Text(f"Random numbers came from {made.choices.chance}.", QUIET)
+    yield doc.Text(f"{made.areas:,} areas, {made.columns:,} columns{exact}, {made.sums:,} sums. {how}")
+    yield doc.Text(f"Random numbers came from {made.choices.chance}.", doc.QUIET)
     legend = (
         "Mean error: the mean absolute difference; bias: the mean difference with its sign, for all counts and for true "
         "counts under 5; sums off: totals that are not the sum of their parts."
     )
-    table = Table(HEADINGS, list(error_rows(made.steps.items())), "Errors", legend=legend)
-    yield Section("Published minus true counts", [table])
+    table = doc.Table(HEADINGS, list(error_rows(made.steps.items())), "Errors", legend=legend)
+    yield doc.Section("Published minus true counts", [table])
     hidden = list(made.steps.values())[-1].hidden
-    yield Text(f"{hidden:,} counts are not published." if hidden else "")
-    yield Text("\n".join(f"Note: {note}" for note in made.notes), "alarm")
+    yield doc.Text(f"{hidden:,} counts are not published." if hidden else "")
+    yield doc.Text("\n".join(f"Note: {note}" for note in made.notes), "alarm")
     about = f"its description: {made.declared}, and its sums"
     note = "the above, for you; do not publish it"
-    yield Files("", [(str(made.table), "the table"), (str(made.about), about), (str(made.note), note)])
+    yield doc.Files("", [(str(made.table), "the table"), (str(made.about), about), (str(made.note), note)])

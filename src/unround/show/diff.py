@@ -7,27 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround.job.verify import Verification
-from unround.show.parts import (
-    ALARM,
-    PAGE,
-    QUIET,
-    STRONG,
-    TERMINAL,
-    Bullets,
-    Document,
-    Fact,
-    Facts,
-    Only,
-    Part,
-    Section,
-    Table,
-    TableRow,
-    Terms,
-    Text,
-    rest,
-    titled,
-)
-from unround.show.words import CLAIMS, block_named, listed, notice, number, percent, several, share, size_named
+from unround.show import parts as doc
+from unround.show.words import CLAIMS, block_named, listed, notice, percent, several, share, size_named
 from unround.shown import plain
 
 if TYPE_CHECKING:
@@ -52,33 +33,18 @@ def one_side(side: Mapping[str, Any]) -> str:
 def verdict(compared: Mapping[str, Any]) -> str:
     """Say in a few sentences what changed."""
     newly, lost, exact = compared["newly"], sum(compared["lost"].values()), compared["now_published_exactly"]
-    new = sum(newly.values())
+    new, gone = sum(newly.values()), f" {several(lost, 'claim is', 'claims are')} no longer made." if lost else ""
     if not new:
         said = "Nothing is proved or likely that was not so before"
-        said += (
-            f"; but {several(exact, 'count')} that {_were(exact)} rounded {_are(exact)} now published unrounded."
-            if exact
-            else "."
-        )
-        return f"{said}{_lost(lost)}"
+        rounded = several(exact, "count that was rounded is", "counts that were rounded are")
+        said += f"; but {rounded} now published unrounded." if exact else "."
+        return f"{said}{gone}"
     kinds = [f"{newly[kind]:,} {kind}" for kind in CLAIMS if newly[kind]]
     small = compared["by_value"]["1-2"]["newly"]
     ones = listed([f"{small[kind]:,} {kind}" for kind in CLAIMS if small[kind]])
     of_small = f", among them counts of one or two: {ones}" if ones else "; none of them is a count of one or two"
     said = f"{several(new, 'count is', 'counts are')} newly exposed, or exposed with more certainty than before: "
-    return f"{said}{listed(kinds)}{of_small}.{_lost(lost)}"
-
-
-def _lost(lost: int) -> str:
-    return f" {several(lost, 'claim is', 'claims are')} no longer made." if lost else ""
-
-
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
+    return f"{said}{listed(kinds)}{of_small}.{gone}"
 
 
 def alarms(compared: Mapping[str, Any]) -> list[str]:
@@ -87,8 +53,8 @@ def alarms(compared: Mapping[str, Any]) -> list[str]:
     exact, otherwise = compared["now_published_exactly"], compared["proved_otherwise"]
     if exact:
         sentences.append(
-            f"{several(exact, 'count')} that {_were(exact)} protected before {_are(exact)} now published unrounded: nothing "
-            "needs to be inferred."
+            f"{several(exact, 'count that was protected before is', 'counts that were protected before are')} now published "
+            "unrounded: nothing needs to be inferred."
         )
     if otherwise:
         sentences.append(
@@ -98,22 +64,25 @@ def alarms(compared: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
+KNOWN, FRESH = "counts that were already published before", "counts that only the later audit has"
+
+
 def details(compared: Mapping[str, Any]) -> list[str]:
     """Return where new claims come from, and what became of old ones."""
     sentences, moves = [], compared["transitions"]
-    raised = [f"{moves[old][new]:,} from {old} to {new}" for new in CLAIMS for old in CLAIMS if _raised(moves, old, new)]
+    raised = [
+        f"{moves[old][new]:,} from {old} to {new}"
+        for at, new in enumerate(CLAIMS)
+        for old in CLAIMS[at + 1 :]
+        if moves[old][new]
+    ]
     if raised:
         sentences.append(f"Claims that became stronger: {', '.join(raised)}.")
     known, fresh = (sum(compared[name].values()) for name in ("newly_of_known_cells", "newly_of_new_cells"))
     if known and fresh:
-        sentences.append(
-            f"{known:,} of the new claims are about counts that were already published before, {fresh:,} about counts that "
-            "only the later audit has."
-        )
-    elif known:
-        sentences.append("All new claims are about counts that were already published before.")
-    elif fresh:
-        sentences.append("All new claims are about counts that only the later audit has.")
+        sentences.append(f"{known:,} of the new claims are about {KNOWN}, {fresh:,} about {FRESH}.")
+    elif known or fresh:
+        sentences.append(f"All new claims are about {KNOWN if known else FRESH}.")
     if sum(compared["lost"].values()):
         why = {name: sum(kinds.values()) for name, kinds in compared["lost_because"].items()}
         words = {
@@ -131,10 +100,6 @@ def details(compared: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def _raised(moves: Mapping[str, Mapping[str, int]], old: str, new: str) -> int:
-    return moves[old][new] if CLAIMS.index(new) < CLAIMS.index(old) else 0
-
-
 def scope(compared: Mapping[str, Any]) -> list[str]:
     """Return what could be compared, and what could not."""
     from unround.differences.run import named
@@ -147,7 +112,7 @@ def scope(compared: Mapping[str, Any]) -> list[str]:
     again = matched["counts_published_again"]
     if again:
         sentences.append(
-            f"{several(len(again), 'count')} per area {_are(len(again))} published again in the later audit "
+            f"{several(len(again), 'count per area is', 'counts per area are')} published again in the later audit "
             f"({named(again)}). Each is counted once here; the audit itself lists both numbers."
         )
     for side, name in (("earlier", "before"), ("later", "after")):
@@ -173,26 +138,31 @@ def differing(compared: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def area_of(row: Mapping[str, Any]) -> str:
-    """Name the area of a claim."""
+def _area(row: Mapping[str, Any]) -> str:
     place, name = ", ".join(row["area"].values()), row["area_name"]
     return f"{name} ({place})" if name and name not in place else place
 
 
-def count_of(row: Mapping[str, Any]) -> str:
-    """Name what a claim counts."""
-    rest = [code for axis, code in row["codes"].items() if axis != "characteristic_id" and code != "total"]
-    said = [row["label"], *(code for code in rest if code not in row["label"])]
-    return ", ".join(said)
+def _count(row: Mapping[str, Any]) -> str:
+    codes = [code for axis, code in row["codes"].items() if axis != "characteristic_id" and code != "total"]
+    return ", ".join([row["label"], *(code for code in codes if code not in row["label"])])
 
 
-def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Say what a claim is, and what it was before."""
-    now = row["kind"] if row["kind"] != "likely" else f"likely ({percent(row['probability'])})"
+def _before(row: Mapping[str, Any]) -> str:
     was = row["before"]
     if was["kind"] == "none":
-        return now, "open" if row["published_before"] else "not published"
-    return now, was["kind"] if was["kind"] != "likely" else f"likely {was['value']:,} ({percent(was['probability'])})"
+        return "open" if row["published_before"] else "not published"
+    return f"likely {was['value']:,} ({percent(was['probability'])})" if was["kind"] == "likely" else str(was["kind"])
+
+
+STRONGEST: doc.Columns = [
+    ("area", _area),
+    ("count", _count),
+    ("published", "published"),
+    ("inferred", "value"),
+    ("now", lambda row: f"likely ({percent(row['probability'])})" if row["kind"] == "likely" else row["kind"]),
+    ("before", _before),
+]
 
 
 # -- the document -----------------------------------------------------------------------------------------------------
@@ -200,39 +170,46 @@ def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
 HEADINGS = ("newly proved", "conditional", "likely", "no longer")
 
 
-def difference(result: Diff | Mapping[str, Any], called: tuple[str, str] = ("before", "after")) -> Document:
+def difference(result: Diff | Mapping[str, Any], called: tuple[str, str] = ("before", "after")) -> doc.Document:
     """Say what changed between two audits; `called` are their names."""
     compared = plain(result)
     sides = [(name, one_side(compared[side])) for name, side in zip(called, ("before", "after"), strict=True)]
     said = notice(compared["after"]["product"])
-    parts = [Only(TERMINAL, [Terms(sides)]), *changed(compared), Only(TERMINAL, [Text(said, QUIET)])]
-    return Document("What changed", parts, "Two audits compared", notice=said)
+    parts = [
+        doc.Only(doc.TERMINAL, [doc.Terms(sides)]),
+        *changed(compared),
+        doc.Only(doc.TERMINAL, [doc.Text(said, doc.QUIET)]),
+    ]
+    return doc.Document("What changed", parts, "Two audits compared", notice=said)
 
 
-def changed(compared: Mapping[str, Any], *, public: bool = False) -> Iterator[Part]:
+def changed(compared: Mapping[str, Any], *, public: bool = False) -> Iterator[doc.Part]:
     """Say what changed: as a part of other documents, too. The public one names no area."""
-    yield Text(verdict(compared), "lead")
-    yield from (Text(sentence, ALARM) for sentence in alarms(compared))
-    yield Only(PAGE, [_tiles(compared)])
+    yield doc.Text(verdict(compared), "lead")
+    yield from (doc.Text(sentence, doc.ALARM) for sentence in alarms(compared))
+    yield doc.Only(doc.PAGE, [_tiles(compared)])
     few = public and compared["after"]["areas"] < FEWEST_AREAS
     if any(changes(row) for row in compared["by_value"].values()) and not few:
         rows = {size_named(name): row for name, row in compared["by_value"].items()}
-        foot = TableRow(["all", *_numbers(compared)], "strong")
-        yield Section("By inferred count", [_changes("Inferred count", rows, foot)], level=3)
+        foot = doc.TableRow(["all", *_numbers(compared)], "strong")
+        yield doc.Section("By inferred count", [_changes("Inferred count", rows, foot)], level=3)
     blocks = {block_named(name, compared["by_block"]): row for name, row in compared["by_block"].items() if changes(row)}
     if blocks:
         table = _changes("Table", dict(list(blocks.items())[:MOST_BLOCKS]))
-        yield Section("By table", [table, rest(len(blocks), MOST_BLOCKS, "--json gives them all")], level=3)
+        yield doc.Section("By table", [table, doc.rest(len(blocks), MOST_BLOCKS, "--json gives them all")], level=3)
     sizes = {size_named(name): row for name, row in compared["by_area_size"].items() if changes(row)}
     if sizes:
-        yield Section("By size of area", [_changes("Size of area", sizes)], level=3)
+        yield doc.Section("By size of area", [_changes("Size of area", sizes)], level=3)
     if compared["strongest"] and not public:
+        table = doc.tabulated(
+            compared["strongest"], STRONGEST, "The most serious new claims", left=("count", "now", "before")
+        )
         aside = "(proved first, then conditional, then likely; within each, counts of one or two first)"
-        yield Section("The most serious new claims", [_strongest(compared)], aside=aside, level=3)
-    yield Bullets((*details(compared), *scope(compared)), QUIET)
+        yield doc.Section("The most serious new claims", [table], aside=aside, level=3)
+    yield doc.Bullets((*details(compared), *scope(compared)), doc.QUIET)
     if compared["differences"]:
-        yield Text("Some changes do not come from what was published:", ALARM)
-        yield Bullets(differing(compared))
+        yield doc.Text("Some changes do not come from what was published:", doc.ALARM)
+        yield doc.Bullets(differing(compared))
 
 
 def changes(row: Mapping[str, Any]) -> int:
@@ -240,48 +217,39 @@ def changes(row: Mapping[str, Any]) -> int:
     return int(sum(row["newly"].values()) + sum(row["lost"].values()))
 
 
-def _tiles(compared: Mapping[str, Any]) -> Part:
+def _tiles(compared: Mapping[str, Any]) -> doc.Part:
     before = {"proved": "not proved before", "conditional": "open, or only likely, before", "likely": "open before"}
-    facts = [Fact(f"newly {kind}", f"{compared['newly'][kind]:,}", before[kind], kind) for kind in CLAIMS]
+    facts = [doc.Fact(f"newly {kind}", f"{compared['newly'][kind]:,}", before[kind], kind) for kind in CLAIMS]
     lost = f"{sum(compared['lost'].values()):,}"
-    return Facts([*facts, Fact("no longer claimed", lost, "claimed before; the reasons are below")], "tiles")
+    return doc.Facts([*facts, doc.Fact("no longer claimed", lost, "claimed before; the reasons are below")], "tiles")
 
 
-def _changes(first: str, rows: Mapping[str, Mapping[str, Any]], foot: TableRow | None = None) -> Part:
-    lines = [TableRow([name, *_numbers(row)], claims=row["newly"]) for name, row in rows.items()]
-    return Table((first, *HEADINGS), lines, f"New claims by {first.lower()}", foot=foot)
+def _changes(first: str, rows: Mapping[str, Mapping[str, Any]], foot: doc.TableRow | None = None) -> doc.Part:
+    lines = [doc.TableRow([name, *_numbers(row)], claims=row["newly"]) for name, row in rows.items()]
+    return doc.Table((first, *HEADINGS), lines, f"New claims by {first.lower()}", foot=foot)
 
 
 def _numbers(row: Mapping[str, Any]) -> list[str]:
     return [*(f"{row['newly'][kind]:,}" for kind in CLAIMS), f"{sum(row['lost'].values()):,}"]
 
 
-def _strongest(compared: Mapping[str, Any]) -> Part:
-    rows = [
-        [area_of(row), count_of(row), number(row["published"]), f"{row['value']:,}", *change_of(row)]
-        for row in compared["strongest"]
-    ]
-    heads = ("area", "count", "published", "inferred", "now", "before")
-    return Table(heads, rows, "The most serious new claims", left=("count", "now", "before"))
-
-
 # -- whether a folder is in order -------------------------------------------------------------------------------------
 
 
-@titled("Is the audit in order?")
-def verification(verified: Verification) -> Iterator[Part]:
+@doc.titled("Is the audit in order?")
+def verification(verified: Verification) -> Iterator[doc.Part]:
     """Tell in words whether an audit folder is in order."""
     if verified.holds:
-        yield Text("Everything is as the audit left it.", STRONG)
+        yield doc.Text("Everything is as the audit left it.", doc.STRONG)
         certificates = several(verified.certificates, "certificate")
-        yield Bullets(
+        yield doc.Bullets(
             [
                 f"{several(verified.files, 'file')} with the right hash",
                 f"{certificates} checked against the published counts, one for each proved or conditional finding",
             ]
         )
         return
-    yield Text(f"{several(len(verified.problems), 'problem')} found:", "wrong")
-    yield Bullets(verified.problems[:MOST_PROBLEMS])
-    yield rest(len(verified.problems), MOST_PROBLEMS, "--json gives them all")
-    yield Text("Do not rely on this folder: run the audit again.")
+    yield doc.Text(f"{several(len(verified.problems), 'problem')} found:", "wrong")
+    yield doc.Bullets(verified.problems[:MOST_PROBLEMS])
+    yield doc.rest(len(verified.problems), MOST_PROBLEMS, "--json gives them all")
+    yield doc.Text("Do not rely on this folder: run the audit again.")

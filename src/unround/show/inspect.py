@@ -16,7 +16,6 @@ from unround.structure.evidence import FILES, FOUND
 from unround.structure.nesting import SIZES
 from unround.tables import Described
 from unround.tables.account import account
-from unround.tables.axes import DraftAxis
 
 FEW = 6
 """Codes of an axis that are shown."""
@@ -42,21 +41,32 @@ def description(described: Described, draft: bool = True) -> Document:
 
 
 def _description(described: Described) -> Iterator[Part]:
-    yield Terms(
-        [
-            ("file", _where(described)),
-            ("rows", _axes(described, rows=True)),
-            ("columns", _axes(described, rows=False)),
-            ("published", _protection(described)),
-        ],
-        "wide",
+    opened, layout, release, how = described.opened, described.opened.layout, described.release, described.protection
+    where = [release.source, *([f"sheet {opened.sheet!r}"] if opened.sheet is not None else [])]
+    if layout is not None:
+        first, last = layout.header[0], layout.header[-1]
+        rows = f"rows {first}–{last}" if len(layout.header) > 1 else f"row {first}"
+        where.append(f"header in {rows}, table in rows {layout.rows[0]}–{layout.rows[1]}")
+    axes = {
+        axis.name: f"{axis.name} ({several(len(axis.codes), 'code')}: {_few(axis.codes, ', ', ', …')})"
+        for axis in described.axes.all
+    }
+    by_rows, by_columns = (
+        "; ".join(said for name, said in axes.items() if name in names) or "one: the table is of a single area"
+        for names in (release.areas, release.axes)
     )
+    exact = [f"{axis} {_few(codes)}" for rule in described.draft.keys.get("exact", ()) for axis, codes in rule.items()]
+    others = dict.fromkeys(rule["mechanism"] for rule in described.draft.keys.get("mechanisms", ()))
+    also = (f"; exact: {', '.join(exact)}" if exact else "") + (f"; elsewhere {', '.join(others)}" if others else "")
+    unknown = f"not known: {how.why}. Say it with --base"
+    published = unknown if how.default is None else f"{how.default.name}{also} ({how.why})"
+    facts = {"file": ", ".join(where), "rows": by_rows, "columns": by_columns, "published": published}
+    yield Terms(list(facts.items()), "wide")
     used = [verdict for verdict in described.verdicts if verdict.used]
     sums = [
         (f"{figure.candidate.axis}: {figure.candidate.shown}", f"{figure.candidate.why}; {figure.why}") for figure in used
     ]
-    none = "" if used else "so that nothing can be inferred"
-    yield Section(f"Sums: {len(used)}", [Bullets(sums)], aside=none)
+    yield Section(f"Sums: {len(used)}", [Bullets(sums)], aside="" if used else "so that nothing can be inferred")
     refused = [
         (f"{verdict.candidate.axis}: {verdict.candidate.shown}", verdict.why)
         for verdict in described.verdicts
@@ -66,49 +76,15 @@ def _description(described: Described) -> Iterator[Part]:
     for title, items in (("Not used", refused), ("Answered, or assumed", answers)):
         if items:
             yield Section(title, [Bullets(items)])
-    yield how_it_was_read(account(described.release, described.structure))
-    yield Bullets(
-        [*described.release.notes[1:], *described.structure.notes], QUIET
-    )  # the first is about describing on the way
+    yield how_it_was_read(account(release, described.structure))
+    notes = release.notes[1:]  # the first is about describing on the way
+    yield Bullets([*notes, *described.structure.notes], QUIET)
 
 
-def _where(described: Described) -> str:
-    opened, layout = described.opened, described.opened.layout
-    words = [described.release.source]
-    if opened.sheet is not None:
-        words.append(f"sheet {opened.sheet!r}")
-    if layout is not None:
-        rows = f"rows {layout.header[0]}–{layout.header[-1]}" if len(layout.header) > 1 else f"row {layout.header[0]}"
-        words.append(f"header in {rows}, table in rows {layout.rows[0]}–{layout.rows[1]}")
-    return ", ".join(words)
-
-
-def _axes(described: Described, rows: bool) -> str:
-    names = described.release.areas if rows else described.release.axes
-    shown = [_axis(axis) for axis in described.axes.all if axis.name in names]
-    return "; ".join(shown) or "one: the table is of a single area"
-
-
-def _axis(axis: DraftAxis) -> str:
-    few = ", ".join(axis.codes[:FEW]) + (", …" if len(axis.codes) > FEW else "")
-    return f"{axis.name} ({several(len(axis.codes), 'code')}: {few})"
-
-
-def _protection(described: Described) -> str:
-    how = described.protection
-    if how.default is None:
-        return f"not known: {how.why}. Say it with --base"
-    exact = [f"{axis} {_few(codes)}" for rule in described.draft.keys.get("exact", ()) for axis, codes in rule.items()]
-    also = f"; exact: {', '.join(exact)}" if exact else ""
-    others = [rule["mechanism"] for rule in described.draft.keys.get("mechanisms", ())]
-    also += f"; elsewhere {', '.join(dict.fromkeys(others))}" if others else ""
-    return f"{how.default.name}{also} ({how.why})"
-
-
-def _few(codes: str | list[str]) -> str:
+def _few(codes: str | Sequence[str], mark: str = " or ", more: str = " …") -> str:
     """Return some codes, shortened."""
     listed = [codes] if isinstance(codes, str) else codes
-    return " or ".join(listed[:FEW]) + (" …" if len(listed) > FEW else "")
+    return mark.join(listed[:FEW]) + (more if len(listed) > FEW else "")
 
 
 EXAMPLES = 8
@@ -153,34 +129,32 @@ def _inspection(seen: Inspection, most: int) -> Iterator[Part]:
 
 
 def _overview(seen: Inspection) -> Part:
-    release = seen.release
-    files = release.source.split(" + ")
-    what = release.areas[0].replace("_", " ")
-    inside = sum(column.is_in_file for column in release.columns)
+    release, structure = seen.release, seen.structure
+    files, what = release.source.split(" + "), release.areas[0].replace("_", " ")
+    levels = [f"{number:,} {level}" for level, number in list(seen.levels.items())[:6]]
+    in_levels = f" ({', '.join(levels)})" if len(levels) > 1 else f" ({next(iter(seen.levels))})" if levels else ""
+    kinds = Counter(str(figure.kind) for figure in release.figures)
+    evidence = sum(figure.is_evidence for figure in structure.figures)
+    figures = ", ".join(several(kinds[kind], kind) for kind in ("rate", "mean", "median") if kinds[kind])
+    figures = f"; {figures}" + (f" ({evidence:,} computed from true counts)" if evidence else "") if kinds else ""
+    left = ", ".join(f"{why} ({len(labels):,})" for why, labels in release.left_out.items() if labels)
+    inside = [column for column in release.columns if column.is_in_file]
     absent = ", ".join(f"{number:,} {why}" for why, number in seen.cells.items() if why != "published")
+    outside, added = sum(column.block == "" for column in inside), len(release.columns) - len(inside)
+    tables = f"{len({column.block for column in release.columns} - {''}):,}"
+    tables += f"; {several(outside, 'column')} outside any" if outside else ""
+    shared = "two tables share it" if added == 1 else "each is shared by two tables"
+    missing = several(added, "total that is not in the file", "totals that are not in the file")
+    tables += f"; {missing} added: {shared}" if added else ""
     return Terms(
         [
             ("file", f"{files[0]} ({release.file_format})") if len(files) == 1 else ("files", "\n".join(files)),
-            ("areas" if what == AREA else what if what.endswith("s") else f"{what}s", f"{seen.areas:,}{_levels(seen)}"),
-            ("columns", f"{inside:,} of counts{_figures(seen)}{_left_out(seen)}"),
-            ("tables", _tables(seen)),
+            ("areas" if what == AREA else what if what.endswith("s") else f"{what}s", f"{seen.areas:,}{in_levels}"),
+            ("columns", f"{len(inside):,} of counts{figures}{f'; not counts: {left}' if left else ''}"),
+            ("tables", tables),
             ("counts", f"{seen.cells.get('published', 0):,} published{f'; {absent}' if absent else ''}"),
         ],
         "wide",
-    )
-
-
-def _tables(seen: Inspection) -> str:
-    """Say how many tables there are, and what is outside of them or was added."""
-    names = {column.block for column in seen.release.columns} - {""}
-    outside = sum(column.block == "" and column.is_in_file for column in seen.release.columns)
-    added = sum(not column.is_in_file for column in seen.release.columns)
-    words = f"{len(names):,}" + (f"; {several(outside, 'column')} outside any" if outside else "")
-    missing = "total that is not in the file", "totals that are not in the file"
-    return (
-        words
-        + (f"; {several(added, *missing)} added: two tables share it" if added == 1 else "")
-        + (f"; {several(added, *missing)} added: each is shared by two tables" if added > 1 else "")
     )
 
 
@@ -189,26 +163,6 @@ def _known(judged: JudgedSum) -> str:
     if judged.is_documented:
         return f"{judged.ground}: {ORIGINS[judged.origin]}"
     return "found in the counts" if judged.origin == FOUND else f"suggested by {ORIGINS[judged.origin]}"
-
-
-def _levels(seen: Inspection) -> str:
-    levels = [f"{number:,} {level}" for level, number in list(seen.levels.items())[:6]]
-    return f" ({', '.join(levels)})" if len(levels) > 1 else f" ({next(iter(seen.levels))})" if levels else ""
-
-
-def _figures(seen: Inspection) -> str:
-    """Say which figures there are, and how many are evidence."""
-    kinds = Counter(str(figure.kind) for figure in seen.release.figures)
-    if not kinds:
-        return ""
-    listed = ", ".join(several(kinds[kind], kind) for kind in ("rate", "mean", "median") if kinds[kind])
-    used = sum(figure.is_evidence for figure in seen.structure.figures)
-    return f"; {listed}" + (f" ({used:,} computed from true counts)" if used else "")
-
-
-def _left_out(seen: Inspection) -> str:
-    left = ", ".join(f"{why} ({len(labels):,})" for why, labels in seen.release.left_out.items() if labels)
-    return f"; not counts: {left}" if left else ""
 
 
 def _same(seen: Inspection, columns: tuple[int, ...]) -> str:

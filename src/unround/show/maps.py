@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from numpy.typing import ArrayLike, NDArray
 
 from unround.boundaries import Boundaries, kept_boundaries, matched_in_words, scaled
+from unround.show.parts import Chart
 from unround.show.words import CLAIMS, several
 
 if TYPE_CHECKING:
@@ -218,33 +219,21 @@ def map_of_report(folder: AuditFolder) -> DrawnMap | None:
     shapes = kept_boundaries(folder)
     if shapes is None:
         return None
-    from unround.job.folder import PUBLISHED, ZEROS_NOT_LISTED
-
-    rows, kinds, sizes = _ranked(folder)
-    zeros = folder.table(PUBLISHED).select(ZEROS_NOT_LISTED).collect()[ZEROS_NOT_LISTED].to_numpy()
-    classes = worst_classes(rows, kinds, sizes, zeros)
-    smallest = shapes.of(smallest_level(shapes, _levels(folder)))
-    return draw(smallest, classes, WORST, "Map of the areas by their worst finding.", SMALL)
-
-
-def _ranked(folder: AuditFolder) -> tuple[Ints, Ints, Ints]:
-    """Return area, kind and size of every finding, in the order of their rank."""
     import polars as pl
 
     from unround.audits.findings import size_class
-    from unround.job.folder import FINDINGS
+    from unround.job.folder import FINDINGS, PUBLISHED, ZEROS_NOT_LISTED
 
-    axes = folder.told["areas"]
-    areas = folder.areas.lazy().select(axes).with_row_index("row")
-    claims = folder.table(FINDINGS).select(*axes, "kind", "value")
-    frame = claims.join(areas, on=axes, how="left", maintain_order="left").collect()
-    kinds = frame["kind"].replace_strict(CLAIMS, range(len(CLAIMS)), return_dtype=pl.Int64).to_numpy()
-    return frame["row"].to_numpy().astype(np.int64), kinds, size_class(frame["value"].to_numpy())
-
-
-def _levels(folder: AuditFolder) -> list[str]:
-    areas = folder.areas
-    return areas["level"].fill_null("").to_list() if "level" in areas.columns else [""] * areas.height
+    axes, listed = folder.told["areas"], folder.areas
+    claims = folder.table(FINDINGS).select(*axes, "kind", "value")  # in the order of their rank
+    areas = listed.lazy().select(axes).with_row_index("row")
+    ranked = claims.join(areas, on=axes, how="left", maintain_order="left").collect()
+    kinds = ranked["kind"].replace_strict(CLAIMS, range(len(CLAIMS)), return_dtype=pl.Int64)
+    zeros = folder.table(PUBLISHED).select(ZEROS_NOT_LISTED).collect()[ZEROS_NOT_LISTED]
+    classes = worst_classes(ranked["row"], kinds, size_class(ranked["value"].to_numpy()), zeros)
+    levels = listed["level"].fill_null("").to_list() if "level" in listed.columns else [""] * listed.height
+    smallest = shapes.of(smallest_level(shapes, levels))
+    return draw(smallest, classes, WORST, "Map of the areas by their worst finding.", SMALL)
 
 
 def smallest_level(shapes: Boundaries, levels: Sequence[str], wanted: str | None = None) -> Ints:
@@ -257,6 +246,12 @@ def smallest_level(shapes: Boundaries, levels: Sequence[str], wanted: str | None
         by_level.setdefault(levels[row], []).append(row)
     level = max(by_level, key=lambda name: len(by_level[name])) if wanted is None else wanted
     return np.array(by_level.get(level, []), dtype=np.int64)
+
+
+def map_chart(drawn: DrawnMap, caption: str) -> Chart:
+    """Return a map as a part of a document."""
+    key = [(name, label, f"{many:,}", "") for name, label, many in drawn.key]
+    return Chart(drawn.picture, caption, key=key, style="map-figure", below=drawn.sentences)
 
 
 def map_data(drawn: DrawnMap) -> Mapping[str, Any]:

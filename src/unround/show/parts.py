@@ -7,12 +7,14 @@ and are made safe where they are shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import ParamSpec, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
 
 from markupsafe import Markup
+
+from unround.show.words import shown
 
 LEAD, STRONG, QUIET, ALARM, QUOTE = "lead", "strong", "quiet", "alarm", "quote"
 """Tones of a text: what comes first, what must be seen, what is there for those who want it, a warning, words to copy."""
@@ -30,10 +32,22 @@ INLINE = "inline"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph; lines that end in a line feed stay lines. `tone` may also be a kind of claim."""
+    """A paragraph; lines that end in a line feed stay lines. `tone` can be a kind of claim, as `badge` is, before it."""
 
     text: str
     tone: str = ""
+    badge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Words that lead elsewhere, on a page: each with its address, if any; with a `label` they are a way to move about."""
+
+    items: Sequence[tuple[str, str]]
+    style: str = ""
+    label: str = ""
+    between: str = " · "
+    here: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +139,16 @@ class Table:
         return [row if isinstance(row, TableRow) else TableRow(row) for row in self.rows]
 
 
+Columns: TypeAlias = Sequence[tuple[str | TableColumn, str | Callable[[Any], str | TableCell]]]
+"""The columns of a table: the heading of each, and what stands in it: what a function says of a row, or a field of it."""
+
+
+def tabulated(rows: Iterable[Any], columns: Columns, label: str = "", **more: Any) -> Table:
+    """Return a table with a row for each of some things, which can be objects or plain data."""
+    lines = [[shown(row, said) if isinstance(said, str) else said(row) for _, said in columns] for row in rows]
+    return Table([head for head, _ in columns], lines, label, **more)
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A drawing with its caption, for pages. What it shows is also in a table or in words."""
@@ -139,9 +163,11 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Charts:
-    """Several small drawings, each with its caption."""
+    """Several small drawings, each with its caption, and an address that it leads to, if any."""
 
     charts: Sequence[Chart]
+    style: str = "multiples"
+    addresses: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +211,9 @@ class Fold:
     parts: Sequence[Part]
     anchor: str = ""
     only: str = MORE
+    style: str = "folded"
+    is_open: bool = False
+    aside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +270,18 @@ class Files:
     commands: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What is not a document: a form, a list with facets, a tree of counts; a macro of the explorer, when it is shown."""
+
+    name: str
+    given: Sequence[Any] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
+
+
 Part: TypeAlias = (
-    Text | Bullets | Terms | Table | Chart | Charts | Code | Bars | Section | Fold | Side | Frame | Facts | Only | Files
+    "Text | Links | Bullets | Terms | Table | Chart | Charts | Code | Bars | Section | Fold | Side | Frame | Facts | Only | "
+    "Files | Piece"
 )
 
 

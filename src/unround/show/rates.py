@@ -13,16 +13,6 @@ from unround.shown import plain
 if TYPE_CHECKING:
     from unround.reviews.rate_steps import RateSteps
 
-HEADINGS = ("rates", *CLAIMS, "of 1–2", "mean error")
-
-
-def question(answered: Mapping[str, Any]) -> str:
-    """Return what is asked."""
-    names = [rate["name"] for rate in answered["rates"]]
-    listed = ", ".join(names[:4]) + (f" and {several(len(names) - 4, 'other')}" if len(names) > 4 else "")
-    noun = "the rate" if len(names) == 1 else "the rates"
-    return f"How coarse must {noun} {listed} be to add nothing to the counts of {Path(answered['release']).name}?"
-
 
 def points(step: float) -> str:
     """Say a step.
@@ -33,52 +23,31 @@ def points(step: float) -> str:
     return "1 point" if step == 1 else f"{step:g} points"
 
 
-def answer(answered: Mapping[str, Any]) -> str:
+def _answer(answered: Mapping[str, Any]) -> str:
     """Say which step adds nothing."""
     fine, steps = answered["adds_nothing_from"], answered["steps"]
-    if fine is None:
-        first = f"add {_some(answered, steps[-1])} even in steps of {points(steps[-1]['step'])}"
-    elif fine == steps[0]["step"]:
+    finer = steps[-1] if fine is None else next((row for row in reversed(steps) if row["step"] < fine), None)
+    if finer is None:
         first = f"add no claim in steps of {points(fine)} or coarser, and finer ones were not tried"
     else:
-        finer = next(row for row in reversed(steps) if row["step"] < fine)
-        some = _some(answered, finer)
-        first = f"add no claim in steps of {points(fine)} or coarser; steps of {points(finer['step'])} add {some}"
+        number, about = sum(finer["newly"].values()), "" if answered["method"] == "exact" else "about "
+        some = f"{about}{several(number, 'claim')}" if number else "less than one claim"
+        first = f"add no claim in steps of {points(fine or 0)} or coarser; steps of {points(finer['step'])} add {some}"
+        first = f"add {some} even in steps of {points(finer['step'])}" if fine is None else first
     return f"Rates computed from true counts {first}. Rates computed from the rounded counts add nothing on any step."
 
 
-def _some(answered: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    number = sum(row["newly"].values())
-    about = "" if answered["method"] == "exact" else "about "
-    return f"{about}{several(number, 'claim')}" if number else "less than one claim"
-
-
-def rows(answered: Mapping[str, Any]) -> list[list[str]]:
-    """Return the table as text: as printed, one row for each step, and from the rounded counts."""
-    lines = []
-    mark = "" if answered["method"] == "exact" else "≈ "
-    if answered["as_printed"] is not None:
-        lines.append(["as printed", *_claims(answered["as_printed"], ""), ""])
-    lines += [[f"steps of {points(row['step'])}", *_claims(row, mark), _error(row)] for row in answered["steps"]]
-    rounded = answered["from_published_counts"]
-    lines.append([f"from rounded counts, {points(rounded['step'])}", *_claims(rounded, mark), _error(rounded)])
-    return lines
-
-
-def _claims(row: Mapping[str, Any], mark: str) -> list[str]:
-    """Return numbers of claims; where there are some, but less than one when scaled, so."""
+def _row(name: str, row: Mapping[str, Any], mark: str) -> list[str]:
+    """Return numbers of claims; where there are some, but less than one when scaled, so; and the mean error."""
     numbers = [*(row["newly"][kind] for kind in CLAIMS), sum(row["newly_small"].values())]
+    shown = [f"{mark if number else ''}{number:,}" for number in numbers]
     if not any(numbers) and row.get("adds_nothing") is False:
-        return ["< 1" for _ in numbers]
-    return [f"{mark if number else ''}{number:,}" for number in numbers]
+        shown = ["< 1" for _ in numbers]
+    error = "" if name == "as printed" else "unknown" if row["mean_error"] is None else f"{row['mean_error']:.2g}"
+    return [name, *shown, error]
 
 
-def _error(row: Mapping[str, Any]) -> str:
-    return "unknown" if row["mean_error"] is None else f"{row['mean_error']:.2g}"
-
-
-def footnotes(answered: Mapping[str, Any]) -> list[str]:
-    """Return how to read the table."""
+def _footnotes(answered: Mapping[str, Any]) -> list[str]:
     notes = [
         "Claims: counts that are claimed because of the rates, or with more certainty; all rates are printed on the same "
         "step, and no other figure is used. Of 1–2: those about counts of one or two. Mean error: from the true rate, in "
@@ -114,6 +83,14 @@ def footnotes(answered: Mapping[str, Any]) -> list[str]:
 def rate_steps(result: RateSteps | Mapping[str, Any]) -> Document:
     """Say how coarse rates must be to add nothing."""
     answered = plain(result)
-    table = Table(HEADINGS, rows(answered), "Claims by step")
-    notes = Bullets(footnotes(answered), QUIET)
-    return Document("How coarse must rates be?", [Text(question(answered)), Text(answer(answered), "lead"), table, notes])
+    names = [rate["name"] for rate in answered["rates"]]
+    others = f" and {several(len(names) - 4, 'other')}" if len(names) > 4 else ""
+    rates = f"the {'rate' if len(names) == 1 else 'rates'} {', '.join(names[:4])}{others}"
+    question = f"How coarse must {rates} be to add nothing to the counts of {Path(answered['release']).name}?"
+    mark, rounded = "" if answered["method"] == "exact" else "≈ ", answered["from_published_counts"]
+    rows = [_row("as printed", answered["as_printed"], "")] if answered["as_printed"] is not None else []
+    rows += [_row(f"steps of {points(row['step'])}", row, mark) for row in answered["steps"]]
+    rows.append(_row(f"from rounded counts, {points(rounded['step'])}", rounded, mark))
+    table = Table(("rates", *CLAIMS, "of 1–2", "mean error"), rows, "Claims by step")
+    notes = Bullets(_footnotes(answered), QUIET)
+    return Document("How coarse must rates be?", [Text(question), Text(_answer(answered), "lead"), table, notes])

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from unround.show import charts
 from unround.show.charts import WIDE, Picture, Scale, ticks
 from unround.show.page import page
-from unround.show.parts import QUIET, Bullets, Chart, Part, Section, Table, Text, titled
-from unround.show.words import percent
+from unround.show.parts import QUIET, Bullets, Chart, Columns, Part, Section, Table, Text, tabulated, titled
+from unround.show.words import listed, percent
 from unround.shown import plain
 
 if TYPE_CHECKING:
@@ -52,63 +52,54 @@ def _shown(agreement: Mapping[str, Any] | None) -> str:
     return f"{percent(agreement['share'])} ± {200 * agreement['standard_error']:.1f}"
 
 
-def agreement_table(measured: Mapping[str, Any], measure: str) -> Table:
+def _agreement_table(measured: Mapping[str, Any], measure: str) -> Table:
     """Return the share of records found, by group, in four columns."""
-    heads = ["", "people", *(name for name, _ in GUESSES.values())]
-    rows = []
-    for group, words in GROUPS.items():
-        if measured["groups"][group] and group in measured["guesses"]["tables"][measure]:
-            shares = [_shown(measured["guesses"][guess][measure][group]) for guess in GUESSES]
-            rows.append([words, f"{measured['groups'][group]:,}", *shares])
-    return Table(heads, rows, LABEL)
-
-
-def confidence_table(measured: Mapping[str, Any]) -> Table:
-    """Return how many records are claimed at each confidence, and how many of them are right."""
-    heads = ["confidence", "claims", "right", "of all people", "baseline: claims", "right"]
-    rows = []
-    for band, base in zip(
-        measured["guesses"]["tables"]["confidence"], measured["guesses"]["national"]["confidence"], strict=True
-    ):
-        rows.append(
-            [
-                f"{band['at_least']:.0%} or more",
-                f"{band['claims']:,}",
-                "–" if band["precision"] is None else percent(band["precision"]),
-                percent(band["recall"]),
-                f"{base['claims']:,}",
-                "–" if base["precision"] is None else percent(base["precision"]),
-            ]
-        )
-    return Table(heads, rows, LABEL)
-
-
-def ways_table(measured: Mapping[str, Any]) -> Table | None:
-    """Return what other ways of publishing the same tables would give away."""
-    compared = measured["compared"]
-    if not compared or not compared["ways"]:
-        return None
-    heads = ["published", "records found", "age within one year", "alone", "unlike"]
+    groups = [group for group in GROUPS if measured["groups"][group] and group in measured["guesses"]["tables"][measure]]
     rows = [
-        ["as given", _shown(compared["as_published"]), "", "", ""],
-        ["no table", _shown(compared["national"]), "", "", ""],
+        [
+            GROUPS[group],
+            f"{measured['groups'][group]:,}",
+            *(_shown(measured["guesses"][guess][measure][group]) for guess in GUESSES),
+        ]
+        for group in groups
     ]
-    return Table(heads, [*rows, *(_row(way, way["name"]) for way in compared["ways"])], LABEL)
+    return Table(["", "people", *(name for name, _ in GUESSES.values())], rows, LABEL)
 
 
-def without_table(measured: Mapping[str, Any]) -> Table | None:
-    """Return what leaving out each table would save, that which gives most away first."""
-    compared = measured["compared"]
-    if not compared or not compared["without"]:
-        return None
-    heads = ["left out", "records found", "age within one year", "alone", "unlike"]
-    ordered = sorted(compared["without"], key=lambda way: way["agreement"]["everyone"]["share"])
-    return Table(heads, [_row(entry, entry["name"]) for entry in ordered], LABEL)
+def _precision(band: Mapping[str, Any]) -> str:
+    return "–" if band["precision"] is None else percent(band["precision"])
 
 
-def _row(compared: Mapping[str, Any], name: str) -> list[str]:
-    agreement, close = compared["agreement"], compared["within_one_year"]["everyone"]
-    return [name, _shown(agreement["everyone"]), _shown(close), _shown(agreement["alone"]), _shown(agreement["unlike"])]
+CONFIDENCES: Columns = [
+    ("confidence", lambda pair: f"{pair[0]['at_least']:.0%} or more"),
+    ("claims", lambda pair: f"{pair[0]['claims']:,}"),
+    ("right", lambda pair: _precision(pair[0])),
+    ("of all people", lambda pair: percent(pair[0]["recall"])),
+    ("baseline: claims", lambda pair: f"{pair[1]['claims']:,}"),
+    ("right", lambda pair: _precision(pair[1])),
+]
+"""How many records are claimed at each confidence, and how many of them are right; beside the baseline's."""
+
+
+def _compared(compared: Mapping[str, Any] | None) -> Iterator[Part]:
+    """Say what other ways of publishing the same tables would give away, and what leaving out each table would save."""
+    heads = ("records found", "age within one year", "alone", "unlike")
+    if not compared:
+        return
+    sampled = f"In {compared['areas']:,} areas of a sample"
+    if compared["ways"]:
+        rows = [["as given", _shown(compared["as_published"])], ["no table", _shown(compared["national"])]]
+        table = Table(("published", *heads), [*rows, *map(_row, compared["ways"])], LABEL)
+        yield Section("What other ways of publishing give away", [Text(f"{sampled}; the same tables.", QUIET), table])
+    if compared["without"]:
+        ordered = sorted(compared["without"], key=lambda way: way["agreement"]["everyone"]["share"])
+        said = Text(f"{sampled}; the table that gives most away comes first.", QUIET)
+        yield Section("Without one of the tables", [said, Table(("left out", *heads), list(map(_row, ordered)), LABEL)])
+
+
+def _row(way: Mapping[str, Any]) -> list[str]:
+    agreement, close = way["agreement"], way["within_one_year"]["everyone"]
+    return [way["name"], *map(_shown, (agreement["everyone"], close, agreement["alone"], agreement["unlike"]))]
 
 
 # -- sentences --------------------------------------------------------------------------------------------------------
@@ -123,7 +114,7 @@ def lead(measured: Mapping[str, Any]) -> str:
     whom = "simulated people" if measured["simulated"] else "people"
     return (
         f"{measured['people']:,} {whom} in {measured['areas']:,} areas, of whom {number} with {columns:,} counts per area "
-        f"{verb} published ({', '.join(measured['mechanisms'])}). A record is {_and(list(measured['attributes']))}."
+        f"{verb} published ({', '.join(measured['mechanisms'])}). A record is {listed(list(measured['attributes']))}."
     )
 
 
@@ -163,29 +154,23 @@ def _claims(claims: Mapping[str, Any] | None) -> list[str]:
         return []
     proved = claims["at_least"] + claims["exactly"]
     areas = f"{claims['areas']:,} areas of a sample"
-    what = _and(claims["attributes"])
+    what = listed(claims["attributes"])
     if proved:
         right = "all of them are true" if claims["true"] == proved else f"{proved - claims['true']:,} of them are false"
         said = [
             f"In {areas}, {proved:,} claims that one, two or three persons (or more) of a given {what} live there hold "
             f"in every world that fits the tables ({claims['exactly']:,} of them say exactly how many); {right}."
         ]
-        said.append(_certified(claims))
+        asked, done = claims["written_out"], claims["certified"]
+        of_whom = "of them" if asked == proved else f"of {asked:,} of them for which that was tried"
+        others = "" if asked == done else "; the other arguments are too long to be written out"
+        written = f"The proofs of {'all' if asked == done else f'{done:,}'} {of_whom} are written out"
+        said.append(f"{written}, and accepted by an independent checker{others}.")
     else:
         said = [f"In {areas}, bounds prove of no combination of {what} that anybody has it. That is no proof of safety."]
     if claims["contradictory"]:
         said.append(f"In {claims['contradictory']:,} of these areas no world fits all tables.")
     return said
-
-
-def _certified(claims: Mapping[str, Any]) -> str:
-    """Say of how many claims the proof is written out."""
-    asked, done = claims["written_out"], claims["certified"]
-    every = asked == claims["at_least"] + claims["exactly"]
-    of_whom = "of them" if every else f"of {asked:,} of them for which that was tried"
-    number = "all" if asked == done else f"{done:,}"
-    others = "" if asked == done else "; the other arguments are too long to be written out"
-    return f"The proofs of {number} {of_whom} are written out, and accepted by an independent checker{others}."
 
 
 def footnotes(measured: Mapping[str, Any]) -> list[str]:
@@ -197,7 +182,7 @@ def footnotes(measured: Mapping[str, Any]) -> list[str]:
         "the area, the most confident ones.",
         "For people who are alone with their age and sex, these two are known and the rest is guessed, once per person.",
         f"±: two standard errors, over areas and over {measured['seeds']} seeds."
-        + (f" Kind: {_and(measured['kind'])}." if measured["kind"] else ""),
+        + (f" Kind: {listed(measured['kind'])}." if measured["kind"] else ""),
         "That a record is found does not say whose it is, and a record that many people share is found without any table: "
         "what counts is the gain over the baseline.",
     ]
@@ -215,10 +200,6 @@ def footnotes(measured: Mapping[str, Any]) -> list[str]:
             "`unround simulate` did not draw these records: aggregates alone are written, and no reconstructed person."
         )
     return [*said, *(measured["compared"] or {"notes": []})["notes"], *measured["notes"]]
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -267,22 +248,18 @@ def reconstruction(result: Reconstruction | Mapping[str, Any]) -> Iterator[Part]
     yield Text(lead(measured), "lead")
     yield Section("Four guesses", [Bullets(sentences(measured))])
     exact = Chart(four_guesses(measured, "agreement"), "", "All attributes right. Lines: two standard errors.")
-    yield Section("Records found exactly", [exact, agreement_table(measured, "agreement")])
+    yield Section("Records found exactly", [exact, _agreement_table(measured, "agreement")])
     if measured["has_ages"]:
         note = "All other attributes right, and the age at most one year off."
         near = Chart(four_guesses(measured, "within_one_year"), "", note)
-        yield Section("Records found but for a year of age", [near, agreement_table(measured, "within_one_year")])
+        yield Section("Records found but for a year of age", [near, _agreement_table(measured, "within_one_year")])
     bands = measured["guesses"]["tables"]["calibration"]
     drawn = charts.reliability({"": ("s1", bands)}, "confidence stated", "right")
+    pairs = zip(*(measured["guesses"][guess]["confidence"] for guess in ("tables", "national")), strict=True)
+    confidences = tabulated(pairs, CONFIDENCES, LABEL)
     caption = "Of records stated at this confidence, this share is right"
-    yield Section("By confidence", [Text(CONFIDENCE, QUIET), Chart(drawn, caption), confidence_table(measured)])
-    sampled = f"In {(measured['compared'] or {'areas': 0})['areas']:,} areas of a sample"
-    for title, said, table in (
-        ("What other ways of publishing give away", "the same tables", ways_table(measured)),
-        ("Without one of the tables", "the table that gives most away comes first", without_table(measured)),
-    ):
-        if table is not None:
-            yield Section(title, [Text(f"{sampled}; {said}.", QUIET), table])
+    yield Section("By confidence", [Text(CONFIDENCE, QUIET), Chart(drawn, caption), confidences])
+    yield from _compared(measured["compared"])
     yield Section("How to read it", [Bullets(footnotes(measured), QUIET)])
 
 

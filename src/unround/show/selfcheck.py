@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from unround.show import charts
-from unround.show.parts import ALARM, QUIET, Chart, Fold, Line, Part, Section, Side, Table, TableCell, Text, rest
+from unround.show.parts import ALARM, QUIET, Chart, Columns, Fold, Part, Section, Side, TableCell, Text, rest, tabulated
 from unround.show.words import percent, rate, several
 
 TITLE = "Self-check: published counts predicted from the others"
@@ -19,6 +19,8 @@ NO_TRUTH = (
     "This needs no true counts, and it cannot see what rounding hides: priors that predict published counts equally well "
     "can differ about the true ones."
 )
+
+UNSURE = "No published count could be predicted with much certainty."
 
 LEAST_STATED = 0.6
 """The sentence speaks of predictions at least so sure: claims are."""
@@ -42,7 +44,7 @@ def sentences(summary: Mapping[str, Any]) -> list[str]:
             f"(stated: {percent(best['stated'])})."
         )
     else:
-        said.append("No published count could be predicted with much certainty.")
+        said.append(UNSURE)
     if checked["rms_z"] is not None:
         said.append(
             f"Over {several(checked['cells'], 'prediction')}, the zeros published in a column miss the number predicted by "
@@ -52,18 +54,11 @@ def sentences(summary: Mapping[str, Any]) -> list[str]:
 
 
 def in_a_clause(summary: Mapping[str, Any]) -> str:
-    """Say in one short sentence how often predictions of claims' certainty came true."""
-    checked = summary.get("selfcheck")
-    best = _fullest(checked["calibration"]) if checked else None
+    """Say in one short sentence how often predictions of claims' certainty came true; nothing where there were none."""
+    best = _fullest((summary.get("selfcheck") or {"calibration": ()})["calibration"])
     if best is None:
-        return "No published count could be predicted with much certainty."
+        return ""
     return f"Of {several(best['predictions'], 'prediction')} at {_band(best)}, {percent(best['observed'])} came true."
-
-
-def says_anything(summary: Mapping[str, Any]) -> bool:
-    """Whether any published count was predicted as surely as claims are made."""
-    checked = summary.get("selfcheck")
-    return checked is not None and _fullest(checked["calibration"]) is not None
 
 
 def in_short(summary: Mapping[str, Any]) -> str:
@@ -79,7 +74,7 @@ def withheld(summary: Mapping[str, Any]) -> list[str]:
         return []
     failed = [table for table in checked["tables"] if table["verdict"] == "failed"]
     said = [
-        f"Likely claims of this table are withheld: {table['table']}. {_sentence(table['why'])}".rstrip()
+        f"Likely claims of this table are withheld: {table['table']}. {table['why'][:1].upper()}{table['why'][1:]}".rstrip()
         for table in failed[:MOST_TABLES]
     ]
     if len(failed) > MOST_TABLES:
@@ -105,7 +100,7 @@ def parts(summary: Mapping[str, Any]) -> list[Part]:
     if bands:
         drawn = charts.reliability({"": ("likely", bands)}, "predicted probability", "share published as predicted")
         note = "each point is a band of predictions, larger for more of them; bars: 95% sampling error"
-        right.append(Chart(drawn, in_a_clause(summary).rstrip("."), note))
+        right.append(Chart(drawn, (in_a_clause(summary) or UNSURE).rstrip("."), note))
     left = [
         *(Text(sentence) for sentence in sentences(summary)),
         *(Text(sentence, ALARM) for sentence in withheld(summary)),
@@ -115,41 +110,32 @@ def parts(summary: Mapping[str, Any]) -> list[Part]:
 
 
 def _details(checked: Mapping[str, Any]) -> Iterator[Part]:
-    scores = ", ".join(f"{name} {score}" for name, score in _scores(checked["log_score"]))
+    best_first = sorted(checked["log_score"].items(), key=lambda item: -item[1])
+    scores = ", ".join(f"{name} {score:.3f}".replace("-", "−") for name, score in best_first)
     better = f"Mean log score of the predictions under each prior, nearer 0 is better: {scores}." if scores else ""
     yield Fold("What this check does, and what it cannot see", [Text(f"{WHAT_IT_IS} {NO_TRUTH}"), Text(better, QUIET)])
-    rows = []
-    for row in _worst(checked["tables"]):
-        why = f": {row['why']}" if row["why"] and row["verdict"] != "passed" else ""
-        missed = "–" if row["rms_z"] is None else f"{row['rms_z']:.1f}"
-        rows.append(
-            [
-                row["table"],
-                f"{row['columns']:,}",
-                f"{row['cells']:,}",
-                missed,
-                f"{row['verdict']}{why}",
-            ]
-        )
-    if rows:
-        heads = ("Table", "columns", "predictions", "zeros miss by", "verdict")
-        table = Table(heads, rows, "Self-check by table", left=("verdict",))
-        more = rest(len(checked["tables"]), MOST_TABLES, "`summary.json` has them all")
-        yield Fold(f"By table: {several(len(rows), 'table')}", [table, more])
-    columns: list[Line] = [
-        [
-            TableCell(row["label"], small=row["column"]),
-            f"{row['predictions']:,}",
-            rate(row["zeros_predicted"]),
-            f"{row['zeros_published']:,}",
-            f"{row['z']:+.1f}".replace("-", "−"),
-        ]
-        for row in checked["worst_columns"][:MOST_COLUMNS]
+    tables = sorted(checked["tables"], key=lambda table: table["verdict"] != "failed")[:MOST_TABLES]
+    by_table: Columns = [
+        ("Table", "table"),
+        ("columns", "columns"),
+        ("predictions", "cells"),
+        ("zeros miss by", lambda row: "–" if row["rms_z"] is None else f"{row['rms_z']:.1f}"),
+        ("verdict", lambda row: row["verdict"] + (f": {row['why']}" if row["why"] and row["verdict"] != "passed" else "")),
     ]
-    if columns:
-        heads = ("Column", "predictions", "zeros predicted", "zeros published", "z")
+    by_column: Columns = [
+        ("Column", lambda row: TableCell(row["label"], small=row["column"])),
+        ("predictions", "predictions"),
+        ("zeros predicted", lambda row: rate(row["zeros_predicted"])),
+        ("zeros published", "zeros_published"),
+        ("z", lambda row: f"{row['z']:+.1f}".replace("-", "−")),
+    ]
+    if tables:
+        more = rest(len(checked["tables"]), MOST_TABLES, "`summary.json` has them all")
+        listed = tabulated(tables, by_table, "Self-check by table", left=("verdict",))
+        yield Fold(f"By table: {several(len(tables), 'table')}", [listed, more])
+    if checked["worst_columns"]:
         title = "Columns that were predicted worst"
-        yield Fold(title, [Table(heads, columns, title)])
+        yield Fold(title, [tabulated(checked["worst_columns"][:MOST_COLUMNS], by_column, title)])
 
 
 def _fullest(bands: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -160,20 +146,6 @@ def _fullest(bands: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 def _band(band: Mapping[str, Any]) -> str:
     return f"{100 * band['low']:.0f}–{100 * band['high']:.0f}%"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
-
-
-def _worst(tables: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the tables to be shown, those that failed first."""
-    return sorted(tables, key=lambda table: table["verdict"] != "failed")[:MOST_TABLES]
-
-
-def _scores(scores: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Return the mean log score of every prior, the best first."""
-    return [(name, f"{score:.3f}".replace("-", "−")) for name, score in sorted(scores.items(), key=lambda item: -item[1])]
 
 
 def _drawn(band: Mapping[str, Any]) -> dict[str, float]:

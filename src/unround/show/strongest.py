@@ -34,27 +34,8 @@ MOST = {"proved": 6, "conditional": 2, "likely": 4}
 LOOKED_AT = 50_000
 """Findings, of those that matter most, among which these are: a national census has more than fit into memory."""
 
-MOST_CELLS = 24
-"""Cells of an argument that are listed by name."""
-
-MOST_NEIGHBOURS = 12
-"""The same around a likely count."""
-
-MOST_STEPS = 14
-"""Sentences of an argument that are shown; the certificate has them all."""
-
-MOST_SUMS = 4
-"""Sums around a likely count that are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class CellShown:
-    """A cell as an argument names it: its letter, what it counts, what was published, and how."""
-
-    letter: str
-    what: str
-    published: int | None
-    mechanism: str
+MOST_CELLS, MOST_NEIGHBOURS, MOST_STEPS, MOST_SUMS = 24, 12, 14, 4
+"""Cells of an argument, and around a likely count, that are listed; steps of a proof, and sums, that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +45,11 @@ class Strong:
     - `finding`: Its row of `findings.parquet`.
     - `area`, `code`, `what`, `table`: Its area, by name and code; what is counted; and its table, unless the label says
       it already.
-    - `sums`: For a proof, the sums that it uses.
     - `steps`: The argument, sentence by sentence; `more_steps` says how many were left out.
-    - `cells`: What the letters in it mean; `more_cells` says how many were left out.
+    - `cells`: Of every letter in it what it counts, and what was published; `more_cells` says how many were left out.
+    - `sums`: For a proof, the sums that it uses.
     - `growth`: For a likely count, how its probability grows: a step in words, and the probability after it.
-    - `distribution`: For a likely count, its distribution.
-    - `others`: For a likely count, the evidence from other areas.
+    - `distribution`, `others`: For a likely count, its distribution, and the evidence from other areas.
     """
 
     finding: dict[str, Any]
@@ -77,11 +57,11 @@ class Strong:
     code: str
     what: str
     table: str
-    sums: tuple[str, ...]
     steps: tuple[str, ...]
     more_steps: int
-    cells: tuple[CellShown, ...]
+    cells: tuple[tuple[str, str, str], ...]
     more_cells: int
+    sums: tuple[str, ...] = ()
     growth: tuple[tuple[str, float], ...] = ()
     distribution: tuple[tuple[int, float], ...] = ()
     others: tuple[str, ...] = ()
@@ -157,9 +137,14 @@ def _what(folder: AuditFolder, cell: int) -> str:
     return ", ".join([short_label(column.label), *others])
 
 
-def _table(folder: AuditFolder, cell: int) -> str:
+def _about(folder: AuditFolder, row: dict[str, Any], cell: int) -> tuple[dict[str, Any], str, str, str, str]:
+    """Return the first fields of `Strong`."""
     column = folder.model.columns[cell]
-    return "" if column.block in column.label else column.block
+    return row, *_place(folder, row), _what(folder, cell), "" if column.block in column.label else column.block
+
+
+def _published(value: int | None, mechanism: str) -> str:
+    return f"{words.number(value)}{' (exact)' if mechanism == 'exact' else ''}"
 
 
 # -- proved and conditional -------------------------------------------------------------------------------------------
@@ -191,28 +176,15 @@ def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) ->
     steps = tuple(sentences(proof_in_words(system, certificate, named)))
     shown = steps if len(steps) <= MOST_STEPS else (*steps[: MOST_STEPS - 2], *steps[-2:])
     published = {cell["name"]: cell for cell in proof["cells"]}
-    index = folder.model.index
     cells = tuple(
-        CellShown(named[key], _what_of(folder, published[key]), published[key]["published"], published[key]["mechanism"])
-        for key in keys[:MOST_CELLS]
+        (named[key], _what_of(folder, cell), _published(cell["published"], cell["mechanism"]))
+        for key, cell in ((key, published[key]) for key in keys[:MOST_CELLS])
     )
-    name, code = _place(folder, row)
-    cell = index[proof["key"]]
-    return Strong(
-        finding=row,
-        area=name,
-        code=code,
-        what=_what(folder, cell),
-        table=_table(folder, cell),
-        sums=(
-            *(_equation([named[name] for name in (known.total, *known.parts)]) for known in system.sums),
-            *(_figure(renamed_figure(figure, named)) for figure in system.figures),
-        ),
-        steps=shown,
-        more_steps=len(steps) - len(shown),
-        cells=cells,
-        more_cells=len(keys) - len(cells),
-    )
+    equations = (_equation([named[name] for name in (known.total, *known.parts)]) for known in system.sums)
+    figures = (_figure(renamed_figure(figure, named)) for figure in system.figures)
+    about = _about(folder, row, folder.model.index[proof["key"]])
+    left_out = len(steps) - len(shown), len(keys) - len(cells)
+    return Strong(*about, shown, left_out[0], cells, left_out[1], (*equations, *figures))
 
 
 def _what_of(folder: AuditFolder, cell: dict[str, Any]) -> str:
@@ -252,22 +224,11 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
     members = list(dict.fromkeys([cell, *(c for e, _ in used[:MOST_SUMS] for c in model.members(e))]))
     named = {c: letters(at) for at, c in enumerate(members)}
     cells = tuple(
-        CellShown(
-            named[c],
-            _what(folder, c),
-            int(counts[c]) if counts[c] > ABSENT else None,
-            model.mechanisms[c].name,
-        )
+        (named[c], _what(folder, c), _published(int(counts[c]) if counts[c] > ABSENT else None, model.mechanisms[c].name))
         for c in members[:MOST_NEIGHBOURS]
     )
-    name, code = _place(folder, row)
     return Strong(
-        finding=row,
-        area=name,
-        code=code,
-        what=_what(folder, cell),
-        table=_table(folder, cell),
-        sums=(),
+        *_about(folder, row, cell),
         steps=tuple(f"{_equation([named[c] for c in model.members(e)])}: {arithmetic(s)}." for e, s in used[:MOST_SUMS]),
         more_steps=max(0, len(used) - MOST_SUMS),
         cells=cells,
@@ -292,21 +253,19 @@ def first_zeros(folder: AuditFolder, number: int) -> list[list[str]]:
     import polars as pl
 
     zeros = folder.table(FINDINGS).filter(pl.col("kind") == "likely", pl.col("value") == 0)
-    rows = zeros.head(number).collect().to_dicts()
-    areas = [area or code for area, code in (_place(folder, row) for row in rows)]
     return [
-        [area, _what(folder, _cell(folder, row)), words.number(row["published"]), words.at_least(row)]
-        for area, row in zip(areas, rows, strict=True)
+        [area or code, _what(folder, _cell(folder, row)), words.number(row["published"]), words.at_least(row)]
+        for row in zeros.head(number).collect().to_dicts()
+        for area, code in (_place(folder, row),)
     ]
 
 
 def _first_rows(folder: AuditFolder, name: str, number: int) -> list[tuple[str, dict[str, str]]]:
     """Return the first rows of a CSV file, as text, each with what its area is called."""
-    rows: pl.DataFrame = folder.table(name).head(number).collect().fill_null("")
-    axes = rows.columns[: len(folder.told["areas"])]  # by place: headers are made safe for spreadsheets
-    names = [[*(row[axis] for axis in axes), row.get("region_name", "")] for row in rows.to_dicts()]
-    areas = [" ".join(dict.fromkeys(filter(None, parts))) for parts in names]
-    return list(zip(areas, rows.to_dicts(), strict=True))
+    rows = folder.table(name).head(number).collect().fill_null("").to_dicts()
+    axes = len(folder.told["areas"])  # by place: headers are made safe for spreadsheets
+    names = [[*list(row.values())[:axes], row.get("region_name", "")] for row in rows]
+    return [(" ".join(dict.fromkeys(filter(None, parts))), row) for parts, row in zip(names, rows, strict=True)]
 
 
 def first_contradictions(folder: AuditFolder, number: int) -> list[list[str]]:

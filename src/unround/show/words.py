@@ -53,6 +53,12 @@ def number(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
+def shown(thing: Any, name: str) -> str:
+    """Return a field of an object, or of plain data, as a table shows it."""
+    value = _of(thing, name)
+    return number(value) if value is None or isinstance(value, int) else str(value)
+
+
 def large(count: int) -> str:
     """Return a count with separators, and a very large one as a power of ten.
 
@@ -126,6 +132,15 @@ def listed(texts: Sequence[str]) -> str:
     if len(texts) < 3:
         return " and ".join(texts)
     return f"{', '.join(texts[:-1])}, and {texts[-1]}"
+
+
+def few(names: Sequence[str], most: int, mark: str = ", ") -> str:
+    """Name the first of many, and say how many more there are.
+
+    >>> few(["a", "b"], 2), few(["a", "b", "c"], 2)
+    ('a, b', 'a, b and 1 more')
+    """
+    return mark.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def size_named(name: str) -> str:
@@ -350,24 +365,21 @@ def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
             "This holds under the assumptions stated here; it does not say what other knowledge would reveal.",
         )
     parts = [f"{several(proved, 'count')} can be proved" if proved else "no count can be proved outright"]
-    more = "more " if proved else ""
     if conditional:
-        parts.append(f"{conditional:,} {more}can be proved {NOT_GUARANTEED}")
-    more = "more " if proved or conditional else ""
-    parts.append(
-        f"{likely:,} {more}can be inferred at {sure} or more" if likely else f"none {more}can be inferred at {sure} or more"
-    )
+        parts.append(f"{conditional:,} {'more ' if proved else ''}can be proved {NOT_GUARANTEED}")
+    none = f"{likely:,}" if likely else "none"
+    parts.append(f"{none} {'more ' if claims > likely else ''}can be inferred at {sure} or more")
     by_value = audit["sensitive_claims"]["by_value"]
     small, zero = sum(by_value["1-2"].values()), sum(by_value["0"].values())
     if claims == 1:
-        what = "a count of one or two" if small else "a zero" if zero else "a count of three or more"
-        return f"{where}, {listed(parts)}.", f"It is {what}."
-    if zero == claims:
-        return f"{where}, {listed(parts)}.", "All of them are zeros."
-    few = f"{small:,}" if small else "None"
-    zeros = f"{zero:,} {'is a zero' if zero == 1 else 'are zeros'}" if zero else "none is a zero"
-    sensitive = f"{few} of these {claims:,} {'is a count' if small <= 1 else 'are counts'} of one or two"
-    return f"{where}, {listed(parts)}.", f"{sensitive}, and {zeros}."
+        second = f"It is {'a count of one or two' if small else 'a zero' if zero else 'a count of three or more'}."
+    elif zero == claims:
+        second = "All of them are zeros."
+    else:
+        zeros = f"{zero:,} {'is a zero' if zero == 1 else 'are zeros'}" if zero else "none is a zero"
+        few = f"{small:,} of these {claims:,} {'is a count' if small == 1 else 'are counts'}" if small else ""
+        second = f"{few or f'None of these {claims:,} is a count'} of one or two, and {zeros}."
+    return f"{where}, {listed(parts)}.", second
 
 
 FEW_MISFITS = 0.005
@@ -461,22 +473,31 @@ def conditions(audit: Mapping[str, Any]) -> list[str]:
 
 def not_listed(audit: Mapping[str, Any]) -> list[str]:
     """Say which counts are not listed although they are likely in another sense: caution is not safety."""
-    sentences = []
     sure, priors = share(audit["threshold"]), len(audit["priors"]["variants"])
-    doubtful = audit["more_likely_at_highest_found"]
-    if doubtful:
+    because, sentences = audit["held_back_because"], list[str]()  # what the self-check withholds is said with it
+    if doubtful := audit["more_likely_at_highest_found"]:
         sentences.append(
             f"At least {several(doubtful, 'more count reaches', 'more counts reach')} {sure} under one of the "
             f"{spelled(priors)} priors, but not under all of them."
         )
-    sentences += _held_back(audit["held_back_because"])
-    if zeros := audit.get("zeros_not_listed", 0):
+    for kind, held in because["mechanism"].items():
+        if held:
+            sentences.append(
+                f"{several(held, f'{kind} claim is', f'{kind} claims are')} held back, because the published figures "
+                "contradict their mechanism: too many such claims are wrong then. --doubtful lists them."
+            )
+    if suspect := sum(because["suspect"].values()):
+        held_back = several(suspect, "claim is", "claims are")
+        sentences.append(f"{held_back} held back, because the data of the area are suspect: suspects.csv lists them.")
+    if odd := because["odd"]["likely"]:
         sentences.append(
-            f"{several(zeros, 'count that was published as 0 is', 'counts that were published as 0 are')} likely to be 0; "
-            f"{'it is' if zeros == 1 else 'they are'} counted here, but listed only with --zeros."
+            f"{several(odd, 'likely claim is', 'likely claims are')} held back, because the share of men in the area is "
+            "far from the usual one, as in barracks and homes: what is likely elsewhere need not be so there."
         )
-    alone = audit["likely_without_sums"]
-    if alone:
+    if zeros := audit.get("zeros_not_listed", 0):
+        them = "it is" if zeros == 1 else "they are"
+        sentences.append(f"{zeros_unlisted(zeros)}; {them} counted here, but listed only with --zeros.")
+    if alone := audit["likely_without_sums"]:
         sentences.append(
             f"{several(alone, 'count is', 'counts are')} likely from {'its' if alone == 1 else 'their'} published value "
             f"alone; sums add little. {'It is' if alone == 1 else 'They are'} not listed."
@@ -484,26 +505,9 @@ def not_listed(audit: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def _held_back(because: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Say which claims are held back for what the data say; what the self-check withholds is said with it."""
-    for kind in ("conditional", "likely"):
-        number = because["mechanism"][kind]
-        if number:
-            yield (
-                f"{several(number, f'{kind} claim is', f'{kind} claims are')} held back, because the published figures "
-                "contradict their mechanism: too many such claims are wrong then. --doubtful lists them."
-            )
-    number = sum(because["suspect"].values())
-    if number:
-        yield (
-            f"{several(number, 'claim is', 'claims are')} held back, because the data of the area are suspect: suspects.csv "
-            "lists them."
-        )
-    if number := because["odd"]["likely"]:
-        yield (
-            f"{several(number, 'likely claim is', 'likely claims are')} held back, because the share of men in the area is "
-            "far from the usual one, as in barracks and homes: what is likely elsewhere need not be so there."
-        )
+def zeros_unlisted(zeros: int) -> str:
+    """Say how many published zeros are likely to be true ones."""
+    return f"{several(zeros, 'count that was published as 0 is', 'counts that were published as 0 are')} likely to be 0"
 
 
 def likely_means(audit: Mapping[str, Any]) -> str:
