@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,7 +31,9 @@ from unround import check_proof, parse, solve
 from unround.audits.certificates import read_proof
 from unround.explanation.cell import explain
 from unround.job import AuditFolder
+from unround.show import document
 from unround.show.charts import histogram
+from unround.show.page import html
 from unround.web import lists, trial
 from unround.web.app import explorer_app
 from unround.web.claims import AREA_SIZES, TextIndex
@@ -683,14 +686,13 @@ def test_a_typed_system_is_solved_as_by_solve(hostile: TestClient) -> None:
     assert "No true counts fit" in hostile.get(f"/try?system={quote('60! = 20 + 20')}").text
 
 
-def test_estimated_probabilities_are_shown_with_their_standard_errors(
-    hostile: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told_of = solve(parse("87! = men: 35 + women: 45")).to_json()
-    assert "standard error" not in hostile.get(f"/try?system={quote('87! = men: 35 + women: 45')}").text
-    told_of["cells"][1]["error"] = 0.0042  # as if it had been estimated
-    monkeypatch.setattr(Bench, "solve", lambda *_: {"solution": told_of})
-    page = hostile.get("/try?system=anything").text
+def test_estimated_probabilities_are_shown_with_their_standard_errors() -> None:
+    solved = solve(parse("87! = men: 35 + women: 45"))
+    assert "standard error" not in html(document(solved).parts)
+    cells = tuple(
+        replace(cell, error=0.0042) if at == 1 else cell for at, cell in enumerate(solved.cells)
+    )  # as if estimated
+    page = html(document(replace(solved, cells=cells)).parts)
     assert "50.0% ± 0.4<" in page
     assert page.count("±") == 2
     assert "the standard error of a probability that was estimated, in points" in page

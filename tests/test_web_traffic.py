@@ -120,7 +120,7 @@ class Slow:
     def __call__(self, _asked: Asked) -> Page:
         self.times += 1
         assert self.go_on.wait(120)
-        return Page("explorer/problem.html", "Slow", {"error": "slow"})
+        return Page("Slow", [], {"error": "slow"})
 
 
 @contextmanager

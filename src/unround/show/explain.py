@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from unround.explanation.cell import Explanation
 from unround.explanation.posterior import Posterior
-from unround.show.charts import histogram, shown_part
-from unround.show.parts import (
-    QUIET,
-    Bars,
-    Bullets,
-    Chart,
-    Document,
-    Fold,
-    Line,
-    Only,
-    Part,
-    Section,
-    Table,
-    TableCell,
-    TableColumn,
-    Text,
-)
+from unround.show import parts as doc
+from unround.show.charts import histogram, shown_part, strip
+from unround.show.strongest import sentences
 from unround.show.words import (
     again,
     arithmetic,
@@ -34,6 +21,7 @@ from unround.show.words import (
     percent,
     percent_with_error,
     span,
+    span_of,
     sparkline,
     why_several,
 )
@@ -50,68 +38,89 @@ def title(cell: Explanation) -> str:
     return f"{where} · {cell.cell['label']}{listed}"
 
 
-def explanation(cell: Explanation) -> Document:
+def explanation(cell: Explanation) -> doc.Document:
     """Give the argument for one cell, and its histogram."""
-    return Document(title(cell), list(_explanation(cell)))
+    return doc.Document(title(cell), list(_explanation(cell)))
 
 
-def _explanation(cell: Explanation) -> Iterator[Part]:
-    yield Text(title(cell), "lead")
+def _explanation(cell: Explanation) -> Iterator[doc.Part]:
+    yield doc.Text(title(cell), "lead")
     if cell.cell["block"] and cell.cell["block"] != cell.cell["label"]:
-        yield Text(f"table: {cell.cell['block']}", QUIET)
-    published = f"{cell.published:,}" if cell.published is not None else f"nothing ({cell.why_absent})"
-    yield Text(f"Published: {published}{again(cell)}. {cell.mechanism}\n{conclusion(cell)}")
+        yield doc.Text(f"table: {cell.cell['block']}", doc.QUIET)
+    yield doc.Text(f"{published(cell)}\n{conclusion(cell)}")
     if cell.sums:
         sums = [(f"{shown.sum}{'' if shown.used else ' (not used)'}", arithmetic(shown)) for shown in cell.sums]
-        yield Fold("Totals that include this count", [Bullets(sums)], only="")
+        yield doc.Fold(SUMS, [doc.Bullets(sums)], only="")
     if cell.others:
-        yield Fold("Other areas", list(_others(cell)), only="")
-    if cell.argument:
-        yield Section("The argument", [Bullets([cell.argument])], level=3)
-    elif cell.growth and cell.value is not None and cell.probability is not None:
-        rows = [(percent(probability), said) for said, probability in growth(cell)]
-        table = Table((TableColumn("probability"), "with"), rows, "How probable it becomes", left=("with",))
-        yield Section(f"How probable {cell.value:,} becomes", [table], level=3)
-    if not cell.argument:
-        yield Text(due(cell))
-        yield Text(why_several(cell.priors) if by_several(cell) else "", QUIET)
+        yield doc.Fold("Other areas", list(others(cell)), only="")
+    yield from argued(cell, 3)
     if cell.distribution and cell.low != cell.high:
-        yield Section("How likely each count is", list(_histogram(cell)), level=3)
+        yield likelihoods(cell, cell.key, 3, height=110)
     if cell.contradictions:
-        yield Fold("Inconsistent published figures", [Bullets(cell.contradictions)], only="")
-    yield Fold("Assumed", [Bullets(cell.assumptions)], only="")
+        yield doc.Fold("Inconsistent published figures", [doc.Bullets(cell.contradictions)], only="")
+    yield doc.Fold("Assumed", [doc.Bullets(cell.assumptions)], only="")
 
 
-def _others(cell: Explanation) -> Iterator[Part]:
-    """Say which other areas bear on the count, and what they published for it."""
-    others = cell.others
-    assert others is not None
-    yield Bullets(others.said)
-    heads = ("area", TableColumn("", left=True), "published", "possible", "likeliest", "probability")
-    rows = [
-        [
-            area.name,
-            area.role,
-            number(area.published),
-            span(area.low, area.high),
-            number(area.value),
-            "" if area.probability is None else percent(area.probability),
-        ]
-        for area in others.areas
+SUMS = "Totals that include this count"
+
+
+def published(cell: Explanation) -> str:
+    """Say what was published of a count, and how."""
+    value = f"{cell.published:,}" if cell.published is not None else f"nothing ({cell.why_absent})"
+    return f"Published: {value}{again(cell)}. {cell.mechanism}"
+
+
+def argued(cell: Explanation, level: int = 2, more: Sequence[doc.Part] = ()) -> Iterator[doc.Part]:
+    """Give the argument for a count, and `more` that belongs to it; or say how probable it becomes as more sums are used."""
+    if cell.argument:
+        yield doc.Section("The argument", [doc.Bullets(list(sentences(cell.argument)), style="steps"), *more], level=level)
+        return
+    if cell.growth and cell.value is not None and cell.probability is not None:
+        rows: list[doc.Line] = [[said, percent(p), doc.TableCell(strip({cell.kind: p}, 1))] for said, p in growth(cell)]
+        heads = (
+            doc.TableColumn("with", left=True),
+            doc.TableColumn("probability"),
+            doc.TableColumn("", left=True, only=doc.PAGE),
+        )
+        table = doc.Table(heads, rows, "How probable it becomes", style="list small growth")
+        yield doc.Section(f"How probable {cell.value:,} becomes", [table], level=level)
+    yield doc.Text(due(cell))
+    yield doc.Text(why_several(cell.priors) if by_several(cell) else "", doc.QUIET)
+
+
+def others(cell: Explanation, address: Callable[[int], str] = lambda _: "") -> Iterator[doc.Part]:
+    """Say which other areas bear on the count, and what they published for it; `address` is where an area is shown."""
+    assert cell.others is not None
+    yield doc.Bullets(cell.others.said)
+    columns: doc.Columns = [
+        ("area", lambda area: doc.TableCell(area.name, link=address(area.row))),
+        (doc.TableColumn("", left=True), "role"),
+        ("published", "published"),
+        ("possible", span_of),
+        ("likeliest", "value"),
+        ("probability", lambda area: "" if area.probability is None else percent(area.probability)),
     ]
-    yield Table(heads, rows, "Other areas")
-    if others.more:
-        yield Text(f"… and {others.more:,} more areas.", QUIET)
+    yield doc.tabulated(cell.others.areas, columns, "The same count in other areas", style="list small")
+    yield doc.Text(f"… and {cell.others.more:,} more areas." if cell.others.more else "", doc.QUIET)
 
 
-def _histogram(cell: Explanation) -> Iterator[Part]:
+def likelihoods(cell: Explanation, name: str, level: int = 2, **drawn: Any) -> doc.Section:
+    """Return how likely each count is: as a drawing, as bars of text, and as a table."""
     shown = shown_part(cell.distribution)
-    largest = max(p for _, p in shown)
-    yield Only("terminal", [Bars([(f"{value:,}", percent(p), p / largest) for value, p in shown])])
-    yield Chart(histogram(cell.distribution, name=cell.key, kind=cell.kind, published=cell.published, height=110))
+    largest, left = max(p for _, p in shown), len(cell.distribution) - len(shown)
+    table = doc.Table(
+        (doc.TableColumn("Possible count"), "Probability"), [[f"{value:,}", percent(p)] for value, p in shown], header=-1
+    )
+    more = f"{left:,} more counts are possible, each less than 1/200 as likely as the most likely one." if left else ""
+    parts: list[doc.Part] = [
+        doc.Only(doc.TERMINAL, [doc.Bars([(f"{value:,}", percent(p), p / largest) for value, p in shown])]),
+        doc.Chart(histogram(cell.distribution, name=name, kind=cell.kind, published=cell.published, **drawn)),
+        doc.Only(doc.PAGE, [doc.Fold("The same as a table", [table, doc.Text(more, doc.QUIET)], style="same")]),
+    ]
+    return doc.Section("How likely each count is", parts, level=level)
 
 
-def posterior(result: Posterior) -> Document:
+def posterior(result: Posterior) -> doc.Document:
     """List every count of an area: what was published, what is possible, and how likely."""
     where = " ".join(str(name) for name in result.area.values())
     heads = (
@@ -120,16 +129,16 @@ def posterior(result: Posterior) -> Document:
         "possible",
         "likeliest",
         "prob.",
-        TableColumn("distribution", left=True),
-        TableColumn("", left=True),
+        doc.TableColumn("distribution", left=True),
+        doc.TableColumn("", left=True),
     )
-    rows: list[Line] = []
+    rows: list[doc.Line] = []
     for value in result.cells.values():
-        name = TableCell(value.key, small="" if value.label in value.key else value.label)
+        name = doc.TableCell(value.key, small="" if value.label in value.key else value.label)
         sure = percent_with_error(value.probability, value.error)
         bars = "" if value.kind == "given" else sparkline(value.distribution)
-        kind = TableCell(value.kind, badge=value.kind)
+        kind = doc.TableCell(value.kind, badge=value.kind)
         rows.append([name, number(value.published), span(value.low, value.high), number(value.mode), sure, bars, kind])
     more = f"and {len(rows) - MOST_CELLS:,} more cells: see .to_polars(). " if len(rows) > MOST_CELLS else ""
-    note = Text(f"{more}Inferred from published values; not official counts.", QUIET)
-    return Document(where, [Text(where, "lead"), Table(heads, rows[:MOST_CELLS], "Counts"), note])
+    note = doc.Text(f"{more}Inferred from published values; not official counts.", doc.QUIET)
+    return doc.Document(where, [doc.Text(where, "lead"), doc.Table(heads, rows[:MOST_CELLS], "Counts"), note])

@@ -15,7 +15,7 @@ from unround.show import parts as doc
 from unround.show.charts import strip
 from unround.show.palette import PALETTE
 from unround.show.parts import PAGE, TERMINAL, Document, Part
-from unround.show.site import cut, render, static
+from unround.show.site import cut, macro, render, static
 from unround.show.words import CLAIMS
 
 KINDS = (*CLAIMS, "open", "given")
@@ -23,6 +23,13 @@ LONG, NAME, CELL = 900, 160, 600
 """Characters of a sentence, a name and a cell that are shown."""
 
 BARS = Markup('<td class="bars" aria-hidden="true">{}</td>')
+
+COPY = Markup('\n<button type="button" class="link tool" data-copy>Copy the sentence</button>')
+SAVE = Markup('<button type="button" class="link tool" data-save="{}">Save picture</button>')
+"""Buttons that appear where there is a script."""
+
+RELATIONS = {"← Previous": "prev", "Next →": "next"}
+"""What a link is to the page it stands on, by its words."""
 
 _CODE = re.compile(r"`([^`\n]{1,200})`")
 
@@ -50,9 +57,9 @@ def card_style() -> str:
     return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", f".unround {{ {tokens}; {rules} }}")).strip()
 
 
-def html(part: Part) -> Markup:
-    """Return one part, for a page that is made otherwise."""
-    return _PagePrinter(short=False).html(part)
+def html(parts: Iterable[Part]) -> Markup:
+    """Return parts for the explorer, whose pages have tools: a sentence can be copied, a picture saved."""
+    return _PagePrinter(short=False, tools=True).all(parts)
 
 
 def _contents(parts: Iterable[Part]) -> Iterable[tuple[str, str]]:
@@ -70,10 +77,10 @@ def prose(text: object, longest: int = LONG) -> Markup:
 
 
 class _PagePrinter:
-    """Makes HTML of parts; `short` leaves out what only a whole page shows."""
+    """Makes HTML of parts; `short` leaves out what only a whole page shows, `tools` adds what a script does."""
 
-    def __init__(self, short: bool) -> None:
-        self.short = short
+    def __init__(self, short: bool, tools: bool = False) -> None:
+        self.short, self.tools = short, tools
 
     def all(self, parts: Iterable[Part]) -> Markup:
         return Markup("\n").join(filter(None, (self.html(part) for part in parts)))
@@ -83,12 +90,30 @@ class _PagePrinter:
         raise NotImplementedError(type(part))
 
     @html.register
+    def _(self, part: doc.Piece) -> Markup:
+        return macro(part.name, *part.given, **part.named)
+
+    @html.register
     def _(self, part: doc.Text) -> Markup:
         if not part.text:
             return Markup()
         if part.tone == doc.QUOTE:
-            return Markup('<blockquote class="quote">{}</blockquote>').format(prose(part.text))
-        return Markup("<p{}>{}</p>").format(_class(part.tone), prose(part.text))
+            return Markup('<blockquote class="quote">{}</blockquote>{}').format(prose(part.text), COPY if self.tools else "")
+        badge = _said(doc.TableCell(part.badge, badge=part.badge)) + " " if part.badge else ""
+        return Markup("<p{}>{}{}</p>").format(_class(part.tone), badge, prose(part.text))
+
+    @html.register
+    def _(self, part: doc.Links) -> Markup:
+        if not part.items:
+            return Markup()
+        items = []
+        for text, address in part.items:
+            current = _attribute("aria-current", "true" if part.here and text == part.here else "")
+            relation = _attribute("rel", RELATIONS.get(text, ""))
+            link = Markup('<a{} href="{}"{}>{}</a>').format(relation, address, current, cut(text, NAME))
+            items.append(link if address else Markup("<span>{}</span>").format(cut(text, NAME)))
+        tag, body = "nav" if part.label else "p", Markup(escape(part.between)).join(items)
+        return Markup("<{0}{1}{2}>{3}</{0}>").format(tag, _class(part.style), _attribute("aria-label", part.label), body)
 
     @html.register
     def _(self, part: doc.Bullets) -> Markup:
@@ -111,7 +136,8 @@ class _PagePrinter:
     def _(self, part: doc.Table) -> Markup:
         if not part.rows:
             return Markup()
-        shown = [(at, column) for at, column in enumerate(part.columns) if column.only in ("", PAGE)]
+        places = ("", PAGE, doc.CARD) if self.short else ("", PAGE)
+        shown = [(at, column) for at, column in enumerate(part.columns) if column.only in places]
         drawn = any(row.claims for row in part.lines)
         kinds = [kind for kind in CLAIMS if any((row.claims or {}).get(kind) for row in part.lines)]
         largest = max((sum(row.claims.values()) for row in part.lines if row.claims), default=0)
@@ -143,7 +169,8 @@ class _PagePrinter:
                 small = Markup(" <small><bdi>{}</bdi></small>").format(cut(said.small, 80)) if said.small else ""
                 text: str = cut(said.text, NAME)
                 text = Markup('<a href="{}">{}</a>').format(said.link, text) if said.link else text
-                cells.append(Markup('<th scope="row" class="name">{}<bdi>{}</bdi>{}</th>').format(dot, text, small))
+                name = _class(f"name {said.tone}")
+                cells.append(Markup('<th scope="row"{}>{}<bdi>{}</bdi>{}</th>').format(name, dot, text, small))
             else:
                 kind = f"{'' if column.left else 'n'} {said.tone}"
                 cells.append(Markup("<td{}{}>{}</td>").format(_class(kind), _attribute("title", said.title), _said(said)))
@@ -159,12 +186,19 @@ class _PagePrinter:
         key = _key(part.key, "map-key" if part.style == "map-figure" else "counted") if part.key else Markup()
         first, last = (key, Markup()) if part.style == "map-figure" else (Markup(), key)
         caption = caption if part.caption or part.note else Markup()
-        return Markup("<figure{}>{}{}{}{}{}</figure>").format(_class(part.style), caption, first, part.picture, last, below)
+        save = SAVE.format(cut(part.caption or "Picture", 80)) if self.tools else Markup()
+        return Markup("<figure{}>{}{}{}{}{}{}</figure>").format(
+            _class(part.style), caption, first, part.picture, save, last, below
+        )
 
     @html.register
     def _(self, part: doc.Charts) -> Markup:
-        items = Markup().join(Markup("<li>{}</li>").format(self.html(chart)) for chart in part.charts)
-        return Markup('<ul class="multiples">{}</ul>').format(items)
+        items = [self.html(chart) for chart in part.charts]
+        for at, address in enumerate(part.addresses):
+            chart = part.charts[at]
+            body = Markup('<span class="name">{}</span>{}<small>{}</small>').format(chart.caption, chart.picture, chart.note)
+            items[at] = Markup('<a href="{}">{}</a>').format(address, body)
+        return Markup("<ul{}>{}</ul>").format(_class(part.style), Markup().join(map(Markup("<li>{}</li>").format, items)))
 
     @html.register
     def _(self, part: doc.Code) -> Markup:
@@ -190,8 +224,10 @@ class _PagePrinter:
     def _(self, part: doc.Fold) -> Markup:
         if self.short and part.only == doc.MORE:
             return Markup()
-        return Markup('<details class="folded"{}><summary>{}</summary>\n{}\n</details>').format(
-            _attribute("id", part.anchor), prose(part.title), self.all(part.parts)
+        aside = Markup(" <small>{}</small>").format(prose(part.aside)) if part.aside else ""
+        address = _attribute("id", part.anchor) + (Markup(" open") if part.is_open or (self.tools and not part.only) else "")
+        return Markup("<details{}{}><summary>{}{}</summary>\n{}\n</details>").format(
+            _class(part.style), address, prose(part.title), aside, self.all(part.parts)
         )
 
     @html.register
@@ -251,10 +287,14 @@ def _head(column: doc.TableColumn, is_header: bool) -> Markup:
 
 
 def _said(cell: doc.TableCell) -> Markup:
+    if isinstance(cell.text, Markup):
+        return cell.text
     small = Markup(" <small>{}</small>").format(prose(cell.small, CELL)) if cell.small else ""
     if cell.badge in KINDS:
         return Markup('<span class="badge {}">{}</span>{}').format(cell.badge, cell.text, small)
-    return Markup("<bdi>{}</bdi>{}").format(prose(cell.text, CELL), small) if cell.text or small else Markup()
+    text = prose(cell.text, CELL)
+    text = Markup('<a href="{}">{}</a>').format(cell.link, text) if cell.link else text
+    return Markup("<bdi>{}</bdi>{}").format(text, small) if cell.text or small else Markup()
 
 
 def _key(rows: Iterable[tuple[str, str, str, str]], style: str = "") -> Markup:
@@ -273,5 +313,6 @@ def _fact(fact: doc.Fact, value_first: bool) -> Markup:
     order = Markup("<b>{1}</b> <span>{0}</span>{2}") if value_first else Markup("<span>{0}</span> <b>{1}</b>{2}")
     body = order.format(prose(fact.what, NAME), prose(fact.value, NAME), said)
     if fact.anchor:
-        body = Markup('<a href="#{}">{}</a>').format(fact.anchor, body)
+        address = fact.anchor if fact.anchor.startswith("/") else f"#{fact.anchor}"
+        body = Markup('<a href="{}">{}</a>').format(address, body)
     return Markup("<li{}>{}</li>").format(_class(fact.tone), body)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
@@ -94,6 +95,18 @@ def render(template: str, context: Mapping[str, Any] | None = None, **more: Any)
     return text
 
 
+def macro(name: str, *given: Any, **named: Any) -> Markup:
+    """Return what a macro of the explorer makes."""
+    made: Markup = getattr(environment().get_template("explorer/macros.html").module, name)(*given, **named)
+    return made
+
+
+def with_query(path: str, query: Mapping[str, object]) -> str:
+    """Return an address with parameters; those that say nothing are left out."""
+    pairs = [(name, value) for name, value in query.items() if value not in (None, "", (), [])]
+    return f"{path}?{urlencode(pairs, doseq=True)}" if pairs else path
+
+
 def _compiled_templates() -> Path | None:
     """Return the folder for compiled templates, beside Python's own; None where it cannot be written."""
     folder = HERE / "__pycache__"
@@ -120,32 +133,21 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {
-        "KINDS": words.CLAIMS,
-        "MEANINGS": words.MEANINGS,
-        "NO_INCONSISTENCIES": words.NO_INCONSISTENCIES,
         "stylesheet": lambda: Markup(stylesheet()),
-        "strip": charts.strip,
         "spark": charts.spark,
-        "percent": words.percent,
-        "published": published,
-        "chance": chance,
         "count_line": count_line,
-        "why_several": words.why_several,
-        "by_several": words.by_several,
+        "zeros_unlisted": words.zeros_unlisted,
+        "with_query": with_query,
         "version": __version__,
     }
     made.filters |= {
         "number": words.number,
         "several": words.several,
-        "share": words.share,
         "at_least": words.at_least,
         "claim": words.claim_in_words,
         "probabilities": words.probabilities,
-        "due": words.due,
         "spelled": words.spelled,
-        "span": words.span_of,
         "cut": cut,
-        "total": lambda numbers: sum(numbers.values()),
     }
     return made
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from unround.expectation import RAREST, Expectation, Number
+from unround.expectation import RAREST, Expectation, Number, Residual
 from unround.mechanisms.base import ALIKE
 from unround.proofs import figure_value
-from unround.show.parts import QUIET, STRONG, Bullets, Fold, Line, Part, Table, TableCell, TableColumn, Text, rest, titled
+from unround.show import parts as doc
+from unround.show.charts import histogram
 from unround.show.words import argument, either, large, number, percent, percent_with_error, several, share, span, sparkline
 from unround.solution import CellAnswer, FigureAnswer, Solution
 
@@ -20,35 +21,48 @@ CELLS = (
     "possible",
     "likeliest",
     "prob.",
-    TableColumn("distribution", left=True, least=80),
-    TableColumn("90% range", left=True, least=60),
-    TableColumn("", left=True),
+    doc.TableColumn("distribution", left=True, only=doc.CARD, least=80),
+    doc.TableColumn("90% range", left=True, least=60),
+    doc.TableColumn("", left=True),
 )
 
 
-@titled("Possible true counts")
-def solution(solved: Solution) -> Iterator[Part]:
+@doc.titled("Possible true counts")
+def solution(solved: Solution) -> Iterator[doc.Part]:
     """Say everything that a person wants to know: the cells, the best solutions, the proofs, the assumptions."""
     if not solved.feasible:
         yield from _clash(solved)
         return
-    yield Text(_total_or_sum(solved))
-    yield Table(CELLS, [_cell(cell) for cell in solved.cells[:MOST_CELLS]], "Cells")
+    yield doc.Text(_total_or_sum(solved))
+    yield doc.Table(CELLS, [_cell(cell) for cell in solved.cells[:MOST_CELLS]], "Cells", style="list small")
     if len(solved.cells) > MOST_CELLS:
-        yield rest(len(solved.cells), MOST_CELLS, "--json and to_polars() give them all")
-    yield Bullets([figure_in_words(figure) for figure in solved.figures])
-    yield Text(f"{solutions_counted(solved)} ({solved.engine} engine: {solved.why})")
+        yield doc.rest(len(solved.cells), MOST_CELLS, "--json and to_polars() give them all")
+    if any(cell.error for cell in solved.cells):
+        yield doc.Text("±: the standard error of a probability that was estimated, in points.", doc.QUIET)
+    drawn = [cell for cell in solved.cells[:MOST_CELLS] if cell.distribution and cell.kind != "given"]
+    charts = [
+        doc.Chart(histogram(cell.distribution, name=cell.name, kind=cell.kind, published=cell.published), cell.name)
+        for cell in drawn
+    ]
+    yield doc.Only(doc.PAGE, [doc.Section("How likely each count is", [doc.Charts(charts)])] if charts else [])
+    yield doc.Bullets([figure_in_words(figure) for figure in solved.figures])
+    yield doc.Text(f"{solutions_counted(solved)} ({solved.engine} engine: {solved.why})")
     if solved.method == "none":
-        yield Text("No probabilities: possible ranges and proofs are all that can be said.", STRONG)
+        yield doc.Text("No probabilities: possible ranges and proofs are all that can be said.", doc.STRONG)
     if solved.solutions != 1 and solved.top:
         yield _best(solved)
     if solved.proofs:
         figures = ", and figures were computed from true counts" if solved.figures else ""
-        listed = [_proof(proof.text, proof.depth, proof.rests_on) for proof in solved.proofs[:MOST_PROOFS]]
+        listed = []
+        for proof in solved.proofs[:MOST_PROOFS]:
+            way = f", through {', '.join(proof.rests_on)}" if proof.rests_on else ""
+            listed.append(proof.text + (f" ({argument(proof.depth).capitalize()}{way}.)" if proof.depth > 1 else ""))
         more = len(solved.proofs) - len(listed)
         listed += [f"and {more} more; --json gives them all."] if more else []
-        yield Fold(f"Proved, provided that the sums hold and exact cells are exact{figures}", [Bullets(listed)], only="")
-    yield Fold("Assumed", [Bullets(solved.assumptions, QUIET)], only="")
+        yield doc.Fold(
+            f"Proved, provided that the sums hold and exact cells are exact{figures}", [doc.Bullets(listed)], only=""
+        )
+    yield doc.Fold("Assumed", [doc.Bullets(solved.assumptions, doc.QUIET)], only="")
 
 
 def _total_or_sum(solved: Solution) -> str:
@@ -78,14 +92,7 @@ def _total_or_sum(solved: Solution) -> str:
     )
 
 
-def _proof(text: str, depth: int, through: tuple[str, ...]) -> str:
-    if depth <= 1:
-        return text
-    way = f", through {', '.join(through)}" if through else ""
-    return f"{text} ({argument(depth).capitalize()}{way}.)"
-
-
-def _cell(cell: CellAnswer) -> Line:
+def _cell(cell: CellAnswer) -> doc.Line:
     given = cell.kind == "given"
     return [
         cell.name,
@@ -95,7 +102,7 @@ def _cell(cell: CellAnswer) -> Line:
         percent_with_error(cell.probability, cell.error),
         "" if given else sparkline(cell.distribution),
         "" if given else either(cell.sure),
-        TableCell(cell.kind, badge=cell.kind),
+        doc.TableCell(cell.kind, badge=cell.kind),
     ]
 
 
@@ -128,7 +135,7 @@ def solutions_counted(solved: Solution) -> str:
     return f"{large(solved.solutions)} solutions."
 
 
-def _best(solved: Solution) -> Part:
+def _best(solved: Solution) -> doc.Part:
     """Lay out the best solutions, one per row; with many cells, one per column."""
     names = [cell.name for cell in solved.cells if cell.kind != "given"]
     title = "The best solution" if len(solved.top) == 1 else f"The {len(solved.top)} best solutions"
@@ -137,23 +144,23 @@ def _best(solved: Solution) -> Part:
     times = ["" if ranked.times_next is None else f"{ranked.times_next:.3g}" for ranked in solved.top]
     chances = [percent(ranked.probability or 0.0) for ranked in solved.top]
     if len(names) <= 8:
-        heads = [TableColumn(name) for name in (*names, *(["prob."] if known else []), "times the next")]
+        heads = [doc.TableColumn(name) for name in (*names, *(["prob."] if known else []), "times the next")]
         rows = [
             [*(f"{ranked.values[name]:,}" for name in names), *([chance] if known else []), next_]
             for ranked, chance, next_ in zip(solved.top, chances, times, strict=True)
         ]
-        return Fold(title, [Table(heads, rows, title, header=-1)], only="")
+        return doc.Fold(title, [doc.Table(heads, rows, title, header=-1)], only="")
     rows = [[name, *(f"{ranked.values[name]:,}" for ranked in solved.top)] for name in names]
     rows += [["prob.", *chances]] if known else []
-    heads = [TableColumn("cell", left=True), *(TableColumn(f"{rank}.") for rank in range(1, len(solved.top) + 1))]
-    return Fold(title, [Table(heads, [*rows, ["times the next", *times]], title)], only="")
+    heads = [doc.TableColumn("cell", left=True), *(doc.TableColumn(f"{rank}.") for rank in range(1, len(solved.top) + 1))]
+    return doc.Fold(title, [doc.Table(heads, [*rows, ["times the next", *times]], title)], only="")
 
 
-def _clash(solved: Solution) -> Iterator[Part]:
-    yield Text("No true counts fit.", "wrong")
+def _clash(solved: Solution) -> Iterator[doc.Part]:
+    yield doc.Text("No true counts fit.", "wrong")
     clash = solved.clash
     if clash is None:
-        yield Text(f"{solved.why[0].upper()}{solved.why[1:]}.", QUIET)
+        yield doc.Text(f"{solved.why[0].upper()}{solved.why[1:]}.", doc.QUIET)
         return
     lines = [f"These cannot all hold: {', '.join(clash.cells)}{' in' if clash.sums else ' and'}"]
     lines += [f"  {total_and_parts}" for total_and_parts in clash.sums]
@@ -167,39 +174,46 @@ def _clash(solved: Solution) -> Iterator[Part]:
         "Check the numbers, whether the parts really add up to the total, and how the counts were protected "
         "(! exact, @BASE, ~K within K, ? not published)."
     )
-    yield Text("\n".join(lines))
+    yield doc.Text("\n".join(lines))
 
 
 # -- what to expect ---------------------------------------------------------------------------------------------------
 
 
-@titled("How often sums of this shape reveal their counts")
-def expectation(expected: Expectation) -> Iterator[Part]:
+@doc.titled("How often sums of this shape reveal their counts")
+def expectation(expected: Expectation) -> Iterator[doc.Part]:
     """Say how often sums of one shape give something away."""
     residuals = expected.residuals
     shown = [residual for residual in residuals if residual.kind != "open" or len(residuals) <= MOST_RESIDUALS]
     often = sorted(shown, key=lambda residual: -residual.probability)[:MOST_RESIDUALS]
     kinds = {"proof": "proved", "strong": "likely", "open": "open"}
-    rows: list[Line] = []
-    for residual in sorted(often, key=lambda residual: residual.residual):
-        solutions = "too many" if residual.solutions is None else f"{residual.solutions:,}"
-        rows.append(
-            [
-                f"{residual.residual:+,}" if residual.residual else "0",
-                f"{float(residual.probability):.6g}",
-                solutions if len(solutions) < 16 else f"{residual.solutions:.2e}",
-                residual.best_cell,
-                f"{float(residual.best_probability):.3f}",
-                TableCell(kinds[residual.kind], badge=kinds[residual.kind]),
-            ]
-        )
-    heads = (TableColumn("residual"), "share of sums", "solutions", "cell", "probability", "result")
-    yield Table(heads, rows, "Residuals", left=("cell", "result"), header=-1)
+
+    def solutions(residual: Residual) -> str:
+        said = "too many" if residual.solutions is None else f"{residual.solutions:,}"
+        return said if len(said) < 16 else f"{residual.solutions:.2e}"
+
+    columns: doc.Columns = [
+        (doc.TableColumn("residual"), lambda residual: f"{residual.residual:+,}" if residual.residual else "0"),
+        ("share of sums", lambda residual: f"{float(residual.probability):.6g}"),
+        ("solutions", solutions),
+        ("cell", "best_cell"),
+        ("probability", lambda residual: f"{float(residual.best_probability):.3f}"),
+        ("result", lambda residual: doc.TableCell(kinds[residual.kind], badge=kinds[residual.kind])),
+    ]
+    by_residual = sorted(often, key=lambda residual: residual.residual)
+    yield doc.tabulated(by_residual, columns, "Residuals", left=("cell", "result"), header=-1)
     rare, silent = len(shown) - len(often), len(residuals) - len(shown)
     for left_out, what in ((rare, "something, but less often"), (silent, "nothing")):
         if left_out:
-            yield Text(f"{several(left_out, 'more residual reveals', 'more residuals reveal')} {what}.", QUIET)
-    yield Bullets(_legend(expected), QUIET)
+            yield doc.Text(f"{several(left_out, 'more residual reveals', 'more residuals reveal')} {what}.", doc.QUIET)
+    zero = " (zero part: one published as 0)" if expected.zero_parts else ""
+    legend = [
+        "residual = published total − sum of the published parts; solutions: how many sets of true counts fit.",
+        f"cell: the kind of cell that can be inferred best{zero}; probability: that of its most likely value.",
+        f"result: proved if only one solution is left, likely if the probability is {share(expected.threshold)} or more, "
+        "otherwise open.",
+    ]
+    yield doc.Bullets(legend, doc.QUIET)
     said = []
     for name, rate, number_of_sums in (
         ("Proved", expected.proof_share, expected.expected_proofs),
@@ -208,19 +222,8 @@ def expectation(expected: Expectation) -> Iterator[Part]:
         where = several(expected.areas or 0, "area")
         areas = "" if number_of_sums is None else f"; {number_of_sums:,.4g} expected in {where}"
         said.append(f"{name}: {how_often(rate, expected.exact)}{areas if rate else ''}.")
-    yield Text("\n".join(said))
-    yield Fold("Assumed", [Bullets(expected.assumptions, QUIET)], only="")
-
-
-def _legend(expected: Expectation) -> list[str]:
-    """Say what the columns mean."""
-    zero = " (zero part: one published as 0)" if expected.zero_parts else ""
-    return [
-        "residual = published total − sum of the published parts; solutions: how many sets of true counts fit.",
-        f"cell: the kind of cell that can be inferred best{zero}; probability: that of its most likely value.",
-        f"result: proved if only one solution is left, likely if the probability is {share(expected.threshold)} or more, "
-        "otherwise open.",
-    ]
+    yield doc.Text("\n".join(said))
+    yield doc.Fold("Assumed", [doc.Bullets(expected.assumptions, doc.QUIET)], only="")
 
 
 def how_often(rate: Number, exact: bool) -> str:

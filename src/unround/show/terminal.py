@@ -113,7 +113,7 @@ class _TerminalPrinter:
         self.gap(part)
         grid = Grid.grid(padding=(0, 1, 0, 0))
         for at, item in enumerate(part.items, 1):
-            mark = f"{at:>2}." if part.style == "next" else " •"
+            mark = f"{at:>2}." if part.style in ("next", "steps") else " •"
             if isinstance(item, str):
                 grid.add_row(mark, Words(item))
             else:
@@ -142,7 +142,7 @@ class _TerminalPrinter:
         shown = [
             at
             for at, column in enumerate(part.columns)
-            if column.only in ("", doc.TERMINAL) and column.least <= self.console.width
+            if column.only in ("", doc.TERMINAL, doc.CARD) and column.least <= self.console.width
         ]
         grid = Grid(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         for at in shown:
@@ -220,7 +220,8 @@ class _TerminalPrinter:
 
     @put.register(doc.Chart)
     @put.register(doc.Charts)
-    def _(self, part: doc.Chart | doc.Charts) -> None:
+    @put.register(doc.Links)
+    def _(self, part: doc.Chart | doc.Charts | doc.Links) -> None:
         pass  # what a chart shows stands in a table or in words beside it
 
 

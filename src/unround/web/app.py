@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from unround.errors import InputError, UnroundError
-from unround.show.site import environment, render, static, stylesheet
+from unround.show.page import html
+from unround.show.parts import Facts, Links, Section, Text
+from unround.show.site import render, static, stylesheet, with_query
 from unround.show.words import notice
 from unround.web import lists, maps, views
 from unround.web.explorer import Remembered, Shelf
 from unround.web.guard import Guard
-from unround.web.page import Asked, Missing, Page, area_address, cell_address, with_query
+from unround.web.page import Asked, Missing, Page
 from unround.web.trial import Bench
 
 MOST = 64 << 20
@@ -109,8 +112,6 @@ class _Site:
         # Python runs one thread at a time: more would only get in each other's way. But nothing waits for a slower kind.
         self.quick, self.inferring = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
         self.slow, self.trying = anyio.CapacityLimiter(1), anyio.CapacityLimiter(1)
-        addresses = {"area_address": area_address, "cell_address": cell_address, "with_query": with_query}
-        environment().globals.update(addresses)
 
     def answering(self, view: View, shown: Shown) -> Endpoint:
         """Return the endpoint that answers with what a view says, shown in one way."""
@@ -183,19 +184,19 @@ class _Site:
         return Asked(self.shelf.explorer(), request.path_params, request.query_params, self.bench, whole)
 
     def _shown(self, page: Page, status: int, around: dict[str, Any]) -> Response:
-        summary = self.shelf.explorer().summary
+        explorer = self.shelf.explorer()
+        reasons = "" if around["path"] == "/about" else "/about#"
+        footing = [replace(fact, anchor=f"{reasons}{fact.anchor}") for fact in explorer.footing]
         context = {
             "page": page,
-            "data": page.data,
-            **page.more,
+            "content": html(page.parts),
             **around,
-            "notice": notice(summary["product"]),
-            "summary": summary,
-            "first_findings": lists.first_choice(summary),
-            "footing_entries": self.shelf.explorer().footing,
-            "has_map": self.shelf.explorer().boundaries is not None,
+            "notice": notice(explorer.summary["product"]),
+            "first_findings": lists.first_choice(explorer.summary),
+            "footing": html([Facts(footing, "footing", "What the claims rest on")]),
+            "has_map": explorer.boundaries is not None,
         }
-        return Response(render(page.template, context), status, media_type="text/html")
+        return Response(render("explorer/frame.html", context), status, media_type="text/html")
 
     # -- errors -------------------------------------------------------------------------------------------------------
 
@@ -221,7 +222,9 @@ class _Site:
             answer = _json({"error": said}, status)
         else:
             try:
-                page = Page("explorer/problem.html", "Not found" if status == 404 else "Not possible", {"error": said})
+                title = "Not found" if status == 404 else "Not possible"
+                back = Links([("Overview", "/"), ("Search areas", "/areas"), ("Findings", "/findings")])
+                page = Page(title, [Section(title, [Text(said, "lead pre"), back], level=1)], {"error": said})
                 answer = self._shown(page, status, {"twin": "", "sheet": "", "path": request.url.path})
             except Exception:  # the audit is gone, or says what no page can be made from
                 answer = Response(f"{said}\n", status, media_type="text/plain")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from starlette.datastructures import QueryParams
 from unround.audits.findings import ADD_UP, SMALL_FIRST, WEIGHED, size_class
 from unround.errors import InputError
 from unround.job.folder import FINDINGS
+from unround.show.words import CLAIMS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,17 +57,10 @@ class Facet:
 
     def position(self, key: str) -> int:
         """Return the position of a class."""
-        at = self._places.get(key)
-        if at is None:
+        if key not in self.keys:
             some = ", ".join(self.keys[:LISTED]) + (" …" if len(self.keys) > LISTED else "")
             raise InputError(f"there is no {self.name} {key!r} in this audit: choose among {some}.")
-        return at
-
-    _places: dict[str, int] = field(init=False, repr=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Make the classes easy to find."""
-        self._places.update({key: at for at, key in reversed(list(enumerate(self.keys)))})
+        return self.keys.index(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,29 +143,11 @@ class FacetChoice:
     chosen: bool
 
 
-def facet_mask(facet: Facet, keys: Iterable[str]) -> Mask:
-    """Return which findings are in one of some classes."""
-    wanted = np.zeros(len(facet.keys), dtype=bool)
-    wanted[[facet.position(key) for key in keys]] = True
-    kept: Mask = wanted[facet.codes]
-    return kept
-
-
-def passing(masks: Sequence[Mask], number: int) -> tuple[Mask, list[Mask]]:
-    """Return which findings pass all masks; and, for each mask, which pass all the others."""
-    failed = np.zeros(number, dtype=np.uint8)
-    for mask in masks:
-        failed += ~mask
-    none, single = failed == 0, failed == 1
-    return none, [none | (single & ~mask) for mask in masks]
-
-
 def choices(facet: Facet, others: Mask, keys: tuple[str, ...]) -> list[FacetChoice]:
     """Return the classes of a facet with findings that pass all other filters, and those that are chosen."""
     numbers = np.bincount(facet.codes[others], minlength=len(facet.keys))
     chosen = {facet.position(key) for key in keys}
-    shown = np.flatnonzero(numbers).tolist()
-    places = sorted({*shown, *chosen})
+    places = sorted({*np.flatnonzero(numbers).tolist(), *chosen})
     if facet.by_number:
         places.sort(key=lambda at: (at not in chosen, -int(numbers[at]), at))
     return [FacetChoice(facet.keys[at], facet.labels[at], int(numbers[at]), at in chosen) for at in places]
@@ -266,7 +242,6 @@ def area_texts(areas: pl.DataFrame, axes: list[str]) -> tuple[list[str], list[st
     return codes, ["" if not name or code.endswith(name) else str(name) for code, name in zip(codes, named, strict=True)]
 
 
-KINDS = ("proved", "conditional", "likely")
 SIZES = dict(zip(SMALL_FIRST, ("1–2", "3–9", "10 or more", "zeros"), strict=True))
 """Classes of the claimed count, the most sensitive first; as in summary.json."""
 ROUTES = {
@@ -314,7 +289,7 @@ class Claims:
             schema_overrides=dict.fromkeys(axes, pl.String),
         )
         areas = folder.areas.lazy().select(places).with_row_index("row")
-        kind = pl.col("kind").replace_strict({name: i for i, name in enumerate(KINDS)}, return_dtype=pl.Int8)
+        kind = pl.col("kind").replace_strict({name: i for i, name in enumerate(CLAIMS)}, return_dtype=pl.Int8)
         by_areas = pl.col("route").str.starts_with("areas ")
         route = pl.when(by_areas).then(2).when(pl.col("depth") == 1).then(0).when(pl.col("depth") > 1).then(1).otherwise(3)
         findings = (
@@ -389,22 +364,32 @@ def area_size_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def find(claims: Claims, wanted: Filter, facets: Mapping[str, Facet], areas: TextIndex, cells: TextIndex) -> Found:
     """Return the findings that pass a filter, and what every facet offers."""
-    chosen = {name: facet_mask(facets[name], keys) for name, keys in wanted.chosen.items()}
-    masks = list(chosen.values())
+    masks: dict[str, Mask] = {
+        name: np.isin(facets[name].codes, [facets[name].position(key) for key in keys])
+        for name, keys in wanted.chosen.items()
+    }
     if wanted.probability:
-        masks.append(claims.least >= wanted.probability)
+        masks["probability"] = claims.least >= wanted.probability
     if wanted.line is not None:
-        masks.append(claims.line == wanted.line)
+        masks["line"] = claims.line == wanted.line
     if wanted.area:
-        masks.append(areas.mask(wanted.area)[claims.row])
-    masks += [areas.has(word)[claims.row] | cells.has(word)[claims.cell] for word in words_of(wanted.words)]
-    kept, others = passing(masks, len(claims))
-    order = claims.order(wanted.sort)
+        masks["area"] = areas.mask(wanted.area)[claims.row]
+    for word in words_of(wanted.words):
+        masks[f"word {word}"] = areas.has(word)[claims.row] | cells.has(word)[claims.cell]
+
+    def passing(but: str = "") -> Mask:
+        kept = np.ones(len(claims), dtype=bool)
+        for name, mask in masks.items():
+            kept &= mask | (name == but)
+        return kept
+
+    kept, order = passing(), claims.order(wanted.sort)
     places = np.flatnonzero(kept) if order is None else order[kept[order]]
-    without = dict(zip(chosen, others, strict=False))
-    offered = {name: choices(facet, without.get(name, kept), wanted.chosen.get(name, ())) for name, facet in facets.items()}
-    any_probability = others[len(chosen)] if wanted.probability else kept
-    return Found(places, offered, _steps(claims, wanted.probability, any_probability))
+    offered = {
+        name: choices(facet, passing(name) if name in masks else kept, wanted.chosen.get(name, ()))
+        for name, facet in facets.items()
+    }
+    return Found(places, offered, _steps(claims, wanted.probability, passing("probability")))
 
 
 def _steps(claims: Claims, chosen: float, others: Mask) -> tuple[FacetChoice, ...]:

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from unround.job.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, ZER
 from unround.release import ABSENT
 from unround.show.audit import decision_of, footing
 from unround.show.parts import Fact
-from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, Facet, TextIndex, area_size_of, area_texts
+from unround.show.words import CLAIMS
+from unround.web.claims import AREA_SIZES, ROUTES, SIZES, Claims, Facet, TextIndex, area_size_of, area_texts
 from unround.web.outline import Grouping, Outline, OutlineLine, Places, level_named, outline_of
 
 if TYPE_CHECKING:
@@ -77,12 +78,6 @@ class Remembered(Generic[Key, Kept]):
 Made = TypeVar("Made")
 
 
-class Locked(Protocol):
-    """An object with a lock of its own, which a thread may take again."""
-
-    _lock: threading.RLock
-
-
 class once(Generic[Made]):  # noqa: N801 - it reads as a word before a method, like `property`
     """A property that is made once, under the one lock of its object.
 
@@ -97,13 +92,7 @@ class once(Generic[Made]):  # noqa: N801 - it reads as a word before a method, l
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = f"_once_{name}"
 
-    @overload
-    def __get__(self, owner: None, kind: type) -> once[Made]: ...
-    @overload
-    def __get__(self, owner: Locked, kind: type) -> Made: ...
-    def __get__(self, owner: Locked | None, kind: type) -> Made | once[Made]:
-        if owner is None:
-            return self
+    def __get__(self, owner: Any, kind: type) -> Made:
         kept = vars(owner)
         if self._name not in kept:
             with owner._lock:  # the same thread may be making another of them
@@ -258,25 +247,19 @@ class Explorer:
         claims, tables = self.claims, self.outline.tables
         of_table, route = claims.frame["table"].to_numpy(), claims.frame["route"].to_numpy()
         made = [
-            Facet("kind", "Certainty", KINDS, KINDS, claims.kind),
+            Facet("kind", "Certainty", CLAIMS, CLAIMS, claims.kind),
             Facet("size", "Inferred count", tuple(SIZES), tuple(SIZES.values()), claims.size),
-            Facet(
-                "table",
-                "Table",
-                [str(table.at) for table in tables],
-                [table.name for table in tables],
-                of_table,
-                by_number=True,
-            ),
         ]
+        numbers, named = [str(table.at) for table in tables], [table.name for table in tables]
+        made.append(Facet("table", "Table", numbers, named, of_table, by_number=True))
         if (places := self.grouping) is not None:
             title = places.word[:1].upper() + places.word[1:]
             made.append(Facet("place", title, places.keys, places.names, places.of[claims.row], by_number=True))
         if len(self.level_names) > 1:
             codes = np.array([self.level_names.index(level) for level in self.levels.tolist()])[claims.row]
-            named = [level_named(level) for level in self.level_names]
             keys = [level or "unstated" for level in self.level_names]
-            made.append(Facet("level", "Level", keys, [name or "not stated" for name in named], codes))
+            named = [level_named(level) or "not stated" for level in self.level_names]
+            made.append(Facet("level", "Level", keys, named, codes))
         made.append(Facet("route", "How it follows", tuple(ROUTES), tuple(ROUTES.values()), route))
         sizes = area_size_of(self.sizes)[claims.row]
         made.append(Facet("area_size", "Size of area", tuple(AREA_SIZES), tuple(AREA_SIZES.values()), sizes))

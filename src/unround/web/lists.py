@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unround.errors import InputError
 from unround.explanation.cell import InferredArea
 from unround.score.summary import CLAIMS
+from unround.show.page import html
+from unround.show.parts import LEAD, Columns, Links, Part, Piece, Section, Table, TableCell, TableRow, Text, tabulated
+from unround.show.site import chance, with_query
+from unround.show.words import by_several, number, probabilities, several, span
 from unround.web.claims import PROBABILITIES, SIZES, SORTS, Filter, Found, find, size_of
 from unround.web.explorer import Explorer
-from unround.web.page import PER_PAGE, Asked, Page, Part, area_address, cell_address, with_query
+from unround.web.page import PER_PAGE, Asked, ListPart, Page, area_address, cell_address, pager
 
 
 def area_data(explorer: Explorer, row: int) -> dict[str, Any]:
@@ -77,6 +81,44 @@ def cell_data(explorer: Explorer, row: int, seen: InferredArea, cell: int) -> di
     }
 
 
+def areas_table(areas: Sequence[Mapping[str, Any]], label: str = "Areas with the most findings") -> Table:
+    """Return areas with how many findings they have."""
+    columns: Columns = [
+        ("Area", lambda area: TableCell(area["name"], small=_unless(area["code"], area["name"]), link=area["address"])),
+        ("In", "within"),
+        ("Level", "level"),
+        ("Findings", lambda area: TableCell(number(area["findings"]), tone="strong")),
+        ("of one or two", "small"),
+        ("zeros", "zeros"),
+    ]
+    return tabulated(areas, columns, label, left=("In", "Level"), style="list")
+
+
+def _unless(code: str, name: str) -> str:
+    return "" if code in name else code
+
+
+def counts_table(
+    cells: Sequence[Mapping[str, Any]], label: str, here: str = "", name: str = "label", full: bool = False
+) -> Table:
+    """Return counts: what was published, is possible, and is likeliest; in `full` with the least and highest probability."""
+    rows = []
+    for cell in cells:
+        kind, sex = cell["kind"], cell.get("sex", "")
+        called = f"{cell[name]}, {sex}" if sex and name == "label" else cell[name]
+        is_here = cell["key"] == here
+        first = TableCell(called, small="this count" if is_here else "", link="" if is_here else cell["address"])
+        absent = TableCell(cell["why_absent"] or "not published", tone="absent")
+        printed = absent if cell["published"] is None else number(cell["published"])
+        sure = probabilities(cell) if full and kind in ("likely", "open") else str(chance(cell).striptags())
+        badge = kind if full and kind not in ("likely", "open") else ""
+        chances = TableCell(badge or sure, badge, tone=kind, title=probabilities(cell) if by_several(cell) else "")
+        value = TableCell(number(cell["value"]), tone=f"{kind} strong" if full else kind)
+        rows.append(TableRow([first, printed, span(cell["low"], cell["high"]), value, chances], "here" if is_here else ""))
+    heads = ("Count" if name == "label" else name.capitalize(), "Published", "Possible", "Most likely", "Probability")
+    return Table(heads, rows, label, left=("Probability",), style="list small")
+
+
 MOST_EXPORTED = 100_000
 """Findings that can be exported at once."""
 SUGGESTED, LINES_SUGGESTED = 9, 5
@@ -98,7 +140,7 @@ def findings(asked: Asked) -> Page:
             f"{len(matches.places):,} findings are more than the {MOST_EXPORTED:,} that can be exported at once: filter "
             "them, or take findings.csv from the folder of the audit."
         )
-    part = Part.of(asked.query, len(matches.places))
+    part = ListPart.of(asked.query, len(matches.places))
     chosen = matches.places if asked.whole else matches.places[part.first : part.last]
     rows = [finding_data(explorer, finding) for finding in explorer.claims.rows(chosen)]
     parameters = wanted.query()
@@ -111,7 +153,8 @@ def findings(asked: Asked) -> Page:
         },
         "findings": rows,
     }
-    more = {
+    sheet = with_query("/findings.csv", {**parameters, "page": asked.query.get("page")})
+    shown: dict[str, Any] = {
         "wanted": wanted,
         "part": part,
         "parameters": parameters,
@@ -122,12 +165,16 @@ def findings(asked: Asked) -> Page:
         "zeros": folded_zeros(wanted, matches),
         "open": opened(asked),
         "all_exported": part.total <= MOST_EXPORTED,
+        "data": answer,
+        "summary": explorer.summary,
+        "sheet": sheet,
+        "pager": html([pager(part, "/findings", parameters)]),
     }
 
     def table() -> list[dict[str, Any]]:
         return [{name: value for name, value in row.items() if not name.endswith("address")} for row in rows]
 
-    return Page("explorer/findings.html", "Findings", answer, more, table)
+    return Page("Findings", [Piece("listing", named=shown)], answer, table, wide=True)
 
 
 def opened(asked: Asked) -> str:
@@ -155,15 +202,9 @@ def shown_facets(explorer: Explorer, wanted: Filter, matches: Found) -> list[dic
         if len(offered) < 2 and name not in wanted.chosen:
             continue
         first = max(FIRST_CHOICES, len(wanted.chosen.get(name, ()))) if facet.by_number else len(offered)
-        shown.append(
-            {
-                "name": name,
-                "title": facet.title,
-                "first": offered[:first],
-                "rest": offered[first:MOST_CHOICES],
-                "more": max(0, len(offered) - max(first, MOST_CHOICES)),
-            }
-        )
+        shown_first = {"first": offered[:first], "rest": offered[first:MOST_CHOICES]}
+        left = max(0, len(offered) - max(first, MOST_CHOICES))
+        shown.append({"name": name, "title": facet.title, **shown_first, "more": left})
     return shown
 
 
@@ -197,7 +238,7 @@ def areas(asked: Asked) -> Page:
         raise InputError(f"there is no sort {sort!r}: choose among {', '.join(AREA_SORTS)}.")
     few = bool(asked.query.get("few"))
     rows = explorer.index.find(query, explorer.area_weights if sort == "findings" else None)
-    part = Part.of(asked.query, len(rows), SUGGESTED if few else PER_PAGE)
+    part = ListPart.of(asked.query, len(rows), SUGGESTED if few else PER_PAGE)
     matches = [area_data(explorer, int(row)) for row in rows[part.first : part.last]]
     lines = explorer.line_index.find(query, explorer.by_line).tolist() if query else []
     most = LINES_SUGGESTED if few else LINES_FOUND
@@ -209,6 +250,33 @@ def areas(asked: Asked) -> Page:
         "characteristics": counts,
         "characteristics_total": len(lines),
     }
-    title = f"Search: {query}" if query else "Areas"
-    more = {"part": part, "sort": sort, "sorts": AREA_SORTS, "parameters": {"q": query, "sort": asked.query.get("sort", "")}}
-    return Page("explorer/areas.html", title, answer, more, lambda: matches)
+    lead = (
+        f"{several(part.total, 'area')}, {AREA_SORTS[sort]}. To search, type any part of a name or code into the box above."
+    )
+    parts: list[Part] = []
+    if query:
+        also = several(len(lines), "characteristic does", "characteristics do")
+        lead = f"{several(part.total, 'area matches', 'areas match')} “{query}”{f', and {also}' if lines else ''}."
+    if counts:
+        columns: Columns = [
+            ("Characteristic", lambda line: TableCell(line["name"], link=line["address"] if line["findings"] else "")),
+            ("Table", "table"),
+            ("Findings", "findings"),
+        ]
+        left = len(lines) - len(counts)
+        more = f"{left:,} more characteristics match: add a word to narrow them down." if left else ""
+        table = tabulated(counts, columns, "Characteristics", left=("Table",), style="list")
+        parts.append(Section("Characteristics", [table, Text(more, "hint")]))
+    if matches:
+        orders = [(name.capitalize(), with_query("/areas", {"q": query, "sort": key})) for key, name in AREA_SORTS.items()]
+        tabs = Links(orders, "tabs", "Order", "", AREA_SORTS[sort].capitalize())
+        shown: list[Part] = [
+            tabs,
+            areas_table(matches, "Areas"),
+            pager(part, "/areas", {"q": query, "sort": asked.query.get("sort", "")}),
+        ]
+        parts += [Section("Areas", shown)] if counts else shown
+    else:
+        parts += [Text("No area has all these words in its name or code."), Links([("All areas", "/areas")])]
+    heading = Section("Search" if query else "Areas", [Text(lead, LEAD), *parts], level=1)
+    return Page(f"Search: {query}" if query else "Areas", [heading], answer, lambda: matches)

@@ -15,13 +15,16 @@ from unround.show.maps import (
     WORST,
     DrawnMap,
     draw,
+    map_chart,
     map_data,
     rate_classes,
     smallest_level,
     worst_classes,
 )
+from unround.show.page import html
+from unround.show.parts import Links, Part, Piece, Section
 from unround.web.explorer import Explorer
-from unround.web.lists import area_data
+from unround.web.lists import area_data, areas_table
 from unround.web.outline import level_named
 from unround.web.page import Asked, Missing, Page
 
@@ -43,17 +46,17 @@ def whole_map(asked: Asked) -> Page:
     levels = list(dict.fromkeys(str(explorer.levels[row]) for row in explorer.boundaries.there.tolist()))
     level = str(explorer.levels[rows[0]])
     answer = {"measure": MEASURES[measure], "level": level, "place": place, **map_data(drawn)}
-    more = {
-        "drawn": drawn,
-        "measures": MEASURES,
-        "measure": measure,
-        "levels": [(level, level_named(level)) for level in levels],
-        "level": level,
-        "place": place,
-        "places": _places(explorer),
-        "riskiest": [area_data(explorer, row) for row in _worst(explorer, rows)],
-    }
-    return Page("explorer/map.html", "Map", answer, more)
+    named = [(level, level_named(level)) for level in levels]
+    worst = f"{drawn.caption}." if measure == "worst" else "Findings per 1,000 published counts of each area."
+    parts: list[Part] = [
+        Piece("map_form", (MEASURES, measure, named, level, _places(explorer), place)),
+        Piece("mapped", (html([map_chart(drawn, worst)]), level, place)),
+    ]
+    riskiest = [area_data(explorer, row) for row in _worst(explorer, rows)]
+    if riskiest:
+        every = Links([("All areas, by their findings", "/areas")], "more")
+        parts.append(Section("Areas with the most findings", [areas_table(riskiest), every]))
+    return Page("Map", [Section("Map", parts, level=1)], answer)
 
 
 def small_map(explorer: Explorer) -> DrawnMap | None:
@@ -77,7 +80,7 @@ def area_at(asked: Asked) -> Page:
     row = _shapes(explorer, asked.query.get("level", ""), asked.query.get("place", "")).at(x, y)
     if row < 0:
         raise Missing("there is no area at this point of the map.")
-    return Page("explorer/map.html", "Map", area_data(explorer, row))
+    return Page("Map", [], area_data(explorer, row))
 
 
 def _shapes(explorer: Explorer, level: str, place: str) -> Boundaries:

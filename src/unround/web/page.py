@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
 from unround.errors import InputError
+from unround.show.parts import Links, Part
+from unround.show.site import with_query
 
 if TYPE_CHECKING:
     from unround.web.explorer import Explorer
@@ -60,12 +61,6 @@ def key_meant(path: str) -> str:
     return "/".join(map(meant, path.split("/")))
 
 
-def with_query(path: str, query: Mapping[str, object]) -> str:
-    """Return an address with parameters; those that say nothing are left out."""
-    pairs = [(name, value) for name, value in query.items() if value not in (None, "", (), [])]
-    return f"{path}?{urlencode(pairs, doseq=True)}" if pairs else path
-
-
 PER_PAGE = 50
 """Rows of a long list that are shown at a time."""
 
@@ -88,21 +83,20 @@ class Asked:
 class Page:
     """What a view answers with.
 
-    - `template`: Makes HTML of it.
-    - `title`: Of the page.
+    - `title`, `parts`: Of the page.
     - `data`: What the JSON twin says.
-    - `more`: What only the template needs: drawings, addresses, texts.
     - `table`: Returns what the CSV export holds, a row each; None where there is nothing to export.
     - `status`: The HTTP status of the JSON twin: what is wrong with a text being typed is an error for a program, but for
       people it is an answer like any other.
+    - `wide`: Whether the page needs all the room that there is.
     """
 
-    template: str
     title: str
+    parts: Sequence[Part]
     data: Any
-    more: Mapping[str, Any] = field(default_factory=dict)
     table: Callable[[], list[dict[str, Any]]] | None = None
     status: int = 200
+    wide: bool = False
 
 
 class Missing(InputError):  # noqa: N818 - it says what is so, like `Infeasible`
@@ -110,7 +104,7 @@ class Missing(InputError):  # noqa: N818 - it says what is so, like `Infeasible`
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ListPart:
     """The part of a long list that is shown: its number, out of how many, and its rows."""
 
     number: int
@@ -120,7 +114,7 @@ class Part:
     total: int
 
     @classmethod
-    def of(cls, query: QueryParams, total: int, size: int = PER_PAGE) -> Part:
+    def of(cls, query: QueryParams, total: int, size: int = PER_PAGE) -> ListPart:
         """Read which part is wanted."""
         text = query.get("page") or "1"
         pages = max(1, -(-total // size))
@@ -132,3 +126,13 @@ class Part:
     def to_json(self) -> dict[str, int]:
         """Return it as plain data."""
         return {"page": self.number, "pages": self.pages, "total": self.total}
+
+
+def pager(part: ListPart, path: str, parameters: Mapping[str, object]) -> Links:
+    """Lead to the pages before and after one of a long list."""
+    if part.pages == 1:
+        return Links([])
+    before = with_query(path, {**parameters, "page": part.number - 1}) if part.number > 1 else ""
+    after = with_query(path, {**parameters, "page": part.number + 1}) if part.number < part.pages else ""
+    shown = f"{part.first + 1:,}–{part.last:,} of {part.total:,}"
+    return Links([("← Previous", before), (shown, ""), ("Next →", after)], "pager", "Pages", " ")

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from unround.audits import Model
 from unround.show.charts import Picture
+from unround.show.parts import Piece, Text
 from unround.show.words import ORIGINS
 from unround.web.outline import Outline, OutlineTable
 
@@ -81,6 +82,16 @@ def sum_data(model: Model, equation: int) -> dict[str, Any]:
         "proposed_by": ORIGINS.get(model.origins[equation], model.origins[equation]),
         "carries_probabilities": equation not in model.compiled.left_out,
     }
+
+
+def how_proposed(model: Model, equation: int) -> str:
+    """Say where a sum comes from, and what it is used for."""
+    loop = " It would close a loop, so it is used for bounds and proofs only." if equation in model.compiled.left_out else ""
+    return f"Proposed by {ORIGINS.get(model.origins[equation], model.origins[equation])}; verified in all areas.{loop}"
+
+
+MAP_KEY = (Text("Each rectangle is a count; the counts within it are to its right.", "hint"), Piece("map_key"))
+"""How to read it."""
 
 
 def map_of(table: OutlineTable, heads: frozenset[int], parts: frozenset[int], *, labels: bool) -> Markup:

@@ -31,8 +31,10 @@ READS_FILES = "transition"
 
 
 def solve_text(text: str, mechanism: str) -> dict[str, Any]:
-    """Solve what was typed; return the solution as `unround solve --json` prints it, or what is wrong with the text."""
+    """Solve what was typed: as `unround solve --json` prints it, and as a page shows it; or say what is wrong with it."""
     from unround.equations import parse
+    from unround.show import document
+    from unround.show.page import html
     from unround.solution import solve
 
     if len(text) > LONGEST:
@@ -43,7 +45,8 @@ def solve_text(text: str, mechanism: str) -> dict[str, Any]:
         system = parse(text, mechanism)
         if len(system.cells) > MOST_CELLS:
             return {"error": f"this page takes up to {MOST_CELLS} cells; `unround solve FILE` takes any number."}
-        return {"solution": solve(system).to_json()}
+        solved = solve(system)
+        return {"solution": solved.to_json(), "shown": html(document(solved).parts)}
     except UnroundError as problem:
         return {"error": str(problem)}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,36 +14,60 @@ from unround.audits.certificates import proof_lines
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea
 from unround.explanation.family import how_linked
+from unround.show import parts as doc
 from unround.show import selfcheck
 from unround.show.audit import next_steps, picture, to_quote
-from unround.show.charts import histogram, shown_part
+from unround.show.explain import SUMS, argued, likelihoods, others, published
+from unround.show.maps import map_chart
 from unround.show.page import html
+from unround.show.report import SUSPECT, against_truth, name_of, suspected
 from unround.show.report import about as sections
-from unround.show.report import against_truth, name_of
+from unround.show.site import with_query
+from unround.show.strongest import one_in
 from unround.show.words import (
     CLAIMS,
     INCONSISTENCIES,
+    NO_INCONSISTENCIES,
     ORIGINS,
-    again,
     arithmetic,
     conclusion,
     count_to_quote,
-    growth,
     headline,
     inconsistencies,
     not_listed,
     notice,
+    product_named,
+    several,
+    share,
     verdict,
+    zeros_unlisted,
 )
 from unround.web.claims import SIZES
 from unround.web.explorer import Explorer
-from unround.web.lists import area_data, cell_data, finding_data, opened
+from unround.web.lists import area_data, areas_table, cell_data, counts_table, finding_data, opened
 from unround.web.maps import small_map
 from unround.web.outline import UNNAMED, OutlineTable
-from unround.web.page import PER_PAGE, Asked, Missing, Page, Part, area_address, cell_address, key_meant, meant, with_query
-from unround.web.structure import map_of, shapes, sum_data, sums_by_table
+from unround.web.page import (
+    PER_PAGE,
+    Asked,
+    ListPart,
+    Missing,
+    Page,
+    area_address,
+    cell_address,
+    key_meant,
+    meant,
+    pager,
+)
+from unround.web.structure import MAP_KEY, TableSums, how_proposed, map_of, shapes, sum_data, sums_by_table
 from unround.web.trial import LONGEST, MOST_CELLS
 
+OF_SIZE = dict(zip(SIZES, ("of one or two", "of three to nine", "of ten or more", "zeros"), strict=True))
+"""What findings of a size are called in a list."""
+ORDERS = {"As published": "published", "By risk": "risk"}
+"""The orders of an area's counts."""
+MOST_TABLES = 8
+"""Tables that the start page names."""
 MOST_LINES = 400
 """Lines of an area that are shown at once; a longer profile is shown one table at a time."""
 STRONGEST = 6
@@ -57,38 +82,80 @@ def start(asked: Asked) -> Page:
     best = [finding_data(explorer, finding) for finding in explorer.claims.rows(strongest(explorer))]
     order = np.argsort(-explorer.area_weights, kind="stable")[:STRONGEST]
     riskiest = [area_data(explorer, int(row)) for row in order if explorer.by_area[row]]
-    names = {table.name: table.at for table in explorer.outline.tables}
-    blocks = [
-        {"name": name or UNNAMED, "table": names.get(name or UNNAMED), "claims": numbers}
-        for name, numbers in summary["by_block"].items()
-    ]
-    more = {
-        "best": best,
-        "riskiest": riskiest,
-        "blocks": blocks,
-        "largest": max((sum(block["claims"].values()) for block in blocks), default=1),
-        "tables": len(explorer.outline.tables),
-        "sizes": SIZES,
-        "headline": headline(summary),
-        "tone": next((kind for kind in CLAIMS if summary[kind]), ""),
-        "picture": html(picture(summary)),
-        "next_steps": next_steps(summary, public=False),
-        "against_truth": against_truth(summary["truth"]) if "truth" in summary else "",
-        "quote_text": to_quote(summary, name_of(summary)),
-        "map": small_map(explorer),
-        "doubts": [
-            *not_listed(summary),
-            *([selfcheck.in_short(summary)] if "selfcheck" in summary else []),
-            *selfcheck.withheld(summary),
-        ],
-    }
     answer = {
         "verdict": " ".join(verdict(summary)),
         "notice": notice(summary["product"]),
         "summary": summary,
         "strongest": best,
+        "areas": riskiest,
     }
-    return Page("explorer/start.html", "Overview", answer | {"areas": riskiest}, more)
+    steps = doc.Section("What to do next", [doc.Bullets(next_steps(summary, public=False), style="next")], style=doc.INLINE)
+    by_value, drawn = summary["sensitive_claims"]["by_value"], small_map(explorer)
+    first: list[doc.Part] = [doc.Text(" ".join(verdict(summary)), doc.LEAD)]
+    if best:
+        beside = [with_query("/findings", {"size": finding["size"], "open": finding["address"]}) for finding in best]
+        totals = [
+            (f"{sum(by_value[size].values()):,} {named}", with_query("/findings", {"size": size}))
+            for size, named in OF_SIZE.items()
+            if sum(by_value[size].values())
+        ]
+        first.append(
+            doc.Section(
+                "Look at these first",
+                [doc.Piece("rows", (best, beside)), doc.Piece("drawn"), doc.Links(totals, "onwards")],
+                style=doc.INLINE,
+            )
+        )
+    else:
+        first += [
+            steps,
+            doc.Links([("Look for yourself:", ""), ("any area", "/areas"), ("the sums", "/structure")], between=" "),
+        ]
+    parts: list[doc.Part] = [
+        doc.Side([first, [picture(summary)]], "front"),
+        doc.Section("To quote", [doc.Text(to_quote(summary, name_of(summary)), doc.QUOTE)]),
+    ]
+    if drawn is not None:
+        more = doc.Links([("A larger map, by rate and place", "/map")], "more")
+        chart = map_chart(drawn, f"{drawn.caption}. Select an area to see its findings.")
+        parts.append(doc.Section("Where they are", [doc.Piece("mapped", [html([chart])]), more]))
+    if best:
+        by_table, by_count = _breakdown(explorer)
+        parts.append(doc.Side([by_table, [*by_count, steps]], "columns"))
+        every = doc.Links([(f"All {several(summary['areas'], 'area')}, by their findings", "/areas")], "more")
+        parts.append(doc.Section("Areas with the most findings", [areas_table(riskiest), every]))
+    doubts = [*not_listed(summary), selfcheck.in_short(summary), *selfcheck.withheld(summary)]
+    title = "What is not in these lists" if best else "How far to trust this"
+    parts.append(doc.Section(title, [doc.Text(sentence) for sentence in doubts]))
+    parts.append(doc.Text(against_truth(summary["truth"]) if "truth" in summary else "", "hint"))
+    what = f"{several(summary['areas'], 'area')}, {several(summary['cells_published'], 'published count')}"
+    sums = f"{several(summary['structure']['sums_kept'], 'sum')} per area"
+    links = [(what, ""), (sums, "/structure"), ("What these values are, and what they rest on", "/about")]
+    parts.append(doc.Links(links, "hint"))
+    tone = next((kind for kind in CLAIMS if summary[kind]), "open")
+    return Page("Overview", [doc.Section(headline(summary), parts, level=1, tone=tone)], answer)
+
+
+def _breakdown(explorer: Explorer) -> tuple[list[doc.Part], list[doc.Part]]:
+    """Return how many findings there are, by table and by inferred count, each with where they are listed."""
+    tables = {table.name: table.at for table in explorer.outline.tables}
+    by_value = explorer.summary["sensitive_claims"]["by_value"]
+
+    def listed(said: str, **chosen: object) -> doc.TableCell:
+        return doc.TableCell(said, link=with_query("/findings", chosen) if said != "0" else "")
+
+    blocks = [
+        doc.TableRow([listed(name or UNNAMED, table=tables.get(name or UNNAMED)), f"{sum(row.values()):,}"], claims=row)
+        for name, row in explorer.summary["by_block"].items()
+    ]
+    sizes = [
+        [listed(named, size=size), *(listed(f"{by_value[size][kind]:,}", size=size, kind=kind) for kind in CLAIMS)]
+        for size, named in SIZES.items()
+    ]
+    others = doc.Links([(f"All {len(tables):,} tables", "/structure")] if len(blocks) > MOST_TABLES else [], "more")
+    by_table = doc.Table(("Table", "findings"), blocks[:MOST_TABLES], "By table")
+    by_count = doc.Table(("Inferred count", *CLAIMS), sizes, "By inferred count", style="list small")
+    return [doc.Section("By table", [by_table, others])], [doc.Section("By inferred count", [by_count])]
 
 
 def strongest(explorer: Explorer) -> NDArray[np.int64]:
@@ -100,102 +167,139 @@ def strongest(explorer: Explorer) -> NDArray[np.int64]:
     head = np.concatenate([np.flatnonzero(claims.size == 0)[:MOST_LOOKED], np.flatnonzero(claims.size)[:MOST_LOOKED]])
     _, first = np.unique(claims.row[head], return_index=True)
     chosen = np.sort(first)[:STRONGEST]
-    rest = np.setdiff1d(np.arange(min(len(head), STRONGEST)), chosen)
-    places: NDArray[np.int64] = head[np.concatenate([chosen, rest])[:STRONGEST]]
+    others = np.setdiff1d(np.arange(min(len(head), STRONGEST)), chosen)
+    places: NDArray[np.int64] = head[np.concatenate([chosen, others])[:STRONGEST]]
     return places
 
 
 def area(asked: Asked) -> Page:
     """Show one area: its findings, and all its counts, as published or by risk."""
     explorer, row = asked.explorer, _row(asked)
-    outline, sort = explorer.outline, asked.query.get("sort") or "published"
-    seen, claims = explorer.look(row), claims_by_table(asked.explorer, row)
+    sort, seen, title = asked.query.get("sort") or "published", explorer.look(row), explorer.title(row)
     findings = [finding_data(explorer, finding) for finding in explorer.claims.rows(explorer.claims.of_area(row))]
-    answer: dict[str, Any] = {"area": explorer.place(row), "sort": sort, "findings": findings}
-    more: dict[str, Any] = {
-        "open": opened(asked),
-        "whole": bool(asked.query.get("sort") or asked.query.get("table")),
-        "telling": [finding for finding in findings if finding["value"]],
-        "zeros": [finding for finding in findings if not finding["value"]],
-        "unlisted": int(explorer.by_area[row]) - len(findings),
-        "row": row,
-        "variants": outline.variants,
-        "claims": claims,
-        "everything": outline.size <= MOST_LINES,
-        "outline": outline,
-        "contradictions": [clash.text for clash in seen.inferred.contradictions if clash.area == 0],
-        "linked": how_linked(explorer.folder, seen.inferred, seen.rows),
-        "above": _above(explorer, row),
-    }
-    if sort == "risk":
-        order = by_risk(explorer, row)
-        part = Part.of(asked.query, len(order), 2 * PER_PAGE)
-        cells = [cell_data(explorer, row, seen, cell) for cell in order[part.first : part.last]]
-        answer |= {**part.to_json(), "cells": cells}
-        more |= {"part": part, "parameters": {"sort": "risk"}}
-    elif sort == "published":
-        wanted = range(len(outline.tables)) if more["everything"] else [_table(asked, claims)]
-        tables = [table_data(explorer, row, at) for at in wanted]
-        cells = [cell for table in tables for line in table["lines"] for cell in line["cells"] if cell]
-        answer |= {"tables": tables}
-        more |= {"chosen": None if more["everything"] else wanted[0]}
-    else:
-        raise InputError(f"there is no order {sort!r}: choose published or risk.")
-    answer["contradictions"] = more["contradictions"]
+    clashes = [clash.text for clash in seen.inferred.contradictions if clash.area == 0]
+    place, claims = explorer.place(row), claims_by_table(explorer, row)
+    answer: dict[str, Any] = {"area": place, "sort": sort, "findings": findings, "contradictions": clashes}
+    shown, cells = _counts(asked, row, answer, claims)
+    codes = " ".join(str(value) for name, value in place.items() if name not in ("name", "level", "within"))
+    within = [
+        f"{place['level']}, {codes}" if place["level"] else codes,
+        *([f"in {place['within']}"] if place["within"] else []),
+    ]
+    unlisted = int(explorer.by_area[row]) - len(findings)
+    above = _above(explorer, row)
+    sure = f"{several(sum(claims), 'count')} can be proved, or inferred at {share(explorer.summary['threshold'])} or more."
+    parts: list[doc.Part] = [
+        doc.Text(" ".join(within), "where"),
+        doc.Text(sure if sum(claims) else "The sums reveal none of its counts.", doc.LEAD),
+        *(doc.Text(f"Inconsistent published figures. {text}", "warning") for text in clashes),
+        *(doc.Text(sentence, "hint") for sentence in how_linked(explorer.folder, seen.inferred, seen.rows)),
+        doc.Text(f"{zeros_unlisted(unlisted)}; the tables below mark them." if unlisted else "", "hint"),
+        *([doc.Piece("findings_of_area", (findings, opened(asked)))] if findings else []),
+        doc.Fold(
+            f"{several(explorer.outline.size, 'line')}: all counts of this area",
+            shown,
+            "counts",
+            style="all-counts",
+            is_open=not findings or bool(asked.query.get("sort") or asked.query.get("table")),
+        ),
+    ]
+    crumbs = [("Areas", "/areas"), *([(above["name"], above["address"])] if above else []), (title, "")]
 
     def table() -> list[dict[str, Any]]:
-        return [{**answer["area"], **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
+        return [{**place, **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
 
-    return Page("explorer/area.html", explorer.title(row), answer, more, table)
+    return Page(title, [_crumbs(crumbs), doc.Section(title, parts, level=1)], answer, table, wide=True)
+
+
+def _counts(
+    asked: Asked, row: int, answer: dict[str, Any], claims: list[int]
+) -> tuple[list[doc.Part], list[dict[str, Any]]]:
+    """Return all counts of an area, for its page and as plain data, which becomes part of the answer."""
+    explorer, sort, path = asked.explorer, answer["sort"], area_address(asked.explorer.codes[row])
+    seen, tables = explorer.look(row), explorer.outline.tables
+    if sort not in ORDERS.values():
+        raise InputError(f"there is no order {sort!r}: choose published or risk.")
+    here = next(name for name, key in ORDERS.items() if key == sort)
+    tabs = doc.Links([(name, f"{path}?sort={key}#counts") for name, key in ORDERS.items()], "tabs", "Order", "", here)
+    if sort == "risk":
+        order = by_risk(explorer, row)
+        part = ListPart.of(asked.query, len(order), 2 * PER_PAGE)
+        cells = [cell_data(explorer, row, seen, cell) for cell in order[part.first : part.last]]
+        answer |= {**part.to_json(), "cells": cells}
+        return [tabs, counts_table(cells, "Counts by risk", full=True), pager(part, path, {"sort": "risk"})], cells
+    everything = explorer.outline.size <= MOST_LINES
+    wanted = range(len(tables)) if everything else [_table(asked, claims)]
+    answer["tables"] = [table_data(explorer, row, at) for at in wanted]
+    cells = [cell for table in answer["tables"] for line in table["lines"] for cell in line["cells"] if cell]
+    offered = [
+        (table.at, f"{table.name} ({several(found, 'finding')})" if found else table.name, table.at == wanted[0])
+        for table, found in zip(tables, claims, strict=True)
+    ]
+    several_priors = len(explorer.summary["priors"]["variants"]) > 1
+    tree = answer["tables"], [] if everything else offered, path, several_priors
+    return [tabs, doc.Piece("trees", tree)], cells
 
 
 def cell(asked: Asked) -> Page:
     """Explain one cell; its JSON twin is what `unround explain --json` prints."""
-    explorer, row = asked.explorer, _row(asked)
-    at = _cell(asked)
+    explorer, row, at = asked.explorer, _row(asked), _cell(asked)
     explained, seen, model = explorer.explain(row, at), explorer.look(row), explorer.folder.model
-    column = model.columns[at]
-    sums = []
-    for e, shown in zip(model.touching[at], explained.sums, strict=True):
-        members = [cell_data(explorer, row, seen, c) for c in model.members(e)]
-        said = f"{shown.sum}: {arithmetic(shown)}"
-        sums.append({**sum_data(model, e), "shown": shown, "said": said, "total": members[0], "parts": members[1:]})
-    twins = [
-        cell_data(explorer, row, seen, c)
-        for table in explorer.outline.tables
-        for line in table.lines
-        if at in line.cells
-        for c in line.cells
-        if c is not None
-    ]
+    column, code, place = model.columns[at], explorer.codes[row], explorer.place(row)
+    table, line = explorer.outline.tables[explorer.outline.table_of[at]], explorer.lines[explorer.line_of[at]]
     variant = _variant(explorer, at)
     name = ", ".join(filter(None, (column.label, variant, explorer.title(row))))
-    drawn = bool(explained.distribution) and explained.kind != "given"
-    more = {
-        "area_name": explorer.title(row),
-        "level": explorer.place(row)["level"],
-        "within": explorer.place(row)["within"],
-        "area_link": area_address(explorer.codes[row]),
-        "count": explained,
-        "conclusion": conclusion(explained),
-        "quote_text": count_to_quote(explained, name),
-        "again": again(explained),
-        "same_as": cell_address(explorer.codes[row], explained.same_as) if explained.same_as else "",
-        "sums": sums,
-        "sentences": explained.argument.replace(". ", ".\n").split("\n") if explained.argument else [],
-        "growth": list(growth(explained)),
-        "named": _named(explorer, row, explained),
-        "others": _others(explorer, column.key, explained),
-        "shown_part": shown_part(explained.distribution),
-        "twins": twins if len(twins) > 1 else [],
-        "drawing": histogram(explained.distribution, name=name, kind=explained.kind, published=explained.published)
-        if drawn
-        else "",
-        "table": explorer.outline.tables[explorer.outline.table_of[at]],
-        "variant": variant,
-        "certificate": cell_address(explorer.codes[row], column.key, "certificate") + ".json" if explained.proof else "",
-    }
-    return Page("explorer/cell.html", f"{column.label} · {explorer.title(row)}", explained.to_json(), more)
+    twins = [cell_data(explorer, row, seen, c) for c in line.cells if c is not None]
+    where = [explorer.title(row), *([place["level"]] if place["level"] not in explorer.title(row) else [])]
+    where += [f"in {place['within']}"] if place["within"] else []
+    beside: list[doc.Part] = list(argued(explained, more=list(_proof(explorer, row, explained))))
+    if len(twins) > 1:
+        beside.append(doc.Section("By sex", [counts_table(twins, "By sex", column.key, "sex")]))
+    drawn = [likelihoods(explained, name)] if explained.distribution and explained.kind != "given" else []
+    same = [("The same count, where it is listed", cell_address(code, explained.same_as))] if explained.same_as else []
+    parts: list[doc.Part] = [
+        doc.Links([*((text, "") for text in where), (table.name, f"/structure/{table.at}")], "where"),
+        doc.Text(conclusion(explained), doc.LEAD, explained.kind),
+        doc.Text(published(explained)),
+        doc.Links(same),
+        doc.Text(count_to_quote(explained, name), doc.QUOTE),
+        *(doc.Text(f"Inconsistent published figures. {text}", "warning") for text in explained.contradictions),
+        doc.Side([drawn, beside], "columns"),
+    ]
+    if explained.others:
+        parts.append(
+            doc.Section("Other areas", list(others(explained, lambda at: cell_address(explorer.codes[at], column.key))))
+        )
+    sums: list[doc.Part] = []
+    for e, shown in zip(model.touching[at], explained.sums, strict=True):
+        members = [cell_data(explorer, row, seen, c) for c in model.members(e)]
+        used = "" if shown.used else "not used"
+        listed: list[doc.Part] = [counts_table(members, shown.sum, column.key), doc.Text(how_proposed(model, e), "hint")]
+        sums.append(doc.Fold(f"{shown.sum}: {arithmetic(shown)}", listed, style="sum", is_open=True, aside=used))
+    parts.append(doc.Section(SUMS, sums or [doc.Text("None: only its own published value says anything about it.")]))
+    parts.append(doc.Section("Assumed", [doc.Bullets(explained.assumptions)]))
+    crumbs = _crumbs([("Areas", "/areas"), (explorer.title(row), area_address(code)), (column.label, "")])
+    heading = f"{column.label}, {variant}" if variant else column.label
+    title = f"{column.label} · {explorer.title(row)}"
+    return Page(title, [crumbs, doc.Section(heading, parts, level=1)], explained.to_json())
+
+
+def _proof(explorer: Explorer, row: int, explained: Explanation) -> Iterator[doc.Part]:
+    """Name the cells that a proof speaks of by their keys, and lead to its certificate."""
+    if explained.proof:
+        model, code = explorer.folder.model, explorer.codes[row]
+        keys = [step["cell"] for step in explained.proof["steps"]]  # those of other areas have names in the argument itself
+        cells = {key: model.index[key] for key in keys if key in model.index}
+        named = {key: [model.columns[at].label, _variant(explorer, at)] for key, at in cells.items()}
+        yield doc.Terms([(key, ", ".join(filter(None, words))) for key, words in named.items()], "keys")
+        address = f"{cell_address(code, explained.key, 'certificate')}.json"
+        yield doc.Links([("The certificate as JSON", address), ("it can be checked without unround", "")], between="; ")
+
+
+def _variant(explorer: Explorer, at: int) -> str:
+    """Return the sex that a cell counts; nothing where tables are not by sex."""
+    axes = explorer.folder.told["axes"]
+    return explorer.folder.model.columns[at].codes[axes.index("sex")] if "sex" in axes and len(axes) > 1 else ""
 
 
 def certificate(asked: Asked) -> Page:
@@ -205,90 +309,142 @@ def certificate(asked: Asked) -> Page:
     written = [certificate for certificate in seen.certificates if certificate.cell == at]
     if not written:
         raise Missing("this count is not proved, so there is no certificate.")
-    answer = next(proof_lines(explorer.folder.model, written, explorer.folder.areas[row : row + 1], axes))
-    return Page("explorer/cell.html", "Certificate", answer)
+    return Page(
+        "Certificate", [], next(proof_lines(explorer.folder.model, written, explorer.folder.areas[row : row + 1], axes))
+    )
 
 
 def structure(asked: Asked) -> Page:
     """Show which sums were used: all tables in small, or one of them in full."""
     explorer, model, outline = asked.explorer, asked.explorer.folder.model, asked.explorer.outline
     sorted_sums = sums_by_table(model, outline)
-    chosen = asked.path.get("table")
-    if chosen is not None:
-        at = int(chosen) if chosen.isascii() and chosen.isdecimal() and len(chosen) < 10 else len(outline.tables)
-        if at >= len(outline.tables):
-            raise Missing(f"there is no table {chosen}: this release has {len(outline.tables):,}.")
-        table, sums = outline.tables[at], sorted_sums[at]
-        listed = [sum_data(model, e) for e in sums.sums]
-        lines = [{"label": line.label, "code": line.code, "level": line.level} for line in table.lines]
-        answer: dict[str, Any] = {"table": table.name, "lines": lines, "split_by_sex": sums.splits, "sums": listed}
-        drawing = map_of(table, sums.heads, sums.parts, labels=True)
-        mechanisms = dict.fromkeys(model.mechanisms[c] for line in table.lines for c in line.cells if c is not None)
-        once = [(sum_data(model, e), sexes) for e, sexes in shapes(model, outline, sums.sums)]
-        more = {"table": table, "drawing": drawing, "mechanisms": [how.sentence for how in mechanisms], "shapes": once}
-        return Page("explorer/table.html", table.name, answer, more)
-    tables = [
-        {
-            "at": table.at,
-            "name": table.name,
-            "lines": len(table.lines),
-            "sums": len(sums.sums),
-            "split_by_sex": sums.splits,
-            "findings": int(explorer.claims.by_table[table.at]),
-        }
-        for table, sums in zip(outline.tables, sorted_sums, strict=True)
+    if "table" in asked.path:
+        return _table_of_sums(asked, sorted_sums)
+    tables, charts = [], []
+    for table, sums in zip(outline.tables, sorted_sums, strict=True):
+        findings = int(explorer.claims.by_table[table.at])
+        numbers = {"lines": len(table.lines), "sums": len(sums.sums), "split_by_sex": sums.splits, "findings": findings}
+        tables.append({"at": table.at, "name": table.name, **numbers})
+        split = f", {sums.splits:,} split by sex" if sums.splits else ""
+        found = f" · {several(findings, 'finding')}" if findings else ""
+        note = f"{several(len(table.lines), 'line')}, {several(len(sums.sums), 'sum')}{split}{found}"
+        charts.append(doc.Chart(map_of(table, sums.heads, sums.parts, labels=False), table.name, note))
+    read, origins = explorer.summary["structure"], dict(Counter(model.origins))
+    said = [f"{many:,} from {ORIGINS.get(origin, origin)}" for origin, many in origins.items()]
+    loops, repeats = read["sums_for_bounds_only"], read["repeats"]
+    if loops:
+        said.append(f"{loops:,} of them would close a loop: they are used for bounds and proofs, not for probabilities")
+    if repeats and "universe" not in origins:
+        said.append(f"{several(repeats, 'count appears', 'counts appear')} more than once")
+    rejected = several(read["sums_rejected"], "proposed sum was", "proposed sums were")
+    lead = f"{several(read['sums_kept'], 'sum holds', 'sums hold')} among {several(read['audited'], 'count')} per area"
+    parts: list[doc.Part] = [
+        doc.Text(f"{lead}{f'; {rejected} rejected by the data' if read['sums_rejected'] else ''}.", doc.LEAD),
+        doc.Bullets(said),
+        doc.Section("Map", [*MAP_KEY, doc.Charts(charts, "maps", [f"/structure/{table['at']}" for table in tables])]),
     ]
-    origins: dict[str, int] = {}
-    for origin in model.origins:
-        origins[origin] = origins.get(origin, 0) + 1
-    answer = {**explorer.summary["structure"], "origins": origins, "tables": tables}
-    drawings = [map_of(t, s.heads, s.parts, labels=False) for t, s in zip(outline.tables, sorted_sums, strict=True)]
-    return Page("explorer/structure.html", "Structure", answer, {"drawings": drawings, "origin_words": ORIGINS})
+    heading = doc.Section("Structure: which sums were used", parts, level=1)
+    return Page("Structure", [heading], {**read, "origins": origins, "tables": tables})
+
+
+def _table_of_sums(asked: Asked, sorted_sums: Sequence[TableSums]) -> Page:
+    model, outline, chosen = asked.explorer.folder.model, asked.explorer.outline, asked.path["table"]
+    at = int(chosen) if chosen.isascii() and chosen.isdecimal() and len(chosen) < 10 else len(outline.tables)
+    if at >= len(outline.tables):
+        raise Missing(f"there is no table {chosen}: this release has {len(outline.tables):,}.")
+    table, sums = outline.tables[at], sorted_sums[at]
+    lines = [{"label": line.label, "code": line.code, "level": line.level} for line in table.lines]
+    listed = [sum_data(model, e) for e in sums.sums]
+    answer: dict[str, Any] = {"table": table.name, "lines": lines, "split_by_sex": sums.splits, "sums": listed}
+    folds: list[doc.Part] = []
+    for e, sexes in shapes(model, outline, sums.sums):
+        found = sum_data(model, e)
+        number = len(found["parts"])
+        also = f"; the same for {', '.join(sexes)}" if len(sexes) > 1 else ""
+        said = f"{'is published twice' if number == 1 else f'is the sum of {number} parts'}{also}"
+        parts_of = doc.Bullets(list(zip(found["part_labels"], found["parts"], strict=True)))
+        hint = doc.Text(how_proposed(model, e), "hint")
+        folds.append(doc.Fold(found["total_label"], [parts_of, hint], style="sum", is_open=len(folds) < 3, aside=said))
+    mechanisms = dict.fromkeys(model.mechanisms[c].sentence for line in table.lines for c in line.cells if c is not None)
+    split = f"; {sums.splits:,} lines are split by sex" if sums.splits else ""
+    between = f"{several(len(lines), 'line')} with {several(len(listed), 'sum')} between them{split}."
+    parts: list[doc.Part] = [
+        doc.Links([(between, ""), ("Findings in this table", f"/findings?table={at}")], doc.LEAD, between=" "),
+        doc.Bullets(list(mechanisms)),
+        doc.Section(
+            "Map", [*MAP_KEY, doc.Chart(map_of(table, sums.heads, sums.parts, labels=True), f"Sums of {table.name}")]
+        ),
+        doc.Section("The sums", folds or [doc.Text("There are none between its lines.")]),
+    ]
+    crumbs = _crumbs([("Structure", "/structure"), (table.name, "")])
+    return Page(table.name, [crumbs, doc.Section(table.name, parts, level=1)], answer)
 
 
 def contradictions(asked: Asked) -> Page:
     """List inconsistent published figures, and areas whose figures are possible but absurd."""
-    explorer = asked.explorer
-    part = Part.of(asked.query, explorer.contradictions.height)
+    explorer, axes = asked.explorer, asked.explorer.folder.told["areas"]
+    part = ListPart.of(asked.query, explorer.contradictions.height)
     rows = explorer.contradictions[part.first : part.last].to_dicts()
     suspects = explorer.suspects.head(PER_PAGE).to_dicts() if part.number == 1 else []
-    axes = explorer.folder.told["areas"]
-    said = inconsistencies(explorer.summary) if explorer.summary["contradictions"] else ""
-    more = {
-        "part": part,
-        "parameters": {},
-        "said": said,
-        "kinds": INCONSISTENCIES,
-        "addresses": [_address(row, axes) for row in rows],
-        "titles": [_titled(explorer, row, axes) for row in rows],
-        "suspects": [{**row, "title": _titled(explorer, row, axes), "address": _address(row, axes)} for row in suspects],
-        "more_suspects": explorer.suspects.height - len(suspects),
-        "suspect": explorer.summary["suspect"],
-    }
+
+    def where(row: dict[str, str]) -> doc.TableCell:
+        code = "/".join(row[axis] for axis in axes)
+        return doc.TableCell(explorer.title(explorer.row(code)), link=area_address(code))
+
+    clashes: doc.Columns = [
+        ("Area", where),
+        ("What is inconsistent", lambda row: doc.TableCell(row["clash"], small=f"{row['sums']} {row['cells']}".strip())),
+        ("Kind", lambda row: INCONSISTENCIES.get(row["kind"], (row["kind"],))[0]),
+    ]
+    absurd: doc.Columns = [
+        ("Area", where),
+        ("Sum", "sum"),
+        ("published total", lambda row: f"{int(row['published']):,}"),
+        ("parts add up to", lambda row: f"{int(row['parts_add_up_to']):,}"),
+        ("chance at most", lambda row: one_in(float(row["chance_at_most"]))),
+    ]
+    said = inconsistencies(explorer.summary) if explorer.summary["contradictions"] else NO_INCONSISTENCIES
+    parts: list[doc.Part] = [
+        doc.Text(
+            "Figures that cannot have come about as documented say nothing about anybody's true counts. They are set apart "
+            "here, and make no findings.",
+            "hint",
+        ),
+        doc.Section(
+            "Inconsistencies: figures that cannot all be right",
+            [
+                doc.Text(said, doc.LEAD),
+                doc.tabulated(rows, clashes, "Inconsistencies", left=("What is inconsistent", "Kind")),
+                pager(part, "/contradictions", {}),
+            ],
+        ),
+    ]
+    if suspects:
+        table = doc.tabulated(suspects, absurd, "Suspect data", left=("Sum",))
+        more = doc.rest(explorer.suspects.height, len(suspects), "`suspects.csv` has them all")
+        parts.append(doc.Section(SUSPECT, [doc.Text(suspected(explorer.summary), doc.LEAD), table, more]))
     answer = {**part.to_json(), "contradictions": rows, "suspects": suspects, "suspects_total": explorer.suspects.height}
-    return Page("explorer/contradictions.html", "Faults in the data", answer, more, lambda: rows)
-
-
-def _address(row: dict[str, str], axes: list[str]) -> str:
-    return area_address("/".join(row[axis] for axis in axes))
-
-
-def _titled(explorer: Explorer, row: dict[str, str], axes: list[str]) -> str:
-    """Return what an area that a file names is called."""
-    return explorer.title(explorer.row("/".join(row[axis] for axis in axes)))
+    return Page("Faults in the data", [doc.Section("Faults in the data", parts, level=1)], answer, lambda: rows)
 
 
 def about(asked: Asked) -> Page:
     """Say what the values are, what they are not, and how they may be used."""
-    summary = asked.explorer.summary
-    names = ("unround", "command", "source", "product", "threshold", "prior_in_words", "priors")
+    summary, folder = asked.explorer.summary, str(asked.explorer.folder.path)
+    names = ("unround", "command", "source", "product", "threshold", "prior_in_words", "priors", "population", "notes")
     kept = {name: summary[name] for name in names} | {"selfcheck": summary.get("selfcheck")}
-    answer = {"notice": notice(summary["product"]), **kept, "population": summary["population"], "notes": summary["notes"]}
-    more = {
-        "folder": str(asked.explorer.folder.path),
-        "content": Markup("\n").join(map(html, sections(asked.explorer.folder))),
-    }
-    return Page("explorer/about.html", "About these values", answer, more)
+    answer = {"notice": notice(summary["product"]), **kept}
+    facts = {"Source": summary["source"], "Product": product_named(summary["product"]), "Folder": folder}
+    programs = (
+        "Every view is also available as JSON, at its address followed by `.json`, and lists also as CSV. "
+        f"`unround serve {folder} --get /findings.json` prints one without a server."
+    )
+    parts: list[doc.Part] = [
+        doc.Text(answer["notice"], doc.LEAD),
+        doc.Section("This audit", [doc.Terms([(name, value) for name, value in facts.items() if value], "wide")], "verdict"),
+        *sections(asked.explorer.folder),
+        doc.Section("For programs", [doc.Text(programs)]),
+    ]
+    return Page("About these values", [doc.Section("About these values", parts, level=1)], answer)
 
 
 # -- try it -----------------------------------------------------------------------------------------------------------
@@ -322,28 +478,11 @@ def try_it(asked: Asked) -> Page:
         raise InputError(f"this page does not offer {mechanism!r}; choose one of {', '.join(OFFERED)}.")
     answer: dict[str, Any] = asked.bench.solve(text, mechanism) if text.strip() else {}
     solution, error = answer.get("solution"), answer.get("error", "")
-    drawings = {
-        cell["name"]: histogram(cell["distribution"], name=cell["name"], kind=cell["kind"], published=cell["published"])
-        for cell in (solution or {}).get("cells", ())
-        if cell["distribution"] and cell["kind"] != "given"
-    }
-    more = {
-        "text": text,
-        "mechanism": mechanism,
-        "mechanisms": OFFERED,
-        "examples": {
-            name: with_query("/try", {"system": system, "mechanism": how}) for name, (system, how) in EXAMPLES.items()
-        },
-        "solution": solution,
-        "error": error,
-        "drawings": drawings,
-        "longest": LONGEST,
-        "most_cells": MOST_CELLS,
-        "seconds": asked.bench.seconds,
-    }
-    return Page(
-        "explorer/try.html", "Try it", solution or ({"error": error} if error else {}), more, status=422 if error else 200
-    )
+    examples = {name: with_query("/try", {"system": system, "mechanism": how}) for name, (system, how) in EXAMPLES.items()}
+    limits = {"longest": LONGEST, "most_cells": MOST_CELLS, "seconds": asked.bench.seconds}
+    shown = Markup(answer.get("shown", ""))  # what the same process made of it, as a document
+    form = doc.Piece("trial", (text, mechanism, OFFERED, examples, limits, error, shown))
+    return Page("Try it", [form], solution or ({"error": error} if error else {}), status=422 if error else 200)
 
 
 # -- what an address means --------------------------------------------------------------------------------------------
@@ -383,22 +522,8 @@ def _above(explorer: Explorer, row: int) -> dict[str, Any] | None:
         return None  # the file names it, but does not hold it
 
 
-def _named(explorer: Explorer, row: int, explained: Explanation) -> list[dict[str, Any]]:
-    """Return the cells that an argument speaks of by their keys; where it needs other areas, they have names in it."""
-    model, seen = explorer.folder.model, explorer.look(row)
-    keys = dict.fromkeys(step["cell"] for step in explained.proof["steps"]) if explained.proof else {}
-    return [cell_data(explorer, row, seen, model.index[key]) for key in keys if key in model.index]
-
-
-def _others(explorer: Explorer, key: str, explained: Explanation) -> list[dict[str, Any]]:
-    """Return the other areas that take part in what is said of a cell, with the addresses of the same count there."""
-    areas = explained.others.areas if explained.others else ()
-    return [{**asdict(area), "address": cell_address(explorer.codes[area.row], key)} for area in areas]
-
-
-def _variant(explorer: Explorer, at: int) -> str:
-    axes = explorer.folder.told["axes"]
-    return explorer.folder.model.columns[at].codes[axes.index("sex")] if "sex" in axes and len(axes) > 1 else ""
+def _crumbs(items: Sequence[tuple[str, str]]) -> doc.Links:
+    return doc.Links(items, "crumbs", "Where you are", " › ")
 
 
 RISK = ("proved", "conditional", "likely", "open", "given")
