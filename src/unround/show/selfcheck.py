@@ -74,7 +74,7 @@ def withheld(summary: Mapping[str, Any]) -> list[str]:
         return []
     failed = [table for table in checked["tables"] if table["verdict"] == "failed"]
     said = [
-        f"Likely claims of this table are withheld: {table['table']}. {table['why'][:1].upper()}{table['why'][1:]}".rstrip()
+        f"Likely claims of this table are withheld: {table['table']}. {_sentence(table['why'])}".rstrip()
         for table in failed[:MOST_TABLES]
     ]
     if len(failed) > MOST_TABLES:
@@ -146,6 +146,10 @@ def _fullest(bands: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 def _band(band: Mapping[str, Any]) -> str:
     return f"{100 * band['low']:.0f}–{100 * band['high']:.0f}%"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
 def _drawn(band: Mapping[str, Any]) -> dict[str, float]:
