@@ -15,7 +15,7 @@ from unround.engines.forest import posteriors
 from unround.evidence.block import windows_of
 from unround.evidence.cells import Block
 from unround.mechanisms import Exact, Mechanism, mechanism
-from unround.simulation import published_counts, schema
+from unround.simulation import Rounds, schema
 from unround.sums.compiled import compile_sums
 from unround.system import System
 
@@ -47,7 +47,7 @@ def profiles(areas: int) -> tuple[Block, Block]:
     Returns the fullest and the emptiest of many areas: those with the fewest and with the most counts published as 0.
     """
     table = schema("all")
-    published = np.concatenate([one.published for one in published_counts(MANY, 1, "all") if one.published is not None])
+    published = np.concatenate([one.published for one in Rounds(1).counts(MANY, "all") if one.published is not None])
     rounded = np.array([row.mechanism != "exact" for row in table.rows])
     places = np.argwhere(table.shown & rounded[:, np.newaxis])
     at = {(table.rows[i].id, int(s)): k for k, (i, s) in enumerate(places)}

@@ -14,7 +14,7 @@ from unround.mechanisms import Laplace
 from unround.show.charts import Picture, Scale, columns, ticks
 from unround.show.parts import Chart
 from unround.show.plots import Plot
-from unround.simulation import published_counts, schema
+from unround.simulation import Rounds, schema
 from unround.solution import Solution, solve
 
 AGES = {9: "0 to 14", 10: "0 to 4", 11: "5 to 9", 12: "10 to 14", 13: "15 to 64", 24: "65 and over"}
@@ -36,7 +36,7 @@ def places(areas: int = 3000, seed: int = 1) -> tuple[Place, Place]:
     """Return a hamlet with its ages and a town with its couples: the simulated CSDs nearest to the sizes wanted."""
     at = schema("short").index
     best: dict[int, tuple[int, Any, Any]] = {}
-    for block in published_counts(areas, seed, "short"):
+    for block in Rounds(seed).counts(areas, "short"):
         assert block.published is not None
         for i, level in enumerate(block.regions["level"]):
             people = int(block.published[i, at[1], 0])

@@ -275,7 +275,7 @@ def _protection(data: bytes) -> None:
 
 
 def _constants(data: bytes) -> None:
-    from research.keyed import Constants
+    from unround.simulation import Constants
 
     Constants.parse(data.decode("utf-8", errors="replace"))
 

@@ -102,26 +102,6 @@ def world(call: Call[Simulated], *, json: Json = False) -> None:
 
 
 @command(
-    commands.census,
-    """
-    Examples:
-      python -m research census -o keyed --areas 2000 --rows short --keys   rounded by keys, with a constant for every table
-      python -m research census -o alike --rows short --keys --constants 0  the same count rounds alike wherever it stands
-      python -m research census -o sample --rows sample --keys --weighted   sample tables of weighted estimates
-
-    Every person, household and family has a key, a random number from 0 to 1; a count goes up if the sum of its records'
-    keys and a constant of its table, modulo 1, is below its remainder divided by 5. So the same records round alike wherever
-    the constant is the same. The sums of keys are in truth.parquet, the constants in constants.csv. With --weighted, one
-    record in four is in the sample tables, with a weight of about four; the truth of these tables is the estimate before
-    it was rounded. See docs/checks.md.
-    """,
-)
-def census(call: Call[Simulated], *, json: Json = False) -> None:
-    """Say which files were written, and what to try on them."""
-    say_simulated(call(), json)
-
-
-@command(
     commands.variability,
     """
     Examples:
@@ -138,7 +118,7 @@ def variability(call: Call[dict[str, Any]], *, json: Json = False) -> None:
     _show(measured, document(measured), json)
 
 
-COMMANDS = {"Research": (calibrate, paper, world, census, variability)}
+COMMANDS = {"Research": (calibrate, paper, world, variability)}
 
 app = built("python -m research", "How often claims are right, and every number of the paper.", "", COMMANDS)
 

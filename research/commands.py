@@ -10,7 +10,6 @@ from typing import Any
 
 from research.calibration import Calibrations, calibrate_release, calibrate_worlds
 from research.calibration_document import calibration
-from research.keyed import Constants, Rounds, write_keyed
 from research.paper import Claim, claims
 from research.searches import Compound, Experiment, ReleaseSearches, experiment, search_release
 from research.variability import measure
@@ -134,30 +133,6 @@ def world(given: WorldOptions) -> Simulated:
     how: Any = mechanism_name(None, given.mechanism)
     typed = f"python -m research world {given.name} -o FOLDER {given.typed('areas', 'seed')}"
     return write_world(given.name, given.out, given.areas, given.seed, how, typed, rounded_total=given.rounded_total)
-
-
-@group()
-class CensusOptions(Progress):
-    """The options of `census`."""
-
-    out: AnyPath = option(OUT)
-    _: KW_ONLY
-    areas: int = option("How many areas, of all levels.", least=1, default=1000)
-    seed: int = option("The same seed gives the same census.", least=0, default=1)
-    rows: str = option("age (33 rows), short (462), income (140), sample (150) or all (2,631).", default="age")
-    keys: bool = option("Round by the keys of records and a constant of every table.", default=False)
-    constants: str = option(
-        "constants of tables, such as 0 for all, or 8=0.31.", "LIST", shown="drawn", needs=("keys",), default=""
-    )
-    weighted: bool = option("Let sample tables show weighted estimates; for rows sample or all.", default=False)
-
-
-@takes(CensusOptions)
-def census(given: CensusOptions) -> Simulated:
-    """Write the census of `unround simulate` as a tidy table, rounded by keys of records, or of a weighted sample."""
-    rounds = Rounds(Constants.parse(given.constants) if given.keys else None, given.weighted)
-    typed = f"python -m research census -o FOLDER {given.typed('areas', 'seed')}"
-    return write_keyed(given.out, given.areas, given.seed, given.rows, rounds, typed)
 
 
 @group()

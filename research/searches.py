@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from research.keyed import Constants, Rounds, keyed_counts
 from research.paper import AREAS, OVER, SEARCHES, Search
 from unround.audits import Auditor, Model
 from unround.audits.claims import ClaimKind
@@ -42,7 +41,7 @@ from unround.prior import Prior
 from unround.regions import published_exactly
 from unround.release import ABSENT, SUPPRESSED, Counts, Release
 from unround.shown import Plain
-from unround.simulation import MISSING, CountBlock, Schema, published_counts, schema
+from unround.simulation import MISSING, Constants, CountBlock, Rounds, Schema, schema
 from unround.structure import Structure
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage, survey
@@ -342,8 +341,7 @@ def experiment(
     looked = [(Outcome(search, len(sums)), sums) for search in SEARCHES for sums in [places(search, table)]]
     children: dict[str, int] = {}
     repeated = done = 0
-    keyed = (drawn.counts for drawn in keyed_counts(areas, seed, rows, Rounds(Constants()))) if keys else None
-    for block in keyed or published_counts(areas, seed, rows):
+    for block in Rounds(seed, Constants() if keys else None).counts(areas, rows):
         repeats = np.fromiter(_repeats(block, children), dtype=np.bool_)
         repeated += int(repeats.sum())
         for outcome, sums in looked:

@@ -145,9 +145,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(progress, "EVERY", 3600.0)  # on a busy machine, signs of life would come between
         code = 0
         try:
-            run_unround(
-                research if arguments[:1] in (("calibrate",), ("paper",), ("world",), ("census",), ("variability",)) else app
-            )
+            run_unround(research if arguments[:1] in (("calibrate",), ("paper",), ("world",), ("variability",)) else app)
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 0
         captured = capsys.readouterr()

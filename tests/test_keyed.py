@@ -8,15 +8,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from research import keyed as census
-from research.commands import census as write_census
-from research.keyed import KeyedRecords, drawn_keys, parts_of, sample_of, some_of
 
 import unround
 from unround import simulation as sim
 from unround.errors import InputError
 from unround.mechanisms import Rounding, Sample
-from unround.simulation.persons import ONE
+from unround.simulation.keyed import ONE, KeyedRecords, drawn_keys, parts_of, sample_of, some_of
 from unround.simulation.profile import BLOCKS, SAMPLE, table_of
 
 TWO_PARTS = {
@@ -44,20 +41,21 @@ INDEPENDENT, INDEPENDENT_WEIGHTED = (0.560, 0.426, 0.0134), (0.550, 0.433, 0.016
 
 
 @cache
-def blocks(areas: int, rows: str, rounds: census.Rounds, seed: int = 1) -> tuple[census.KeyedBlock, ...]:
-    return tuple(census.keyed_counts(areas, seed, rows, rounds))
+def blocks(areas: int, rows: str, rounds: sim.Rounds) -> tuple[sim.CountBlock, ...]:
+    return tuple(rounds.counts(areas, rows))
 
 
-def joined(areas: int, rows: str, rounds: census.Rounds, *names: str) -> list[np.ndarray]:
-    found = blocks(areas, rows, rounds)
+def joined(areas: int, rows: str, rounds: sim.Rounds, *names: str) -> list[np.ndarray]:
+    table = rounds.schema(rows)
+    of = {"keys": lambda block: block.more[0], "estimates": lambda block: rounds.shown(block, table).true}
     return [
-        np.concatenate([getattr(block if name in ("keys", "estimates") else block.counts, name) for block in found])
+        np.concatenate([of[name](block) if name in of else getattr(block, name) for block in blocks(areas, rows, rounds)])
         for name in names
     ]
 
 
-def keyed(constant: float | None, weighted: bool = False) -> census.Rounds:
-    return census.Rounds(census.Constants(constant), weighted)
+def keyed(constant: float | None, weighted: bool = False) -> sim.Rounds:
+    return sim.Rounds(1, sim.Constants(constant), weighted)
 
 
 def shares(published: np.ndarray, large: np.ndarray, steps: int) -> tuple[np.ndarray, int]:
@@ -115,7 +113,7 @@ def test_three_ages_under_their_total(c: float) -> None:
 
 
 def test_without_keys_estimates_are_rounded_on_their_own() -> None:
-    true, published = joined(1500, "sample", census.Rounds(weighted=True), "estimates", "published")
+    true, published = joined(1500, "sample", sim.Rounds(weighted=True), "estimates", "published")
     rows = [at for at, row in enumerate(sim.schema("sample").rows) if row.mechanism == SAMPLE and row.is_count]
     assert agrees(shares(published[:, rows], (true[:, rows, 1:] >= 20).all(-1), 3), INDEPENDENT_WEIGHTED)
 
@@ -140,7 +138,7 @@ def test_rounding_stays_unbiased_and_small_samples_become_0_or_10() -> None:
 def test_the_sums_of_keys_and_estimates_add_up_like_the_counts(rows: str, weighted: bool) -> None:
     names = ("true", "keys", *(("estimates",) if weighted else ()))
     true, *others = joined(150, rows, keyed(None, weighted), *names)
-    table = census.keyed_schema(rows, weighted=weighted)
+    table = keyed(None, weighted).schema(rows)
     # A person who lives alone is another record than the household.
     sums = [one for one in table.sums if (one.total, one.parts) not in ((97, (51,)), (92, (86,)))]
     assert any(one.why == "universe" for one in sums)
@@ -160,7 +158,7 @@ def test_the_sums_of_keys_and_estimates_add_up_like_the_counts(rows: str, weight
 
 def test_a_parent_has_the_keys_of_the_areas_in_it() -> None:
     found = blocks(400, "age", keyed(None))
-    regions = pl.concat([block.counts.regions for block in found])
+    regions = pl.concat([block.regions for block in found])
     (keys,) = joined(400, "age", keyed(None), "keys")
     parent, region = regions["parent"].to_list(), regions["region"].to_list()
     inside = {name: [at for at, above in enumerate(parent) if above == name] for name in region}
@@ -180,7 +178,7 @@ def test_the_same_records_round_alike_without_constants_and_not_with_them() -> N
     (unlike,) = joined(600, "short", keyed(None), "published")
     assert 0.2 < (unlike[:, heads[1]] != unlike[:, heads[0]]).mean() < 0.5
     true, published, keys = joined(600, "short", keyed(None), "true", "published", "keys")
-    constants = census.Constants()
+    constants = sim.Constants()
     for row in (383, 388):  # by hand
         block = next(one for one in BLOCKS if one.first == row)
         u = (keys[:, at[row], 0].astype(object) + constants.of(block, 1)) % ONE
@@ -192,7 +190,7 @@ def test_the_same_records_round_alike_without_constants_and_not_with_them() -> N
 
 
 def test_keys_and_weights_leave_the_true_counts_as_they_are() -> None:
-    (plain,) = joined(200, "all", census.Rounds(), "true")
+    (plain,) = joined(200, "all", sim.Rounds(), "true")
     for rounds in (keyed(None), keyed(None, weighted=True)):
         assert (joined(200, "all", rounds, "true")[0] == plain).all()
     # Nor do other rows change the keys of these.
@@ -265,27 +263,30 @@ def test_a_count_goes_up_below_its_remainder(how: Rounding | Sample) -> None:
 
 
 def test_files_hold_the_keys_and_the_constants(tmp_path: Path) -> None:
-    made = write_census(tmp_path, areas=60, seed=2, rows="short", keys=True)
-    constants = pl.read_csv(tmp_path / "constants.csv")
+    made = unround.simulate(tmp_path, areas=60, seed=2, rows="short", format="tidy", keys=True, repeat=2)
+    assert made.constants == tmp_path / "constants.csv"
+    constants = pl.read_csv(made.constants)
+    assert constants["edition"].unique().sort().to_list() == [1, 2]
     assert constants["constant"].n_unique() == len(constants)
     truth = pl.read_parquet(made.truth)
     assert truth.columns == ["region", "characteristic_id", "sex", "true", "key"]
     assert truth.filter(pl.col("key").is_null())["characteristic_id"].unique().sort().to_list() == [2, 4]
-    release = pl.read_parquet(tmp_path / "release.parquet").join(truth, on=["region", "characteristic_id", "sex"])
-    constant = constants.filter(pl.col("table") == 58)["constant"].item()
+    release = pl.read_parquet(tmp_path / "release_2.parquet").join(truth, on=["region", "characteristic_id", "sex"])
+    constant = constants.filter(pl.col("edition") == 2, pl.col("table") == 58)["constant"].item()
     marital = release.filter(pl.col("characteristic_id").is_between(58, 70)).drop_nulls("published")
     u = (marital["key"].to_numpy() + constant) % 1
     true = marital["true"].to_numpy()
     assert (marital["published"].to_numpy() == true - true % 5 + 5 * (u < true % 5 / 5)).all()
     note = made.note.read_text()
-    assert "--rows short --keys\n" in note
+    assert "--repeat 2 --keys\n" in note
     assert "constants.csv" in note
-    unround.simulate(tmp_path, areas=60, seed=2, rows="short", format="tidy")  # replaces all of it
+    again = unround.simulate(tmp_path, areas=60, seed=2, rows="short", format="tidy")  # replaces all of it
+    assert again.constants is None
     assert not (tmp_path / "constants.csv").exists()
 
 
 def test_the_truth_of_a_weighted_sample_is_the_estimate(tmp_path: Path) -> None:
-    made = write_census(tmp_path, areas=60, seed=2, rows="sample", weighted=True)
+    made = unround.simulate(tmp_path, areas=60, seed=2, rows="sample", weighted=True, format="tidy")
     truth = pl.read_parquet(made.truth)
     assert truth.columns == ["region", "characteristic_id", "sex", "true"]
     whole = (pl.col("true") % 1 == 0).mean()
@@ -295,6 +296,18 @@ def test_the_truth_of_a_weighted_sample_is_the_estimate(tmp_path: Path) -> None:
     # Whoever takes it for counts gets the columns that are counts.
     columns = unround.read(made.truth).columns
     assert {int(column.codes[0]) for column in columns} == {1, 2, 4, 5, *range(8, 34)}
+
+
+def test_a_zip_says_how_counts_were_rounded(tmp_path: Path) -> None:
+    import zipfile
+
+    made = unround.simulate(tmp_path, areas=10, rows="sample", zip=True, keys=True, weighted=True)
+    with zipfile.ZipFile(made.files[0]) as inside:
+        (name,) = [name for name in inside.namelist() if name.endswith("English_meta.txt")]
+        said = inside.read(name).decode("latin-1")
+    assert "by the sum of their records' keys" in said
+    assert "weighted estimates" in said
+    assert "independently" not in said
 
 
 @pytest.mark.parametrize(
@@ -310,14 +323,15 @@ def test_the_truth_of_a_weighted_sample_is_the_estimate(tmp_path: Path) -> None:
 )
 def test_what_cannot_be(tmp_path: Path, options: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        write_census(tmp_path, areas=5, **options)  # type: ignore[arg-type]
+        unround.simulate(tmp_path, areas=5, **options)  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
 
 
 def test_constants_can_be_given() -> None:
-    constants = census.Constants.parse("8=0.25, 58=0.5")
+    constants = sim.Constants.parse("8=0.25, 58=0.5")
     age, marital, other = (next(one for one in BLOCKS if one.first == row) for row in (8, 58, 383))
     assert [constants.of(block, 1) / ONE for block in (age, marital)] == [0.25, 0.5]
-    assert constants.of(other, 1) == census.Constants().of(other, 1) != census.Constants().of(other, 2)
+    assert constants.of(other, 1) == sim.Constants().of(other, 1) != sim.Constants().of(other, 2)
+    assert constants.of(other, 1) != constants.of(other, 1, 2)
     within = next(one for one in BLOCKS if one.first == 340)
     assert table_of(within) == 335

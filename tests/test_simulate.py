@@ -36,7 +36,7 @@ DATA = "98-401-X2021006_English_CSV_data.csv"
 @cache
 def census(areas, rows, seed=1):
     """A census in one piece: regions, truth, published."""
-    blocks = list(sim.published_counts(areas, seed, rows))
+    blocks = list(sim.Rounds(seed).counts(areas, rows))
     return (
         pl.concat([block.regions for block in blocks]),
         np.concatenate([block.true for block in blocks]),
@@ -293,8 +293,8 @@ def test_rows_do_not_change_each_other():
 
 
 def test_the_seed_decides():
-    again = list(sim.published_counts(300, 1, "age"))
-    other = list(sim.published_counts(300, 2, "age"))
+    again = list(sim.Rounds(1).counts(300, "age"))
+    other = list(sim.Rounds(2).counts(300, "age"))
     _, true, published = census(300, "age")
     assert (np.concatenate([block.true for block in again]) == true).all()
     assert (np.concatenate([block.published for block in again]) == published).all()

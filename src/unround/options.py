@@ -801,12 +801,14 @@ class Simulate(Progress):
     )
     persons: bool = option("Records, one row per person, and tables published from them.", default=False)
     keys: bool = option(
-        "round or change counts by the keys of their records (and, where they are rounded, a constant of the table).",
-        needs=("persons",),
+        "Round by the keys of records and a constant of every table; with {persons}, also cell keys.",
         default=False,
     )
-    constant: float | None = option(
-        "the constant of all tables.", "NUMBER", shown="drawn", least=0, most=1, needs=("keys",), default=None
+    constants: str = option(
+        "constants of tables, such as 0 for all, or 8=0.31.", "LIST", shown="drawn", needs=("keys",), default=""
+    )
+    weighted: bool = option(
+        "Let sample tables show weighted estimates; for rows sample or all.", excludes=("persons",), default=False
     )
     people: int | None = option(
         "people in a typical area.", shown="400", least=1, most=100_000, needs=("persons",), default=None

@@ -6,7 +6,8 @@ Canadian census of 2021; the numbers are invented.
 
 - `profile`: the rows of the profile, their kinds and the sums between them: `schema`
 - `geography`, `people`: the country and its made-up shapes; households and persons
-- `counts`: `true_counts`, `published_counts`: blocks of areas as arrays; rates, averages and medians beside them
+- `counts`: `true_counts`, `publish`: blocks of areas as arrays; rates, averages and medians beside them
+- `keyed`: counts that are rounded by the keys of their records, and weighted estimates: `Rounds`
 - `files`: three layouts, the truth beside them, and the note that says that all of it is invented; `census` writes them
 - `persons`: another truth in place of the census: records, and tables published from them
 
@@ -21,10 +22,11 @@ from pathlib import Path
 from unround.errors import InputError
 from unround.options import Simulate
 from unround.output import output_folder
-from unround.simulation.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
+from unround.simulation.counts import BLOCK, MISSING, CountBlock, true_counts
 from unround.simulation.files import (
     AREAS,
     BESIDE,
+    CONSTANTS,
     TRUTH,
     Editions,
     ReleaseFiles,
@@ -35,6 +37,7 @@ from unround.simulation.files import (
     write_areas,
 )
 from unround.simulation.geography import BOUNDARIES, plan, write_boundaries
+from unround.simulation.keyed import Constants, Rounds
 from unround.simulation.profile import ROWS, SEXES, ProfileRow, RowSum, Schema, schema
 
 __all__ = [
@@ -42,13 +45,14 @@ __all__ = [
     "MISSING",
     "ROWS",
     "SEXES",
+    "Constants",
     "CountBlock",
     "ProfileRow",
+    "Rounds",
     "RowSum",
     "Schema",
     "Simulated",
     "census",
-    "published_counts",
     "schema",
     "true_counts",
 ]
@@ -59,18 +63,19 @@ def census(given: Simulate) -> Simulated:
     file_format, rows = given.format or "statcan", given.rows or "age"
     if given.zip and file_format != "statcan":
         raise InputError(f"only the statcan format can be zipped, not {file_format}.")
-    table = schema(rows)
+    rounds = Rounds.of(given)
+    table = rounds.schema(rows)
     editions = Editions.of(given.levels, given.apart, given.repeat)
     place = plan(given.areas, given.seed, editions.nested)  # refuses a number of areas before anything is written
     layout, wide = f"{file_format}, zipped" if given.zip else file_format, file_format == "censusmapper"
     names = [name for names, _, _ in editions.files(layout) for name in names]
     older = older_simulation((*names, *BESIDE, TRUTH))
     with output_folder(Path(given.out), "simulate", older) as output, ExitStack() as files:
-        release = ReleaseFiles(output.done, layout, table, given.seed, editions, given.figures, files)
+        release = ReleaseFiles(output.done, layout, table, rounds, editions, files)
         truth, done = TruthWriter(output.done, table, wide), 0
-        for block in published_counts(given.areas, given.seed, rows, editions.nested):
+        for block in rounds.counts(given.areas, rows, editions.nested):
             release.add(block)
-            truth.add(block)
+            truth.add(rounds.shown(block, table))
             done += len(block.land)
             given.progress("Simulating", done, given.areas)
         release.close()
@@ -79,12 +84,13 @@ def census(given: Simulate) -> Simulated:
             write_boundaries(output.done / BOUNDARIES, place, editions.levels, given.seed)
         if editions.nested:
             write_areas(output.done / AREAS, place.regions, editions.levels, wide)
-        remarks = []
+        if rounds.constants is not None:
+            rounds.constants.table(table.plans, given.seed, editions.repeat).write_csv(output.done / CONSTANTS)
+        remarks = rounds.remarks()
         if file_format != "tidy":
             real = "File name and layout are those" if file_format == "statcan" else "The layout is that"
-            remarks.append(f"{real} of a real product only so that programs can be tried on it.")
+            remarks.insert(0, f"{real} of a real product only so that programs can be tried on it.")
         facts = {"areas": f"{given.areas:,}", "seed": given.seed, "rows": rows, "format": layout}
         typed = f"unround simulate -o FOLDER {given.typed('areas', 'seed')}"
-        return finished(
-            output, typed, given.areas, names, (TRUTH, "the true counts, as they were drawn"), truth.cells, remarks, facts
-        )
+        what = "the true counts and estimates" if given.weighted else "the true counts, as they were drawn"
+        return finished(output, typed, given.areas, names, (TRUTH, what), truth.cells, remarks, facts)

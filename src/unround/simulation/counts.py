@@ -251,12 +251,6 @@ def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, draw:
     return published
 
 
-def published_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -> Iterator[CountBlock]:
-    """Draw the same census as `true_counts`, with what is published of it beside what is true."""
-    for block in true_counts(areas, seed, rows, small):
-        yield replace(block, published=publish(block, schema(rows), seed))
-
-
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 TRUE, NONE = "true", "none"

@@ -10,7 +10,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from textwrap import fill
@@ -26,8 +26,9 @@ from unround.figures import Figure
 from unround.mechanisms import Mechanism
 from unround.output import OutputFolder, text_of
 from unround.shown import Plain
-from unround.simulation.counts import MISSING, NONE, CountBlock, described_figures, figures, publish, ratio
+from unround.simulation.counts import MISSING, NONE, CountBlock, described_figures, figures, ratio
 from unround.simulation.geography import BOUNDARIES, LEVEL_NAMES, LEVELS
+from unround.simulation.keyed import Rounds
 from unround.simulation.people import Floats
 from unround.simulation.profile import EXACT, SEXES, Schema
 from unround.small_files import toml_text
@@ -43,9 +44,10 @@ WIDE, TABLE, ABOUT, TRUTH = "censusmapper.csv", "release.parquet", "release.toml
 RELEASES = {"statcan": (DATA,), "statcan, zipped": (ZIP,), "censusmapper": (WIDE,), "tidy": (TABLE, ABOUT)}
 """The files of a release, by layout."""
 
-AREAS = "areas.csv"
+AREAS, CONSTANTS = "areas.csv", "constants.csv"
 BESIDE = {
     AREAS: "which area is within which",
+    CONSTANTS: "the constants of the tables, as they were drawn or given",
     BOUNDARIES: "made-up shapes of all areas, for a map",
 }
 """Files that some censuses have besides, and what they are."""
@@ -55,9 +57,11 @@ BESIDE = {
 class Simulated(Plain):
     """What `simulate` wrote.
 
-    - `nesting`, `boundaries`: The files that say which area is within which, and hold the made-up shapes of all areas; each
-      where it was asked for.
+    - `nesting`, `constants`, `boundaries`: The files that say which area is within which, that hold the constants of the
+      tables, and the made-up shapes of all areas; each where it was asked for.
     """
+
+    ASIDE = ("constants",)
 
     files: tuple[Path, ...]  # the release: what an agency would publish
     truth: Path  # the true counts, or records
@@ -66,6 +70,7 @@ class Simulated(Plain):
     cells: int
     bytes: int
     nesting: Path | None = None
+    constants: Path | None = None
     boundaries: Path | None = None
 
     @property
@@ -246,8 +251,8 @@ PART_ROWS = 1_000_000
 class ReleaseFile:
     """One file of a release, with what describes it, in the layout of one of its subclasses; `files` closes what is open."""
 
-    def __init__(self, paths: Sequence[Path], table: Schema, figures: str, files: ExitStack) -> None:
-        self._paths, self._table, self._source, self._files = list(paths), table, figures, files
+    def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds, files: ExitStack) -> None:
+        self._paths, self._table, self._rounds, self._files = list(paths), table, rounds, files
         self.open()
 
     def open(self) -> None:
@@ -354,6 +359,11 @@ class ZippedBulk(Bulk):
         meta, readme = (
             Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("meta.txt", "readme_meta.txt")
         )
+        keyed, weighted = self._rounds.constants is not None, self._rounds.weighted
+        meta = meta.replace(
+            "HOW", "by the sum of their records' keys and a\nconstant of the table" if keyed else "each\nindependently"
+        )
+        meta = meta.replace("WHAT", "weighted estimates from the 25% sample" if weighted else "counts of 25% sample data")
         companions = {f"{CATALOGUE}_Geo_starting_row.CSV": starts, f"{CATALOGUE}_English_meta.txt": meta}
         for name, text in (companions | {"README_meta.txt": readme}).items():
             self._zip.writestr(name, text.encode("latin-1"))
@@ -453,7 +463,7 @@ class Tidy(ReleaseFile):
     def open(self) -> None:
         """Find out which cells there are."""
         self._parts, self._shown = Parts(self._paths[0]), self._table.shown
-        self._figures = described_figures(self._table) if self._source != NONE else []
+        self._figures = described_figures(self._table) if self._rounds.figures != NONE else []
         for figure in self._figures:
             number, _, named = figure.name.partition("/")
             self._shown[self._table.index[int(number)], SEXES.index(named or SEXES[0])] = True
@@ -495,8 +505,14 @@ _LAYOUTS: Mapping[str, type[ReleaseFile]] = {
 }  # fmt: skip
 
 
+_NO_RECORDS = (2, 4)  # counts of the census before, and of dwellings: there are no records of them here
+
+
 class TruthWriter:
-    """The true counts, in the same long form: region, characteristic_id, sex, true.
+    """The true counts, in the same long form: region, characteristic_id, sex, true; and key, where records have keys.
+
+    A count's key is the sum of its records' keys, modulo 1, before the constant of its table is added; it is empty where
+    no table counts those records.
 
     Areas and characteristics go by the names that the release gives them, so that the two can be matched.
     """
@@ -529,6 +545,9 @@ class TruthWriter:
             "sex": pl.Series(SEXES).gather(cells[2]),
             "true": pl.Series(block.true[cells]),
         }
+        if block.more:
+            key = pl.Series(block.more[0][cells] / 2.0**64)
+            columns["key"] = key.set(pl.Series(np.isin(self.table.ids[cells[1]], _NO_RECORDS)), None)
         return pl.DataFrame(columns)
 
 
@@ -580,12 +599,12 @@ class ReleaseFiles:
     """Writes all files of a release at once, in one of the layouts, as blocks of areas come."""
 
     def __init__(
-        self, folder: Path, file_format: str, table: Schema, seed: int, editions: Editions, figures: str, files: ExitStack
+        self, folder: Path, file_format: str, table: Schema, rounds: Rounds, editions: Editions, files: ExitStack
     ) -> None:
-        self._table, self._seed, self._source = table, seed, figures
+        self._table, self._rounds = table, rounds
         layout = _LAYOUTS[file_format]
         self._writers = [
-            (layout([folder / name for name in names], table, figures, files), edition, levels)
+            (layout([folder / name for name in names], table, rounds, files), edition, levels)
             for names, edition, levels in editions.files(file_format)
         ]
 
@@ -596,8 +615,9 @@ class ReleaseFiles:
             if edition != last:
                 published, last = block, edition
                 if edition > 1:
-                    published = replace(block, published=publish(block, self._table, self._seed, edition))
-                values = figures(published, self._table, self._seed, self._source)
+                    published = self._rounds.published(block, self._table, edition)
+                shown = self._rounds.shown(published, self._table)
+                values = figures(shown, self._table, self._rounds.seed, self._rounds.figures)
             keep = np.isin(level, levels)
             if keep.any():
                 writer.add(published.some(keep), values[keep])

@@ -18,11 +18,9 @@ The records that the counts are of are followed through the same blocks of areas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,15 +30,22 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.mechanisms.rounding import TwoWay
-from unround.options import AnyPath
-from unround.output import output_folder
-from unround.simulation import Schema, Simulated, schema, true_counts
-from unround.simulation.counts import CountBlock, _fill, add_up, figures, leaf_nodes, publish, stream
-from unround.simulation.files import ABOUT, TABLE, TRUTH, Tidy, TruthWriter, finished, older_simulation
+from unround.options import Simulate
+from unround.simulation.counts import TRUE, CountBlock, Draw, _fill, add_up, leaf_nodes, publish, stream, true_counts
 from unround.simulation.people import Cells, Counts, Floats, People
-from unround.simulation.persons import ONE
-from unround.simulation.profile import BLOCKS, EXACT, SAMPLE, BlockPlan, ProfileBlock, table_of, universe_sums
+from unround.simulation.profile import (
+    BLOCKS,
+    EXACT,
+    SAMPLE,
+    BlockPlan,
+    ProfileBlock,
+    Schema,
+    schema,
+    table_of,
+    universe_sums,
+)
 
+ONE = 1 << 64  # 1 in the units in which keys are added up
 _RECORDS, _CONSTANTS = 5, 6  # kinds of random streams, after those of the census itself
 
 
@@ -80,21 +85,25 @@ class Constants:
             given[int(table)] = _number(value)
         return cls(None, tuple(given.items()))
 
-    def of(self, block: ProfileBlock, seed: int) -> int:
-        """Return the constant of the table that a block stands in, in units of 2⁻⁶⁴."""
+    def of(self, block: ProfileBlock, seed: int, edition: int = 1) -> int:
+        """Return the constant of the table that a block stands in, in units of 2⁻⁶⁴; every edition draws its own."""
         table = table_of(block)
         value = dict(self.given).get(table, self.everywhere)
         if value is not None:
             return int(value * ONE) % ONE
-        key = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, table, 1))
+        key = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, table, edition))
         return int(np.random.default_rng(key).integers(0, ONE - 1, dtype=np.uint64, endpoint=True))
 
-    def table(self, plans: Iterable[BlockPlan], seed: int) -> pl.DataFrame:
-        """Return every table that holds rounded counts, its title and its constant."""
+    def table(self, plans: Iterable[BlockPlan], seed: int, editions: int) -> pl.DataFrame:
+        """Return every edition and table that holds rounded counts, its title and its constant."""
         blocks = [step.block for step in plans if step.block.mechanism != EXACT and len(step.nodes)]
-        heads = [block for block in blocks if table_of(block) == block.first]
-        rows = [(block.first, title_of(block), self.of(block, seed) / ONE) for block in heads]
-        return pl.DataFrame(rows, schema=["table", "title", "constant"], orient="row")
+        rows = [
+            (edition, block.first, title_of(block), self.of(block, seed, edition) / ONE)
+            for edition in range(1, editions + 1)
+            for block in blocks
+            if table_of(block) == block.first
+        ]
+        return pl.DataFrame(rows, schema=["edition", "table", "title", "constant"], orient="row")
 
 
 def _number(text: str) -> float:
@@ -392,107 +401,84 @@ def _over(step: BlockPlan) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How a census is rounded."""
+    """How a census is rounded: each count on its own, unless there are keys or weights."""
 
+    seed: int = 1
     constants: Constants | None = None  # where every record has a key, the constants of the tables
     weighted: bool = False  # whether sample tables show sums of weights, which are not whole, in place of counts
+    figures: str = TRUE  # what rates, averages and medians are computed from: "true" counts, "published" ones, or "none"
 
+    @classmethod
+    def of(cls, given: Simulate) -> Rounds:
+        """Read what the user wants."""
+        return cls(given.seed, Constants.parse(given.constants) if given.keys else None, given.weighted, given.figures)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyedBlock:
-    """A run of areas: their counts, and the records behind them."""
+    @property
+    def plain(self) -> bool:
+        """Whether there are neither keys nor weights."""
+        return self.constants is None and not self.weighted
 
-    counts: CountBlock
-    keys: Keys | None  # for every count the sum of its records' keys, modulo 1, in units of 2⁻⁶⁴
-    estimates: Floats | None  # what is rounded: true counts and, in sample tables, sums of weights
+    def schema(self, rows: str) -> Schema:
+        """Return the rows of a profile; where sample tables are weighted, no sum has both counts and estimates."""
+        table = schema(rows)
+        if not self.weighted:
+            return table
+        if not any(row.mechanism == SAMPLE for row in table.rows):
+            raise InputError(f"the rows called {rows} are all 100% data, so nothing is weighted: choose rows sample or all.")
+        sampled, whole = (
+            [step.block for step in table.plans if (step.block.mechanism == SAMPLE) is wanted] for wanted in (True, False)
+        )
+        layout = tuple(item for item in table.sums if item.why == "layout")
+        return replace(table, sums=(*layout, *universe_sums(whole), *universe_sums(sampled, sample=True)))
 
+    def counts(self, areas: int, rows: str, small: bool = False) -> Iterator[CountBlock]:
+        """Draw the census: true counts and what is published of them; keys and weights beside them where there are any."""
+        table = self.schema(rows)
 
-def keyed_counts(areas: int, seed: int, rows: str, rounds: Rounds) -> Iterator[KeyedBlock]:
-    """Draw the same census as `unround simulate`, rounded in another way."""
-    table = schema(rows)
-    cells = table.shown & np.array([row.mechanism == SAMPLE for row in table.rows])[:, None]
+        def records(_: Schema, true: Counts, crowd: People, number: int) -> tuple[Keys, Floats]:
+            behind = Behind.of(table, true, crowd, self.seed, number, weighted=self.weighted).cells
+            return behind.key, behind.weight
 
-    def records(_: Schema, true: Counts, crowd: People, number: int) -> tuple[Keys, Floats]:
-        behind = Behind.of(table, true, crowd, seed, number, weighted=rounds.weighted).cells
-        return behind.key, behind.weight
+        beside = {} if self.plain else {"beside": records}
+        for block in true_counts(areas, self.seed, rows, small, **beside):
+            yield self.published(block, table)
 
-    for block in true_counts(areas, seed, rows, beside=records):
-        key, weight = block.more
-        estimates = np.where(cells, weight, block.true) if rounds.weighted else None
+    def published(self, block: CountBlock, table: Schema, edition: int = 1) -> CountBlock:
+        """Return a block as it is published in one edition."""
+        how = {} if self.plain else {"draw": self._draw(block, table, edition)}
+        return replace(block, published=publish(block, table, self.seed, edition, **how))
 
-        def draw(
-            step: BlockPlan,
-            how: Mechanism,
-            amounts: Counts,
-            rng: np.random.Generator,
-            key: Keys = key,
-            estimates: Floats | None = estimates,
-        ) -> Counts:
-            weighted = estimates is not None and step.block.mechanism == SAMPLE
-            if rounds.constants is None and not weighted:
+    def _draw(self, block: CountBlock, table: Schema, edition: int) -> Draw:
+        estimates, keys = self.shown(block, table).true, block.more[0]
+
+        def draw(step: BlockPlan, how: Mechanism, amounts: Counts, rng: np.random.Generator) -> Counts:
+            weighted = self.weighted and step.block.mechanism == SAMPLE
+            if self.constants is None and not weighted:
                 return how.publish(amounts, rng)
             assert isinstance(how, TwoWay)
             places = slice(step.start, step.stop)
-            if rounds.constants is None:
+            if self.constants is None:
                 numbers: Keys = rng.integers(0, ONE - 1, amounts.shape, dtype=np.uint64, endpoint=True)
             else:
-                numbers = key[:, places] + np.uint64(rounds.constants.of(step.block, seed))
-            if weighted and estimates is not None:
-                return how.publish_keyed(np.maximum(estimates[:, places], 0.0), numbers)
-            return how.publish_keyed(amounts, numbers)
+                numbers = keys[:, places] + np.uint64(self.constants.of(step.block, self.seed, edition))
+            return how.publish_keyed(np.maximum(estimates[:, places], 0.0) if weighted else amounts, numbers)
 
-        published = replace(block, published=publish(block, table, seed, draw=draw))
-        yield KeyedBlock(published, key if rounds.constants is not None else None, estimates)
+        return draw
 
+    def shown(self, block: CountBlock, table: Schema) -> CountBlock:
+        """Return a block for those who see the truth: estimates before they were rounded, and keys where there are any."""
+        more = () if self.constants is None else block.more[:1]
+        if not self.weighted:
+            return replace(block, more=more)
+        cells = table.shown & np.array([row.mechanism == SAMPLE for row in table.rows])[:, None]
+        real: Any = np.where(cells, block.more[1], block.true)
+        return replace(block, true=real, more=more)
 
-def keyed_schema(rows: str, *, weighted: bool) -> Schema:
-    """Return the rows of a profile; where sample tables are weighted, no sum has both counts and estimates."""
-    table = schema(rows)
-    if not weighted:
-        return table
-    if not any(row.mechanism == SAMPLE for row in table.rows):
-        raise InputError(f"the rows called {rows} are all 100% data, so nothing is weighted: choose rows sample or all.")
-    sampled, whole = (
-        [step.block for step in table.plans if (step.block.mechanism == SAMPLE) is wanted] for wanted in (True, False)
-    )
-    layout = tuple(item for item in table.sums if item.why == "layout")
-    return replace(table, sums=(*layout, *universe_sums(whole), *universe_sums(sampled, sample=True)))
-
-
-_NO_RECORDS = (2, 4)  # counts of the census before, and of dwellings: there are no records of them here
-
-
-class KeyedTruth(TruthWriter):
-    """The true counts, with the sum of the keys of each count's records before the constant of its table is added."""
-
-    def part(self, block: CountBlock, ids: pl.Series, cells: tuple[NDArray[np.int64], ...]) -> pl.DataFrame:
-        """Return the truth of some cells, and their keys if there are any."""
-        truth = super().part(block, ids, cells)
-        if not block.more:
-            return truth
-        key = pl.Series("key", block.more[0][cells] / 2.0**64)
-        return truth.with_columns(key.set(pl.Series(np.isin(self.table.ids[cells[1]], _NO_RECORDS)), None))
-
-
-CONSTANTS = "constants.csv"
-
-
-def write_keyed(out: AnyPath, areas: int, seed: int, rows: str, rounds: Rounds, typed: str) -> Simulated:
-    """Write such a census as a tidy table, with its truth and the constants of its tables; `typed` makes it again."""
-    table, names = keyed_schema(rows, weighted=rounds.weighted), [TABLE, ABOUT]
-    said = ["A count is rounded by the sum of its records' keys and a constant of its table."] if rounds.constants else []
-    said += ["Sample tables show weighted estimates; the truth is the estimate before it was rounded."] * rounds.weighted
-    with output_folder(Path(out), "simulate", older_simulation((*names, CONSTANTS, TRUTH))) as output, ExitStack() as files:
-        release = Tidy([output.done / name for name in names], table, "true", files)
-        truth = KeyedTruth(output.done, table, wide=False)
-        for keyed in keyed_counts(areas, seed, rows, rounds):
-            real: Any = keyed.counts.true if keyed.estimates is None else keyed.estimates
-            block = replace(keyed.counts, true=real, more=() if keyed.keys is None else (keyed.keys,))
-            release.add(block, figures(block, table, seed))
-            truth.add(block)
-        release.close()
-        truth.close()
-        if rounds.constants is not None:
-            rounds.constants.table(table.plans, seed).write_csv(output.done / CONSTANTS)
-            names.append(CONSTANTS)
-        return finished(output, typed, areas, names, (TRUTH, "the true counts and estimates"), truth.cells, said)
+    def remarks(self) -> list[str]:
+        """Say how counts were rounded, if not each on its own."""
+        keyed = (
+            "Every record has a key; a count is rounded by the sum of its records' keys and a constant of its table. The "
+            "truth has the sum of keys of every count."
+        )
+        weighted = "Sample tables show weighted estimates; the truth is the estimate before it was rounded."
+        return [keyed] * (self.constants is not None) + [weighted] * self.weighted
