@@ -393,7 +393,7 @@ def test_nothing_underflows_in_a_forest_of_thousands_of_cells() -> None:
 def census(areas: int, rows: str) -> tuple[Block, np.ndarray]:
     """Simulate areas: rows by sex, with the population exact."""
     schema = sim.schema(rows)
-    published = np.concatenate([one.published for one in sim.published_counts(areas, 1, rows) if one.published is not None])
+    published = np.concatenate([one.published for one in sim.Rounds(1).counts(areas, rows) if one.published is not None])
     true = np.concatenate([one.true for one in sim.true_counts(areas, 1, rows)])
     used = [row.id == 1 or row.mechanism != "exact" for row in schema.rows]
     places = [(i, s) for i, s in np.argwhere(schema.shown).tolist() if used[i]]

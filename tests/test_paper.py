@@ -26,7 +26,7 @@ from unround.errors import InputError
 from unround.expectation import expectation
 from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.show import show
-from unround.simulation import published_counts, schema
+from unround.simulation import Rounds, schema
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -221,7 +221,7 @@ def test_searches_look_where_the_paper_says() -> None:
 def test_the_experiment_counts_what_a_plain_loop_counts() -> None:
     run, table = experiment(700, 4, "short"), schema("short")
     counted = {search.key: [0, 0] for search in SEARCHES}
-    for block in published_counts(700, 4, "short"):
+    for block in Rounds(4).counts(700, "short"):
         assert block.published is not None
         for area in block.published.tolist():
             for search in SEARCHES:
@@ -234,7 +234,7 @@ def test_the_experiment_counts_what_a_plain_loop_counts() -> None:
 
 
 def test_areas_that_repeat_the_one_inside_them() -> None:
-    blocks = list(published_counts(900, 2, "age"))
+    blocks = list(Rounds(2).counts(900, "age"))
     people: dict[str, bytes] = {}
     inside: dict[str, list[str]] = {}
     for block in blocks:

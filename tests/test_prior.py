@@ -48,7 +48,7 @@ from unround.prior.mixture import (
 from unround.prior.sexes import PRECISIONS, SexSplits
 from unround.prior.weights import EXPOSURES, FLOOR, area_weights
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED
-from unround.simulation import MISSING, published_counts, schema
+from unround.simulation import MISSING, Rounds, schema
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.forest import Equations
 from unround.system import System
@@ -655,7 +655,7 @@ def flattened(rows: str, areas: int, seed: int) -> tuple[Array, Array, Equations
             cells = [(at[row], sex) for row in (one.total, *one.parts)]
             if all(cell in place for cell in cells):
                 equations.append((place[cells[0]], tuple(place[cell] for cell in cells[1:])))
-    blocks = list(published_counts(areas, seed, rows))
+    blocks = list(Rounds(seed).counts(areas, rows))
     shown = table.shown
     true = np.concatenate([block.true[:, shown] for block in blocks])
     published = np.concatenate([block.published[:, shown] for block in blocks if block.published is not None])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from research.commands import world as write_world
 from typer.testing import CliRunner
 
 import unround
@@ -198,7 +199,7 @@ MECHANISMS = ("rounding:3", "rounding:5", "cellkey:3,2", "laplace:1.45")
 def test_the_error_is_less_in_worlds_that_no_prior_of_ours_assumes(world: str, tmp_path: Path) -> None:
     """Exact totals, four mechanisms; the model's own estimate is near what is measured. `make additive` has more."""
     for how in MECHANISMS:
-        unround.simulate(tmp_path / how, world=world, areas=150, seed=2, mechanism=how)
+        write_world(world, tmp_path / how, areas=150, seed=2, mechanism=how)
         paths = tmp_path / how / "release.toml", tmp_path / how / "truth.parquet"
         measured, own = unround.reconcile(paths[0], truth=paths[1]).summary, unround.reconcile(paths[0]).summary
         assert measured["sums_off_after"] == 0

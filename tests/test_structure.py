@@ -74,7 +74,7 @@ def census(rows, areas, seed=1):
         if all((at, s) in place for at in (head, *parts))
     ]
     proposals += [Proposal(place[at, 0], (place[at, 1], place[at, 2]), "sex") for at, s in cells if s == 1]
-    blocks = list(sim.published_counts(areas, seed, rows))
+    blocks = list(sim.Rounds(seed).counts(areas, rows))
     at, s = np.array(cells).T
     counts = np.concatenate([block.published[:, at, s] for block in blocks])
     true = np.concatenate([block.true[:, at, s] for block in blocks]).astype(np.int64)

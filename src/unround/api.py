@@ -307,7 +307,7 @@ def review(given: options.ReviewRequest) -> Review:
     with watching() as opened:
         drafts, joint = _drafts(given)
         truth = _truth(given.truth, drafts[0].release)
-        earlier = [read(table) for table in _listed(given.earlier)]
+        earlier = [read(table) for table in _listed(given.earlier or ())]
 
     def finish(folder: Path, reviewed: Review) -> None:
         if given.out is not None:
@@ -328,8 +328,8 @@ def review(given: options.ReviewRequest) -> Review:
     )
 
 
-def _listed(tables: options.Table | None) -> list[options.Table]:
-    return [] if tables is None else list(tables) if isinstance(tables, list | tuple) else [tables]
+def _listed(tables: options.Table) -> list[options.Table]:
+    return list(tables) if isinstance(tables, list | tuple) else [tables]
 
 
 def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], Draft | None]:

@@ -240,7 +240,7 @@ def _side_by_side(grid: Grid) -> list[tuple[int, int]] | list[None]:
 
 def _headers_below(grid: Grid) -> list[int]:
     """Return the rows, from 0, with which a further table begins: its title, or the header itself."""
-    if grid.cells.height > MOST_ROWS:
+    if not 0 < grid.cells.height <= MOST_ROWS:
         return []
     bare = [bare_text(grid.cells[name]) for name in grid.cells.columns]
     filled = [(~cells.is_null() & (cells != "")).fill_null(False).to_list() for cells in bare]
