@@ -16,6 +16,7 @@ import unround
 from tests.conftest import Run
 from tests.drafts import chance, small
 from tests.drafts.corpus import DRAFTS
+from tests.drafts.fifth import RAW
 from tests.drafts.judge import Facts
 from tests.drafts.score import RIGHT, Verdict, in_words, judge
 from unround.release import ABSENT
@@ -437,3 +438,23 @@ def test_averages_in_other_languages(tmp_path: Path) -> None:
     rows = [f"{name};{sum(pair)};{pair[0]};{pair[1]};{age}" for name, pair, age in zip("ABCDEFG", counts, ages, strict=True)]
     header = "Gemeente;Totaal;Mannen;Vrouwen;Gemiddelde leeftijd"
     assert _decided(tmp_path / "a.csv", [header, *rows], tmp_path / "out") == "publish"
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_a_file_as_it_comes_is_decided_as_it_should_be(name: str, tmp_path: Path) -> None:
+    right, text = RAW[name]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert unround.review(tmp_path / name, repairs=()).decision in right
+
+
+@pytest.mark.parametrize(
+    ("form", "decision"), [('[<5]"<5";0', "undecided"), (";;;", "undecided"), ('#,##0;-#,##0;"-"', "publish")]
+)
+def test_numbers_that_a_format_hides_are_asked_about(form: str, decision: str, tmp_path: Path) -> None:
+    with xlsxwriter.Workbook(tmp_path / "masked.xlsx") as book:
+        sheet, shown = book.add_worksheet(), book.add_format({"num_format": form})
+        for at, row in enumerate(
+            [("Ward", "Total", "Men", "Women"), ("A", 90, 41, 49), ("B", 80, 3, 77), ("C", 71, 30, 41)]
+        ):
+            sheet.write_row(at, 0, row, shown)
+    assert unround.review(tmp_path / "masked.xlsx", repairs=()).decision == decision

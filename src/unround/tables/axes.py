@@ -24,7 +24,9 @@ from unround.tables.labels import (
     WOMEN,
     about,
     bare_label,
+    is_time,
     is_total,
+    period_sums,
     sex_of,
     tokens,
     written_age,
@@ -38,7 +40,6 @@ _MOST = 0.6
 """An axis with so many ages among its codes is one of ages."""
 LONGEST_NAME = 40
 _LABELLED = re.compile(r"[^:]{1,30}: .+")
-_YEAR = re.compile(r"(?:18|19|20)\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ def subject(name: str, codes: Sequence[str], labels: Mapping[str, str]) -> str:
         return AGE
     if about(name, SEXES):
         return SEX
-    if about(name, TIMES) or all(_YEAR.fullmatch(code) for code in codes):
+    if about(name, TIMES) or (all(map(is_time, codes)) and not period_sums({code: code for code in codes})):
         return TIME
     return AREA if about(name, AREAS) else OTHER
 

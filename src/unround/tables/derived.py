@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-
-from unround.release import ABSENT, Counts
 
 MOST_PAIRED = 40
 """Columns of counts up to which every two are tried."""
@@ -21,53 +20,71 @@ LEAST_ROWS = 3
 """Rows in which a figure must agree, at least."""
 LEFT = 3
 """An order of rows tells little if every count that is not printed as it is keeps values so far apart."""
+CLOSE = 1.05
+"""A column is a multiple of another if what it is multiplied with is known so well."""
 FAR = 10**9
 
 Sums = Sequence[tuple[int, Sequence[int]]]
 
 
-def works_out(figures: Sequence[str], counts: Mapping[str, Counts]) -> str:
-    """Return how to work out a column from columns of counts, in all rows and to its last decimal; "" where nobody can.
+class Way(NamedTuple):
+    """How a column is worked out from others, and the rows where it is printed and they are not all: it tells of these."""
+
+    how: str
+    telling: tuple[int, ...] = ()
+
+
+def works_out(figures: Sequence[str], columns: Mapping[str, NDArray[np.float64]]) -> Way | None:
+    """Return how to work out a column from others, to its last decimal wherever they are printed; None where nobody can.
+
+    What is not printed is not a number.
 
     Examples
     --------
-    >>> years = {"2016": np.array([50, 80, 100]), "2021": np.array([60, 72, 100])}
-    >>> works_out(["10", "-8", "0"], years), works_out(["20.0", "-10.0", "0.0"], years)
-    ('2021 − 2016', 'the change from 2016 to 2021, in per cent')
+    >>> years = {"2016": np.array([50, 80, 100, np.nan]), "2021": np.array([60, 72, 100.0, 80])}
+    >>> works_out(["10", "-8", "0", "3"], years)
+    Way(how='2021 − 2016', telling=(3,))
+    >>> works_out(["20.0", "-10.0", "0.0", ""], years).how
+    'the change from 2016 to 2021, in per cent'
     """
-    shown = [text.rstrip("% ").replace("−", "-").replace(" ", "") for text in figures]
-    numbers = pl.Series(shown, dtype=pl.String).cast(pl.Float64, strict=False).to_numpy()
+    shown = [text.rstrip("% ").replace("−", "-").replace(" ", "").removeprefix("+") for text in figures]
+    numbers = pl.Series(shown, dtype=pl.String).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
     there = np.isfinite(numbers)
-    if int(there.sum()) < LEAST_ROWS or len(counts) > MOST_PAIRED:
-        return ""
+    if int(there.sum()) < LEAST_ROWS or len(columns) > MOST_PAIRED:
+        return None
     if set(numbers[there]) == {100.0}:
-        return "100 in every row, the share of a whole in itself"
+        return Way("100 in every row, the share of a whole in itself")
     places = max(len(text.partition(".")[2]) for text, held in zip(shown, there, strict=True) if held)
     half = 0.5 * 10.0**-places + 1e-9
-    for name, column in counts.items():
-        for row, called in ((0, "first"), (-1, "last")):
-            known = there & (column > ABSENT)
-            if (
-                (known == there).all()
-                and column[row] > 0
-                and (np.abs(100 * column / column[row] - numbers)[there] <= half).all()
-            ):
-                return f"{name} in per cent of its {called} row"
-    for (first, one), (second, other) in permutations(counts.items(), 2):
-        known = there & (one > ABSENT) & (other > ABSENT)
-        if int(known.sum()) < max(LEAST_ROWS, int(there.sum())):
+
+    def told(known: NDArray[np.bool_]) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(there & ~known).tolist())
+
+    def enough(known: NDArray[np.bool_]) -> bool:
+        return int(known.sum()) >= max(LEAST_ROWS, int(there.sum()) / 2)
+
+    for name, column in columns.items():
+        known = there & (column > 0)
+        said, of = numbers[known], column[known]
+        if enough(known) and len(said) > LEAST_ROWS and len(set(said)) >= LEAST_ROWS:
+            least, most = ((said - half) / of).max(), ((said + half) / of).min()
+            if 0 < least <= most <= CLOSE * least:
+                return Way(f"{name} times {(least + most) / 2:.3g}", told(known | (column == 0)))
+    for (first, before), (second, after) in permutations(columns.items(), 2):
+        known = there & np.isfinite(before) & np.isfinite(after)
+        if not enough(known):
             continue
-        before, after, said = one[known].astype(float), other[known].astype(float), numbers[known]
-        ways = {f"{second} − {first}": after - before}
-        if (before > 0).all():
-            growth = (after - before) / before
-            change = f"the change from {first} to {second}"
-            ways |= {f"{change}, in per cent": 100 * growth, change: growth, f"{second} / {first}": after / before}
-            ways |= {f"{second} in per cent of {first}": 100 * after / before}
-        for way, worked_out in ways.items():
+        said, one, other = numbers[known], before[known], after[known]
+        ways = {f"{second} − {first}": other - one}
+        if (one > 0).all() and len(set(said)) >= LEAST_ROWS:
+            change, ratio = f"the change from {first} to {second}", other / one
+            ways |= {f"{change}, in per cent": 100 * (ratio - 1), change: ratio - 1, f"{second} / {first}": ratio}
+            ways |= {f"{second} in per cent of {first}": 100 * ratio}
+            ways |= {f"{second} per {per:,} {first}": per * ratio for per in (1_000, 10_000, 100_000)}
+        for how, worked_out in ways.items():
             if (np.abs(worked_out - said) <= half).all():
-                return way
-    return ""
+                return Way(how, told(known))
+    return None
 
 
 def narrowed(

@@ -21,7 +21,7 @@ import polars as pl
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms import mechanism as mechanism_of
-from unround.release import ABSENT, Counts, Entry, Release, What, told_range
+from unround.release import ABSENT, SUPPRESSED, Counts, Entry, Release, What, told_range
 from unround.shown import Shown
 from unround.structure import Structure, find_structure
 from unround.tables.account import account, account_of
@@ -30,15 +30,16 @@ from unround.tables.derived import Sums, order_gives_away
 from unround.tables.description import MISSING
 from unround.tables.description_file import make_description
 from unround.tables.draft import Draft, axis_keys, where_it_stands, write_asides, write_open, write_protection, write_sums
-from unround.tables.grid import HeadedTable
+from unround.tables.grid import HeadedTable, letters
 from unround.tables.labels import is_total, tokens
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
-from unround.tables.opening import Ask, Opened, Question, entries_around, open_table, take_default
+from unround.tables.opening import FEW, Ask, Opened, Question, entries_around, open_table, take_default
 from unround.tables.reshape import explained, read_headed
 from unround.tables.roles import RANKS, Roles, find_roles, worked_out
 from unround.tables.suggested import (
     AGREE,
+    PERIODS,
     Candidate,
     Protection,
     Verdict,
@@ -409,6 +410,7 @@ def _finished(
         made = replace(made, structure=find_structure(final))
     final = trusted(final, made.structure)
     entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes), *_without_sum(made, known)]
+    entries += _telling(made)
     if mechanism is None and not made.protection.note:
         entries += _at_random(made, known)
     entries = write_open(draft, entries)
@@ -417,6 +419,18 @@ def _finished(
     made = replace(made, release=replace(final, account=told), notes=known.notes)
     final.notes.insert(0, made.note)
     return replace(made, release=replace(made.release, obstacle=_obstacle(made), sumless=_sumless(made, known)))
+
+
+def _telling(made: Described) -> list[Entry]:
+    """Return an entry for every column that is worked out from counts, and printed where one of these is not."""
+    table, found = made.opened.table, []
+    for at, way in made.roles.ways.items():
+        if way.telling:
+            rows = ", ".join(str(table.number(row)) for row in way.telling[:FEW]) + (" …" if len(way.telling) > FEW else "")
+            why = f"it is {way.how}, which tells, or nearly tells, what is not printed there"
+            place = f"column {letters(at)}: {table.names[at]}, row{'s' if len(way.telling) > 1 else ''} {rows}"
+            found.append(Entry(place, What.UNKNOWN, why, False, "leave it out in these rows, too"))
+    return found
 
 
 def _folder(opened: Opened) -> Path | None:
@@ -446,12 +460,15 @@ def _look(opened: Opened, draft: Draft, rows: Sequence[str], notes: Documented, 
         for row, column in cells:
             rules.append({rows[0]: codes[row], **dict(zip(release.axes, release.columns[column].codes, strict=True))})
     columns = tuple(column.codes for column in release.columns)
+    hidden = [code for code in np.unique(counts) if code == SUPPRESSED or told_range(int(code)) is not None]
+    empty = np.flatnonzero((counts <= ABSENT).all(axis=0) & np.isin(counts, hidden).any(axis=0))
+    rules += [dict(zip(release.axes, columns[at], strict=True)) for at in empty]  # nothing there was rounded
     return _Known(counts, notes, base, tuple(rules), release.axes, columns)
 
 
 def _areas(axis: DraftAxis, known: _Known) -> list[Candidate]:
     """Return the sums of areas: by codes that begin alike, or by indentation, names and counts."""
-    by_codes = [one for one in find_candidates(axis) if one.why.startswith(("codes", "a total and its top"))]
+    by_codes = [one for one in find_candidates(axis) if one.why.startswith(("codes", "a total and its top", PERIODS))]
     return by_codes or row_sums(axis, known.counts, known.base)
 
 
@@ -602,7 +619,8 @@ def _write_figures(draft: Draft, axes: Axes, roles: Roles, opened: Opened, verdi
     for at, (numerator, per) in roles.rates.items():
         universe = _universe(columns, codes(numerator), counted, verdicts) if across else None
         if universe is None:
-            because = worked_out(opened.table, roles.values, [at], roles.writing).get(at, "")
+            way = worked_out(opened.table, roles.values, [at], roles.writing).get(at)
+            because = f"it tells nothing more: {way.how}" if way and not way.telling else ""
             draft.keys["ignore"] = [*draft.keys.get("ignore", []), {"column": names[at], "because": because}]
             continue
         keys = {"column": codes(at), "numerator": codes(numerator), "universe": universe}

@@ -43,6 +43,7 @@ class Marks:
     - `unstored`: Cells with a formula whose value is not in the file.
     - `hidden_rows`, `hidden_columns`: Those that people do not see, but get with the file.
     - `comments`: What is written beside cells, by their names, such as C5.
+    - `masked`: Formats that show a text in place of a number, each with the cells where they do.
     """
 
     indents: Mapping[tuple[int, int], int] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Marks:
     hidden_rows: tuple[int, ...] = ()
     hidden_columns: tuple[int, ...] = ()
     comments: Mapping[str, str] = field(default_factory=dict)
+    masked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +158,41 @@ _BOTH = re.compile(r"[,;]?\s*\(?\b(?:n|no\.?|number)\s*[,(/]\s*(?:%|per ?cent)\)
 _FEWEST_SHARED = 2
 
 
-def shares_apart(grid: Grid) -> Grid:
+_DIGITS = "０１２３４５６７８９．，－％", "٠١٢٣٤٥٦٧٨٩٫٬-٪", "۰۱۲۳۴۵۶۷۸۹٫٬-٪"
+"""Digits, point, comma, minus and percent sign as they are written in other scripts."""
+
+
+def told_apart(grid: Grid) -> Grid:
+    """Return a grid with digits as in English, and with a column for everything that shares its cells with something else.
+
+    What shared them stands at the end, so that no column moves.
+    """
+    written = dict[str, str]()
+    for digits in _DIGITS:
+        written |= dict(zip(digits, "0123456789.,-%", strict=True))
+    found = [name for name in grid.cells.columns if grid.cells[name].str.contains("[０-９٠-٩۰-۹]").any()]
+    grid = replace(grid, cells=grid.cells.with_columns(pl.col(found).str.replace_many(written)))
+    return _shares_apart(_keys_apart(grid))
+
+
+def _keys_apart(grid: Grid) -> Grid:
+    r"""Return a grid in which the keys of a row, written as "freq,geo\TIME_PERIOD" in its first cell, have a column each."""
+    first = grid.cells["0"].str.strip_chars(_PADDING)
+    names = (first[0] or "").partition("\\")[0].split(",") if len(first) else []
+    if (
+        len({*names} - {""}) < len(names)
+        or len(names) < 2
+        or "\\" not in (first[0] or "")
+        or (first.str.count_matches(",") != len(names) - 1).any()
+    ):
+        return grid
+    keys = pl.concat([pl.Series([",".join(names)]), first[1:].alias("")]).str.split(",").list.to_struct(fields=names).struct
+    width = grid.cells.width
+    columns = [keys.field(name).alias("0" if not at else str(width + at - 1)) for at, name in enumerate(names)]
+    return replace(grid, cells=grid.cells.with_columns(columns))
+
+
+def _shares_apart(grid: Grid) -> Grid:
     """Return a grid in which counts and percentages that share cells stand in columns of their own, the latter at the end.
 
     Where an empty column parts what may be two tables, it is not known to which one the end belongs.
@@ -267,10 +303,39 @@ def with_header(
     cells = cells[kept].with_columns(column.alias(str(cells.width + at)) for at, column in enumerate(beside.values()))
     spans = [[*row, *(f"{row[at]} (%)" if row is spans[-1] else row[at] for at in beside)] for row in spans]
     numbers = tuple(at + first for at in kept)
+    cells, stepped = _one_stub(cells)
     return HeadedTable(
         tuple(tuple(row) for row in spans), cells, grid.source, grid.size, grid.merged, numbers,
-        _depths(grid, numbers), grid.marks, grid.notes,
+        _depths(grid, numbers) | stepped, grid.marks, grid.notes,
     )  # fmt: skip
+
+
+def _one_stub(cells: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, tuple[int, ...]]]:
+    """Name every row in the column of the finest names, where those of groups and totals stand in the column before it.
+
+    Return how far rows are indented by that, too.
+    """
+    depths: dict[int, tuple[int, ...]] = {}
+    for at in range(1, cells.width):
+        outer, inner = cells[str(at - 1)], cells[str(at)]
+        there = inner.drop_nulls()
+        if (
+            outer.dtype != pl.String
+            or not outer.str.contains(r"\p{L}").any()
+            or 2 * there.str.contains(r"\p{L}").sum() < len(there)
+        ):
+            break  # numbers begin
+        above = inner.is_null() & outer.is_not_null()
+        names = outer.filter(above)
+        staggered = not (outer.is_not_null() & inner.is_not_null()).any()
+        if not len(names) or not len(there) or not (staggered or 2 * len(names) < cells.height):
+            continue
+        named = pl.concat([names.rename("name"), there.rename("name")])
+        if named.n_unique() == len(named):
+            before = depths.get(at - 1, (0,) * cells.height)
+            depths[at] = tuple(depth + (not is_above) for depth, is_above in zip(before, above, strict=True))
+            cells = cells.with_columns(inner.zip_with(~above, outer))
+    return cells, depths
 
 
 def _beside(cells: pl.DataFrame, kept: Sequence[int], shares: Sequence[int]) -> dict[int, pl.Series]:
@@ -298,13 +363,18 @@ def _measured(row: list[str]) -> list[str]:
     return made
 
 
+_LEADERS = (r"^([\s\u00a0\u202f.·•>»–—…-]+)\p{L}", r"^((?:\s|[.·•>»–—…-]+\s)+)")
+"""What indents a text: blanks, and dots, dashes or arrows before it."""
+
+
 def _depths(grid: Grid, numbers: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """Return how far rows are indented, in the columns of text where some are: by blanks before the text, or by format."""
+    """Return how far rows are indented, in every column of text: by what stands before the text, or by format."""
     found = {}
     by_format = {column for _, column in grid.marks.indents}
     for at, name in enumerate(grid.cells.columns):
         column = grid.cells[name]
-        blanks = (column.str.len_chars() - column.str.strip_chars_start(_PADDING).str.len_chars()).fill_null(0)
+        before = column.str.extract(_LEADERS[0]), column.str.extract(_LEADERS[1])
+        blanks = before[0].zip_with(before[0].is_not_null(), before[1]).str.len_chars().fill_null(0)
         if at in by_format or (blanks > 0).any():
             levels = [int(blanks[row - 1]) + 100 * grid.marks.indents.get((row - 1, at), 0) for row in numbers]
             order = {level: depth for depth, level in enumerate(sorted(set(levels)))}

@@ -121,10 +121,10 @@ def bare_label(text: str) -> str:
     --------
     >>> bare_label("Men¹"), bare_label(" Total (1)"), bare_label("All persons [note 2]")
     ('men', 'total', 'all persons')
-    >>> bare_label("of which: male")
-    'male'
+    >>> bare_label("of which: male"), bare_label(". . Total")
+    ('male', 'total')
     """
-    return _OF_WHICH.sub("", _FOOTNOTE.sub("", " ".join(text.lower().split()))).strip(" .:*")
+    return _OF_WHICH.sub("", _FOOTNOTE.sub("", " ".join(text.lower().split()).lstrip(" .·•>»–—…-"))).strip(" .:*")
 
 
 def counts_people(name: str) -> bool:
@@ -367,8 +367,10 @@ _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
 )  # fmt: skip
 
 
-def written_age(text: str) -> Range | None:
+def written_age(text: str, most: int = _LAST) -> Range | None:
     """Return the ages that a code or name stands for, both ends included; None where it stands for none.
+
+    With more than `_LAST` for the `most`, ranges of anything else are understood as well: "50–249" employees.
 
     Examples
     --------
@@ -379,14 +381,14 @@ def written_age(text: str) -> Range | None:
     >>> written_age("age_0_14"), written_age("2021"), written_age("North")
     ((0, 14), None, None)
     """
-    bare = _FOOTNOTE.sub("", " ".join(text.lower().split()))
+    bare = re.sub(r"(?<=\d),(?=\d{3})", "", _FOOTNOTE.sub("", " ".join(text.lower().split())))
     spaced = re.sub(r"(?<=[a-z])_+(?=\d)|(?<=\d)_+(?=[a-z])", " ", bare)  # age_65_plus
     for form, kind in _FORMS:
         found = form.fullmatch(bare) or form.fullmatch(spaced)
         if found is None:
             continue
         ages = [int(number) for number in found.groups()]
-        if max(ages) > _LAST:
+        if max(ages) > (_LAST if kind == "single" else most):
             return None
         first, last = ages[0], ages[-1]
         made = {
@@ -423,6 +425,83 @@ def _tilings(ranges: Mapping[Range, str], total: str | None) -> Sequence[tuple[s
         if whole is not None and (head is None or ranges.get(ALL) != head or total in (None, head)):
             found.append((whole, parts))
     return found
+
+
+_MONTHS = [
+    _words(names)
+    for names in (
+        "jan|january|januar|janvier|enero|ene|gennaio|gen|januari|janeiro",
+        "feb|february|februar|février|févr|febrero|febbraio|februari|fevereiro|fev",
+        "mar|march|märz|mär|mrz|mars|marzo|maart|mrt|março",
+        "apr|april|avril|avr|abril|abr|aprile",
+        "may|mai|mayo|maggio|mag|mei|maio",
+        "jun|june|juni|juin|junio|giugno|giu|junho",
+        "jul|july|juli|juillet|juil|julio|luglio|lug|julho",
+        "aug|august|août|agosto|ago|augustus|augusti",
+        "sep|sept|september|septembre|septiembre|settembre|set|setembro",
+        "oct|october|oktober|okt|octobre|octubre|ottobre|ott|outubro|out",
+        "nov|november|novembre|noviembre|novembro",
+        "dec|december|dezember|dez|décembre|déc|diciembre|dic|dicembre|dezembro",
+    )
+]
+YEARS = _words("year|full year|whole year|annual|jahr|année|annee|an|año|anno|jaar|år|ano|rok|12 months")
+_PART_OF_YEAR = re.compile(
+    r"(?:(q|qtr|quarter|t|h|s|half|half-year|hj|halbjahr|quartal|trimestre|semestre)[ .]*([1-4])|"
+    r"([1-4])(?:st|nd|rd|th|\.|er|e)? ?(q|quarter|h|half|half-year|quartal|hj|halbjahr|trimestre|semestre))"
+)
+_HALVES = _words("h|s|half|half-year|hj|halbjahr|semestre")
+
+
+def _period(text: str) -> tuple[str, Range] | None:
+    """Return the year, or "", and the months of it that a label names."""
+    bare = bare_label(text)
+    found = re.search(r"(?<!\d)(?:18|19|20|21)\d\d(?!\d)", bare)
+    year = found[0] if found else ""
+    rest = bare.replace(year, "", 1).strip(" ./,'_-–") if year else bare
+    if rest in YEARS or (year and not rest) or is_total(text):
+        return year, (1, 12)
+    if part := _PART_OF_YEAR.fullmatch(rest):
+        number, long = int(part[2] or part[3]), 6 if (part[1] or part[4]) in _HALVES else 3
+        return (year, (long * (number - 1) + 1, long * number)) if long * number <= 12 else None
+    ends = [
+        next((at for at, names in enumerate(_MONTHS, 1) if end.strip(" .") in names), 0) for end in re.split("[-–]", rest)
+    ]
+    return (year, (ends[0], ends[-1])) if len(ends) < 3 and 0 < ends[0] <= ends[-1] else None
+
+
+_AROUND_DATES = _words("q|h|as|at|of|on|end|stand|am|au|al|den|le|year|ended|ending|census|mid|fy|st|nd|rd|th")
+
+
+def is_time(text: str) -> bool:
+    """Return whether a label names a year or a date, and nothing else.
+
+    Examples
+    --------
+    >>> is_time("2021"), is_time("31.12.2022"), is_time("30 June 2023"), is_time("2022/23"), is_time("Census 2021, men")
+    (True, True, True, True, False)
+    """
+    bare = bare_label(text)
+    words = re.findall(r"[^\W\d_]+", bare)
+    dated = re.search(r"(?<!\d)(?:18|19|20|21)\d\d(?!\d)", bare) is not None
+    return dated and all(word in _AROUND_DATES or any(word in names for names in _MONTHS) for word in words)
+
+
+def period_sums(labels: Mapping[str, str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the periods that others make up, by their codes.
+
+    Examples
+    --------
+    >>> period_sums({name: name for name in ("Q1", "Q2", "H1", "Q3", "Q4", "2024")})
+    [('H1', ('Q1', 'Q2')), ('2024', ('H1', 'Q3', 'Q4'))]
+    """
+    named = {code: found for code, label in labels.items() if (found := _period(label)) is not None}
+    years = {year for year, _ in named.values()} - {""}
+    if len(years) == 1 and any(not year for year, _ in named.values()):
+        named = {code: ("", months) for code, (_, months) in named.items()}
+    sums = []
+    for year in dict.fromkeys(year for year, _ in named.values()):
+        sums += age_sums({code: months for code, (of, months) in named.items() if of == year}, None)
+    return sums
 
 
 class Edges(NamedTuple):

@@ -422,9 +422,11 @@ def _first_row(
         if years and (alone or first == 0) and not all(_YEAR.fullmatch(cell) for cell in beyond if cell):
             # Years are numbers, but these name the columns.
             return next((row for row in range(first + 1, height) if counts(row)), first + 1)
-        if shown == [str(number) for number in range(int(shown[0]) if shown[0].isdigit() else 1, 10**6)[: len(shown)]] and (
-            len(shown) > 3 and (not alone or first == 0)
-        ):
+        bracketed = all(cell[0] in "([" for cell in shown)
+        shown = [cell.strip("()[]") for cell in shown]
+        begin = int(shown[0]) if shown[0].isdigit() else 1
+        counted = shown == [str(number) for number in range(begin, begin + len(shown))]
+        if counted and (bracketed or len(shown) > 3) and len(shown) > 2 and (not alone or first == 0):
             return first + 1  # 1, 2, 3, …: some agencies number their columns, and single years of age name them
     return first
 

@@ -18,6 +18,9 @@ from unround.tables.pcaxis import is_pcaxis
 from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid
 from unround.tables.tidy import headed_table, is_parquet
 
+FEW = 6
+"""Cells that are listed one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -214,6 +217,16 @@ def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
         yield _text_entry(f"row {row}", text, opened.table, notes)
     for cell, text in opened.table.marks.comments.items():
         yield _text_entry(f"comment on {cell}", text, opened.table, notes, about=cell)
+    for code, cells in opened.table.marks.masked.items():
+        few = ", ".join(cells[:FEW]) + (f" and {len(cells) - FEW:,} more" if len(cells) > FEW else "")
+        why = f"the format {code} hides the numbers there, which are in the file for every reader"
+        yield Entry(
+            f"cell {few}" if len(cells) == 1 else f"cells {few}",
+            What.UNKNOWN,
+            why,
+            False,
+            "write what is to be read into the cells, not the number",
+        )
     if layout.continued:
         why = "the same headings stand beside it, over other rows: it may go on there, and a total may be that of both"
         yield Entry("rows beside", What.UNKNOWN, why, False, "put all rows below each other, in the same columns")

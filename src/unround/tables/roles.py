@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.release import ABSENT, UNREADABLE
 from unround.tables.cells import code_text
-from unround.tables.derived import works_out
+from unround.tables.derived import Way, works_out
 from unround.tables.grid import HeadedTable
 from unround.tables.labels import (
     AGES,
@@ -24,6 +26,7 @@ from unround.tables.labels import (
     SEXES,
     TIMES,
     VALUES,
+    YEARS,
     about,
     bare_label,
     counts_people,
@@ -62,8 +65,8 @@ class Roles:
 
     `left_out` gives a reason for every column that is neither axis nor counts; `unknown` for every column of numbers, or of
     what should be numbers, of which nothing tells what it is. `rates` are columns of figures, each with the column of the
-    counts that it is of and with what a rate of one is printed as. `status` is the column of signs beside the counts of an
-    SDMX table.
+    counts that it is of and with what a rate of one is printed as; `ways` how to work out others.
+    `status` is the column of signs beside the counts of an SDMX table.
     """
 
     axes: tuple[RowAxis, ...]
@@ -73,6 +76,7 @@ class Roles:
     left_out: dict[int, str] = field(default_factory=dict)
     unknown: dict[int, str] = field(default_factory=dict)
     rates: dict[int, tuple[int, int]] = field(default_factory=dict)
+    ways: dict[int, Way] = field(default_factory=dict)
     sdmx: bool = False
 
 
@@ -97,10 +101,13 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
     if len(values) > 1 and value is None:
         # Among counts "School" is a category; right of all of them it may be one, or a code.
         right = [at for at in codes if at > values[0]]
-        inner = [at for at in right if at < values[-1] and _is_area(names[at])]
+        inner = [
+            at for at in right if (at < values[-1] and _is_area(names[at])) or _sums_periods(names[at], table.column(at))
+        ]
         unknown |= {at: "called like a code, and right of the counts" for at in right if at not in inner}
         values = sorted((*values, *inner))
     rates: dict[int, tuple[int, int]] = {}
+    ways: dict[int, Way] = {}
     if value is not None:
         chosen = names.index(value)
         left_out |= {at: "not the column of counts that was chosen" for at in values if at != chosen}
@@ -121,14 +128,16 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
         values = [at for at in values if at not in unknown]
         whole = [at for at in figures if set(bare_text(table.column(at)).drop_nulls()) <= {"100", "100.0", "100,0", "100%"}]
         rates = _rates(table, values, [at for at in figures if at not in whole])
-        silent = ("median", "average", "amount", "standard error", "area")
-        left_out |= worked_out(table, values, [at for at in figures if at not in rates], writing)
+        kinds = ("median", "average", "amount", "standard error", "area")
+        silent = [at for at in figures if kind_of(names[at]) in kinds]
+        ways = worked_out(table, values, [at for at in figures if at not in (*rates, *silent)], writing, silent)
+        left_out |= {at: f"it tells nothing more where that is printed: {way.how}" for at, way in ways.items()}
         lost = {
             at: f"{figures[at]}, and nothing says of which counts"
             for at in figures
             if at not in rates and left_out[at] == figures[at]
         }
-        unknown |= {at: why for at, why in lost.items() if kind_of(names[at]) not in silent}
+        unknown |= {at: why for at, why in lost.items() if at not in silent}
     if not values:
         raise InputError(
             f"{table.source} has no column of counts: its columns ({', '.join(names[at] for at in there)}) hold codes and "
@@ -143,7 +152,7 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
     status = next((at for at in texts if len(values) == 1 and _is_status(names[at], table.column(at))), None)
     axes, others = _row_axes(table, [at for at in texts if at != status])
     left_out = {at: why for at, why in left_out.items() if at not in rates and at not in unknown}
-    return Roles(axes, tuple(values), writing, status, {**left_out, **others}, unknown, rates)
+    return Roles(axes, tuple(values), writing, status, {**left_out, **others}, unknown, rates, ways)
 
 
 RANKS = frozenset(("rank", "ranks", "ranking", "rang", "rango", "rangordning", "posición", "posição", "classifica"))
@@ -191,15 +200,23 @@ def _rates(table: HeadedTable, values: Sequence[int], figures: Sequence[int]) ->
     return found
 
 
-def worked_out(table: HeadedTable, values: Sequence[int], figures: Sequence[int], writing: Writing) -> dict[int, str]:
-    """Return the figures that anybody can work out from the counts beside them, and how."""
+def worked_out(
+    table: HeadedTable, values: Sequence[int], figures: Sequence[int], writing: Writing, others: Sequence[int] = ()
+) -> dict[int, Way]:
+    """Return the figures that anybody can work out from counts and other numbers beside them, and how."""
 
     def plain(at: int) -> pl.Series:
         return plain_numbers(table.column(at).cast(pl.String).fill_null(""), writing.thousands, writing.decimal)
 
-    counts = {table.names[at]: as_counts(plain(at))[0] for at in values} if figures else {}
-    found = {at: works_out(plain(at).to_list(), counts) for at in figures}
-    return {at: f"it tells nothing more: {how}" for at, how in found.items() if how}
+    def numbers(at: int) -> NDArray[np.float64]:
+        if at not in values:
+            return plain(at).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        counts = as_counts(plain(at))[0]
+        return np.where(counts > ABSENT, counts, np.nan).astype(np.float64)
+
+    columns = {table.names[at]: numbers(at) for at in (*values, *others)} if figures else {}
+    found = {at: works_out(plain(at).to_list(), columns) for at in figures}
+    return {at: way for at, way in found.items() if way}
 
 
 def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> str:
@@ -290,10 +307,19 @@ def _is_code(name: str, cells: pl.Series) -> bool:
     return len(bare) > 0 and bool(years.all()) and bare.n_unique() <= max(2, len(bare) // 2) and not name.isdigit()
 
 
+def _sums_periods(name: str, cells: pl.Series) -> bool:
+    """Return whether a column is called "Year" and holds no years: it counts what happened in one."""
+    numbers = bare_text(cells).cast(pl.Int64, strict=False).drop_nulls()
+    return bare_label(name) in YEARS and bool((numbers > 53).any()) and not bool(numbers.is_between(1800, 2199).all())
+
+
 def _is_area(name: str) -> bool:
     """Return whether a column of numbers is called like codes of areas, and not like a place: "Ward", not "Castle Ward"."""
     words = set(tokens(name))
     return bool(words & AREAS) and words <= AREAS | CODES | NAMES | {"of", "the"} and not words <= {"area", "areas"}
+
+
+_PER = re.compile(r"\bper (?:\d|hundred|thousand|million|head|capita)|\b(?:pro|pour|por|par|je|per) \d[\d., ]*0\b|‰")
 
 
 def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
@@ -306,6 +332,8 @@ def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
     numbers = broken + int((counts > ABSENT).sum())
     if percent:
         return "percentages"
+    if _PER.search(name.lower()):
+        return "rates"
     if RANKS & set(tokens(name)):
         return "ranks"
     if _CHANGES & set(tokens(name)):
@@ -354,7 +382,8 @@ def _row_axes(table: HeadedTable, columns: Sequence[int]) -> tuple[tuple[RowAxis
                     labels.setdefault(code, name)
                     kept.remove(name)
                 else:
-                    left_out[other] = f"the same wherever {names[one]} is"
+                    for same in (other, labels.pop(other, other)):
+                        left_out[same] = f"the same wherever {names[one]} is"
                     kept.remove(other)
     axes = tuple(RowAxis(at, labels.get(at), at in filled) for at in kept)
     if len(axes) == 2:
@@ -369,7 +398,7 @@ def _nests(inner: pl.Series, outer: pl.Series) -> bool:
     pairs = pl.DataFrame({"inner": inner, "outer": outer}).unique()
     often = pairs["inner"].value_counts().filter(pl.col("count") > 1)["inner"].to_list()
     groups, codes = outer.n_unique(), inner.n_unique()
-    return 0 < len(often) <= 2 and all(is_total(code) for code in often) and codes > groups > 1
+    return 0 < len(often) <= 2 and all(code is not None and is_total(code) for code in often) and codes > groups > 1
 
 
 def _row_numbers(cells: dict[int, pl.Series], height: int) -> list[int]:

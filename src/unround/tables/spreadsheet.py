@@ -18,7 +18,8 @@ import polars as pl
 from unround.errors import InputError
 from unround.small_files import is_file, open_plain, require_file, shortened
 from unround.tables.delimited import read_rows
-from unround.tables.grid import Grid, Marks, Merged, as_text, column_number, shares_apart
+from unround.tables.grid import Grid, Marks, Merged, as_text, column_number, told_apart
+from unround.tables.masks import masking_styles, masks
 from unround.tables.source import BROKEN, Source
 from unround.tables.unpacked import EMPTIEST, FEW_CELLS, MOST_COLUMNS, unpacked
 
@@ -52,7 +53,7 @@ def read_grid(path: Path, sheet: str | None = None) -> Grid:
         return Workbook(path).grid(sheet)
     if sheet is not None:
         raise InputError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}; leave the sheet out.")
-    return shares_apart(read_rows(Source(path)))
+    return told_apart(read_rows(Source(path)))
 
 
 class Workbook:
@@ -114,7 +115,7 @@ class Workbook:
                 texts[at][column] = UNSTORED
         columns = {str(at): pl.Series(list(cells), dtype=pl.String) for at, cells in enumerate(zip(*texts, strict=True))}
         spans = tuple(Merged(*start, *end) for start, end in merged)
-        return shares_apart(Grid(pl.DataFrame(columns), str(path), self._size, name, spans, marks, notes))
+        return told_apart(Grid(pl.DataFrame(columns), str(path), self._size, name, spans, marks, notes))
 
 
 UNSTORED = "=?"
@@ -129,7 +130,10 @@ def _marks(parts: IO[bytes], sheet: str) -> tuple[Marks, tuple[str, ...]]:
     """Return what the sheet of an XLSX says of its cells beside their content, and what could not be looked at."""
     with zipfile.ZipFile(parts) as packed:
         if "xl/workbook.xml" not in packed.namelist():
-            return Marks(), ()
+            content = packed.read("content.xml") if "content.xml" in packed.namelist() else b"<none/>"
+            if len(content) > LARGEST_MARKED:
+                return Marks(), (f"{_so_large(sheet)} formats that hide numbers are not looked for.",)
+            return Marks(masked=dict.fromkeys(masking_styles(content), ("some cells",))), ()
         book = ElementTree.fromstring(packed.read("xl/workbook.xml"))
         links = ElementTree.fromstring(packed.read("xl/_rels/workbook.xml.rels"))
         targets = {one.get("Id"): one.get("Target", "") for one in links}
@@ -139,15 +143,13 @@ def _marks(parts: IO[bytes], sheet: str) -> tuple[Marks, tuple[str, ...]]:
         if part not in packed.namelist():
             return Marks(), ()
         if packed.getinfo(part).file_size > LARGEST_MARKED:
-            note = (
-                f"The sheet {sheet!r} is so large that indentation by format and formulas without values are not looked for."
-            )
-            return Marks(), (note,)
+            unseen = "indentation by format, formats that hide numbers and formulas without values"
+            return Marks(), (f"{_so_large(sheet)} {unseen} are not looked for.",)
         calculated = any(one.get("fullCalcOnLoad") in ("1", "true") for one in book.iter(f"{_MAIN}calcPr"))
-        indents = _indents(packed.read("xl/styles.xml")) if "xl/styles.xml" in packed.namelist() else {}
+        styles = packed.read("xl/styles.xml") if "xl/styles.xml" in packed.namelist() else b"<none/>"
         comments = _comments(packed, part)
         with packed.open(part) as file:
-            return replace(_marks_of_sheet(file, indents, calculated), comments=comments), ()
+            return replace(_marks_of_sheet(file, ElementTree.fromstring(styles), calculated), comments=comments), ()
 
 
 def _comments(packed: zipfile.ZipFile, sheet: str) -> dict[str, str]:
@@ -165,19 +167,36 @@ def _comments(packed: zipfile.ZipFile, sheet: str) -> dict[str, str]:
     return found
 
 
-def _indents(styles: bytes) -> dict[str, int]:
+def _so_large(sheet: str) -> str:
+    return f"The sheet {sheet!r} is so large that"
+
+
+def _indents(styles: ElementTree.Element) -> dict[str, int]:
     """Return the formats of cells that indent them, by number."""
-    formats = ElementTree.fromstring(styles).find(f"{_MAIN}cellXfs")
     found = {}
-    for number, one in enumerate(formats if formats is not None else ()):
+    for number, one in enumerate(styles.iterfind(f"{_MAIN}cellXfs/*")):
         alignment = one.find(f"{_MAIN}alignment")
         if alignment is not None and int(alignment.get("indent", "0")):
             found[str(number)] = int(alignment.get("indent", "0"))
     return found
 
 
-def _marks_of_sheet(file: IO[bytes], indents: dict[str, int], calculated: bool) -> Marks:
+def _number_formats(styles: ElementTree.Element) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the number formats that a file defines: by the formats of cells that use them, and by those on condition."""
+    codes = {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iterfind(f"{_MAIN}numFmts/*")}
+    cells = {str(at): codes.get(one.get("numFmtId"), "") for at, one in enumerate(styles.iterfind(f"{_MAIN}cellXfs/*"))}
+    on_condition = {
+        str(at): code.get("formatCode", "")
+        for at, one in enumerate(styles.iterfind(f"{_MAIN}dxfs/*"))
+        if (code := one.find(f"{_MAIN}numFmt")) is not None
+    }
+    return {at: code for at, code in cells.items() if code}, on_condition
+
+
+def _marks_of_sheet(file: IO[bytes], styles: ElementTree.Element, calculated: bool) -> Marks:
     """Go through a sheet; where a file is to be calculated when it is opened, a stored 0 only fills the place."""
+    indents, (formats, on_condition) = _indents(styles), _number_formats(styles)
+    masked: dict[str, list[str]] = {}
     found: dict[tuple[int, int], int] = {}
     unstored: set[tuple[int, int]] = set()
     rows: list[int] = []
@@ -194,12 +213,26 @@ def _marks_of_sheet(file: IO[bytes], indents: dict[str, int], calculated: bool) 
             shown = "" if value is None else value.text or ""
             if node.find(f"{_MAIN}f") is not None and (not shown or (calculated and shown == "0")):
                 unstored.add(at)
+            code = formats.get(node.get("s", ""), "")
+            if code and shown and node.get("t", "n") == "n" and masks(code, float(shown)):
+                masked.setdefault(code, []).append(place[0])
             node.clear()
+        elif node.tag == f"{_MAIN}conditionalFormatting":
+            codes = [on_condition.get(rule.get("dxfId", ""), "General") for rule in node]
+            for code in codes:
+                if masks(code, 1):
+                    masked.setdefault(code, []).append(node.get("sqref", ""))
         elif node.tag == f"{_MAIN}row" and node.get("hidden") in ("1", "true"):
             rows.append(int(node.get("r", "0")) - 1)
         elif node.tag == f"{_MAIN}col" and node.get("hidden") in ("1", "true"):
             columns += range(int(node.get("min", "1")) - 1, min(int(node.get("max", "1")), MOST_COLUMNS))
-    return Marks(found, frozenset(unstored), tuple(rows), tuple(columns))
+    return Marks(
+        found,
+        frozenset(unstored),
+        tuple(rows),
+        tuple(columns),
+        masked={code: tuple(cells) for code, cells in masked.items()},
+    )
 
 
 @contextmanager

@@ -16,18 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism, Nearest, Rounding
-from unround.release import ABSENT, Counts, Release
+from unround.release import ABSENT, LARGEST, Counts, Release
 from unround.structure import JudgedSum, Structure, find_structure
 from unround.structure.decisions import MOST
 from unround.structure.evidence import LABELS
 from unround.tables.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
 from unround.tables.derived import FAR, Sums, narrowed
-from unround.tables.labels import Range, age_sums, is_country, is_total, is_unknown, sex_of, written_age
+from unround.tables.labels import Range, age_sums, is_country, is_total, is_unknown, period_sums, sex_of, written_age
 
 MOST_PARTS = 5_000
 """Parts of a sum that a description lists."""
 HEADED = 0.8
 """Where codes make a hierarchy, so many of those of an upper level have others below them."""
+
+PERIODS = "periods that make up another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,13 @@ def find_candidates(axis: DraftAxis) -> list[Candidate]:
     """
     if axis.figures:
         axis = replace(axis, codes=tuple(code for code in axis.codes if code not in axis.figures), figures=frozenset())
+    periods = [
+        Candidate(axis.name, total, parts, PERIODS)
+        for total, parts in period_sums({code: axis.labels.get(code, code) for code in axis.codes})
+        if len(parts) > 1
+    ]
+    if axis.about in (TIME, OTHER) and periods:
+        return periods
     if axis.about == TIME or len(axis.codes) < 2:
         return []
     totals = [code for code in axis.codes if is_total(*axis.names_of(code), of_places=axis.about == AREA)]
@@ -107,7 +116,7 @@ def _sexes(axis: DraftAxis, totals: list[str]) -> list[Candidate]:
 def _ages(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[Candidate]:
     ages: dict[str, Range] = {}
     for code in axis.codes:
-        span = next((span for text in axis.names_of(code) if (span := written_age(text)) is not None), None)
+        span = next((span for text in axis.names_of(code) if (span := written_age(text, LARGEST)) is not None), None)
         if span is not None and code not in totals and code not in unknown:
             ages[code] = span
     found = []
@@ -216,7 +225,12 @@ def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
     named = [at for at in range(many) if is_whole(axis, at)]
     found: list[tuple[int, list[int], str]] = []
     if axis.depths:
-        found = [one for one in _indented(axis.depths) if adding(counts, one[0], one[1], base).fits]
+        below = [(many - 1 - total, [many - 1 - part for part in parts[::-1]], "those indented above it")
+                 for total, parts, _ in _indented(axis.depths[::-1])]  # fmt: skip
+        fitting = [
+            [one for one in those if adding(counts, one[0], one[1], base).fits] for those in (_indented(axis.depths), below)
+        ]
+        found = max(fitting, key=len)
     if not found:
         found = _named_groups(named, counts, base)
     if not found and many <= MOST_AREAS:

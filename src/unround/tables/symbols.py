@@ -29,6 +29,8 @@ SIGNS: Mapping[str, int] = {
     "x": SUPPRESSED,
     "c": SUPPRESSED,
     "..c": SUPPRESSED,
+    ": c": SUPPRESSED,
+    ":c": SUPPRESSED,
     "[c]": SUPPRESSED,
     "s": SUPPRESSED,
     "*": SUPPRESSED,

@@ -1,0 +1,68 @@
+"""A fifth set: files as they come, where the words of the other sets cannot say it. All places and numbers are invented.
+
+Every file has the decisions that are right; "undecided" where a person has to be asked.
+"""
+
+from __future__ import annotations
+
+STAFF = [
+    ("North", [("Ashford", 344, 126), ("Birchley", 221, 182), ("Colwick", 141, 161)]),
+    ("South", [("Dunmore", 165, 193), ("Elswick", 225, 267), ("Farnley", 213, 272)]),
+    ("West", [("Hexton", 182, "c"), ("Ilkham", 91, 191)]),
+]
+TOTALS = {"North": (706, 469), "South": (603, 732), "West": (273, 193)}
+
+
+def regions(district: str, region: str, head: str = "Area", last: bool = False) -> str:
+    """Write districts and regions, as two forms of a line say; what is hidden of Hexton is 2."""
+    lines = [f"{head},Jobs,Vacancies"]
+    for name, districts in STAFF:
+        rows = [district.format(name, *row) + f",{row[1]},{row[2]}" for row in districts]
+        total = region.format(name) + ",{},{}".format(*TOTALS[name])
+        lines += [*rows, total] if last else [total, *rows]
+    return "\n".join([*lines, "c: confidential"])
+
+
+def table(head: str, *rows: str) -> str:
+    """Write a table of areas."""
+    return "\n".join([head, *rows])
+
+
+VISITS = ("Ashford,48,46,{}", "Birchley,41,46,{}", "Colwick,51,45,{}", "Elswick,64,70,{}", "Farnley,30,33,{}")
+RAW: dict[str, tuple[tuple[str, ...], str]] = {
+    "dots.csv": (("stop", "revise"), regions(". {1}", "{0}")),
+    "arrows.csv": (("stop", "revise"), regions("> {1}", "{0}")),
+    "dashes-total-below.csv": (("stop", "revise"), regions("– {1}", "{0}", last=True)),
+    "two-columns.csv": (("stop", "revise"), regions(",{1}", "{0},", "Region,District")),
+    "two-columns-repeated.csv": (("stop", "revise"), regions("{0},{1}", "{0},", "Region,District", last=True)),
+    "two-columns-total.csv": (("stop", "revise"), regions(",{1}", "{0} total,", "Region,District", last=True)),
+    "halves.csv": (("stop", "revise"), table("Office,Q1,Q2,H1,Q3,Q4,H2,2024", "A,27,13,40,56,42,98,138",
+        "B,40,33,73,36,12,48,121", "C,18,s,20,36,21,57,77", "D,32,38,70,50,10,60,130")),
+    "year.csv": (("publish",), table("Office,Q1,Q2,Q3,Q4,Year", "A,27,13,56,42,138", "B,40,33,36,12,121",
+        "C,18,29,36,21,104", "D,32,38,50,10,130")),
+    "numbered.csv": (("publish",), table("Industry,1–9,10–49,50–249,250+,All sizes", ",(1),(2),(3),(4),(5)",
+        "Mining,235,72,28,13,348", "Food,158,51,38,16,263", "Paper,187,56,28,17,288", "All,580,179,94,46,899")),
+    "third-sex.csv": (("stop", "revise"), table("Region,Total,Men,Women,Non-binary", "N,1723,870,851,x", "S,1471,892,577,x",
+        "E,1480,633,845,x", "W,1378,825,551,x", "x: suppressed")),
+    "two-codes.csv": (("publish",), table("LAD code,LAD name,LSOA code,LSOA name,Persons,Men,Women", *(
+        f"E07{lad},Town {lad},E01{lad}{at},Town {lad} {at},{men + women},{men},{women}"
+        for lad in range(3) for at, (men, women) in enumerate(((40, 62), (55, 31), (72, 29), (44, 58)), 5 * lad)))),
+    "change.csv": (("undecided",), table("District,2023,2024,Change", *(row.format(n) for row, n in zip(
+        VISITS, (-2, 5, -6, 6, 3), strict=True)), "Dunmore,<5,89,86")),
+    "per-visitor.csv": (("undecided",), table("District,Visitors,Visits,Visits per visitor", *(row.format(n) for row, n in
+        zip(VISITS, ("0.958", "1.122", "0.882", "1.094", "1.100"), strict=True)), "Dunmore,c,89,29.667", "c: confidential")),
+    "two-rates.csv": (("undecided",), table("District,Men,Women,Sick %,Sick per 1000", *(row.format(n) for row, n in zip(
+        VISITS, ("1.2,12", "2.4,24", "3.6,36", "4.1,41", "0.7,7"), strict=True)))),
+    "full-width.csv": (("stop", "revise"), table("市町村,総数,男,女", "赤井町,１０２０,３６８,６５２",
+        "石川町,１１３６,７２３,４１３", "上田市,１４９８,６３１,８６７", "江島町,４１,x,３９", "x: 秘匿 (confidential)")),
+    "eurostat.tsv": (("stop", "revise"), table("freq,sex,unit,geo\\TIME_PERIOD\t2022 \t2023 ", *(
+        f"A,{sex},NR,{geo}\t{one} \t{two} " for geo, rows in {"AT": (567, 680, 210, 333, 357, "347 p"),
+        "BE": (698, 399, 366, 284, 332, 115), "CZ": (394, 169, 118, ": c", 276, 167)}.items()
+        for sex, one, two in zip("TMF", rows[::2], rows[1::2], strict=True)))),
+    "dates.csv": (("stop", "revise"), table("Region;Sex;31.12.2022;31.12.2023", *(
+        f"{region};{sex};{one};{two}" for region, rows in {"Nord": (504, 704, 211, 351, 293, 353),
+        "Süd": (461, 613, 199, 302, 262, 311), "West": (381, 42, 194, "x", 187, 40)}.items()
+        for sex, one, two in zip(("insgesamt", "männlich", "weiblich"), rows[::2], rows[1::2], strict=True)),
+        "x: geheim gehalten")),
+}  # fmt: skip
+"""What every file holds, and the decisions that are right."""
