@@ -64,5 +64,16 @@ RAW: dict[str, tuple[tuple[str, ...], str]] = {
         "Süd": (461, 613, 199, 302, 262, 311), "West": (381, 42, 194, "x", 187, 40)}.items()
         for sex, one, two in zip(("insgesamt", "männlich", "weiblich"), rows[::2], rows[1::2], strict=True)),
         "x: geheim gehalten")),
+    "outline.csv": (("stop", "revise"), table("Code,Cause,Men,Women", "1,Infectious,30,25", "1.1,Tuberculosis,28,24",
+        "1.2,Measles,c,c", "2,Neoplasms,90,88", "2.1,Lung,40,38", "2.2,Other,50,50", "3,Injuries,45,41", "3.1,Traffic,25,20",
+        "3.2,Falls,20,21")),
+    "average.csv": (("undecided",), table("School,Pupils,Total score,Mean score", "A,52,2652,51", "B,61,2928,48",
+        "C,47,2491,53", "D,c,98,49", "E,39,2145,55", "c: confidential")),
+    "mean-of-years.csv": (("undecided",), table("District,2022,2023,Average", *(row.format(n) for row, n in zip(
+        VISITS, ("47.0", "43.5", "48.0", "67.0", "31.5"), strict=True)), "Dunmore,<5,89,46.0")),
+    "total-of-some.csv": (("undecided",), table("District,2022,2023,2024", *(row.format(50 + at) for at, row in
+        enumerate(VISITS)), "Hexton,c,c,c", "Total of towns,112,118,130")),
+    "minus-nine.csv": (("stop", "revise"), table("District,Men,Women,Total", "Ashford,48,46,94", "Birchley,41,46,87",
+        "Colwick,-9,45,47", "Elswick,64,70,134", "-9 = suppressed")),
 }  # fmt: skip
 """What every file holds, and the decisions that are right."""

@@ -7,7 +7,7 @@ what the counts may be.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +70,13 @@ def works_out(figures: Sequence[str], columns: Mapping[str, NDArray[np.float64]]
             least, most = ((said - half) / of).max(), ((said + half) / of).min()
             if 0 < least <= most <= CLOSE * least:
                 return Way(f"{name} times {(least + most) / 2:.3g}", told(known | (column == 0)))
+    for start, end in combinations(range(len(columns)), 2):
+        run = np.array(list(columns.values())[start : end + 1])
+        known = there & np.isfinite(run).all(axis=0)
+        if not enough(known) or len(set(numbers[known])) < LEAST_ROWS:
+            continue
+        if (np.abs(run[:, known].mean(axis=0) - numbers[known]) <= half).all():
+            return Way(f"the mean of {list(columns)[start]} to {list(columns)[end]}", told(known))
     for (first, before), (second, after) in permutations(columns.items(), 2):
         known = there & np.isfinite(before) & np.isfinite(after)
         if not enough(known):

@@ -279,7 +279,7 @@ def _described(
             f"{table.source} has a column of numbers and nothing that says what they count; add a column of names for its "
             f"rows, then run: unround describe {opened.typed}"
         )
-    notes = read_notes(opened.notes, [*roles.writing.signs, *_flags(table, roles)])
+    notes = read_notes(opened.notes, [*roles.writing.signs, *_flags(table, roles), *_sentinels(table, roles)])
     draft = Draft(where_it_stands(opened, axes, roles))
     _signs(draft, roles, opened, notes, ask)
     candidates = {axis.name: find_candidates(axis) for axis in axes.all}
@@ -443,6 +443,15 @@ def _flags(table: HeadedTable, roles: Roles) -> list[str]:
     return sorted({found.flag for text in texts if (found := flagged_number(text)) is not None})
 
 
+_SENTINEL = r"^(?:-[0-9]{1,4}|9{2,7}|8{2,7}|7{2,7})$"
+
+
+def _sentinels(table: HeadedTable, roles: Roles) -> list[str]:
+    """Return numbers among the counts that may stand for something else, such as -9 and 9999, if a note says so."""
+    cells = [bare_text(table.column(at)).drop_nulls() for at in roles.values]
+    return sorted({text for column in cells for text in column.filter(column.str.contains(_SENTINEL))})
+
+
 def _look(opened: Opened, draft: Draft, rows: Sequence[str], notes: Documented, mechanism: str | None) -> _Known:
     """Read the counts before anything is known of their sums, and find what stands unrounded among rounded ones."""
     release = _release(opened, draft.keys)
@@ -572,7 +581,7 @@ def _settle_ranks(made: Described, known: _Known) -> None:
 def _without_sum(made: Described, known: _Known) -> list[Entry]:
     """Return an entry for every axis of which no sum is known though there may well be one: what it tells is not used."""
     if not made.holds_sums:
-        return []  # that is asked about the table as a whole
+        return _idle_totals(made)  # the rest is asked about the table as a whole
     found = []
     for axis in made.axes.all:
         tried = [one for one in made.verdicts if one.candidate.axis == axis.name]
@@ -696,7 +705,8 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, notes: Documented, ask: A
     zeros = any(bool((bare_text(table.column(at)) == "0").any()) for at in roles.values) or 0 in notes.signs.values()
     symbols: dict[str, Any] = {}
     assumed = False
-    for sign, times in writing.signs.items():
+    coded = {sign: 1 for sign in notes.signs if re.match(_SENTINEL, sign)}
+    for sign, times in {**writing.signs, **coded}.items():
         told = told_range(notes.signs[sign]) if sign in notes.signs else hidden_range(sign)
         if told is not None:
             low = 1 if zeros and told[0] == 0 else told[0]  # where a nought is printed as such, none of the hidden is one

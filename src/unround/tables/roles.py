@@ -130,8 +130,9 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
         rates = _rates(table, values, [at for at in figures if at not in whole])
         kinds = ("median", "average", "amount", "standard error", "area")
         silent = [at for at in figures if kind_of(names[at]) in kinds]
-        ways = worked_out(table, values, [at for at in figures if at not in (*rates, *silent)], writing, silent)
-        left_out |= {at: f"it tells nothing more where that is printed: {way.how}" for at, way in ways.items()}
+        ways = worked_out(table, values, [at for at in figures if at not in rates], writing, silent)
+        told = {at: f"it tells nothing more where that is printed: {way.how}" for at, way in ways.items()}
+        left_out |= {at: why for at, why in told.items() if at not in silent}  # these may explain each other
         lost = {
             at: f"{figures[at]}, and nothing says of which counts"
             for at in figures
@@ -214,8 +215,10 @@ def worked_out(
         counts = as_counts(plain(at))[0]
         return np.where(counts > ABSENT, counts, np.nan).astype(np.float64)
 
-    columns = {table.names[at]: numbers(at) for at in (*values, *others)} if figures else {}
-    found = {at: works_out(plain(at).to_list(), columns) for at in figures}
+    columns = {at: numbers(at) for at in (*values, *others)} if figures else {}
+    found = {}
+    for at in figures:
+        found[at] = works_out(plain(at).to_list(), {table.names[one]: held for one, held in columns.items() if one != at})
     return {at: way for at, way in found.items() if way}
 
 

@@ -7,6 +7,7 @@ which stand unrounded among rounded ones.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -150,14 +151,19 @@ def _numbered(codes: Sequence[str]) -> bool:
     return counted[0] <= 1 and counted == list(range(counted[0], counted[0] + len(counted)))
 
 
+_STEPS = re.compile(r"[^\W_]+(?:\.[^\W_]+)*")
+
+
 def _prefixes(axis: DraftAxis, known: list[Candidate]) -> list[Candidate]:
     """Propose that codes such as C10 and C11 are the parts of C; where a total heads them all, only the top ones are."""
-    codes = [code for code in axis.codes if code.isalnum() and not is_total(*axis.names_of(code))]
+    codes = [code for code in axis.codes if _STEPS.fullmatch(code) and not is_total(*axis.names_of(code))]
     if len(codes) < 3 or len(set(map(len, codes))) < 2 or _numbered(codes):
         return []
     below: dict[str, list[str]] = {}
     for code in codes:
-        above = next((code[:cut] for cut in range(len(code) - 1, 0, -1) if code[:cut] in codes), None)
+        last = code.rfind(".")  # 1.1 is above 1.1.2, and not above 1.10
+        cuts = [last] if last > 0 else range(len(code) - 1, 0, -1)
+        above = next((code[:cut] for cut in cuts if code[:cut] in codes), None)
         if above is not None:
             below.setdefault(above, []).append(code)
     heads = {len(head) for head in below}
@@ -483,6 +489,7 @@ def row_axes(axes: Sequence[DraftAxis], candidates: Mapping[str, Sequence[Candid
     if not columns:
         headers = [axis.name for axis in axes if axis.column is None]
         columns = headers or [axis.name for axis in axes if axis.name not in areas and axis.about != TIME] or areas
+        columns = columns or [axis.name for axis in axes[:1]]
     rows = [axis.name for axis in axes if axis.name not in columns]
     large = [axis for axis in axes if axis.about == OTHER and len(axis.codes) - len(axis.figures) >= MANY_ROWS]
     if not rows and len(columns) > 1 and large:
