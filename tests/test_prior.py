@@ -46,7 +46,7 @@ from unround.prior.mixture import (
     rates_for,
 )
 from unround.prior.sexes import PRECISIONS, SexSplits
-from unround.prior.weights import EXPOSURES, FLOOR, area_weights
+from unround.prior.weights import EXPOSURES, FLOOR, AreaLaws, area_weights
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED
 from unround.simulation import MISSING, Rounds, schema
 from unround.sums.compiled import CompiledSums, compile_sums
@@ -1151,7 +1151,7 @@ def test_large_powers_stay_floats(power: int) -> None:
     nothing = np.zeros((1, 1))
     law = np.array([[2.0]]), np.array([[1.0]]), np.zeros(1)
     given = np.ones((1, 1)), *law, np.array([power]), nothing, np.zeros(1, dtype=np.bool_), nothing
-    found = area_weights(low, high, *given).weights
+    found = area_weights(low, high, AreaLaws(*given)).weights
     assert np.isfinite(found).all()
     assert (found > 0).all()
     assert (np.argmax(found) == 0 if power < 0 else found.argmax() in (1, 2)) or found[-1] == found.max()

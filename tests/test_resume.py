@@ -21,7 +21,7 @@ import unround
 from tests.conftest import MakeOnce, run_in
 from unround import simulate
 from unround.errors import InputError
-from unround.job import AuditFolder, audit, cluster
+from unround.job import AuditFolder, AuditRun, audit, cluster
 from unround.job.folder import RUN
 from unround.job.work import PARTS, PREPARED, Job, add_up, job_folder, new_part, part_folder
 from unround.options import AuditOptions
@@ -177,7 +177,7 @@ def test_another_question_begins_anew(place: Path, tmp_path: Path) -> None:
         assert _parts(job) >= 1
     left = {path.name: path.stat().st_ino for path in (out / FOLDER / PARTS).glob("0*")}
     assert left
-    audit(release, out, replace(QUICK, threshold=0.9), files_used=[])
+    audit(release, out, replace(QUICK, threshold=0.9), run=AuditRun([]))
     assert AuditFolder.open(out).run["blocks_done_before"] == 0
     assert AuditFolder.open(out).summary["threshold"] == 0.9
 
@@ -192,7 +192,7 @@ def test_an_edit_that_the_file_system_does_not_tell_begins_anew(place: Path, tmp
     file.write_bytes(text[:at] + text[at:].replace(b"5", b"0", 1))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert file.stat().st_size == before.st_size
-    audit(read(file), out, QUICK, files_used=[])
+    audit(read(file), out, QUICK, run=AuditRun([]))
     assert AuditFolder.open(out).run["blocks_done_before"] == 0
 
 
@@ -220,7 +220,7 @@ def _interrupted(out: Path, release, options: AuditOptions):  # type: ignore[no-
                 raise KeyboardInterrupt
 
         try:
-            audit(release, out, options, files_used=[], progress=stop)
+            audit(release, out, options, run=AuditRun([]), progress=stop)
         finally:
             yield out / FOLDER
 
@@ -256,7 +256,7 @@ def test_a_cluster_that_is_gone_does_not_cost_what_was_done_before(
         pass
     done = _parts(out / FOLDER)
     with pytest.raises(InputError, match="no Dask scheduler answers"):
-        audit(release, out, QUICK, files_used=[], cluster="tcp://127.0.0.1:9")
+        audit(release, out, QUICK, run=AuditRun([], "tcp://127.0.0.1:9"))
     assert _parts(out / FOLDER) == done > 0
 
 

@@ -24,7 +24,7 @@ from unround.mechanisms import Rounding
 from unround.release import ABSENT, NOT_AVAILABLE, Column, Entry, What
 from unround.reviews import Review, policy_of, review
 from unround.reviews.decision import Ground, falls_under, judge
-from unround.reviews.drafts import judged_verdict
+from unround.reviews.drafts import Auditing, judged_verdict
 from unround.reviews.exposure import exposure_of
 from unround.reviews.policy import DEFAULT, KINDS, Limit, Policy, parse_policy, policy_in_words
 from unround.reviews.record import Entry as Said
@@ -40,6 +40,7 @@ from .drafts.corpus import build
 from .shared import EXAMPLES, FORMULA
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+AUDITING = Auditing(policy_of(None))
 SPARSE, DENSE = (9.0, 20.0, 4.0, 2.0), (220.0, 400.0, 310.0)
 
 TOML = """
@@ -615,7 +616,7 @@ def test_names_are_safe_in_page_and_workbook(tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_review(sparse: Path) -> None:
     def once(seed: int) -> Review:
         release = unround.read(sparse)
-        return review(release, None, policy_of(None), ReviewOptions(seed=seed, draws=2), now=NOW)
+        return review(release, None, AUDITING, ReviewOptions(seed=seed, draws=2, now=NOW))
 
     first, again, other = (once(seed) for seed in (3, 3, 4))
     assert first.to_json() == again.to_json()
@@ -1164,23 +1165,23 @@ def test_what_was_not_understood_keeps_a_table_from_being_published(tmp_path: Pa
     release = unround.read(draft)
     strange = Entry("column Q: Index", What.UNKNOWN, "it has numbers", used=False, settle="[[figures]]")
     release = replace(release, account=(*release.account, strange, Entry("row 9", What.NOTE, "a note", used=False)))
-    told = review(release, tmp_path / "out", policy_of(None), ReviewOptions(draws=1), now=NOW).to_json()
+    told = review(release, tmp_path / "out", AUDITING, ReviewOptions(draws=1, now=NOW)).to_json()
     assert (told["decision"], told["exit_code"]) == ("undecided", 6)
     assert [one["what"] for one in told["unsettled"]] == ["column Q: Index"]
     assert "[[figures]]; or leave it aside: --ignore" in told["unsettled"][0]["settle"]
     assert strange.to_json() in told["reading"]["account"]
     aside = Said("column q: index", "an index of another year")
-    options = ReviewOptions(draws=1, ignore=(aside,), reviewer="A. B.")
-    told = review(release, tmp_path / "out", policy_of(None), options, now=NOW).to_json()
+    options = ReviewOptions(draws=1, ignore=(aside,), reviewer="A. B.", now=NOW)
+    told = review(release, tmp_path / "out", AUDITING, options).to_json()
     assert (told["decision"], [one["cell"] for one in told["ignored"]]) == ("publish", ["column Q: Index"])
-    again = review(release, tmp_path / "out", policy_of(None), ReviewOptions(draws=1), now=NOW).to_json()
+    again = review(release, tmp_path / "out", AUDITING, ReviewOptions(draws=1, now=NOW)).to_json()
     assert again["decision"] == "publish"  # on record
     with pytest.raises(
         InputError, match=r"--ignore 'column Z' is not among what is unsettled. Unsettled: \"column Q: Index\""
     ):
-        review(release, tmp_path / "x", policy_of(None), replace(options, ignore=(Said("column Z", "why"),)), now=NOW)
+        review(release, tmp_path / "x", AUDITING, replace(options, ignore=(Said("column Z", "why"),)))
     with pytest.raises(InputError, match="say why"):
-        review(release, tmp_path / "x", policy_of(None), replace(options, reviewer=""), now=NOW)
+        review(release, tmp_path / "x", AUDITING, replace(options, reviewer=""))
 
 
 def test_the_command(run: Run, sparse: Path, tmp_path: Path) -> None:

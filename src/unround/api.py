@@ -257,6 +257,7 @@ def audit(given: options.Audit) -> AuditFolder:
 def _audited(given: options.Audit, boundaries: Path | None, shapes: Sequence[Shape] | None) -> AuditFolder:
     """Audit a table, and write the pages."""
     from unround.boundaries import keep_boundaries
+    from unround.job import AuditRun
     from unround.job import audit as audit_into
     from unround.results import AuditFolder
     from unround.show.report import write_pages
@@ -280,8 +281,7 @@ def _audited(given: options.Audit, boundaries: Path | None, shapes: Sequence[Sha
         progress=given.progress,
         command=given.command,
         finish=report_on,
-        files_used=paths_of(given.table, given.truth, given.describe, given.nesting),
-        cluster=given.cluster,
+        run=AuditRun(paths_of(given.table, given.truth, given.describe, given.nesting), given.cluster),
     )
     folder = AuditFolder(**{field.name: getattr(done, field.name) for field in fields(done)})
     return folder if given.out is not None else lent_to(folder, into)
@@ -292,6 +292,7 @@ def review(given: options.ReviewRequest) -> Review:
     """Decide whether a draft table may be published: publish, revise, stop or undecided, with reasons and repairs."""
     from unround.reviews import policy_of
     from unround.reviews import review as decide_on
+    from unround.reviews.drafts import Auditing
     from unround.reviews.record import Entry
     from unround.reviews.run import ReviewOptions
     from unround.show.review import write_review
@@ -300,7 +301,7 @@ def review(given: options.ReviewRequest) -> Review:
         raise InputError("no table is given: unround review FILE -o DIR. `unround review --help` shows examples.")
     if (given.accept or given.ignore) and given.out is None:
         raise ArgumentError("{accept} and {ignore} are recorded in a folder: give one with {out}.")
-    rules = policy_of(given.policy)
+    auditing = Auditing(policy_of(given.policy), given.progress, given.command)
     entries = tuple(Entry(*said) for said in reasons_of((*given.accept, *given.ignore), given.because))
     accepted, ignored = entries[: len(given.accept)], entries[len(given.accept) :]
     repairs = None if given.repairs is None else tuple(given.repairs)
@@ -317,13 +318,11 @@ def review(given: options.ReviewRequest) -> Review:
     return decide_on(
         drafts,
         path_or_none(given.out),
-        rules,
+        auditing,
         ReviewOptions(repairs, accepted, ignored, given.reviewer, given.seed, given.draws, given.apply),
         truth=truth,
         earlier=earlier,
         joint=joint,
-        progress=given.progress,
-        command=given.command,
         finish=finish,
     )
 
@@ -614,8 +613,8 @@ def compare(given: options.Compare) -> Comparison:
         given.progress,
         rates=() if given.rates is None else rates_of(material, given.rates),
         step=given.rate_step,
-        designs=given.designs is not None,
     )
+    compared = replace(compared, designs=given.designs is not None)
     if given.out is not None:
         from unround.show.compare import comparison
         from unround.show.page import page

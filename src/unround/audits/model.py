@@ -163,19 +163,20 @@ class Model:
             tuple(_condition(checked, structure) for _, checked in known),
             structure.areas_condition,
         )
-        return cls.build(
-            tuple(structure.columns[c] for c in used),
+        columns = tuple(structure.columns[c] for c in used)
+        always = np.ones(len(used), dtype=np.bool_) if everywhere is None else everywhere[used]
+        firm = np.array([exact_population or not column.adjusted for column in columns], dtype=np.bool_)
+        built = cls.build(
+            columns,
             tuple(how for how in (structure.mechanisms[c] for c in used) if how is not None),
             tuple((at[total], tuple(at[part] for part in parts)) for (total, parts), _ in known),
             tuple("data" if _rests_on(checked, structure.guessed) else checked.origin for _, checked in known),
             tuple(checked.impossible > 0 for _, checked in known),
-            exact_population,
-            np.array(used, dtype=np.int64),
-            _twins(used, structure.alias),
-            np.ones(len(used), dtype=np.bool_) if everywhere is None else everywhere[used],
+            always & firm,
             _figures(structure, used) if figures else (),
-            conditions,
         )
+        positions, twins = np.array(used, dtype=np.int64), _twins(used, structure.alias)
+        return replace(built, positions=positions, twins=twins, conditions=conditions)
 
     @classmethod
     def build(
@@ -185,23 +186,15 @@ class Model:
         equations: Equations,
         origins: tuple[str, ...],
         doubtful: tuple[bool, ...] = (),
-        exact_population: bool = True,
-        positions: NDArray[np.int64] | None = None,
-        twins: Twins = (),
         everywhere: NDArray[np.bool_] | None = None,
         figures: tuple[ModelFigure, ...] = (),
-        conditions: Conditions | None = None,
     ) -> Model:
         """Compile cells and sums that are already known to hold; by default every column is a cell, published everywhere."""
-        loose = set() if exact_population else {i for i, column in enumerate(columns) if column.adjusted}
-        if everywhere is not None:
-            loose |= set(np.flatnonzero(~everywhere).tolist())
-        fixed = frozenset(i for i, how in enumerate(mechanisms) if isinstance(how, Exact)).difference(loose)
-        places = np.arange(len(columns)) if positions is None else positions
-        doubtful = doubtful or (False,) * len(equations)
+        exact = (i for i, how in enumerate(mechanisms) if isinstance(how, Exact))
+        fixed = frozenset(i for i in exact if everywhere is None or everywhere[i])
+        places, doubtful = np.arange(len(columns)), doubtful or (False,) * len(equations)
         compiled = compile_sums(len(columns), equations, fixed)
-        made = columns, places, twins, mechanisms, equations, origins, doubtful, fixed, compiled, figures
-        return cls(*made, conditions or Conditions())
+        return cls(columns, places, (), mechanisms, equations, origins, doubtful, fixed, compiled, figures)
 
     def counts_of(self, counts: Counts) -> Counts:
         """Return the cells of a block of the release: where one is absent, another column that shows the same count."""

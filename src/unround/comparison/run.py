@@ -124,7 +124,6 @@ def compare(
     *,
     rates: Sequence[Figure] = (),
     step: float = FINE,
-    designs: bool = False,
 ) -> Comparison:
     """Publish, infer, and judge; arguments are documented with `unround.compare`.
 
@@ -173,7 +172,7 @@ def compare(
         compared.append(Compared(one, measures, price, last.prior.name, last.cut, change, beside))
     progress("Comparing", done, len(practices) * seeds)
     names = tuple(one.name for one in rates)
-    return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes, names, step, designs)
+    return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes, names, step)
 
 
 def fitted_prior(material: Material, one: Practice, published: IntArray) -> Prior:

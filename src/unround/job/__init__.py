@@ -8,5 +8,6 @@
 """
 
 from unround.job.folder import AuditFolder as AuditFolder
+from unround.job.run import AuditRun as AuditRun
 from unround.job.run import audit as audit
 from unround.job.run import survey as survey

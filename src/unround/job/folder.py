@@ -245,18 +245,10 @@ def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None
     equations = tuple((total, tuple(parts)) for total, parts in told["equations"])
     origins, doubtful = tuple(told["origins"]), tuple(told["doubtful"])
     fixed = np.isin(np.arange(len(columns)), told["fixed"])
-    return Model.build(
-        tuple(columns),
-        tuple(mechanisms),
-        equations,
-        origins,
-        doubtful,
-        positions=positions,
-        twins=twins,
-        everywhere=fixed,
-        figures=tuple(_figure_of(one) for one in told.get("figures", ())),
-        conditions=_conditions_of(told["conditions"]),
-    )
+    figures = tuple(_figure_of(one) for one in told.get("figures", ()))
+    model = Model.build(tuple(columns), tuple(mechanisms), equations, origins, doubtful, fixed, figures)
+    places = model.positions if positions is None else positions
+    return replace(model, positions=places, twins=twins, conditions=_conditions_of(told["conditions"]))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,21 @@ Finish = Callable[[files.AuditFolder], None]
 """Is given the folder when everything else is in it."""
 
 
+class AuditRun(NamedTuple):
+    """How the work is done, which changes nothing that is found.
+
+    - `files_used`: All files that take part besides the release's own. With them, an audit that was stopped or killed goes
+      on where it was if the same is asked for again; without, it begins anew.
+    - `cluster`: The address of the machines that work on it; this one, unless given.
+    """
+
+    files_used: Iterable[Path] | None = None
+    cluster: str | None = None
+
+
+HERE_AND_ANEW = AuditRun()
+
+
 def audit(
     release: Release,
     out: Path | str,
@@ -71,17 +86,15 @@ def audit(
     progress: Stage = lambda *_: None,
     command: str = "",
     finish: Finish = lambda _: None,
-    files_used: Iterable[Path] | None = None,
-    cluster: str | None = None,
+    run: AuditRun = HERE_AND_ANEW,
 ) -> files.AuditFolder:
     """Work out every count of a release that can be worked out, and write what was found into a folder.
 
-    Arguments are documented with `unround.audit`. `finish` adds pages to the finished folder before anybody sees it. With
-    `files_used`, all files that take part besides the release's own, an audit that was stopped or killed goes on where it
-    was if the same is asked for again; without, it begins anew. If it fails, nothing is left behind.
+    Arguments are documented with `unround.audit`. `finish` adds pages to the finished folder before anybody sees it. If it
+    fails, nothing is left behind.
     """
     give_memory_back()
-    options, out, clock = options or AuditOptions(), Path(out), _Clock()
+    options, out, clock, (files_used, cluster) = options or AuditOptions(), Path(out), _Clock(), run
     with watching() as read:
         key = "" if files_used is None else job_key(release, (options,), files_used)
     with job_folder(out, key) as output:

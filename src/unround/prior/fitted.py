@@ -19,7 +19,7 @@ from unround.prior.deconvolve import present
 from unround.prior.exposure import KINDS, Exposure, Hierarchy
 from unround.prior.mixture import MOST_RATES
 from unround.prior.sexes import SexSplits, fit_splits
-from unround.prior.weights import area_weights
+from unround.prior.weights import AreaLaws, area_weights
 from unround.release import ABSENT, Counts
 from unround.sums.compiled import CompiledSums
 
@@ -214,9 +214,8 @@ class Prior:
             steep = np.log((about + a) / (about + 1.0))
             slope[:, total] = slope[:, first] = slope[:, second] = steep
         exposures = mixtures.exposures(counts, v)
-        law = mixtures.rates[v], mixtures.weights[v], mixtures.clump[v]
-        power = self.fitted.power
-        return area_weights(_plain(low), _plain(high), exposures, *law, power, precision, divides, slope, wanted)
+        mixed = exposures, mixtures.rates[v], mixtures.weights[v], mixtures.clump[v], self.fitted.power
+        return area_weights(_plain(low), _plain(high), AreaLaws(*mixed, precision, divides, slope), wanted)
 
     def weights_alone(self, low: Ints, high: Ints, wanted: BoolArray | None = None) -> PriorWeights | None:
         """Return the same for counts of which nothing is known but what was published of each."""
@@ -225,8 +224,8 @@ class Prior:
         rates, weights = self.fitted.mixtures.alone
         nothing, columns = np.zeros(low.shape), low.shape[1]
         own, never = np.ones(columns, dtype=np.int64), np.zeros(columns, dtype=np.bool_)
-        law = rates, weights, np.zeros(columns)
-        return area_weights(_plain(low), _plain(high), np.ones(low.shape), *law, own, nothing, never, nothing, wanted)
+        laws = AreaLaws(np.ones(low.shape), rates, weights, np.zeros(columns), own, nothing, never, nothing)
+        return area_weights(_plain(low), _plain(high), laws, wanted)
 
     def save(self, path: Path) -> None:
         """Write it to a file, for `load`."""

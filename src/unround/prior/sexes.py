@@ -12,6 +12,7 @@ import math
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +84,24 @@ class SexSplits:
         return np.asarray((np.abs(self.unlike(counts)) > ODD * self.spread).any(axis=1))
 
 
+class PartWindows(NamedTuple):
+    """What was published of the two parts of a pair (columns) in some areas, as `Windows` have it."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    start: NDArray[np.int64]
+    weights: FloatArray
+
+
+class ColumnMixture(NamedTuple):
+    """The mixture of one column, and its exposures in some areas."""
+
+    exposures: FloatArray
+    rates: FloatArray
+    weights: FloatArray
+    clump: float
+
+
 def fit_splits(
     counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures: Mixtures, skipped: Collection[int] = frozenset()
 ) -> SexSplits:
@@ -110,51 +129,28 @@ def fit_splits(
     few = counts[:FEW_AREAS]
     shares, exposures = found.shares(few), mixtures.exposures(few, 0)
 
-    def usable(p: int) -> tuple[IntArray, IntArray, IntArray, FloatArray, IntArray]:
+    def usable(p: int) -> tuple[PartWindows, IntArray]:
         """Return the windows of both parts of a pair, in areas where both are narrow; and these areas."""
         columns = [pairs[p].first, pairs[p].second]
         low, high, start = (part[: len(few)][:, columns] for part in (windows.low, windows.high, windows.start))
         narrow = ((high < NO_UPPER_BOUND) & (high.astype(np.int64) - low < MOST_STATES)).all(axis=1)
         rows = np.flatnonzero(narrow)
-        return (
-            low[rows].astype(np.int64),
-            high[rows].astype(np.int64),
-            np.ascontiguousarray(start[rows]),
-            windows.weights,
-            rows,
-        )
+        whole = low[rows].astype(np.int64), high[rows].astype(np.int64)
+        return PartWindows(*whole, np.ascontiguousarray(start[rows]), windows.weights), rows
+
+    def mixture(column: int, rows: IntArray) -> ColumnMixture:
+        rates, weights = (np.ascontiguousarray(part[0, column]) for part in (mixtures.rates, mixtures.weights))
+        return ColumnMixture(exposures[rows, column], rates, weights, float(mixtures.clump[0, column]))
 
     def fits(p: int) -> FloatArray:
         """Return the log likelihoods of all precisions for one pair."""
-        pair, given = pairs[p], usable(p)
-        return np.asarray(
-            _fit_of_precisions(
-                *given[:4],
-                exposures[given[4], pair.total],
-                np.ascontiguousarray(mixtures.rates[0, pair.total]),
-                np.ascontiguousarray(mixtures.weights[0, pair.total]),
-                float(mixtures.clump[0, pair.total]),
-                shares[given[4], p],
-                PRECISIONS,
-            )
-        )
+        parts, rows = usable(p)
+        return np.asarray(_fit_of_precisions(parts, mixture(pairs[p].total, rows), shares[rows, p], PRECISIONS))
 
     def apart(p: int) -> float:
         """Return the log likelihood of what was published of two parts if each had a mixture of its own."""
-        given = usable(p)
-        return sum(
-            float(
-                _fit_alone(
-                    *given[:4],
-                    k,
-                    exposures[given[4], column],
-                    np.ascontiguousarray(mixtures.rates[0, column]),
-                    np.ascontiguousarray(mixtures.weights[0, column]),
-                    float(mixtures.clump[0, column]),
-                )
-            )
-            for k, column in enumerate(pairs[p][1:])
-        )
+        parts, rows = usable(p)
+        return sum(float(_fit_alone(parts, k, mixture(column, rows))) for k, column in enumerate(pairs[p][1:]))
 
     with ThreadPoolExecutor(processors()) as pool:
         logs = np.stack(list(pool.map(fits, range(len(pairs)))))
@@ -193,19 +189,10 @@ def log_g(count: float, a: float) -> float:
 
 
 @kernel
-def _fit_of_precisions(
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-    start: NDArray[np.int64],
-    window: FloatArray,
-    exposure: FloatArray,
-    rates: FloatArray,
-    weights: FloatArray,
-    clump: float,
-    share: FloatArray,
-    precisions: FloatArray,
-) -> FloatArray:
-    """Return the log likelihood of what was published of men and women (the columns of `low`), for every precision."""
+def _fit_of_precisions(parts: PartWindows, mixture: ColumnMixture, share: FloatArray, precisions: FloatArray) -> FloatArray:
+    """Return the log likelihood of what was published of men and women (the parts), for every precision."""
+    low, high, start, window = parts
+    exposure, rates, weights, clump = mixture
     found = np.zeros(len(precisions))
     part, total = np.empty(2 * MOST_STATES), np.empty(2 * MOST_STATES)
     first, second = np.empty(MOST_STATES), np.empty(MOST_STATES)
@@ -235,18 +222,10 @@ def _fit_of_precisions(
 
 
 @kernel
-def _fit_alone(
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-    start: NDArray[np.int64],
-    window: FloatArray,
-    k: int,
-    exposure: FloatArray,
-    rates: FloatArray,
-    weights: FloatArray,
-    clump: float,
-) -> float:
-    """Return the log likelihood of what was published of one part (column k of `low`), if its mixture is its own."""
+def _fit_alone(parts: PartWindows, k: int, mixture: ColumnMixture) -> float:
+    """Return the log likelihood of what was published of one part (number k), if its mixture is its own."""
+    low, high, start, window = parts
+    exposure, rates, weights, clump = mixture
     found = 0.0
     part, own = np.empty(MOST_STATES), np.empty(MOST_STATES)
     flat = weights.sum() == 0.0

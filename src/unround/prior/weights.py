@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,24 +27,28 @@ RANGE = 200.0
 product is then still a float."""
 
 
-def area_weights(
-    low: Ints,
-    high: Ints,
-    exposures: FloatArray,
-    rates: FloatArray,
-    weights: FloatArray,
-    clump: FloatArray,
-    power: NDArray[np.int64],
-    precision: FloatArray,
-    divides: BoolArray,
-    slope: FloatArray,
-    wanted: BoolArray | None = None,
-) -> PriorWeights:
+class AreaLaws(NamedTuple):
+    """What makes counts likely: the mixture of each column, to a power, and how totals split by sex; areas × columns.
+
+    `rates`, `weights`, `clump` and `power` are by column, as is `divides`, which marks the totals of splits.
+    """
+
+    exposures: FloatArray
+    rates: FloatArray
+    weights: FloatArray
+    clump: FloatArray
+    power: NDArray[np.int64]
+    precision: FloatArray
+    divides: BoolArray
+    slope: FloatArray
+
+
+def area_weights(low: Ints, high: Ints, laws: AreaLaws, wanted: BoolArray | None = None) -> PriorWeights:
     """Return the weights of all possible counts of some areas."""
-    steps = np.round(EXPOSURES * np.log(exposures)).astype(np.int64)
-    exposures = np.exp(steps / EXPOSURES)
+    steps = np.round(EXPOSURES * np.log(laws.exposures)).astype(np.int64)
+    alike = laws._replace(exposures=np.exp(steps / EXPOSURES))
     number = high.astype(np.int64) - low + 1
-    weighty = (power != 0) | (precision > 0)
+    weighty = (laws.power != 0) | (laws.precision > 0)
     if wanted is not None:
         weighty &= wanted
     number[(number > MOST_VALUES) | (number < 2) | ~weighty] = 0
@@ -51,23 +56,7 @@ def area_weights(
     out = np.empty(int(number.sum()))
 
     def job(first: int, last: int) -> None:
-        _fill(
-            first,
-            last,
-            low,
-            number,
-            start,
-            steps,
-            exposures,
-            rates,
-            weights,
-            clump,
-            power,
-            precision,
-            divides,
-            slope,
-            out,
-        )
+        _fill(first, last, low, number, start, steps, alike, out)
 
     # A few areas are done before a thread has started, however many columns they have.
     in_threads(job, low.shape[1], fewest=max(FEWEST, CELLS_WORTH_A_THREAD // max(1, len(low))))
@@ -82,17 +71,11 @@ def _fill(
     number: NDArray[np.int64],
     start: NDArray[np.int64],
     steps: NDArray[np.int64],
-    exposures: FloatArray,
-    rates: FloatArray,
-    weights: FloatArray,
-    clump: FloatArray,
-    power: NDArray[np.int64],
-    precision: FloatArray,
-    divides: BoolArray,
-    slope: FloatArray,
+    laws: AreaLaws,
     out: FloatArray,
 ) -> None:
     """Fill in the weights of a range of columns: areas in which all is the same are worked out once."""
+    exposures, rates, weights, clump, power, precision, divides, slope = laws
     part, own = np.empty(MOST_VALUES), np.empty(MOST_VALUES)
     keys, chosen = np.empty(len(low), dtype=np.int64), np.empty(len(low), dtype=np.int64)
     for c in range(begin, end):

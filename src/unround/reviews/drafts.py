@@ -76,8 +76,8 @@ class Auditing:
     """How the draft is audited."""
 
     policy: Policy
-    progress: Stage
-    command: str
+    progress: Stage = lambda *_: None
+    command: str = ""
 
     def audit(self, release: Release, out: Path, truth: Release | None) -> AuditFolder:
         """Audit a release into a folder."""

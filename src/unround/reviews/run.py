@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,7 @@ class ReviewOptions:
     - `reviewer`: Who says so.
     - `apply`: The repair that is written back in the layout of the draft.
     - `seed`, `draws`: Of all random numbers; how often a repair that draws some is published, see `draws_of`.
+    - `now`: When the review is made, as it is written down.
     """
 
     repairs: tuple[str, ...] | None = None
@@ -106,6 +107,7 @@ class ReviewOptions:
     seed: int = 0
     draws: int | None = None
     apply: str = ""
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def draws_of(self, counts: int) -> int:
         """Return how often to publish a table of so many counts: fewer times if it is large, unless the user says."""
@@ -129,16 +131,13 @@ class ReviewOptions:
 def review(
     drafts: Release | Sequence[Draft],
     out: Path | None,
-    policy: Policy,
+    auditing: Auditing,
     options: ReviewOptions | None = None,
     *,
     truth: Release | None = None,
     earlier: Sequence[Release] = (),
     joint: Draft | None = None,
-    progress: Stage = lambda *_: None,
-    command: str = "",
     finish: Finish = lambda *_: None,
-    now: datetime | None = None,
 ) -> Review:
     """Decide whether one draft table, or several together, may be published.
 
@@ -147,8 +146,8 @@ def review(
     nothing is left behind.
     """
     given = [Draft(drafts)] if isinstance(drafts, Release) else list(drafts)
-    options, auditing = options or ReviewOptions(), Auditing(policy, progress, command)
-    case = _Case(auditing, options, earlier, now or datetime.now(UTC))
+    options = options or ReviewOptions()
+    case = _Case(auditing, options, earlier)
     with _folders(out) as (work, made):
         if len(given) == 1 and joint is None:
             found: Review = case.judged(given, truth, work, made, out)[0]
@@ -170,7 +169,6 @@ class _Case:
     auditing: Auditing
     options: ReviewOptions
     earlier: Sequence[Release]
-    now: datetime
 
     def judged(
         self,
@@ -196,7 +194,7 @@ class _Case:
         draft = with_account(draft, drafts, beside)
         known, before = self.auditing.known(draft, beside, alone, made)
         # 2. What has a reviewer accepted?
-        stamp = _stamp(draft.table, [path for one in drafts for path in one.files], options, self.now)
+        stamp = _stamp(draft.table, [path for one in drafts for path in one.files], options)
         if noted and noted != stamp["table"]:
             entries = []  # they are about another version of the table, and on record there
             draft.notes.append(
@@ -256,7 +254,7 @@ class _Case:
             unsettled=unsettled,
             policy=policy,
             reviewer=self.options.reviewer,
-            date=self.now.date().isoformat(),
+            date=self.options.now.date().isoformat(),
             seed=self.options.seed,
             command=self.auditing.command,
             notes=tuple(draft.notes),
@@ -324,7 +322,7 @@ class _Case:
             unsettled=tuple(unsettled),
             policy=self.auditing.policy,
             reviewer=self.options.reviewer,
-            date=self.now.date().isoformat(),
+            date=self.options.now.date().isoformat(),
             seed=self.options.seed,
             command=self.auditing.command,
             notes=(apart,) if apart else (),
@@ -357,13 +355,13 @@ def _news(before: AuditFolder | None, after: AuditFolder | None, out: Path | Non
     return news
 
 
-def _stamp(table: ReviewedTable, files: Sequence[Path], options: ReviewOptions, now: datetime) -> dict[str, Any]:
+def _stamp(table: ReviewedTable, files: Sequence[Path], options: ReviewOptions) -> dict[str, Any]:
     """Return what is written down with every decision: when, by whom, about which table."""
     return {
         "table": fingerprint(table),
         "files": [{"name": path.name, "sha256": sha256_of(path), "bytes": path.stat().st_size} for path in files],
         "reviewer": options.reviewer,
-        "time": now.isoformat(timespec="seconds"),
+        "time": options.now.isoformat(timespec="seconds"),
         "unround": __version__,
     }
 
