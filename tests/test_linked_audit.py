@@ -402,3 +402,22 @@ def test_certificates_of_families_are_verified_against_all_their_areas(linked: A
     seal(tmp_path / "audit", OURS)
     problem, *_ = unround.verify(tmp_path / "audit").problems
     assert f"line {number + 1}:" in problem
+
+
+def test_chains_that_cannot_move_say_nothing(tmp_path: Path) -> None:
+    """Eight hidden counts in a ring: 43 tables fit, and each draw given the others leaves none but the one it began with."""
+    table = """Area,Total,A,B,C,D
+Aldham,188,c,c,43,37
+Borwick,120,28,c,c,41
+Chester,184,52,49,c,c
+Dalton,177,c,55,59,c
+Total,669,170,194,180,125
+c confidential
+"""
+    (tmp_path / "ring.csv").write_text(table)
+    folder = unround.audit(tmp_path / "ring.csv", tmp_path / "audit")
+    hidden = pl.read_parquet(tmp_path / "audit" / "hidden.parquet")
+    assert (hidden["high"] - hidden["low"]).to_list() == [42] * 8
+    assert folder.findings.height == 0
+    assert ["did not converge" in entry["why"] for entry in folder.summary["unsettled"]] == [True]
+    assert unround.review(tmp_path / "ring.csv", repairs=()).decision == "undecided"

@@ -447,6 +447,9 @@ CHANCE = 20.0
 STILL = 0.05
 """Variance of a cell's draws below which a chain counts as stuck there."""
 
+_NEVER_LEFT = 1e-12
+"""How near to 1 the average probability of a count is, if every draw of every chain was that count."""
+
 LONGER = 6
 """How many times longer families are sampled whose chains disagree."""
 
@@ -463,7 +466,8 @@ class FamilySamples:
     - `chances`: By these rows.
     - `rhat`: By family, the largest R-hat of any cell (1: chains agree).
     - `spread`: By family, the largest standard error of any probability, from the differences between chains.
-    - `failed`: By family: chains disagree by more than chance explains, or one of them found no state that fits.
+    - `failed`: By family: chains disagree by more than chance explains, one of them found no state that fits, or none of
+      them ever left one of several counts that the bounds of a cell leave.
     """
 
     rows: Rows
@@ -517,6 +521,10 @@ def sample_families(
     family = np.repeat(np.arange(len(families)), np.diff(first))
     cell = np.repeat(np.arange(found.start.size), np.where(found.start >= 0, found.high - found.low + 1, 0).ravel())
     found.chances[:] = normalised(cell, averages.chances.sum(axis=0))
+    # Where no draw and no swap leads to counts that the sums leave too, chains agree only because none can move.
+    moved = np.ones(len(families), dtype=np.bool_)
+    stuck = (found.chances > 1 - _NEVER_LEFT) & (np.bincount(cell)[cell] > 1)
+    moved[family[cell[stuck] // columns]] = False
     error = _error(cell, averages.chances)
     leaves = without_parts(compiled, linked)
     if shrunk and leaves.size:
@@ -532,7 +540,7 @@ def sample_families(
     found = Distributions(found.low, found.high, start, found.chances)
     # A chain that found no state that fits cannot be trusted, and neither can its family.
     whole = averages.kept == (sweeps * (np.diff(first) - 1))[:, np.newaxis]
-    return FamilySamples(members, family, found, rhat, worst, apart | ~whole.all(axis=1))
+    return FamilySamples(members, family, found, rhat, worst, apart | ~moved | ~whole.all(axis=1))
 
 
 def sample_with_retry(

@@ -15,6 +15,7 @@ from unround.engines.linked_weights import (
     IN_TABLES,
     LOOPY,
     MERGED_IN_TABLES,
+    NOT_CONVERGED,
     CountWeights,
     DistributionKeeper,
     is_sampled,
@@ -44,7 +45,6 @@ LARGE = "it has more than {most} children, too many for probabilities to be link
 WIDE = "some count in the family has more than {widest} possible values"
 MANY = "its areas have more than {most} counts each, which would take too long to sample"
 MISFIT = "no possible counts fit everything published about it and its only child"
-APART = "sampling did not converge, or found no counts that fit"
 """Why a family is not linked for probabilities."""
 
 
@@ -267,7 +267,7 @@ class Linked:
         for again, drawn in sample_with_retry(listed, families, self.in_forest, self.effort):
             self._take(drawn, ~drawn.failed, again, found, rows)
         heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
-        self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]
+        self.unlinked += [Unlinked(int(rows[at]), NOT_CONVERGED) for at in heads]
 
     def _take(self, drawn: FamilySamples, good: BoolArray, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
         """Copy sampled posteriors, where an area has none from a smaller family.
@@ -302,7 +302,7 @@ class Linked:
                 chosen[at] = members
         done = np.zeros(len(rows), dtype=np.bool_)
         for drawn in sample_tables(block, table, chosen):  # the smallest families first
-            self.unlinked += [Unlinked(int(rows[at]), APART) for at in drawn.rows[~drawn.settled, 0].tolist()]
+            self.unlinked += [Unlinked(int(rows[at]), NOT_CONVERGED) for at in drawn.rows[~drawn.settled, 0].tolist()]
             here = done.copy()
             # Of two families of the same size, the one in which the area is the parent counts: it comes last.
             number = drawn.rows.shape[1]

@@ -151,6 +151,9 @@ class DistributionKeeper:
                 self.cells[column] = low, found.chances[start : start + high - low + 1].copy()
 
 
+NOT_CONVERGED = "sampling did not converge, or found no counts that fit"
+"""Why a family is linked for bounds and proofs only."""
+
 OWN, MERGED, GIBBS, LOOPY, CHAINS, LISTED, APART, FAMILY = range(8)
 """Codes of methods: places in `METHODS`."""
 

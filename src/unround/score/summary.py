@@ -23,7 +23,7 @@ from unround.audits.findings import SIZES as SIZES
 from unround.audits.model import Model
 from unround.checks import Check
 from unround.checks.families import CONTRADICTS
-from unround.engines.linked_weights import APART, METHODS
+from unround.engines.linked_weights import APART, METHODS, NOT_CONVERGED
 from unround.evidence.block import EXACT, NO_UPPER_BOUND, UNSETTLED, Posterior
 from unround.mechanisms.base import reaches
 from unround.release import ABSENT, NOT_APPLICABLE, Release, What
@@ -450,3 +450,7 @@ def _given_up(told: Mapping[str, Any]) -> Iterator[Entry]:
         if areas:
             text = f"in {areas:,} areas {why}: what sums make likely there is not known"
             yield {"what": "probabilities", "why": text, "settle": settle, "check": "not-weighed"}
+    if number := told["linked"]["families_not_linked"].get(NOT_CONVERGED):
+        why = f"in {number:,} families of areas {NOT_CONVERGED}: what the sums over areas make likely there is not known"
+        settle = "judge these counts by their ranges, which hold, or audit one region at a time"
+        yield {"what": "sums of areas", "why": why, "settle": settle}
