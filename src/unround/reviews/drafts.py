@@ -142,12 +142,11 @@ class Auditing:
         open_ = _unsettled(release, (*columns, *(structure.columns[c] for c in structure.alias)))
         open_ += questions(table)
         for judged in structure.figures:
-            if judged.is_evidence:
-                what, settle = (
-                    judged.figure.label or judged.figure.name,
-                    "hide it, too, where a count that it is of is hidden",
-                )
-                why = f"{what} tells something of the counts, and is used beside sums only: {judged.why.rstrip('.')}"
+            if judged.verdict != "recomputable" and not judged.left_out:
+                what = judged.figure.label or judged.figure.name
+                settle = "hide it, too, where a count that it is of is hidden"
+                tells = "tells" if judged.is_evidence else "may tell"
+                why = f"{what} {tells} something of the counts, and is used beside sums only: {judged.why.rstrip('.')}"
                 open_.append(Unsettled(what, why, f'{settle}; or leave it aside: --ignore "{what}" --because "…"'))
         notes += [release.sumless] if release.sumless else []
         no_sums = isinstance(problem, NoSums)

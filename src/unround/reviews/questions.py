@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 
@@ -25,7 +27,7 @@ def questions(table: ReviewedTable) -> list[Unsettled]:
     ]
     counts = table.counts[:, exact]
     names = [table.columns[at].label or table.columns[at].key for at in exact]
-    asked = _balanced(counts, known, names, "rows") + _running(counts, names)
+    asked = _balanced(counts, known, names, "rows") + _running(counts, names) + _within(counts, known, names)
     if table.nested is None:  # otherwise, sums between areas are known, and used
         asked += _balanced(np.ascontiguousarray(counts.T), (), table.area_codes, "columns")
     return asked + _not_applicable(table)
@@ -56,6 +58,35 @@ def _running(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
         why = f"{what} in all {running.rows:,} rows where that can be seen. If it always does, {number} can be worked out"
         settle = f"hide {names[total]} in those rows, too; if it is a coincidence, leave it aside: "
         asked.append(Unsettled(what, why, f'{settle}--ignore "{what}" --because "…"'))
+    return asked
+
+
+_WITHIN = re.compile(
+    r"\b(?:without|excl\w*|except\w*|ohne|hors|sans|sin|zonder|incl\w*|einschl\w*|y compris)\b", re.IGNORECASE
+)
+_OPEN = re.compile(r"\d\+|\bat least \d|\d or more\b", re.IGNORECASE)
+"""What columns are called that leave out some of the people of another one."""
+MOST_COMPARED, LEAST_ROWS, SMALL = 40, 3, 2
+
+
+def _within(counts: Counts, known: Sequence[Equation], names: Sequence[str]) -> list[Unsettled]:
+    """Ask about columns that seem to be part of another one, where the rest is one or two."""
+    asked = []
+    summed = [{total, *parts} for total, parts in known]
+    for whole, part in permutations(range(len(names) if len(names) <= MOST_COMPARED else 0), 2):
+        steps = bool(_OPEN.search(names[whole])) and len({re.sub(r"\d", "", names[at]) for at in (whole, part)}) == 1
+        named = steps or _WITHIN.search(names[whole]) or _WITHIN.search(names[part])
+        if not named or any({whole, part} <= one for one in summed):
+            continue
+        printed = (counts[:, [whole, part]] > ABSENT).all(axis=1)
+        rest = counts[printed, whole].astype(np.int64) - counts[printed, part]
+        small = int(((rest > 0) & (rest <= SMALL)).sum())
+        if len(rest) < LEAST_ROWS or (rest < 0).any() or not small:
+            continue
+        what = f"{names[whole]} − {names[part]}"
+        rows = "1 row" if small == 1 else f"{small:,} rows"
+        why = f"if {names[part]} is part of {names[whole]}, the difference is a count of one or two in {rows}"
+        asked.append(Unsettled(what, why, f'hide one of them there; or leave it aside: --ignore "{what}" --because "…"'))
     return asked
 
 

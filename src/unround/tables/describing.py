@@ -34,9 +34,19 @@ from unround.tables.grid import HeadedTable, letters
 from unround.tables.labels import is_total, tokens
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
-from unround.tables.opening import FEW, Ask, Opened, Question, entries_around, open_table, take_default
+from unround.tables.opening import (
+    FEW,
+    SMALL_NUMBER,
+    Ask,
+    Opened,
+    Question,
+    entries_around,
+    hides,
+    open_table,
+    take_default,
+)
 from unround.tables.reshape import explained, read_headed
-from unround.tables.roles import RANKS, Roles, find_roles, worked_out
+from unround.tables.roles import RANKS, SPARSE, Roles, find_roles, worked_out
 from unround.tables.suggested import (
     AGREE,
     PERIODS,
@@ -66,6 +76,12 @@ MEANINGS = ("suppressed", "not available", "not applicable", "unreliable", "0")
 _MEANT = {code: word for word, code in MISSING.items()}
 _DOUBTFUL = {"-": "not available", "–": "not available", ".": "suppressed", ":": "not available", "#": "suppressed"}
 """Signs that agencies use for different things, and what is assumed if nobody says."""
+
+_NUMBER_WORDS = frozenset(
+    re.split(
+        " ", "one two three four five single eins zwei drei vier fünf un une deux trois quatre cinq uno una dos tres cuatro"
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -422,7 +438,7 @@ def _finished(
 
 
 def _telling(made: Described) -> list[Entry]:
-    """Return an entry for every column that is worked out from counts, and printed where one of these is not."""
+    """Return an entry for every column that is worked out from counts, and every remark, that may tell what is hidden."""
     table, found = made.opened.table, []
     for at, way in made.roles.ways.items():
         if way.telling:
@@ -430,6 +446,12 @@ def _telling(made: Described) -> list[Entry]:
             why = f"it is {way.how}, which tells, or nearly tells, what is not printed there"
             place = f"column {letters(at)}: {table.names[at]}, row{'s' if len(way.telling) > 1 else ''} {rows}"
             found.append(Entry(place, What.UNKNOWN, why, False, "leave it out in these rows, too"))
+    for at in (at for at, why in made.roles.left_out.items() if why == SPARSE):
+        for row, text in enumerate(table.column(at).to_list()):
+            if text is not None and SMALL_NUMBER.search(str(text)) and hides(table, row):
+                why = f"a remark with a number, where counts are hidden: {str(text)[:80]}"
+                settle = "take the number out of the text, if it tells what is hidden"
+                found.append(Entry(f"cell {letters(at)}{table.number(row)}", What.UNKNOWN, why, False, settle))
     return found
 
 
@@ -720,7 +742,7 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, notes: Documented, ask: A
         known = SIGNS.get(sign.lower())
         if known is not None and sign not in _DOUBTFUL:
             continue
-        if any(letter.isdigit() for letter in sign) or len(sign) > LONGEST_SIGN:
+        if any(letter.isdigit() for letter in sign) or len(sign) > LONGEST_SIGN or sign.lower() in _NUMBER_WORDS:
             continue  # text: it is reported as neither count nor sign
         default = _DOUBTFUL.get(sign, "not available")
         often = "once" if times == 1 else f"{times:,} times"

@@ -363,6 +363,7 @@ def _measured(row: list[str]) -> list[str]:
     return made
 
 
+_LED = r"^[\s\u00a0\u202f.·•>»–—…-]"
 _LEADERS = (r"^([\s\u00a0\u202f.·•>»–—…-]+)\p{L}", r"^((?:\s|[.·•>»–—…-]+\s)+)")
 """What indents a text: blanks, and dots, dashes or arrows before it."""
 
@@ -373,6 +374,8 @@ def _depths(grid: Grid, numbers: Sequence[int]) -> dict[int, tuple[int, ...]]:
     by_format = {column for _, column in grid.marks.indents}
     for at, name in enumerate(grid.cells.columns):
         column = grid.cells[name]
+        if at not in by_format and not column.str.contains(_LED).any():
+            continue
         before = column.str.extract(_LEADERS[0]), column.str.extract(_LEADERS[1])
         blanks = before[0].zip_with(before[0].is_not_null(), before[1]).str.len_chars().fill_null(0)
         if at in by_format or (blanks > 0).any():

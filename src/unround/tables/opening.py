@@ -18,6 +18,7 @@ from unround.tables.pcaxis import is_pcaxis
 from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid
 from unround.tables.tidy import headed_table, is_parquet
 
+SMALL_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?![\w])")
 FEW = 6
 """Cells that are listed one by one."""
 
@@ -246,19 +247,19 @@ def _text_entry(place: str, text: str, table: HeadedTable, notes: Documented, ab
     short = text if len(text) <= 80 else f"{text[:79]}…"
     if text in notes.used:
         return Entry(place, What.NOTE, f"read as a note: {short}")
-    rows = (row for row in range(table.cells.height) if _hides(table, row))
+    rows = (row for row in range(table.cells.height) if hides(table, row))
     labels = (" ".join(str(label).split()) for row in rows for label in table.cells.row(row)[:1] if label is not None)
     named = about or next(
         (one for one in labels if any(map(str.isalpha, one)) and re.search(rf"\b{re.escape(one)}\b", text)), ""
     )
-    numbers = set(re.findall(r"(?<![\w.,])\d{1,3}(?![\w])", text.replace(named, " ")))
+    numbers = SMALL_NUMBER.findall(text.replace(named, " "))
     if not named or not numbers:
         return Entry(place, What.NOTE, f"a text: {short}")
     why = f"a text with a number, about {named}, where counts are hidden: {short}" if not about else f"a comment: {short}"
     return Entry(place, What.UNKNOWN, why, False, "take the number out of the text, if it tells what is hidden")
 
 
-def _hides(table: HeadedTable, row: int) -> bool:
+def hides(table: HeadedTable, row: int) -> bool:
     """Return whether a row has cells beside its label that are not numbers: what they stand for may be hidden."""
     return any(cell is not None and not any(map(str.isdigit, str(cell))) for cell in table.cells.row(row)[1:])
 

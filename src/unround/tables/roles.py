@@ -40,6 +40,8 @@ from unround.tables.symbols import FRACTIONS, RANGED, as_counts, plain_numbers
 
 GROUPED = 1 / 3
 """A column with so many empty cells below its first one names groups of rows: a cell holds until the next."""
+SPARSE = "mostly empty"
+"""Why a column of text is left out that holds remarks."""
 LONGEST_STATUS = 3
 """Characters of a sign beside a count."""
 TEXT_SHARE = 0.2
@@ -227,7 +229,7 @@ def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> st
     called = counts_people(name)
     bare = bare_text(cells).drop_nulls()
     numbers = int(bare.str.contains(r"[0-9]").sum())
-    if not len(bare) or not values or at < min(values):
+    if not len(bare) or not values or (at < min(values) and not (called and are_numbers(bare).sum() > len(bare) / 2)):
         return ""
     ages = sum(written_age(text) is not None or is_total(text) for text in bare)
     if bare.n_unique() == len(bare) and ages > len(bare) / 2:
@@ -364,7 +366,7 @@ def _row_axes(table: HeadedTable, columns: Sequence[int]) -> tuple[tuple[RowAxis
                 text = text.fill_null(strategy="forward")
                 filled.add(at)
             elif _is_note(names[at]) or text.null_count() > len(text) / 2:
-                left_out[at] = "mostly empty"
+                left_out[at] = SPARSE
                 continue
         if text.n_unique() == 1 and table.cells.height > 1:
             left_out[at] = f"the same in every row: {text[0]}"

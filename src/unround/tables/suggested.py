@@ -357,30 +357,43 @@ def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
     """Return rows that the rows right above or below add up to, where such groups make up the table.
 
     Among many rows some add up to a neighbour by chance; so all rows must be in groups, but for a total at either end.
+    Beside a group that stands out, one with hidden counts need only agree where all are printed.
     """
     many = len(counts)
-    room = np.where(counts > ABSENT, counts, 0)
-    inner = list(range(many))
     for step in (1, -1):
         found: list[tuple[int, list[int], str]] = []
-        order = inner if step == 1 else inner[::-1]
-        place = 0
-        while place < len(order) - 2:
-            head = order[place]
-            run: list[int] = []
-            for one in order[place + 1 :]:
-                run.append(one)
-                if len(run) > 1 and _stands_out(counts, head, run, base):
-                    where = "below" if step == 1 else "above"
-                    found.append((head, sorted(run), f"the rows {where} it add up to it"))
-                    place += len(run)
-                    break
-                if (room[head] < room[run].sum(axis=0) - 9 * base).any():
-                    break
-            place += 1
-        if len(found) > 1 and sum(1 + len(parts) for _, parts, _ in found) >= many - 2:
+        where = "below" if step == 1 else "above"
+        order = list(range(many))[::step]
+        place, sure = 0, 0
+        while place < many - 2:
+            head, rest = order[place], order[place + 1 :]
+            long = _adds_up(counts, head, rest, base, sure=True)
+            sure += bool(long)
+            long = long or _adds_up(counts, head, rest, base, sure=False)
+            if long:
+                found.append((head, sorted(rest[:long]), f"the rows {where} it add up to it"))
+            place += 1 + long
+        if sure and len(found) > 1 and sum(1 + len(parts) for _, parts, _ in found) >= many - 2:
             return sorted(found)
     return []
+
+
+def _adds_up(counts: Counts, head: int, rest: Sequence[int], base: int, sure: bool) -> int:
+    """Return how many of the rows that follow add up to one, surely or as far as they are printed; 0 if none do."""
+    whole = counts[head] > ABSENT
+    so_far = np.zeros(int(whole.sum()), dtype=np.int64)
+    for long in range(1, len(rest) + 1 if whole.any() else 0):
+        run = list(rest[:long])
+        so_far += np.maximum(counts[run[-1]][whole], 0)
+        if (counts[head][whole] < so_far - 9 * base).any():
+            return 0
+        if long > 1 and sure and _stands_out(counts, head, run, base):
+            return long
+        if long > 1 and not sure and (counts[[head, *run]] <= ABSENT).any():
+            fit = adding(counts, head, run, base, strict=True)
+            if fit.fits and fit.compared:
+                return long
+    return 0
 
 
 def verdict(candidate: Candidate, axis: DraftAxis, counts: Counts, base: int) -> Verdict:
