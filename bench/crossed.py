@@ -20,8 +20,8 @@ from unround.engines import elimination, multiway_block
 from unround.engines.chain_kernel import CellWeights
 from unround.engines.chains import LANES, Effort, moves_of, sample
 from unround.engines.forest import marginals, posteriors
-from unround.evidence.block import Distributions, Posterior, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.block import BlockPosterior, Distributions, windows_of
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.sums.compiled import compile_sums
@@ -70,7 +70,7 @@ def areas_of(cells: int, equations: Equations, number: int, people: float, base:
     return Rounding(base).publish(true @ table.belongs().T.astype(np.int64), rng).astype(np.int32)
 
 
-def block_of(cells: int, equations: Equations, published: NDArray[np.int32], base: int, kept: int) -> Block:
+def block_of(cells: int, equations: Equations, published: NDArray[np.int32], base: int, kept: int) -> EvidenceBlock:
     """Fit a prior to all areas, and keep some."""
     compiled = compile_sums(cells, equations, frozenset())
     windows, _ = windows_of(published[:kept], [Rounding(base)] * cells)
@@ -78,10 +78,10 @@ def block_of(cells: int, equations: Equations, published: NDArray[np.int32], bas
     fit = PriorFit(cells)
     fit.add(published)
     prior = fit.finish(compiled, [Rounding(base)] * cells).weights(published[:kept], tight.low, tight.high)
-    return Block(compiled, windows, tight, prior)
+    return EvidenceBlock(compiled, windows, tight, prior)
 
 
-def exactly(block: Block) -> Distributions:
+def exactly(block: EvidenceBlock) -> Distributions:
     """Return the distributions by elimination where it can, else by long chains."""
     (table,) = block.compiled.crossed
     usual, multiway_block.EFFORT = multiway_block.EFFORT, Effort(sweeps=100_000, rounds=0, error=np.inf, rhat=np.inf)
@@ -125,7 +125,7 @@ def accuracy() -> None:
         print(f"{name}  {_judged(found, truth)}   {_judged(forest, truth)}", flush=True)
 
 
-def _judged(found: Posterior, truth: Distributions) -> str:
+def _judged(found: BlockPosterior, truth: Distributions) -> str:
     free = truth.high > truth.low
     exact_mode, exact_p = np.zeros(free.shape, dtype=np.int64), np.zeros(free.shape)
     of_stated = np.zeros(free.shape)
@@ -180,7 +180,7 @@ def rows() -> Iterator[Row]:
     yield Time("solve one table of ages in groups × 2 × 6, 441 cells", [timed(_solve_one) for _ in range(3)], 2.0)
 
 
-def _per_area(block: Block) -> list[float]:
+def _per_area(block: EvidenceBlock) -> list[float]:
     areas = len(block.bounds.low)
     posteriors(block)
     found = []

@@ -27,8 +27,8 @@ from unround.engines.gibbs import sample_families, shrink
 from unround.engines.linked_weights import CountWeights, is_sampled
 from unround.engines.loopy import exchange_messages, without_parts
 from unround.engines.multiway_block import TableSamples, family_block, sample_tables
-from unround.evidence.block import CellBounds, Distributions, Posterior, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.block import BlockPosterior, CellBounds, Distributions, windows_of
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.sums.compiled import compile_sums
@@ -73,7 +73,7 @@ def family_of_tables(shape: tuple[int, ...], base: int, children: int, seed: int
     prior = fit.finish(compiled, how).weights(published[:kept], tight.low, tight.high)
     heads = np.arange(FAMILIES) * (children + 1)
     parent = np.stack([np.full(FAMILIES, -1), *[heads] * children], axis=1).ravel()
-    return Cube(Block(compiled, windows, tight, prior), true[:kept], parent)
+    return Cube(EvidenceBlock(compiled, windows, tight, prior), true[:kept], parent)
 
 
 def _drawn(one: Cube) -> TableSamples:
@@ -84,7 +84,7 @@ def _drawn(one: Cube) -> TableSamples:
     return found
 
 
-def _claimed(found: Posterior) -> float:
+def _claimed(found: BlockPosterior) -> float:
     return float(((found.probability >= THRESHOLD) & (found.probability < 1)).mean())
 
 

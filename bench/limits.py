@@ -21,7 +21,7 @@ from unround import simulate
 from unround.engines.forest import posteriors
 from unround.engines.messages import BOX, FREE, PARTIAL_BOX, USED, Buffers, arrange, box_at, buffers_for
 from unround.evidence.block import Ints
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.jit import kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import END, Forest, forest_of
@@ -74,7 +74,7 @@ def peak() -> float:
     return LENGTH * TIMES / min(busy(partial(multiply_add, out, one, factors)) for _ in range(RUNS))
 
 
-def posterior_share(job: str, block: Block) -> Share:
+def posterior_share(job: str, block: EvidenceBlock) -> Share:
     """Measure the posteriors of a few areas beside the multiply-adds they need."""
     bounds, forest, holds = block.bounds, forest_of(block.compiled), block.arrays().holds[0]
     needed = multiply_adds(forest, buffers_for(forest), bounds.low.astype(np.int32), bounds.high.astype(np.int32), holds)

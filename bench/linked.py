@@ -25,7 +25,7 @@ from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import GIBBS, LOOPY, METHODS, CountWeights, is_sampled
 from unround.engines.loopy import exchange_messages
 from unround.evidence.block import Distributions, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.simulation import schema, true_counts
@@ -54,7 +54,7 @@ Ints = NDArray[np.int64]
 class Cube:
     """Families of areas: for each the parent, then its children."""
 
-    block: Block
+    block: EvidenceBlock
     true: Ints
     parent: Ints
 
@@ -105,7 +105,7 @@ def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = T
         fit = PriorFit(compiled.columns)
         fit.add(published)
         prior = fit.finish(compiled, [how] * compiled.columns).weights(published[:kept], tight.low, tight.high)
-    return Cube(Block(compiled, windows, tight, prior), true[:kept], parent)
+    return Cube(EvidenceBlock(compiled, windows, tight, prior), true[:kept], parent)
 
 
 def linked_cube(one: Cube) -> Linked:

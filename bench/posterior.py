@@ -13,7 +13,7 @@ from unround.bounds.tighten import tighten
 from unround.engines import infer
 from unround.engines.forest import posteriors
 from unround.evidence.block import windows_of
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Exact, Mechanism, mechanism
 from unround.simulation import Rounds, schema
 from unround.sums.compiled import compile_sums
@@ -26,22 +26,24 @@ MANY = 150
 """Areas of which the fullest and the emptiest are measured."""
 
 
-def compiled(counts: list[list[int]], mechanisms: list[Mechanism], equations: list[tuple[int, tuple[int, ...]]]) -> Block:
+def compiled(
+    counts: list[list[int]], mechanisms: list[Mechanism], equations: list[tuple[int, tuple[int, ...]]]
+) -> EvidenceBlock:
     """Put areas together; those whose counts are hidden are left out by the caller."""
     windows, misfits = windows_of(np.array(counts, dtype=np.int32), mechanisms)
     assert not misfits.any()
     fixed = frozenset(i for i, one in enumerate(mechanisms) if isinstance(one, Exact))
     layout = compile_sums(len(mechanisms), tuple(equations), fixed)
-    return Block(layout, windows, tighten(layout, windows))
+    return EvidenceBlock(layout, windows, tighten(layout, windows))
 
 
-def ages(systems: list[System]) -> Block:
+def ages(systems: list[System]) -> EvidenceBlock:
     """Put systems of one structure together."""
     counts = [[cell.published or 0 for cell in one.cells] for one in systems]
     return compiled(counts, [cell.mechanism for cell in systems[0].cells], list(systems[0].equations))
 
 
-def profiles(areas: int) -> tuple[Block, Block]:
+def profiles(areas: int) -> tuple[EvidenceBlock, EvidenceBlock]:
     """Simulate whole profiles by sex: every count of all 2,631 rows, and all sums between them.
 
     Returns the fullest and the emptiest of many areas: those with the fewest and with the most counts published as 0.

@@ -21,8 +21,8 @@ from unround.comparison.practice import TODAY, practice
 from unround.comparison.run import as_counts
 from unround.engines.forest import posteriors
 from unround.errors import InputError
-from unround.evidence.block import Posterior
-from unround.evidence.cells import Block
+from unround.evidence.block import BlockPosterior
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
 from unround.prior import Prior, PriorFit
@@ -125,7 +125,7 @@ class Calibration:
     groups: dict[str, dict[str, Reliability]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # what was left out
 
-    def add(self, model: Model, counts: Counts, true: Counts, usable: BoolArray, found: dict[str, Posterior]) -> None:
+    def add(self, model: Model, counts: Counts, true: Counts, usable: BoolArray, found: dict[str, BlockPosterior]) -> None:
         """Score a block under each prior; only `usable` cells are judged."""
         for name, where in groups_of(model, counts):
             here = usable & where
@@ -261,7 +261,7 @@ def _score(
     else:
         each = {
             name: posteriors(
-                Block(model.compiled, windows, tight, prior.weights(counts, tight.low, tight.high), active), asked
+                EvidenceBlock(model.compiled, windows, tight, prior.weights(counts, tight.low, tight.high), active), asked
             )
             for name, prior in priors.items()
         }

@@ -18,7 +18,7 @@ from unround.audits.bounds import BlockBounds
 from unround.audits.certificates import read_proof
 from unround.audits.claims import ClaimKind, decide
 from unround.errors import InputError
-from unround.evidence.block import CellBounds, Posterior, Windows
+from unround.evidence.block import BlockPosterior, CellBounds, Windows
 from unround.explanation.cell import explain
 from unround.job import AuditFolder, audit, work
 from unround.options import AuditOptions
@@ -130,8 +130,8 @@ def one_cell(low: int, high: int, *, given: bool = False) -> BlockBounds:
     return BlockBounds(windows, none, np.array([[given]]), tight)
 
 
-def likeliest(value: int, probability: float) -> Posterior:
-    found = Posterior.empty(1, 1)
+def likeliest(value: int, probability: float) -> BlockPosterior:
+    found = BlockPosterior.empty(1, 1)
     found.mode[:], found.probability[:], found.mean[:], found.deviation[:], found.possible[:] = (
         value,
         *[probability] * 3,

@@ -18,7 +18,7 @@ from unround.bounds.propagation import UNBOUNDED, Bounds, Trace, propagate
 from unround.bounds.tighten import chain, tighten
 from unround.errors import InputError
 from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Windows, WindowTable, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.jit import in_threads
 from unround.mechanisms import (
     Exact,
@@ -439,7 +439,7 @@ def chains_prove_cells(seed: int) -> int:
         for area, cell in np.argwhere((tight.low == tight.high) & tight.feasible[:, None]):
             if tight.by_low[area, cell] < 0 and tight.by_high[area, cell] < 0:
                 continue
-            sums = chain(Block(layout, windows, tight, active=use), int(area), int(cell))
+            sums = chain(EvidenceBlock(layout, windows, tight, active=use), int(area), int(cell))
             assert use is None or use[area, list(sums)].all()
             small = as_system(layout, mechanisms, counts[area], sums)
             where = small.index[f"c{cell}"]
@@ -460,7 +460,7 @@ def test_chains_without_holes_follow_the_last_sums() -> None:
         for area in np.flatnonzero(tight.feasible):
             system = as_system(layout, mechanisms, counts[area])
             for cell in range(layout.columns):
-                sums = chain(Block(layout, windows, tight), int(area), cell)
+                sums = chain(EvidenceBlock(layout, windows, tight), int(area), cell)
                 bounds = Bounds.of(certain_windows(system))
                 propagate(tuple(layout.equations[e] for e in sums), bounds)
                 assert (bounds.lows[cell], min(bounds.highs[cell], NO_UPPER_BOUND)) == (
@@ -482,4 +482,4 @@ def test_a_chain_in_which_a_bound_jumped_over_a_hole() -> None:
     windows, _ = windows_of(np.array([row], dtype=np.int32), mechanisms)
     tight = tighten(layout, windows)
     assert (tight.by_low[0, 4], tight.by_high[0, 4]) == (-1, 5)
-    assert chain(Block(layout, windows, tight), 0, 4) == (3, 5)
+    assert chain(EvidenceBlock(layout, windows, tight), 0, 4) == (3, 5)

@@ -16,8 +16,8 @@ from unround.engines import forest, infer, messages
 from unround.engines.answer import Marginal
 from unround.engines.forest import posteriors
 from unround.equations import parse
-from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Posterior, PriorWeights, Windows, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.block import NO_UPPER_BOUND, BlockPosterior, CellBounds, PriorWeights, Windows, windows_of
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Exact, Rounding, mechanism
 from unround.release import SUPPRESSED
 from unround.sums.compiled import CompiledSums, compile_sums
@@ -60,7 +60,7 @@ def summary(marginal: Marginal) -> tuple[int, float, float, float]:
     return low + first, float(chances[first]), mean, float(np.sqrt(chances @ (values - mean) ** 2))
 
 
-def agrees(found: Posterior, a: int, c: int, marginal: Marginal | None) -> None:
+def agrees(found: BlockPosterior, a: int, c: int, marginal: Marginal | None) -> None:
     assert marginal is not None
     got = (found.probability[a, c], found.mean[a, c], found.deviation[a, c])
     mode, *expected = summary(marginal)
@@ -72,7 +72,9 @@ def certify(systems: list[System], prior: Prior | None = None, engine: str = "tr
     """Check every number against the engine for single systems."""
     layout, windows, tight = block(systems)
     assert not layout.unused
-    found = posteriors(Block(layout, windows, tight, None if prior is None else weights_of(systems[0], prior, tight)))
+    found = posteriors(
+        EvidenceBlock(layout, windows, tight, None if prior is None else weights_of(systems[0], prior, tight))
+    )
     for a, system in enumerate(systems):
         expected = infer(system, engine=engine, prior=prior, top=0)
         assert found.possible[a] == expected.feasible
@@ -169,9 +171,9 @@ def test_random_trees_of_single_counts_agree_with_the_tree_engine(seed: int) -> 
 def test_many_areas_at_once_are_the_same_as_one_at_a_time() -> None:
     systems = drawn(np.random.default_rng(3), {"t": ("a", "b", "c"), "a": ("d", "e")}, 70, 60)
     layout, windows, tight = block(systems)
-    together = posteriors(Block(layout, windows, tight))
+    together = posteriors(EvidenceBlock(layout, windows, tight))
     for a in (0, 33, 69):
-        alone = posteriors(Block(*block([systems[a]])))
+        alone = posteriors(EvidenceBlock(*block([systems[a]])))
         np.testing.assert_array_equal(together.probability[a], alone.probability[0])
         np.testing.assert_array_equal(together.mode[a], alone.mode[0])
 
@@ -181,9 +183,9 @@ def test_what_is_wanted_is_the_same_bit_by_bit_as_if_all_were(share: float) -> N
     rng = np.random.default_rng(7)
     sums = {"t": ("a", "b", "c"), "a": ("d", "e"), "c": ("f", "g", "h"), "h": ("i",), "u": ("j", "k")}
     layout, windows, tight = block(drawn(rng, sums, 60, 25, (BASE5, SAMPLE), exact=("t",)))
-    everything = posteriors(Block(layout, windows, tight))
+    everything = posteriors(EvidenceBlock(layout, windows, tight))
     wanted = rng.random(tight.low.shape) < share
-    found = posteriors(Block(layout, windows, tight), wanted=wanted)
+    found = posteriors(EvidenceBlock(layout, windows, tight), wanted=wanted)
     for name in ("mode", "probability", "mean", "deviation"):
         np.testing.assert_array_equal(getattr(found, name)[wanted], getattr(everything, name)[wanted])
     np.testing.assert_array_equal(found.possible, everything.possible)
@@ -204,17 +206,17 @@ def test_there_may_be_no_sums_and_no_areas() -> None:
     certify([parse("a: 10; b: 0")])
     layout, windows, _ = block([parse("a: 10 = b: 5 + c: 5")])
     none = Windows(windows.low[:0], windows.high[:0], windows.start[:0], windows.weights, windows.certain)
-    assert posteriors(Block(layout, none, tighten(layout, none))).possible.shape == (0,)
+    assert posteriors(EvidenceBlock(layout, none, tighten(layout, none))).possible.shape == (0,)
 
 
 def test_other_kinds_of_arrays_are_not_compiled_anew() -> None:
     layout, windows, tight = block([parse("a: 10 = b: 5 + c: 5")] * 2)
-    usual = posteriors(Block(layout, windows, tight))
+    usual = posteriors(EvidenceBlock(layout, windows, tight))
     known = len(forest._areas.signatures)  # type: ignore[attr-defined]
     low = np.asfortranarray(windows.low).astype(np.int64)
     low.flags.writeable = False
     other = Windows(low, windows.high, windows.start, windows.weights, windows.certain)
-    again = posteriors(Block(layout, other, tight, active=np.ones((2, 1), dtype=np.bool_)))
+    again = posteriors(EvidenceBlock(layout, other, tight, active=np.ones((2, 1), dtype=np.bool_)))
     np.testing.assert_array_equal(usual.probability, again.probability)
     assert len(forest._areas.signatures) == known  # type: ignore[attr-defined]
 
@@ -224,7 +226,7 @@ def test_other_kinds_of_arrays_are_not_compiled_anew() -> None:
 
 def test_cells_that_nothing_bounds_have_no_distribution() -> None:
     layout, windows, tight = block([parse("t: ?; a: 10; b: ?; c: 20; d: 10; e: 10; t = a + b; c = d + e")])
-    found = posteriors(Block(layout, windows, tight))
+    found = posteriors(EvidenceBlock(layout, windows, tight))
     assert found.possible[0]
     assert found.cut[0] == 1
     assert found.mode[0, [0, 2]].tolist() == [-1, -1]
@@ -242,7 +244,7 @@ def test_cells_that_nothing_bounds_have_no_distribution() -> None:
 
 def test_a_link_with_a_cell_of_too_many_values_is_cut() -> None:
     layout, windows, tight = block([parse("t: 2000!; a: ?; b: ?; c: 10; t = a + b + c; c = d: 5 + e: 5")])
-    found = posteriors(Block(layout, windows, tight))
+    found = posteriors(EvidenceBlock(layout, windows, tight))
     assert tight.high[0, 1] - tight.low[0, 1] > messages.MOST_VALUES
     assert found.cut.tolist() == [1]
     width = tight.high[0, 1] - tight.low[0, 1] + 1
@@ -265,7 +267,7 @@ def test_a_cell_by_itself_keeps_its_prior() -> None:
     assert values.size > messages.MOST_VALUES
     chances = np.where(values < 40, 1.0 + (values == 7), 0.5)
     prior = {"a": dict(zip(values.tolist(), chances.tolist(), strict=True))}
-    found = posteriors(Block(layout, windows, tight, weights_of(system, prior, tight)))
+    found = posteriors(EvidenceBlock(layout, windows, tight, weights_of(system, prior, tight)))
     agrees(found, 0, 1, (int(values[0]), chances / chances.sum()))
 
 
@@ -285,22 +287,22 @@ def test_every_area_has_a_prior_of_its_own_and_a_cell_can_be_left_flat() -> None
             for c in cells
         }
 
-    def check(found: Posterior, a: int, area: int, cells: list[int]) -> None:
+    def check(found: BlockPosterior, a: int, area: int, cells: list[int]) -> None:
         expected = infer(systems[area], engine="brute", prior=prior(area, cells), top=0).answer
         assert expected is not None
         assert expected.marginals is not None
         for c, marginal in enumerate(expected.marginals):
             agrees(found, a, c, marginal)
 
-    found = posteriors(Block(layout, windows, tight, weights))
+    found = posteriors(EvidenceBlock(layout, windows, tight, weights))
     for a in range(3):
         check(found, a, a, [0, 1, 2])
     order = np.array([2, 0])
-    found = posteriors(Block(layout, windows, tight, weights).rows(order))
+    found = posteriors(EvidenceBlock(layout, windows, tight, weights).rows(order))
     for a, area in enumerate(order.tolist()):
         check(found, a, area, [0, 1, 2])
     flat = weights.without(np.array([1]), np.array([True, False, False]))
-    found = posteriors(Block(layout, windows, tight, flat))
+    found = posteriors(EvidenceBlock(layout, windows, tight, flat))
     for a in range(3):
         check(found, a, a, [1, 2] if a == 1 else [0, 1, 2])
     assert (weights.start >= 0).all()  # what is left out is left out of a copy
@@ -316,7 +318,7 @@ def test_of_a_pair_with_too_many_states_the_total_takes_part() -> None:
     )
     system = parse(text.replace("u: 150; ", ""))
     layout, windows, tight = block([system])
-    found = posteriors(Block(layout, windows, tight))
+    found = posteriors(EvidenceBlock(layout, windows, tight))
     assert found.cut.tolist() == [1]
     alone = infer(parse("x: 200 = v: 155 + z: 45"), top=0).answer
     assert alone is not None
@@ -331,13 +333,13 @@ def without(system: System, *left_out: Sum) -> System:
     return System(system.cells, [one for one in system.sums if one not in left_out])
 
 
-def use_all_but(system: System, *left_out: Sum) -> Posterior:
+def use_all_but(system: System, *left_out: Sum) -> BlockPosterior:
     layout, windows, _ = block([system])
     active = np.array([[one not in left_out for one in system.sums]])
-    return posteriors(Block(layout, windows, tighten(layout, windows, active), None, active))
+    return posteriors(EvidenceBlock(layout, windows, tighten(layout, windows, active), None, active))
 
 
-def same(found: Posterior, system: System, skip: tuple[str, ...] = ()) -> None:
+def same(found: BlockPosterior, system: System, skip: tuple[str, ...] = ()) -> None:
     expected = infer(system, top=0).answer
     assert expected is not None
     assert expected.marginals is not None
@@ -363,7 +365,7 @@ def test_sums_that_do_not_hold_are_not_used(seed: int) -> None:
 
 def test_areas_that_are_not_feasible_are_left_out() -> None:
     systems = [parse("t: 30; t = a: 5 + b: 5"), parse("t: 10; t = a: 5 + b: 5")]
-    found = posteriors(Block(*block(systems)))
+    found = posteriors(EvidenceBlock(*block(systems)))
     assert found.possible.tolist() == [False, True]
     assert found.mode[0].tolist() == [-1, -1, -1]
     assert found.probability[0].tolist() == [0, 0, 0]
@@ -382,7 +384,7 @@ def test_nothing_underflows_in_a_forest_of_thousands_of_cells() -> None:
         a, b = (int(x) for x in rng.integers(0, 200, 2))
         true |= {f"a{i}": a, f"b{i}": b, f"c{i}": 500 - a - b}
     system = System([shapes.published(name, count, BASE5, rng) for name, count in true.items()], sums)
-    found = posteriors(Block(*block([system])))
+    found = posteriors(EvidenceBlock(*block([system])))
     assert found.possible[0]
     assert found.mode[0, 0] == 500
     assert found.probability[0, 0] > 0.999
@@ -390,7 +392,7 @@ def test_nothing_underflows_in_a_forest_of_thousands_of_cells() -> None:
     certify([system])
 
 
-def census(areas: int, rows: str) -> tuple[Block, np.ndarray]:
+def census(areas: int, rows: str) -> tuple[EvidenceBlock, np.ndarray]:
     """Simulate areas: rows by sex, with the population exact."""
     schema = sim.schema(rows)
     published = np.concatenate([one.published for one in sim.Rounds(1).counts(areas, rows) if one.published is not None])
@@ -415,7 +417,7 @@ def census(areas: int, rows: str) -> tuple[Block, np.ndarray]:
 
 def test_claims_about_a_simulated_census_are_as_often_right_as_they_say() -> None:
     (layout, windows, tight), true = census(2000, "age")
-    found = posteriors(Block(layout, windows, tight))
+    found = posteriors(EvidenceBlock(layout, windows, tight))
     assert found.possible.all()
     shown = (windows.start >= 0).all(axis=1)
     assert not found.cut[shown].any()
@@ -430,7 +432,7 @@ def test_claims_about_a_simulated_census_are_as_often_right_as_they_say() -> Non
 
 def test_all_rows_of_a_profile_by_sex_are_worked_out() -> None:
     (layout, windows, tight), true = census(6, "all")
-    found = posteriors(Block(layout, windows, tight))
+    found = posteriors(EvidenceBlock(layout, windows, tight))
     assert found.possible.all()
     inside = (tight.low <= found.mode) & (found.mode <= tight.high) & (found.mean >= tight.low) & (found.mean <= tight.high)
     assert inside[found.probability > 0].all()

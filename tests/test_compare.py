@@ -28,7 +28,7 @@ from unround.engines import infer
 from unround.engines.forest import posteriors
 from unround.errors import InputError, InternalError
 from unround.evidence.block import windows_of
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import HIDDEN, Exact, Laplace, Nearest, Rounding, mechanism
 from unround.prior import Prior
 from unround.release import Column
@@ -163,7 +163,7 @@ def test_the_probability_of_the_truth_is_that_of_the_engine_for_single_systems()
     counts = as_counts(published(ROUNDED, material))[some]
     model = material.model(material.mechanisms(Rounding(5)))
     windows, _ = windows_of(counts, model.mechanisms)
-    found = posteriors(Block(model.compiled, windows, tighten(model.compiled, windows)), material.true[some])
+    found = posteriors(EvidenceBlock(model.compiled, windows, tighten(model.compiled, windows)), material.true[some])
     assert found.asked is not None
     for area in range(3):
         system = model.system(counts[area], range(len(model.equations)))
@@ -180,7 +180,7 @@ def test_probabilities_are_only_looked_up_where_somebody_asks() -> None:
     counts = as_counts(published(ROUNDED, material))[:5]
     windows, _ = windows_of(counts, material.mechanisms(Rounding(5)))
     model = material.model(material.mechanisms(Rounding(5)))
-    assert posteriors(Block(model.compiled, windows, tighten(model.compiled, windows))).asked is None
+    assert posteriors(EvidenceBlock(model.compiled, windows, tighten(model.compiled, windows))).asked is None
 
 
 def test_narrowed_ranges_leave_posteriors_as_they_are() -> None:
@@ -189,7 +189,7 @@ def test_narrowed_ranges_leave_posteriors_as_they_are() -> None:
     counts, true = as_counts(published(ROUNDED, material))[some], material.true[some]
     model = material.model(material.mechanisms(Rounding(5)))
     windows, _ = windows_of(counts, model.mechanisms)
-    exact = posteriors(Block(model.compiled, windows, tighten(model.compiled, windows)), true)
+    exact = posteriors(EvidenceBlock(model.compiled, windows, tighten(model.compiled, windows)), true)
     narrow = Narrower(model).posteriors(counts, Prior.flat(), true)
     assert exact.asked is not None
     assert narrow.asked is not None

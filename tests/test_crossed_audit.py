@@ -22,7 +22,7 @@ from unround.engines.chains import Effort
 from unround.engines.forest import marginals, posteriors
 from unround.engines.linked_weights import APART, CHAINS, LISTED, METHODS
 from unround.evidence.block import BY_CHAINS, BY_LISTING, EXACT, UNSETTLED, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.prior.exposure import Hierarchy
@@ -99,11 +99,11 @@ def test_an_area_is_answered_alike_wherever_it_stands(monkeypatch: pytest.Monkey
     equations, added = cube((3, 3))
     counts = published((3, 3), 7, 60, 3)
     compiled = compile_sums(len(added), equations, frozenset())
-    whole = posteriors(Block(compiled, *_bounds(compiled, counts)))
-    turned = posteriors(Block(compiled, *_bounds(compiled, counts[::-1].copy())))
+    whole = posteriors(EvidenceBlock(compiled, *_bounds(compiled, counts)))
+    turned = posteriors(EvidenceBlock(compiled, *_bounds(compiled, counts[::-1].copy())))
     assert (whole.probability == turned.probability[::-1]).all()
     assert (whole.mode == turned.mode[::-1]).all()
-    alone = posteriors(Block(compiled, *_bounds(compiled, counts[4:5])))
+    alone = posteriors(EvidenceBlock(compiled, *_bounds(compiled, counts[4:5])))
     assert (alone.probability[0] == whole.probability[4]).all()
 
 
@@ -117,14 +117,14 @@ def test_chains_that_disagree_leave_no_probability(monkeypatch: pytest.MonkeyPat
     never = Effort(sweeps=50, rounds=0, error=0.0, rhat=1.0)
     model = model_of((3, 3), 3)
     windows, tight = _bounds(model.compiled, counts)
-    exact = posteriors(Block(model.compiled, windows, tight))
+    exact = posteriors(EvidenceBlock(model.compiled, windows, tight))
     monkeypatch.setattr(multiway_block, "EFFORT", never)
-    listed = posteriors(Block(model.compiled, windows, tight))
+    listed = posteriors(EvidenceBlock(model.compiled, windows, tight))
     assert (listed.method == BY_LISTING).any()  # few tables fit: going through them is exact
     assert np.abs(listed.probability - exact.probability).max() < 0.08
     monkeypatch.setattr(enumeration, "FEW_VISITS", 1)
     monkeypatch.setattr(multiway_block, "VISITS", 1)
-    without = posteriors(Block(model.compiled, windows, tight))
+    without = posteriors(EvidenceBlock(model.compiled, windows, tight))
     assert (without.method == UNSETTLED).all()
     assert (without.probability[tight.low < tight.high] == 0).all()
     fit = PriorFit(counts.shape[1])
@@ -178,7 +178,7 @@ def test_missing_counts_and_sums_that_do_not_hold() -> None:
     windows, tight = _bounds(model.compiled, counts)
     active = np.ones((3, len(model.equations)), dtype=np.bool_)
     active[1, 2] = False
-    found = posteriors(Block(model.compiled, windows, tight, None, active))
+    found = posteriors(EvidenceBlock(model.compiled, windows, tight, None, active))
     assert found.method[1] == EXACT
     assert np.isin(found.method[[0, 2]], [BY_CHAINS, BY_LISTING]).all()
     assert found.probability[0, -1] > 0

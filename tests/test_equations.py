@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from unround.equations import parse
 from unround.errors import InputError, UnroundError
-from unround.figures import Figure, FigureKind, Grid, Group
+from unround.figures import Figure, FigureGrid, FigureKind, Group
 from unround.mechanisms import Exact, Graduated, Laplace, Rounding, Suppressed, Unpublished, Within
 from unround.system import Cell, Sum, System
 
@@ -211,7 +211,7 @@ AGES = "N: 100; young: 20; middle: 60; old: 20; N = young + middle + old\n"
 )
 def test_rates(text: str, value: str, step: str, per: int) -> None:
     (one,) = parse(f"x: 60; T: 500; {text}").figures
-    assert one.figure == Figure("x / T", FigureKind.RATE, "T", "x", grid=Grid.of(Fraction(step)), per=Fraction(per))
+    assert one.figure == Figure("x / T", FigureKind.RATE, "T", "x", grid=FigureGrid.of(Fraction(step)), per=Fraction(per))
     assert one.value == Fraction(value)
 
 
@@ -230,8 +230,8 @@ def test_means_and_medians() -> None:
         Group("middle", Fraction(15), Fraction(64)),
         Group("old", Fraction(65), None),
     )
-    assert mean.figure == Figure("age", FigureKind.MEAN, "N", groups=expected, grid=Grid.of(Fraction(1, 10)))
-    assert median.figure == Figure("median", FigureKind.MEDIAN, "N", groups=expected, grid=Grid.of(Fraction(1, 2)))
+    assert mean.figure == Figure("age", FigureKind.MEAN, "N", groups=expected, grid=FigureGrid.of(Fraction(1, 10)))
+    assert median.figure == Figure("median", FigureKind.MEDIAN, "N", groups=expected, grid=FigureGrid.of(Fraction(1, 2)))
     (size,) = parse("a: 5; b: 5; N: 10; mean size of N (a 0.5..1.5, b 2) = 1.9").figures
     assert size.figure.groups == (Group("a", Fraction(1, 2), Fraction(3, 2)), Group("b", Fraction(2), Fraction(2)))
 

@@ -16,7 +16,7 @@ import unround
 from tests.test_structure import said
 from unround import simulate
 from unround.errors import InputError
-from unround.figures import Figure, FigureKind, Grid
+from unround.figures import Figure, FigureGrid, FigureKind
 from unround.release import AREA, FIGURE_ABSENT, FIGURE_UNIT, Block, Column, Release, What
 from unround.show.check import figures_in_words
 from unround.structure import JudgedFigure, Structure, find_structure
@@ -317,7 +317,7 @@ def test_a_universe_may_be_the_difference_of_two_counts() -> None:
 def test_grids_are_found_in_values() -> None:
     rng = np.random.default_rng(2)
     plain = np.rint(rng.uniform(1, 60, 3_000) * 10).astype(np.int64) * 1_000
-    assert find_grid(plain) == Grid.of(Fraction(1, 10))
+    assert find_grid(plain) == FigureGrid.of(Fraction(1, 10))
     income = rng.lognormal(10.6, 0.3, 20_000)
     step = np.select([income < 16_000, income < 32_000, income < 64_000, income < 80_000], [100, 200, 400, 500], 1_000)
     values = (np.rint(income / step) * step).astype(np.int64) * 10_000
@@ -330,8 +330,8 @@ def test_grids_are_found_in_values() -> None:
 
 
 def test_a_value_tells_which_steps_it_cannot_have() -> None:
-    grid = Grid(((Fraction(0), Fraction(1)),), nested=True)
-    finer = Grid(grid.steps, ((100, ((Fraction(0), Fraction(1, 10)),)),), nested=True)
+    grid = FigureGrid(((Fraction(0), Fraction(1)),), nested=True)
+    finer = FigureGrid(grid.steps, ((100, ((Fraction(0), Fraction(1, 10)),)),), nested=True)
     assert [str(finer.step(Fraction(text), 500)) for text in ("0", "12.5")] == ["1", "1/10"]
     assert steps_of(finer, np.array([0, 125_000]), np.array([500, 500])).tolist() == [10_000, 1_000]
     assert [str(grid.step(Fraction(text))) for text in ("12.4", "12.5", "13", "12.43")] == ["2/5", "1/2", "1", "1/100"]
@@ -357,7 +357,7 @@ def test_a_description_says_what_figures_are_of(tmp_path: Path) -> None:
     release = read(toml)
     assert [column.key for column in release.columns] == ["poor", "all"]
     (figure,) = release.figures
-    assert (figure.counts, figure.declared, figure.grid) == (("poor", "all"), True, Grid.of(Fraction(1, 10)))
+    assert (figure.counts, figure.declared, figure.grid) == (("poor", "all"), True, FigureGrid.of(Fraction(1, 10)))
     assert np.array_equal(_values(release), values)
     for wrong, words in (
         (

@@ -8,7 +8,7 @@ from statistics import mean, median
 
 import pytest
 
-from unround.figures import Figure, FigureKind, Grid, Group, Inequality
+from unround.figures import Figure, FigureGrid, FigureKind, Group, Inequality
 
 
 def holds(one: Inequality, counts: dict[str, int]) -> bool:
@@ -24,7 +24,7 @@ def printed(value: Fraction, step: Fraction) -> set[Fraction]:
 
 def test_a_rate_says_no_more_than_what_is_true_and_excludes_the_rest():
     step = Fraction(1, 10)
-    figure = Figure("rate", FigureKind.RATE, "T", "x", grid=Grid.of(step))
+    figure = Figure("rate", FigureKind.RATE, "T", "x", grid=FigureGrid.of(step))
     for value in (Fraction("12.5"), Fraction(0), Fraction(100), Fraction("33.3")):
         rows = figure.inequalities(value)
         for total in range(1, 60):
@@ -41,7 +41,7 @@ def test_means_and_medians_say_only_what_is_true(kind):
         Group("c", Fraction(6), Fraction(8)),
     )
     step = Fraction(1, 2)
-    figure = Figure("figure", kind, "N", groups=groups, grid=Grid.of(step))
+    figure = Figure("figure", kind, "N", groups=groups, grid=FigureGrid.of(step))
     excluded = 0
     for values in product(range(9), repeat=3):
         counts = {
@@ -59,12 +59,12 @@ def test_means_and_medians_say_only_what_is_true(kind):
 
 def test_open_groups_leave_one_side_of_a_mean():
     groups = (Group("one", Fraction(1), Fraction(1)), Group("two or more", Fraction(2), None))
-    figure = Figure("size", FigureKind.MEAN, "N", groups=groups, grid=Grid.of(Fraction(1, 10)))
+    figure = Figure("size", FigureKind.MEAN, "N", groups=groups, grid=FigureGrid.of(Fraction(1, 10)))
     (only,) = figure.inequalities(Fraction("1.2"))
     assert only.terms == (("one", Fraction(-1, 4)), ("two or more", Fraction(3, 4)))
 
 
 def test_steps_grow_with_the_value_and_where_two_meet_the_larger_counts():
-    grid = Grid(((Fraction(0), Fraction(1)), (Fraction(16), Fraction(2))))
+    grid = FigureGrid(((Fraction(0), Fraction(1)), (Fraction(16), Fraction(2))))
     assert grid.around(Fraction(15)) == (Fraction(29, 2), Fraction(31, 2))
     assert grid.around(Fraction(16)) == (15, 17)

@@ -19,7 +19,7 @@ from unround.bounds.propagation import Bounds, propagate
 from unround.bounds.tighten import OFF, tighten
 from unround.engines.brute import brute
 from unround.evidence.block import windows_of
-from unround.figures import Figure, FigureKind, Grid, Group
+from unround.figures import Figure, FigureGrid, FigureKind, Group
 from unround.job.folder import _figure_of, _figure_told
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.prior import Prior
@@ -36,14 +36,14 @@ STEP = Fraction(1, 10)
 
 
 def rate(name: str, universe: str, numerator: str) -> Figure:
-    return Figure(name, FigureKind.RATE, universe, numerator, grid=Grid.of(STEP), label=f"% {numerator}")
+    return Figure(name, FigureKind.RATE, universe, numerator, grid=FigureGrid.of(STEP), label=f"% {numerator}")
 
 
 RATES = (rate("r", "T", "x"), rate("ra", "Ta", "xa"), rate("rb", "Tb", "xb"))
 AGES = (Group("Ta", Fraction(0), Fraction(17)), Group("Tb", Fraction(18), Fraction(99)))
 AVERAGES = (
-    Figure("mean", FigureKind.MEAN, "T", groups=AGES, grid=Grid.of(Fraction(1))),
-    Figure("median", FigureKind.MEDIAN, "T", groups=AGES, grid=Grid.of(Fraction(1))),
+    Figure("mean", FigureKind.MEAN, "T", groups=AGES, grid=FigureGrid.of(Fraction(1))),
+    Figure("median", FigureKind.MEDIAN, "T", groups=AGES, grid=FigureGrid.of(Fraction(1))),
 )
 
 
@@ -109,14 +109,14 @@ def test_inequalities_of_a_block_are_those_of_each_area() -> None:
 
 def test_grids_that_grow_with_the_value_and_shrink_with_the_units() -> None:
     fine = ((Fraction(0), Fraction(1, 10)),)
-    grid = Grid(((Fraction(0), Fraction(1)), (Fraction(16), Fraction(2))), ((100, fine),))
+    grid = FigureGrid(((Fraction(0), Fraction(1)), (Fraction(16), Fraction(2))), ((100, fine),))
     model = model_with((Figure("r", FigureKind.RATE, "T", "x", grid=grid),))
     counts = np.array([[90, 0, 0, 10, 0, 0], [90, 0, 0, 20, 0, 0], [100, 0, 0, 20, 0, 0]], dtype=np.int32)
     values = np.array([[120_000], [180_000], [180_000]])
     for area, step in enumerate((1, 2, Fraction(1, 10))):
         one = published_figure(model, counts[area], values[area], 0)
         assert one is not None
-        assert one.figure.grid == Grid.of(Fraction(step))
+        assert one.figure.grid == FigureGrid.of(Fraction(step))
         rows = block_rows(model, counts, values)
         said = {(frozenset(rows.row(area, r).terms), rows.row(area, r).at_most) for r in range(2)}
         system = model.system(counts[area], (), figures=(one,))
@@ -144,7 +144,7 @@ def test_bounds_of_a_block_are_those_of_each_area(how: Mechanism | None) -> None
 
 def test_factors_too_large_for_exact_arithmetic_are_not_used() -> None:
     per = Fraction(10**12 + 39, 7)
-    model = model_with((Figure("r", FigureKind.RATE, "T", "x", grid=Grid.of(STEP), per=per),))
+    model = model_with((Figure("r", FigureKind.RATE, "T", "x", grid=FigureGrid.of(STEP), per=per),))
     counts = np.array([[100, 0, 0, 10, 0, 0]], dtype=np.int32)
     rows = block_rows(model, counts, np.array([[123_456_789]]))
     assert (rows.limits == OFF).all()
@@ -300,6 +300,6 @@ def test_figures_that_clash_together_are_all_set_aside() -> None:
 
 def test_a_figure_is_the_same_when_an_audit_is_opened_again() -> None:
     steps = ((Fraction(0), Fraction(1, 2)), (Fraction(50), Fraction(1)))
-    grid = Grid(steps, by_units=((100, ((Fraction(0), Fraction(1, 10)),)),), nested=True)
+    grid = FigureGrid(steps, by_units=((100, ((Fraction(0), Fraction(1, 10)),)),), nested=True)
     kept = ModelFigure(Figure("rate", FigureKind.RATE, "T", "x", grid=grid, label="Rate (%)"), 3)
     assert _figure_of(_figure_told(kept)) == kept

@@ -18,7 +18,7 @@ from unround.engines import infer
 from unround.engines.brute import brute
 from unround.engines.cutset import with_running_counts
 from unround.errors import InputError
-from unround.figures import Figure, FigureKind, Grid, Group
+from unround.figures import Figure, FigureGrid, FigureKind, Group
 from unround.mechanisms import Exact, Rounding, Suppressed, Unpublished
 from unround.proofs import Proof, check_proof, fault_in_proof
 from unround.solution import solve
@@ -47,7 +47,7 @@ def with_figures(draw: st.DrawFn, shape: str) -> Known:
             x, t = draw(st.sampled_from(names)), draw(st.sampled_from(names))
             if x != t and true[system.index[t]]:
                 value = rounded(Fraction(100 * true[system.index[x]], true[system.index[t]]), step)
-                figure = Figure(f"f{k}", kind, t, x, grid=Grid.of(step))
+                figure = Figure(f"f{k}", kind, t, x, grid=FigureGrid.of(step))
         else:
             one = draw(st.sampled_from(system.sums))
             counts = [true[system.index[part]] for part in one.parts]
@@ -57,7 +57,7 @@ def with_figures(draw: st.DrawFn, shape: str) -> Known:
                     for i, part in enumerate(one.parts)
                 )
                 value = rounded(value_of(kind, groups, counts, draw(shapes.SEEDS)), step)
-                figure = Figure(f"f{k}", kind, one.total, groups=groups, grid=Grid.of(step))
+                figure = Figure(f"f{k}", kind, one.total, groups=groups, grid=FigureGrid.of(step))
         if figure is not None:
             figures.append(PublishedFigure(figure, value))
     assume(figures)
@@ -148,7 +148,7 @@ def test_every_proof_checks_and_is_true(shape: str) -> None:
 
 def rate(value: str, step: str = "0.1", universe: str = "T", numerator: str = "x") -> PublishedFigure:
     return PublishedFigure(
-        Figure("rate", FigureKind.RATE, universe, numerator, grid=Grid.of(Fraction(step))), Fraction(value)
+        Figure("rate", FigureKind.RATE, universe, numerator, grid=FigureGrid.of(Fraction(step))), Fraction(value)
     )
 
 
@@ -158,7 +158,7 @@ def ages(kind: FigureKind, value: str) -> PublishedFigure:
         Group("middle", Fraction(15), Fraction(64)),
         Group("old", Fraction(65), Fraction(100)),
     )
-    return PublishedFigure(Figure("age", kind, "N", groups=groups, grid=Grid.of(Fraction(1, 10))), Fraction(value))
+    return PublishedFigure(Figure("age", kind, "N", groups=groups, grid=FigureGrid.of(Fraction(1, 10))), Fraction(value))
 
 
 BY_FIGURE = {
@@ -260,7 +260,7 @@ def test_the_arithmetic_of_a_rate_in_words() -> None:
 
 def test_a_ratio_above_one_is_used_from_both_sides() -> None:
     ratio = PublishedFigure(
-        Figure("ratio", FigureKind.RATE, "users", "records", grid=Grid.of(Fraction("0.01")), per=Fraction(1)),
+        Figure("ratio", FigureKind.RATE, "users", "records", grid=FigureGrid.of(Fraction("0.01")), per=Fraction(1)),
         Fraction("1.33"),
     )
     cells = [Cell(name, None, Suppressed(1, 4)) for name in ("records", "users")]
@@ -321,7 +321,7 @@ def test_a_mean_of_many_groups_is_used_for_bounds_alone_and_that_is_said() -> No
     groups = tuple(Group(f"g{i}", Fraction(5 * i), Fraction(5 * i + 4)) for i in range(12))
     cells = [Cell("N", 600, Exact()), *(Cell(g.count, 50, Rounding(5)) for g in groups)]
     figure = PublishedFigure(
-        Figure("age", FigureKind.MEAN, "N", groups=groups, grid=Grid.of(Fraction(1, 10))), Fraction("31.5")
+        Figure("age", FigureKind.MEAN, "N", groups=groups, grid=FigureGrid.of(Fraction(1, 10))), Fraction("31.5")
     )
     solution = solve(System(cells, [Sum("N", tuple(g.count for g in groups))], [figure]))
     assert not solution.figures[0].in_probabilities
@@ -342,7 +342,7 @@ def test_engines_that_cannot_use_a_figure_say_so() -> None:
         (Figure("r", FigureKind.RATE, "T"), "the rate 'r' has no numerator"),
         (Figure("m", FigureKind.MEAN, "T"), "the mean 'm' has no groups"),
         (Figure("r", FigureKind.RATE, "T", "y"), "the figure 'r' names 'y', but there is no such cell"),
-        (Figure("r", FigureKind.RATE, "T", "x", grid=Grid.of(Fraction(0))), "the steps of 'r'"),
+        (Figure("r", FigureKind.RATE, "T", "x", grid=FigureGrid.of(Fraction(0))), "the steps of 'r'"),
     ],
 )
 def test_figures_that_cannot_be_used(figure: Figure, message: str) -> None:

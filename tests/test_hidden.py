@@ -22,7 +22,7 @@ from unround.bounds.linked import LinkedBounds, linked_bounds, with_hidden
 from unround.bounds.prover import Prover
 from unround.bounds.tighten import tighten
 from unround.evidence.block import NO_UPPER_BOUND, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished
 from unround.release import SUPPRESSED, between, told_range
 from unround.structure import Nesting
@@ -86,7 +86,7 @@ def worked_out(
 ) -> LinkedBounds:
     windows, _ = windows_of(printed, [how or Exact()] * compiled.columns)
     every = np.full(compiled.columns, len(parent) > 1)
-    block = Block(compiled, windows, tighten(compiled, windows))
+    block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
     bounds = linked_bounds(block, np.array(parent), every, proofs_only=True)
     found, clashing = with_hidden(block, bounds, every, printed < 0)
     assert not clashing
@@ -153,7 +153,7 @@ def test_a_table_that_is_hidden_as_a_whole_needs_no_integer_program(
     printed = np.full((1, compiled.columns), SUPPRESSED, dtype=np.int32)
     windows, _ = windows_of(printed, [Rounding(5)] * compiled.columns)
     windows.high[:] = most
-    block = Block(compiled, windows, tighten(compiled, windows))
+    block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
     alone = np.zeros(compiled.columns, dtype=np.bool_)
     found, _ = with_hidden(block, linked_bounds(block, np.array([-1]), alone), alone, printed < 0)
     assert found.limited is not None
@@ -169,7 +169,7 @@ def test_sums_that_contain_each_other_need_no_integer_program(monkeypatch: pytes
     printed = np.array([[29, 10, 10, 10, 5, 5, SUPPRESSED, 10, 15]], dtype=np.int32)
     windows, _ = windows_of(printed, [Exact(), *[Rounding(5)] * 8])
     alone = np.zeros(9, dtype=np.bool_)
-    block = Block(compiled, windows, tighten(compiled, windows))
+    block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
     before = linked_bounds(block, np.array([-1]), alone)
     after, _ = with_hidden(block, before, alone, printed < 0)
     assert (before.tight.low[0, 6], before.tight.high[0, 6]) == (17, 32)
@@ -194,7 +194,7 @@ def test_one_value_has_a_certificate(shape: str, seed: int) -> None:
 
     names = [f"area {row}" for row in range(len(parent))]
     every = np.full(compiled.columns, len(parent) > 1)
-    block = Block(compiled, windows, found.tight)
+    block = EvidenceBlock(compiled, windows, found.tight)
     prover = Prover(block, found, every, cell_of, names)
     pinned = (printed < 0) & (found.tight.low == found.tight.high) & (windows.low < windows.high)
     for area in np.flatnonzero(pinned.any(axis=1)).tolist():

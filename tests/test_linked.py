@@ -23,8 +23,8 @@ from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import APART, CHAINS, FAMILY, GIBBS, LISTED, LOOPY, MERGED, METHODS, OWN, CountWeights
 from unround.engines.loopy import ROUNDS, exchange_messages
 from unround.errors import InputError
-from unround.evidence.block import Posterior, Windows, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.block import BlockPosterior, Windows, windows_of
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.proofs import check_proof
 from unround.release import SUPPRESSED, Counts
@@ -88,11 +88,11 @@ def linked(
     windows, misfits = windows_of(counts, [Rounding(base)] * columns)
     assert not misfits.any()
     tight = tighten(compiled, windows)
-    found = link(Block(compiled, windows, tight), np.array(parent), np.ones(columns, dtype=np.bool_), **more)  # type: ignore[arg-type]
+    found = link(EvidenceBlock(compiled, windows, tight), np.array(parent), np.ones(columns, dtype=np.bool_), **more)  # type: ignore[arg-type]
     return compiled, windows, found
 
 
-def agrees(found: Posterior, reference: Brute, mean: float, chance: float) -> None:
+def agrees(found: BlockPosterior, reference: Brute, mean: float, chance: float) -> None:
     """Compare with all solutions: means, and the probability of the likeliest count."""
     areas, columns = found.mode.shape
     for a in range(areas):
@@ -119,7 +119,7 @@ def draws_are_fair(known: shapes.Known) -> None:
     found = brute(system)
     assume(found.count <= 2000)  # or too few draws would fall on each
     number = 4000
-    drawn = samples(Block(compiled, windows, tight), number, seed=1)[:, 0]
+    drawn = samples(EvidenceBlock(compiled, windows, tight), number, seed=1)[:, 0]
     tally: dict[tuple[int, ...], int] = {}
     for state in drawn.tolist():
         tally[tuple(state)] = tally.get(tuple(state), 0) + 1
@@ -138,8 +138,8 @@ def draws_are_fair(known: shapes.Known) -> None:
 def test_areas_are_drawn_independently() -> None:
     system = System([Cell("t", 60, Rounding(5)), *(Cell(f"p{i}", 20, Rounding(5)) for i in range(3))], [])
     system = System(system.cells, [Sum("t", ("p0", "p1", "p2"))])
-    drawn = samples(Block(*block([system] * 3)), 400, seed=7)
-    again = samples(Block(*block([system] * 3)), 400, seed=7)
+    drawn = samples(EvidenceBlock(*block([system] * 3)), 400, seed=7)
+    again = samples(EvidenceBlock(*block([system] * 3)), 400, seed=7)
     assert (drawn == again).all()
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert (drawn[:, one] == drawn[:, other]).all(axis=1).mean() < 0.1
@@ -205,7 +205,7 @@ def test_totals_that_do_not_add_up_do_not_lean_on_their_parts() -> None:
     windows, _ = windows_of(counts, [Rounding(5)] * 3)
     none = np.zeros((6, 1), dtype=np.bool_)
     tight = tighten(compiled, windows, none)
-    found = link(Block(compiled, windows, tight, None, none), np.array(parent), np.ones(3, dtype=np.bool_))
+    found = link(EvidenceBlock(compiled, windows, tight, None, none), np.array(parent), np.ones(3, dtype=np.bool_))
     assert found.method.tolist() == [LOOPY] * 6
     # The total itself hears nothing: messages are about its parts.
     for column in (1, 2):
@@ -228,7 +228,9 @@ def test_a_count_that_nothing_tells_does_not_stop_the_others(hidden: list[int]) 
     compiled = compile_sums(2, (), frozenset())
     windows, _ = windows_of(counts, [Rounding(5)] * 2)
     tight, second = tighten(compiled, windows), np.array([False, True])
-    found = link(Block(compiled, windows, tight), np.array([-1, 0, 0, 0]), second, effort=EFFORT._replace(sweeps=500))
+    found = link(
+        EvidenceBlock(compiled, windows, tight), np.array([-1, 0, 0, 0]), second, effort=EFFORT._replace(sweeps=500)
+    )
     assert found.method.tolist() == [GIBBS] * 4
     reference = brute(family_system(("t",), (), told, [-1, 0, 0, 0], Rounding(5)))
     for a in range(4):
@@ -251,7 +253,9 @@ def test_the_distributions_of_a_family_add_up(seed: int) -> None:
     windows, _ = windows_of(counts, [Rounding(base)] * 9)
     tight = tighten(compiled, windows, active)
     for keep in range(len(parent)):
-        found = link(Block(compiled, windows, tight, None, active), np.array(parent), np.ones(9, dtype=np.bool_), keep=keep)
+        found = link(
+            EvidenceBlock(compiled, windows, tight, None, active), np.array(parent), np.ones(9, dtype=np.bool_), keep=keep
+        )
         if not found.posterior.possible[keep]:
             continue
         for column, (low, chances) in found.kept.items():
@@ -288,7 +292,7 @@ def test_columns_that_are_not_linked_stay_with_their_area() -> None:
     compiled = compile_sums(3, PLAIN, frozenset())
     windows, _ = windows_of(counts, [Rounding(5)] * 3)
     only_total = np.array([True, False, False])
-    found = link(Block(compiled, windows, tighten(compiled, windows)), parent, only_total)
+    found = link(EvidenceBlock(compiled, windows, tighten(compiled, windows)), parent, only_total)
     assert found.posterior.mean[0, 0] == found.posterior.mean[1, 0]
     assert found.posterior.mode[0, 1] != found.posterior.mode[1, 1]
 
@@ -300,9 +304,9 @@ def test_what_is_published_alike_counts_once() -> None:
     compiled = compile_sums(3, PLAIN, frozenset())
     windows, _ = windows_of(counts, [Rounding(5)] * 3)
     tight, every = tighten(compiled, windows), np.ones(3, dtype=np.bool_)
-    once = link(Block(compiled, windows, tight), parent, every, alike=np.array([True, False, True, False])).posterior
-    twice = link(Block(compiled, windows, tight), parent, every).posterior
-    alone = posteriors(Block(compiled, windows, tight))
+    once = link(EvidenceBlock(compiled, windows, tight), parent, every, alike=np.array([True, False, True, False])).posterior
+    twice = link(EvidenceBlock(compiled, windows, tight), parent, every).posterior
+    alone = posteriors(EvidenceBlock(compiled, windows, tight))
     np.testing.assert_allclose(once.probability[:2], alone.probability[:2])
     assert (twice.probability[:2] > alone.probability[:2] + 0.05).all()
     # What is hidden of one and shown of the other is known of both.
@@ -315,7 +319,7 @@ def test_only_children_that_no_count_fits_are_taken_apart() -> None:
     weights = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
     low = np.array([[10], [9]], dtype=np.int32)
     windows = Windows(low, low + 4, np.zeros((2, 1), dtype=np.int64), weights, np.ones(1, dtype=np.bool_))
-    found = link(Block(compiled, windows, tighten(compiled, windows)), np.array([-1, 0]), np.ones(1, dtype=np.bool_))
+    found = link(EvidenceBlock(compiled, windows, tighten(compiled, windows)), np.array([-1, 0]), np.ones(1, dtype=np.bool_))
     assert found.method.tolist() == [OWN] * 2
     assert found.posterior.possible.all()
     np.testing.assert_allclose(found.posterior.mean[:, 0], [12, 11])
@@ -339,7 +343,7 @@ def test_bounds_are_nearly_those_of_all_sums_together(base: int, parent: list[in
         compiled = compile_sums(9, CROSSED, frozenset())
         windows, _ = windows_of(counts, [Rounding(base)] * 9)
         every = np.ones(9, dtype=np.bool_)
-        found = linked_bounds(Block(compiled, windows, tighten(compiled, windows)), np.array(parent), every)
+        found = linked_bounds(EvidenceBlock(compiled, windows, tighten(compiled, windows)), np.array(parent), every)
         assert not found.clashes
         system = family_system(BY_SEX, CROSSED, counts, parent, Rounding(base))
         expected = cpsat_bounds(system.equations, system.windows)
@@ -368,7 +372,7 @@ def test_proofs_across_areas_are_checked() -> None:
             compiled = compile_sums(3, PLAIN, frozenset())
             windows, _ = windows_of(counts, [Rounding(3)] * 3)
             every = np.ones(3, dtype=np.bool_)
-            one = Block(compiled, windows, tighten(compiled, windows))
+            one = EvidenceBlock(compiled, windows, tighten(compiled, windows))
             bounds = linked_bounds(one, np.array(parent), every, proofs_only=True)
             names = [f"area {row}" for row in range(len(parent))]
             prover = Prover(one, bounds, every, partial(one_cell, counts), names)
@@ -406,7 +410,7 @@ def test_a_contradiction_that_only_an_area_shows_drops_its_family() -> None:
     windows.high[:] = [[24, 19, 7], [22, 14, 9]]
     tight = tighten(compiled, windows)
     assert tight.feasible.all()
-    found = linked_bounds(Block(compiled, windows, tight), np.array([-1, 0]), np.ones(3, dtype=np.bool_))
+    found = linked_bounds(EvidenceBlock(compiled, windows, tight), np.array([-1, 0]), np.ones(3, dtype=np.bool_))
     assert [clash.parent for clash in found.clashes] == [0]
     np.testing.assert_array_equal(found.tight.low, tight.low)
 

@@ -20,8 +20,8 @@ from unround.engines.forest import posteriors
 from unround.engines.linked import APART as DISAGREE
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import CHAINS, FAMILY, MERGED, METHODS
-from unround.evidence.block import BY_CHAINS, UNSETTLED, Posterior, Windows, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.block import BY_CHAINS, UNSETTLED, BlockPosterior, Windows, windows_of
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.forest import Equations
@@ -69,7 +69,7 @@ def linked_areas(
     tight = tighten(compiled, windows, active)
     linked = np.ones(counts.shape[1], dtype=np.bool_)
     linked[options.pop("without", [])] = False  # type: ignore[call-overload]
-    return link(Block(compiled, windows, tight, active=active), parent, linked, **options)
+    return link(EvidenceBlock(compiled, windows, tight, active=active), parent, linked, **options)
 
 
 def compiled_cube(shape: tuple[int, ...]) -> CompiledSums:
@@ -108,7 +108,7 @@ def test_probabilities_of_a_family_are_those_of_all_its_tables() -> None:
     assert listed.complete.all()
     wide = (found.tight.low < found.tight.high).reshape(families, -1)
 
-    def errors(posterior: Posterior) -> NDArray[np.float64]:
+    def errors(posterior: BlockPosterior) -> NDArray[np.float64]:
         """Return how far probabilities are from the exact ones of the same counts."""
         exact = listed.chances[given.place + posterior.mode.reshape(given.low.shape) - given.low]
         return np.abs(posterior.probability.reshape(exact.shape) - exact)[wide]
@@ -116,7 +116,7 @@ def test_probabilities_of_a_family_are_those_of_all_its_tables() -> None:
     off = errors(found.posterior)
     assert off.mean() < 0.012
     assert off.max() < 0.06
-    assert errors(posteriors(Block(compiled, windows, found.tight))).mean() > 4 * off.mean()
+    assert errors(posteriors(EvidenceBlock(compiled, windows, found.tight))).mean() > 4 * off.mean()
     assert (found.method == FAMILY).all()
     assert (found.children == children).all()
     assert (found.rhat < 1.1).all()

@@ -25,14 +25,14 @@ from unround.engines.linked import link
 from unround.engines.linked_weights import MERGED
 from unround.errors import InputError
 from unround.evidence.block import MOST_VALUES, PriorWeights, windows_of
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.job import audit
 from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Suppressed, mechanism
 from unround.options import AuditOptions
 from unround.prior import VARIANTS, Histograms, Prior, PriorFit, fit
 from unround.prior.columns import COST, FEWER_AREAS, MOST_ROWS, ColumnFitter, Mixtures
 from unround.prior.deconvolve import BELOW, CAP, SIZE
-from unround.prior.exposure import CAUTION, CORRECTED, LEAST_STEPS, NONE, ROOT, AreaSizes, Exposure, Hierarchy
+from unround.prior.exposure import CAUTION, CORRECTED, LEAST_STEPS, NONE, ROOT, AreaSizes, ColumnExposure, Hierarchy
 from unround.prior.exposure import SIZE as BY_SIZE
 from unround.prior.fitted import FEW_AREAS, FEWEST_AREAS, AreaSample, FittedPrior
 from unround.prior.mixture import (
@@ -169,7 +169,7 @@ def plain_prior(
     shares = rng.uniform(0.3, 1.0, columns).tolist()
     mixtures = Mixtures(
         AreaSizes(int(above[0]), 1.0, 15.0),
-        tuple(Exposure(*one, CAUTION) for one in zip(kind.tolist(), above.tolist(), shares, strict=True)),
+        tuple(ColumnExposure(*one, CAUTION) for one in zip(kind.tolist(), above.tolist(), shares, strict=True)),
         np.tile(rng.choice([0.0, 1.0], columns) if clump is None else clump, (len(VARIANTS), 1)),
         np.broadcast_to(np.array([[0.0], [0.0], [3.0], [0.0]]), (len(VARIANTS), columns)).copy(),
         rates,
@@ -290,16 +290,16 @@ def test_rates_reach_from_hardly_anybody_to_more_than_was_published(exposures: l
 def test_exposures() -> None:
     counts = np.array([[400, 100], [SUPPRESSED, 100], [0, 0], [400, SUPPRESSED]], dtype=np.int32)
     sizes = AreaSizes(0, 1.0, 90.0)
-    assert sizes.exposures(counts, Exposure(NONE)).tolist() == [1, 1, 1, 1]
-    assert sizes.exposures(counts, Exposure(BY_SIZE)).tolist() == [400, 90, 1, 400]
-    assert AreaSizes(0, 20.0, 90.0).exposures(counts, Exposure(BY_SIZE)).tolist() == [400, 90, 20, 400]
-    assert AreaSizes(0, 1.0, 100.0).exposures(counts, Exposure(ROOT)).tolist() == [20, 10, 1, 20]
+    assert sizes.exposures(counts, ColumnExposure(NONE)).tolist() == [1, 1, 1, 1]
+    assert sizes.exposures(counts, ColumnExposure(BY_SIZE)).tolist() == [400, 90, 1, 400]
+    assert AreaSizes(0, 20.0, 90.0).exposures(counts, ColumnExposure(BY_SIZE)).tolist() == [400, 90, 20, 400]
+    assert AreaSizes(0, 1.0, 100.0).exposures(counts, ColumnExposure(ROOT)).tolist() == [20, 10, 1, 20]
     expected = [
         200 * (100 + CAUTION) / (200 + CAUTION),
         45 * (100 + CAUTION) / (45 + CAUTION),
         0.5 * CAUTION / (0.5 + CAUTION),
     ]
-    assert sizes.exposures(counts, Exposure(CORRECTED, 1, 0.5, CAUTION)) == pytest.approx([*expected, 200])
+    assert sizes.exposures(counts, ColumnExposure(CORRECTED, 1, 0.5, CAUTION)) == pytest.approx([*expected, 200])
 
 
 def test_the_size_of_an_area_is_its_largest_total_or_an_exact_one_of_comparable_size() -> None:
@@ -523,7 +523,7 @@ def test_posteriors_are_those_of_all_worlds_weighed_one_by_one(shape: str) -> No
         windows, _ = windows_of(counts, how)
         tight = tighten(layout, windows)
         weights = prior.weights(counts, tight.low, tight.high)
-        _, found = marginals(Block(layout, windows, tight, weights))
+        _, found = marginals(EvidenceBlock(layout, windows, tight, weights))
         expected = enumerated(system, lambda solution: stated_weight(prior, hierarchy, counts, solution))
         for c, own in enumerate(expected):
             low, start = int(found.low[0, c]), int(found.start[0, c])
@@ -547,7 +547,7 @@ def test_an_only_child_is_merged_with_its_parent_under_the_prior_of_the_child(sh
         windows, _ = windows_of(both, how)
         tight = tighten(layout, windows)
         weights = prior.weights(both, tight.low, tight.high)
-        linked = link(Block(layout, windows, tight, weights), np.array([1, -1]), np.ones(len(how), dtype=np.bool_))
+        linked = link(EvidenceBlock(layout, windows, tight, weights), np.array([1, -1]), np.ones(len(how), dtype=np.bool_))
         assert linked.method.tolist() == [MERGED, MERGED]
 
         def weight(solution: tuple[int, ...]) -> float:
@@ -926,7 +926,7 @@ def test_splits_of_huge_counts_of_suppressed_ones_and_without_any_top() -> None:
     for variant in VARIANTS:
         weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
         assert finite(weights)
-        found = posteriors(Block(layout, windows, tight, weights))
+        found = posteriors(EvidenceBlock(layout, windows, tight, weights))
         bounded = tight.high < 1 << 30
         assert found.possible[:60].all()
         assert np.isfinite(found.mean[bounded & found.possible[:, np.newaxis]]).all()
@@ -965,7 +965,7 @@ def claims(
     windows, _ = windows_of(published.astype(np.int32), how)
     tight = tighten(layout, windows)
     weights = prior.weights(published.astype(np.int32), tight.low, tight.high, prior.variants[0])
-    found = posteriors(Block(layout, windows, tight, weights))
+    found = posteriors(EvidenceBlock(layout, windows, tight, weights))
     is_open = (tight.high > tight.low) & (published > ABSENT) & found.possible[:, np.newaxis]
     return found.probability, found.mode == true, found.mean - true, is_open
 
@@ -977,7 +977,7 @@ def lowest(layout: CompiledSums, how: list[Mechanism], published: Array, prior: 
     found, value = [], None
     for variant in prior.variants:
         weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
-        one = posteriors(Block(layout, windows, tight, weights), value)
+        one = posteriors(EvidenceBlock(layout, windows, tight, weights), value)
         found.append(one.probability if one.asked is None else one.asked)
         value = one.mode if value is None else value
     return np.asarray(np.minimum.reduce(found))
@@ -1011,7 +1011,7 @@ def test_data_drawn_from_the_law_of_the_prior_are_calibrated() -> None:
     truth = plain_prior(parts + 1, np.array([0, *[1] * parts]), rng, clump=np.zeros(parts + 1))
     assert truth.fitted is not None
     mixtures = truth.fitted.mixtures
-    mixtures = replace(mixtures, chosen=(Exposure(NONE),) * (parts + 1))
+    mixtures = replace(mixtures, chosen=(ColumnExposure(NONE),) * (parts + 1))
     truth = replace(truth, fitted=replace(truth.fitted, mixtures=mixtures))
     mixtures.rates[..., :4] = np.array([0.0, 0.6, 3.0, 20.0])
     part = []

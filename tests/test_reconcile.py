@@ -20,7 +20,7 @@ from unround.errors import InputError
 from unround.reconciliation import run
 from unround.reconciliation.costs import Costs, Estimates
 from unround.reconciliation.rounding import Rounder
-from unround.reconciliation.systems import Family, additive_means, sums_matrix
+from unround.reconciliation.systems import AreaFamily, additive_means, sums_matrix
 from unround.sums.compiled import compile_sums
 from unround.sums.forest import Equations
 
@@ -95,7 +95,7 @@ def test_areas_that_make_up_others_add_up_too_and_stay_in_bounds() -> None:
         mean[region] = mean[districts].sum(axis=0) + 0.3
     mean[0] = mean[1:5].sum(axis=0)
     every = np.ones(cells, dtype=bool)
-    families = [Family(0, np.arange(1, 5), every), *(Family(r + 1, d, every) for r, d in enumerate(regions))]
+    families = [AreaFamily(0, np.arange(1, 5), every), *(AreaFamily(r + 1, d, every) for r, d in enumerate(regions))]
     estimates = estimates_of(mean, sums, 3000)
     estimates.high[5:] = np.ceil(mean[5:]) + 1
     rounder = Rounder(compile_sums(cells, sums, frozenset()), sums, estimates, families)

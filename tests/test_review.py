@@ -23,11 +23,11 @@ from unround.job import AuditFolder
 from unround.mechanisms import Rounding
 from unround.release import ABSENT, NOT_AVAILABLE, Column, Entry, What
 from unround.reviews import Review, policy_of, review
-from unround.reviews.decision import Ground, falls_under, judge
+from unround.reviews.decision import CheckResults, falls_under, judge
 from unround.reviews.drafts import Auditing, judged_verdict
 from unround.reviews.exposure import exposure_of
 from unround.reviews.policy import DEFAULT, KINDS, Limit, Policy, parse_policy, policy_in_words
-from unround.reviews.record import Entry as Said
+from unround.reviews.record import Remark as Said
 from unround.reviews.repairs import merged, without
 from unround.reviews.run import ReviewOptions
 from unround.reviews.table import ReviewedTable
@@ -187,12 +187,12 @@ def test_what_a_failed_check_means_is_for_the_policy(sparse: Path) -> None:
     text = DEFAULT.read_text(encoding="utf-8")
     for name in ("contradicts", "departs", "untested", "self_check", "not_weighed", "no_sums"):
         ground = {
-            "contradicts": Ground("contradicts"),
-            "departs": Ground("departs"),
-            "untested": Ground("untested"),
-            "self_check": Ground("fits", self_check_failed=2),
-            "not_weighed": Ground("fits", not_weighed=7),
-            "no_sums": Ground("untested", no_sums=True),
+            "contradicts": CheckResults("contradicts"),
+            "departs": CheckResults("departs"),
+            "untested": CheckResults("untested"),
+            "self_check": CheckResults("fits", self_check_failed=2),
+            "not_weighed": CheckResults("fits", not_weighed=7),
+            "no_sums": CheckResults("untested", no_sums=True),
         }[name]
         for action in ("accept", "undecided", "revise", "stop"):
             lines = [f'{name} = "{action}"' if line.startswith(f"{name} =") else line for line in text.splitlines()]

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from unround.reconstruction import Reconstruction
     from unround.release import Release
     from unround.results import AuditFolder
-    from unround.reviews import Draft, Review
+    from unround.reviews import DraftTable, Review
     from unround.reviews.rate_steps import RateSteps
     from unround.simulation import Simulated
     from unround.solution import Solution
@@ -293,7 +293,7 @@ def review(given: options.ReviewRequest) -> Review:
     from unround.reviews import policy_of
     from unround.reviews import review as decide_on
     from unround.reviews.drafts import Auditing
-    from unround.reviews.record import Entry
+    from unround.reviews.record import Remark
     from unround.reviews.run import ReviewOptions
     from unround.show.review import write_review
 
@@ -302,7 +302,7 @@ def review(given: options.ReviewRequest) -> Review:
     if (given.accept or given.ignore) and given.out is None:
         raise ArgumentError("{accept} and {ignore} are recorded in a folder: give one with {out}.")
     auditing = Auditing(policy_of(given.policy), given.progress, given.command)
-    entries = tuple(Entry(*said) for said in reasons_of((*given.accept, *given.ignore), given.because))
+    entries = tuple(Remark(*said) for said in reasons_of((*given.accept, *given.ignore), given.because))
     accepted, ignored = entries[: len(given.accept)], entries[len(given.accept) :]
     repairs = None if given.repairs is None else tuple(given.repairs)
     with watching() as opened:
@@ -331,19 +331,19 @@ def _listed(tables: options.Table) -> list[options.Table]:
     return list(tables) if isinstance(tables, list | tuple) else [tables]
 
 
-def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], Draft | None]:
+def _drafts(given: options.ReviewRequest) -> tuple[list[DraftTable], DraftTable | None]:
     """Read every table that is given; of a file of one's own, every table on every sheet. What is not read is named.
 
     The last is all of them as one, where they are what a research environment finalised together.
     """
-    from unround.reviews import Draft, Origin
+    from unround.reviews import DraftTable, Origin
     from unround.tables.acro import is_acro
 
     tables = _listed(given.table)
     if len(tables) == 1 and isinstance(tables[0], str | os.PathLike) and is_acro(Path(tables[0])):
         drafts, joint = _outputs(Path(tables[0]), given)
         return drafts, joint
-    everything: list[Draft] = []
+    everything: list[DraftTable] = []
     for table in _listed(given.table):
         name = Path(table).name if isinstance(table, str | os.PathLike) else "the table"
         drafts = _tables_in(Path(table), given) if name != "the table" and given.describe is None else []
@@ -351,23 +351,23 @@ def _drafts(given: options.ReviewRequest) -> tuple[list[Draft], Draft | None]:
             release = _opened(table, given)
             files = tuple(files_read(table, release))
             origin = Origin(Path(table), toml_of(given.describe), given.sheet) if name != "the table" else None
-            drafts = [Draft(release, name, files, origin)]
+            drafts = [DraftTable(release, name, files, origin)]
         everything += drafts
     return everything, None
 
 
-def _outputs(folder: Path, given: options.ReviewRequest) -> tuple[list[Draft], Draft]:
+def _outputs(folder: Path, given: options.ReviewRequest) -> tuple[list[DraftTable], DraftTable]:
     """Read a folder that ACRO finalised: its tables of counts, and all of them as one; what is neither is not settled."""
-    from unround.reviews import Draft, Unsettled
+    from unround.reviews import DraftTable, Unsettled
     from unround.reviews.result import TOGETHER
     from unround.tables.acro import NOT_PRINTED, read_acro
 
     if given.apply:
         raise ArgumentError("{apply} writes a draft back as it came; a folder of ACRO is changed in ACRO alone.")
 
-    def draft(release: Release, name: str, files: list[Path], unread: Iterable[Unsettled] = ()) -> Draft:
+    def draft(release: Release, name: str, files: list[Path], unread: Iterable[Unsettled] = ()) -> DraftTable:
         unprinted = frozenset(column.key for column in release.columns if column.key.endswith(NOT_PRINTED))
-        return Draft(release, name, tuple(files), unread=tuple(unread), unprinted=unprinted)
+        return DraftTable(release, name, tuple(files), unread=tuple(unread), unprinted=unprinted)
 
     def open_(what: str, why: str) -> Unsettled:
         return Unsettled(what, why, f'look at it by hand, then --ignore "{TOGETHER}|{what}" --because "…"')
@@ -382,9 +382,9 @@ def _outputs(folder: Path, given: options.ReviewRequest) -> tuple[list[Draft], D
     return drafts, draft(outputs.together(), TOGETHER, [table.file for table in outputs.tables], aside)
 
 
-def _tables_in(path: Path, given: options.ReviewRequest) -> list[Draft]:
+def _tables_in(path: Path, given: options.ReviewRequest) -> list[DraftTable]:
     """Return the tables of a file that holds several and that nobody described; one that is not read is not settled."""
-    from unround.reviews import Draft, Origin, Unsettled
+    from unround.reviews import DraftTable, Origin, Unsettled
     from unround.tables import describe
     from unround.tables import read as read_file
     from unround.tables.opening import tables_of
@@ -404,7 +404,7 @@ def _tables_in(path: Path, given: options.ReviewRequest) -> list[Draft]:
         places = tables_of(path)
     except InputError:
         return []
-    drafts, unread = list[Draft](), list[Unsettled]()
+    drafts, unread = list[DraftTable](), list[Unsettled]()
     for place in places if len(places) > 1 else ():
         try:
             release = describe(path, sheet=place.sheet, header=place.layout.header, columns=place.columns).release
@@ -415,7 +415,7 @@ def _tables_in(path: Path, given: options.ReviewRequest) -> list[Draft]:
             continue
         origin = Origin(path, None, place.sheet, place.layout.header, place.columns)
         name = f"{path.name}, {place.sheet or place.name}"
-        drafts.append(Draft(release, name, tuple(files_read(path, release)), origin))
+        drafts.append(DraftTable(release, name, tuple(files_read(path, release)), origin))
     names = [draft.name for draft in drafts]
     others = {place.name for place in places}  # each is reviewed, or among the unread
     for at, draft in enumerate(drafts):

@@ -32,7 +32,7 @@ from fractions import Fraction
 from itertools import islice
 
 from unround.errors import InputError
-from unround.figures import Figure, FigureKind, Grid, Group
+from unround.figures import Figure, FigureGrid, FigureKind, Group
 from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished, Within
 from unround.mechanisms import mechanism as mechanism_named
 from unround.system import Cell, PublishedFigure, Sum, System, check_sum
@@ -476,7 +476,7 @@ def _figure(text: FigureText, unnamed: _Unnamed, sums: list[Sum]) -> PublishedFi
     """Make a figure of its text, once all cells and sums are known."""
     names = [unnamed.resolve(typed, False) for typed in text.operands]
     groups = tuple(Group(unnamed.resolve(typed.cell, False), typed.low, typed.high) for typed in text.groups)
-    grid = Grid.of(text.step)
+    grid = FigureGrid.of(text.step)
     if text.kind is FigureKind.RATE:
         figure = Figure(f"{names[0]} / {names[1]}", text.kind, names[1], names[0], grid=grid, per=text.per)
         return PublishedFigure(figure, text.value)

@@ -32,10 +32,10 @@ Steps = tuple[tuple[Fraction, Fraction], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class FigureGrid:
     """The values that a figure was rounded to: multiples of a step, which may grow with the value.
 
-    >>> one_decimal = Grid.of(Fraction(1, 10))
+    >>> one_decimal = FigureGrid.of(Fraction(1, 10))
     >>> [str(end) for end in one_decimal.around(Fraction("12.4"))]
     ['247/20', '249/20']
     """
@@ -45,7 +45,7 @@ class Grid:
     nested: bool = False  # whether steps are upper limits: a value has the largest nice one that divides it
 
     @classmethod
-    def of(cls, step: Fraction) -> Grid:
+    def of(cls, step: Fraction) -> FigureGrid:
         """Return the grid of one step everywhere."""
         return cls(((Fraction(0), step),))
 
@@ -119,7 +119,7 @@ class Figure:
     universe: str  # the count of all units: the denominator; "" where it was not published
     numerator: str = ""  # of a rate, those who are meant; of a mean, what all units have; "" if unpublished
     groups: tuple[Group, ...] = ()
-    grid: Grid = Grid(((Fraction(0), Fraction(1, 10)),))  # the values that it was rounded to
+    grid: FigureGrid = FigureGrid(((Fraction(0), Fraction(1, 10)),))  # the values that it was rounded to
     per: Fraction = Fraction(100)  # what a rate of one is printed as: 100 for percentages
     label: str = ""  # what the file calls it
     within: str = ""
@@ -228,7 +228,7 @@ def figure_from(table: Mapping[str, Any], wrong: Complaint) -> Figure:
         universe=_word(table, "universe", wrong),
         numerator=_word(table, "numerator", wrong),
         groups=tuple(_group(group, wrong) for group in groups),
-        grid=Grid.of(size) if size is not None else Grid.of(Fraction(1, 10)),
+        grid=FigureGrid.of(size) if size is not None else FigureGrid.of(Fraction(1, 10)),
         per=per,
         label=name,
         sampled=bool(table.get("sampled", False)),

@@ -12,7 +12,7 @@ from math import gcd, lcm
 from typing import Any, NamedTuple
 
 from unround.errors import InputError
-from unround.figures import Figure, FigureKind, Grid, Group, Inequality
+from unround.figures import Figure, FigureGrid, FigureKind, Group, Inequality
 from unround.mechanisms import Exact, Mechanism, Window
 
 _SHOWN = 30
@@ -79,7 +79,7 @@ class PublishedFigure:
             Group(g["count"], None if g["low"] is None else _read(g["low"]), None if g["high"] is None else _read(g["high"]))
             for g in kept["groups"]
         )
-        grid = Grid(tuple((_read(start), _read(step)) for start, step in kept["grid"]))
+        grid = FigureGrid(tuple((_read(start), _read(step)) for start, step in kept["grid"]))
         figure = Figure(
             kept["name"], FigureKind(kept["kind"]), kept["universe"], kept["numerator"], groups, grid, _read(kept["per"])
         )

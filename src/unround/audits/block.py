@@ -25,7 +25,7 @@ from unround.audits.bounds import (
     Active,
     BlockBounds,
     Contradiction,
-    Documented,
+    DocumentedBounds,
     NestedAreas,
     assumed_bounds,
     documented_bounds,
@@ -177,7 +177,7 @@ class Auditor:
             figured,
         )
 
-    def documented(self, counts: Counts, adjustable: NDArray[np.bool_]) -> Documented:
+    def documented(self, counts: Counts, adjustable: NDArray[np.bool_]) -> DocumentedBounds:
         """Return what the agency's documentation leaves possible, and what contradicts it."""
         return documented_bounds(self.model, self._windows, counts, adjustable)
 

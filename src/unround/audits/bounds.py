@@ -21,7 +21,7 @@ from unround.bounds.clash import Clash, smallest_clash
 from unround.bounds.linked import FamilyClash, LinkedBounds, linked_bounds, with_hidden
 from unround.bounds.tighten import tighten
 from unround.evidence.block import CellBounds, Ints, Windows, WindowTable
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Transition, Unpublished
 from unround.mechanisms.base import BoolArray
 from unround.proofs import contradiction_in_words
@@ -354,7 +354,7 @@ class BlockBounds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Documented:
+class DocumentedBounds:
     """What the agency documents about a block: bounds, which sums hold in which area, and what contradicts."""
 
     bounds: BlockBounds
@@ -362,14 +362,14 @@ class Documented:
     contradictions: tuple[Contradiction, ...]
 
 
-def documented_bounds(model: Model, table: WindowTable, counts: Counts, adjustable: NDArray[np.bool_]) -> Documented:
+def documented_bounds(model: Model, table: WindowTable, counts: Counts, adjustable: NDArray[np.bool_]) -> DocumentedBounds:
     """Work out what is possible by what the agency documents; sums that contradict each other are set aside."""
     may_differ_by = np.where(adjustable[:, None], model.adjusted[None, :], 0).astype(np.int32)
     windows, misfit = table.of(counts, may_differ_by)
     limit_hidden(model, counts, may_differ_by, windows)
     tight, active, clashes = drop_clashing_sums(model, counts, windows, may_differ_by, applicable_sums(model, counts))
     bounds = BlockBounds(windows, may_differ_by, _given(model, counts, may_differ_by), tight)
-    return Documented(bounds, active, (*_misfits(model, counts, misfit), *clashes))
+    return DocumentedBounds(bounds, active, (*_misfits(model, counts, misfit), *clashes))
 
 
 def limit_hidden(model: Model, counts: Counts, may_differ_by: Ints, windows: Windows) -> None:
@@ -428,7 +428,7 @@ def _misfits(model: Model, counts: Counts, misfit: NDArray[np.bool_]) -> list[Co
 
 
 def assumed_bounds(
-    model: Model, table: WindowTable, counts: Counts, documented: Documented
+    model: Model, table: WindowTable, counts: Counts, documented: DocumentedBounds
 ) -> tuple[BlockBounds, list[Contradiction]]:
     """Work out what is possible if counts that may have been adjusted are exact.
 
@@ -535,7 +535,7 @@ def _narrowed(
     model: Model, bounds: BlockBounds, parent: NDArray[np.int64], cells: BoolArray, active: Active, hidden: BoolArray
 ) -> tuple[LinkedBounds, list[Contradiction]]:
     """Narrow bounds by sums between areas, and those of hidden counts by all sums together."""
-    block = Block(model.compiled, bounds.windows, bounds.tight, active=active)
+    block = EvidenceBlock(model.compiled, bounds.windows, bounds.tight, active=active)
     found = linked_bounds(block, parent, cells, proofs_only=True)
     if not hidden.any():
         return found, []

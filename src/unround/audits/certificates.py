@@ -22,7 +22,7 @@ from unround.bounds.propagation import Bounds, propagate
 from unround.bounds.prover import BETWEEN, Prover, sums_of
 from unround.bounds.tighten import BlockRows, chain, followed
 from unround.errors import InputError, InternalError
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of
@@ -209,7 +209,7 @@ def _candidates(
     model: Model, inferred: InferredBlock, bounds: BlockBounds, area: int, cells: list[int], rows: BlockRows | None
 ) -> Iterator[list[int]]:
     """Return what the bounds of some cells depend on: first a quick guess, where there are many claims; then for certain."""
-    block = Block(model.compiled, bounds.windows, bounds.tight, active=inferred.active)
+    block = EvidenceBlock(model.compiled, bounds.windows, bounds.tight, active=inferred.active)
     if rows is not None:
         yield list(followed(block, area, cells, rows))
     chains = [chain(block, area, cell, rows) for cell in cells]
@@ -265,7 +265,7 @@ def _in_family(
         area, _, key = name.partition(BETWEEN)
         return row_of[area], key
 
-    block = Block(model.compiled, bounds.windows, bounds.linked.tight, active=inferred.active)
+    block = EvidenceBlock(model.compiled, bounds.windows, bounds.linked.tight, active=inferred.active)
     prover = Prover(block, bounds.linked, cells_linked, cell_of, called)
     for area in np.flatnonzero(wanted.any(axis=1)).tolist():
         for column, system, proof in prover.prove(area, np.flatnonzero(wanted[area]).tolist()):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unround.audits.bounds import BlockBounds
 from unround.errors import InternalError
-from unround.evidence.block import Ints, Posterior
+from unround.evidence.block import BlockPosterior, Ints
 from unround.mechanisms.base import BoolArray, FloatArray, reaches
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def due_to_sums_of(probability: float, alone: float) -> float:
 def decide(
     documented: BlockBounds,
     assumed: BlockBounds,
-    posterior: Posterior,
+    posterior: BlockPosterior,
     lowest: FloatArray,
     threshold: float,
     *,

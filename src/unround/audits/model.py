@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from unround.engines.rates import RatePairs, rate_pairs
 from unround.errors import InputError
-from unround.figures import Figure, FigureKind, Grid
+from unround.figures import Figure, FigureGrid, FigureKind
 from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished, Within
 from unround.options import AuditOptions as AuditOptions
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, SUPPRESSED, Column, Counts, told_range
@@ -89,7 +89,7 @@ class ModelFigure:
 @lru_cache(maxsize=1 << 12)
 def _on_step(figure: Figure, step: Fraction) -> Figure:
     """Return a figure on one step; the same object for all areas, so that comparing it takes no time."""
-    return replace(figure, grid=Grid.of(step))
+    return replace(figure, grid=FigureGrid.of(step))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from unround.audits.weigh import connected
 from unround.bounds.tighten import tighten
 from unround.engines.forest import marginals
 from unround.evidence.block import Distributions, WindowTable
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.mechanisms.base import FloatArray
 from unround.mechanisms.weighted import Weighted
@@ -234,7 +234,7 @@ def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, c
     found = []
     for name in names:
         weights = prior.weights(hidden, tight.low, tight.high, name, connected(model, wanted))
-        found.append(marginals(Block(model.compiled, windows, tight, weights, active), wanted, quick=True)[1])
+        found.append(marginals(EvidenceBlock(model.compiled, windows, tight, weights, active), wanted, quick=True)[1])
     predictions = []
     for i in np.flatnonzero(tight.feasible).tolist():
         cell, shown = int(cells[i]), int(published[i])

@@ -26,8 +26,8 @@ from unround.engines.forest import marginals, posteriors
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import IN_TABLES
 from unround.engines.rates import RatePairs
-from unround.evidence.block import UNSETTLED, CellBounds, Distributions, Ints, Posterior, PriorWeights
-from unround.evidence.cells import Block
+from unround.evidence.block import UNSETTLED, BlockPosterior, CellBounds, Distributions, Ints, PriorWeights
+from unround.evidence.cells import EvidenceBlock
 from unround.evidence.keys import KeyedEvidence
 from unround.mechanisms.base import BoolArray, FloatArray, reaches
 from unround.prior import DENSER, Prior
@@ -73,7 +73,7 @@ class BlockProbabilities:
     """
 
     reach: CellBounds
-    posterior: Posterior
+    posterior: BlockPosterior
     lowest: FloatArray
     highest: FloatArray
     own_lowest: FloatArray
@@ -144,17 +144,17 @@ class Weighing(NamedTuple):
             kept[variant] = self.prior.weights(*given)
         return kept[variant]
 
-    def block(self, variant: str, wanted: BoolArray | None = None) -> Block:
+    def block(self, variant: str, wanted: BoolArray | None = None) -> EvidenceBlock:
         """Return what engines take, under one prior of the set."""
         weights = self.weights(variant, wanted)
-        return Block(self.model.compiled, self.bounds.windows, self.reach, weights, self.active, self.keyed)
+        return EvidenceBlock(self.model.compiled, self.bounds.windows, self.reach, weights, self.active, self.keyed)
 
-    def alone(self) -> Block:
+    def alone(self) -> EvidenceBlock:
         """Return the same without sums: what was published of each count by itself, within the bounds."""
         weights = self.prior.weights_alone(self.reach.low, self.reach.high)
-        return Block(self.model.no_sums, self.bounds.windows, self.reach, weights)
+        return EvidenceBlock(self.model.no_sums, self.bounds.windows, self.reach, weights)
 
-    def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> Posterior:
+    def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> BlockPosterior:
         """Return what is likely under one prior of the set, every area on its own."""
         return posteriors(self.block(variant, wanted), value, wanted)
 
@@ -203,7 +203,9 @@ def weigh(
     )
 
 
-def _later(here: Weighing, stated: Posterior, each: OverPriors, cut_off: BoolArray, linked: Linked | None) -> Distribute:
+def _later(
+    here: Weighing, stated: BlockPosterior, each: OverPriors, cut_off: BoolArray, linked: Linked | None
+) -> Distribute:
     """Return what works out distributions when somebody asks: pages of whole areas do without."""
     best, *others = here.prior.variants
     kept = linked.kept if linked is not None else None
@@ -241,7 +243,7 @@ class OverPriors(NamedTuple):
     def ask(
         cls,
         others: Sequence[str],
-        best: Posterior,
+        best: BlockPosterior,
         near: BoolArray,
         alone: FloatArray,
         threshold: float,
@@ -278,7 +280,7 @@ class OverPriors(NamedTuple):
 
 def _under_each(
     here: Weighing,
-    posterior: Posterior,
+    posterior: BlockPosterior,
     near: BoolArray,
     alone: FloatArray,
     threshold: float,
@@ -302,7 +304,7 @@ def _under_each(
     return OverPriors.ask(others, posterior, near, alone, threshold, asked), own_lowest
 
 
-def probability_alone(here: Weighing, posterior: Posterior, near: BoolArray) -> FloatArray:
+def probability_alone(here: Weighing, posterior: BlockPosterior, near: BoolArray) -> FloatArray:
     """Return how likely the likeliest counts are by what was published of each alone; NaN where that is not asked for."""
     found = np.full(near.shape, np.nan)
     rows = np.flatnonzero(near.any(axis=1))
@@ -311,7 +313,7 @@ def probability_alone(here: Weighing, posterior: Posterior, near: BoolArray) -> 
         tight = tighten(here.model.no_sums, windows)
         weights = here.prior.weights_alone(tight.low, tight.high, wanted)
         value = np.maximum(posterior.mode[rows], 0)
-        asked = posteriors(Block(here.model.no_sums, windows, tight, weights), value, wanted).asked
+        asked = posteriors(EvidenceBlock(here.model.no_sums, windows, tight, weights), value, wanted).asked
         assert asked is not None  # they were asked for
         found[rows] = np.where(wanted, asked, np.nan)
     return found
@@ -334,7 +336,7 @@ def _average(
     found: dict[int, Distribution],
     several: Sequence[Mapping[int, Distribution]],
     row: int,
-    stated: Posterior,
+    stated: BlockPosterior,
     lowest: FloatArray,
 ) -> None:
     """Average one area's distributions over the set of priors where its probabilities are; in a family, keep the best's.
@@ -372,7 +374,7 @@ def _kept(found: Distributions) -> list[dict[int, Distribution]]:
     ]
 
 
-def _cut_off(here: Weighing, posterior: Posterior) -> BoolArray:
+def _cut_off(here: Weighing, posterior: BlockPosterior) -> BoolArray:
     """Find the cells that are cut off from a sum they belong to, while others of their area are not.
 
     In the fitted prior, totals follow from their parts: it says nothing of a total that is cut off from them. A sum is cut
@@ -408,7 +410,7 @@ def _sums_used(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
     return np.array(used, dtype=np.int64), np.cumsum(sizes) - sizes, members
 
 
-def _without_sums(here: Weighing, cut_off: BoolArray, posterior: Posterior) -> Posterior:
+def _without_sums(here: Weighing, cut_off: BoolArray, posterior: BlockPosterior) -> BlockPosterior:
     """Return the posterior in which cells that are cut off have their column's own distribution, within their bounds."""
     rows = np.flatnonzero(cut_off.any(axis=1))
     if not rows.size:
@@ -438,15 +440,15 @@ class _Rates:
         """Return the same for some areas."""
         return _Rates(self.here.of(rows), self.pairs, self.rows.of(rows), self.reach.rows(rows), self.chosen[rows])
 
-    def block(self, variant: str) -> Block:
+    def block(self, variant: str) -> EvidenceBlock:
         """Return what the engine takes, under one prior of the set."""
         here, wanted = self.here, np.zeros(self.reach.low.shape, dtype=np.bool_)
         wanted[np.ix_(self.chosen, self.pairs.cells)] = True
         weights = here.prior.weights(here.counts, self.reach.low, self.reach.high, variant, wanted)
-        block = Block(here.model.compiled, here.bounds.windows, self.reach, weights, here.active, here.keyed)
+        block = EvidenceBlock(here.model.compiled, here.bounds.windows, self.reach, weights, here.active, here.keyed)
         return self.pairs.block(block, self.chosen)
 
-    def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> Posterior:
+    def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> BlockPosterior:
         """Return what is likely under one prior of the set; areas without rates, or too wide ones, have nothing."""
         pairs, cells = self.pairs, self.pairs.cells
         more = len(pairs.splits)
@@ -454,7 +456,7 @@ class _Rates:
         some = np.zeros((len(self.chosen), len(cells) + more), dtype=np.bool_)
         some[:, : len(cells)] = True if wanted is None else wanted[:, cells]
         found = posteriors(self.block(variant), asked, some, rates=pairs.input(self.rows))
-        into = Posterior.empty(*self.reach.low.shape, asked=value is not None)
+        into = BlockPosterior.empty(*self.reach.low.shape, asked=value is not None)
         whole = np.asarray(found.possible & (found.cut == 0))
         for name in ("mode", "probability", "mean", "deviation", "asked"):
             if getattr(found, name) is not None:

@@ -21,7 +21,7 @@ from unround.bounds.search import single_worker
 from unround.bounds.tighten import tighten
 from unround.errors import InternalError
 from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.families import Rows
@@ -449,7 +449,7 @@ class LinkedBounds:
     loops: Mapping[Place, tuple[int, ...]] = field(default_factory=dict)
 
 
-def linked_bounds(block: Block, parent: Rows, linked: BoolArray, *, proofs_only: bool = False) -> LinkedBounds:
+def linked_bounds(block: EvidenceBlock, parent: Rows, linked: BoolArray, *, proofs_only: bool = False) -> LinkedBounds:
     """Tighten bounds by the sums between parents and children, until nothing changes.
 
     Notes
@@ -478,7 +478,7 @@ def linked_bounds(block: Block, parent: Rows, linked: BoolArray, *, proofs_only:
 
 
 def with_hidden(
-    block: Block, bounds: LinkedBounds, linked: BoolArray, hidden: BoolArray
+    block: EvidenceBlock, bounds: LinkedBounds, linked: BoolArray, hidden: BoolArray
 ) -> tuple[LinkedBounds, tuple[Place, ...]]:
     """Narrow the bounds of hidden counts to what all sums together leave of them; return also where nothing is left."""
     sums = SumsOfBlock(block.compiled, block.active, bounds.parent, linked)
@@ -494,7 +494,9 @@ def with_hidden(
     return narrowed, found.clashing
 
 
-def _propagate(block: Block, low: Ints, high: Ints, parent: Rows, linked: BoolArray, proofs_only: bool) -> dict[int, int]:
+def _propagate(
+    block: EvidenceBlock, low: Ints, high: Ints, parent: Rows, linked: BoolArray, proofs_only: bool
+) -> dict[int, int]:
     """Tighten bounds in place; return the parents with a contradiction, each with a column (or -1)."""
     columns = np.flatnonzero(linked)
     children = np.flatnonzero(parent >= 0)

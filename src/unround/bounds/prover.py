@@ -11,7 +11,7 @@ from unround.bounds.certificates import certain_windows, certificates
 from unround.bounds.linked import LinkedBounds, Place, SumsOfBlock
 from unround.bounds.propagation import Bounds, propagate
 from unround.errors import InternalError
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of
 from unround.system import Cell, Sum, System
@@ -38,7 +38,7 @@ class Prover:
 
     def __init__(
         self,
-        block: Block,
+        block: EvidenceBlock,
         bounds: LinkedBounds,
         linked: BoolArray,
         cell_of: Callable[[int, int], Cell],

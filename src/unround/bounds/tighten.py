@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unround.bounds.propagation import MOST_SWEEPS, UNBOUNDED, Bounds, Side, Trace, propagate
 from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import CompiledSums
@@ -348,7 +348,7 @@ def _snap(area: int, cell: int, given: BoundsInput, own: _Area) -> bool:
 # -- which sums a bound depends on --------------------------------------------------------------------------------------
 
 
-def chain(block: Block, area: int, column: int, rows: BlockRows | None = None) -> tuple[int, ...]:
+def chain(block: EvidenceBlock, area: int, column: int, rows: BlockRows | None = None) -> tuple[int, ...]:
     """Return the sums that the bounds of one cell depend on, as positions in `compiled.equations`; rows come after them.
 
     These sums and the windows of their cells are enough to find the bounds again: a small system, whose proof is easy to
@@ -375,7 +375,7 @@ def chain(block: Block, area: int, column: int, rows: BlockRows | None = None) -
     return tuple(sorted(alone.origin[e] for e in _traced(trace, 0)))
 
 
-def followed(block: Block, area: int, columns: Sequence[int], rows: BlockRows | None = None) -> tuple[int, ...]:
+def followed(block: EvidenceBlock, area: int, columns: Sequence[int], rows: BlockRows | None = None) -> tuple[int, ...]:
     """Go back from sum to sum, following what last moved each bound; see `chain` for why that may not be enough."""
     equations, found = block.compiled.equations, set[int]()
     queue: list[tuple[int, bool]] = [(column, is_low) for column in columns for is_low in (True, False)]
@@ -405,7 +405,7 @@ class _Alone:
     `origin` says which sums, and rows after them, these are.
     """
 
-    def __init__(self, block: Block, area: int, column: int, sums: tuple[int, ...], rows: BlockRows | None) -> None:
+    def __init__(self, block: EvidenceBlock, area: int, column: int, sums: tuple[int, ...], rows: BlockRows | None) -> None:
         equations, windows = block.compiled.equations, block.windows
         number = len(equations)
         some = [equations[e] for e in sums if e < number]

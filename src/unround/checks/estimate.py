@@ -110,7 +110,7 @@ def _groups(structure: Structure) -> list[tuple[int, tuple[int, ...]]]:
 
 
 @dataclass(frozen=True)
-class Estimates:
+class EstimatedMechanism:
     """What the mechanism appears to be, as plain data.
 
     - `tables`: By table: the mechanism, whether it is declared, and the evidence for it.
@@ -129,7 +129,7 @@ class Estimates:
         return {"tables": self.tables, "repeats": self.repeats, "round_up": self.rates, "together": self.together}
 
 
-def estimated(structure: Structure, published: PublishedTally) -> Estimates:
+def estimated(structure: Structure, published: PublishedTally) -> EstimatedMechanism:
     """Put together what the counts say about the mechanism."""
     keys = published.keys
     tables = [
@@ -153,7 +153,7 @@ def estimated(structure: Structure, published: PublishedTally) -> Estimates:
         for (exact, first, second), table in published.together.items()
         if table.sum() > 0
     ]
-    return Estimates(tables, repeats, rates, together)
+    return EstimatedMechanism(tables, repeats, rates, together)
 
 
 def _rates(exact: str, rounded: str, numbers: Ints, ups: Ints) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from unround.bounds.certificates import contradiction
 from unround.bounds.clash import smallest_clash
-from unround.checks.estimate import COUNTS, Estimates, PublishedTally, estimated, value_families
+from unround.checks.estimate import COUNTS, EstimatedMechanism, PublishedTally, estimated, value_families
 from unround.checks.families import (
     ALL_TABLES,
     CONTRADICTS,
@@ -164,7 +164,7 @@ class Check(Tabular, Plottable):
         Every family that could be tested.
     untested : tuple of Family
         Those with too few sums of large enough counts to be judged.
-    estimates : Estimates
+    estimates : EstimatedMechanism
         What the mechanism appears to be.
     numbers : RandomNumbers
         What the random numbers do, table by table.
@@ -179,7 +179,7 @@ class Check(Tabular, Plottable):
     areas: int
     families: tuple[Family, ...]
     untested: tuple[Family, ...]
-    estimates: Estimates
+    estimates: EstimatedMechanism
     numbers: RandomNumbers
     basis: tuple[str, ...] = ()
     figures: tuple[JudgedFigure, ...] = ()

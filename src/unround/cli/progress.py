@@ -29,12 +29,12 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
 
     from unround.show.terminal import VisibleConsole
 
-    class Description(TextColumn):
+    class StageColumn(TextColumn):
         def render(self, task: Task) -> Text:
             text = super().render(task)
             return text if task.finished else text.append(compiling())
 
-    columns = (Description("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (StageColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}
     with Progress(*columns, console=VisibleConsole(stderr=True), transient=True) as bars:
 

@@ -23,8 +23,8 @@ from unround.audits.weigh import NEAR, OverPriors
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.errors import InternalError
-from unround.evidence.block import CellBounds, Ints, Posterior, PriorWeights, Windows, WindowTable
-from unround.evidence.cells import Block
+from unround.evidence.block import BlockPosterior, CellBounds, Ints, PriorWeights, Windows, WindowTable
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.mechanisms.base import BoolArray, FloatArray, IntArray
 from unround.options import THRESHOLD
@@ -157,7 +157,7 @@ class Narrower:
         lows, highs = np.column_stack([low, *partial_low]), np.column_stack([high, *partial_high])
         return lows.astype(np.int32), highs.astype(np.int32)
 
-    def posteriors(self, counts: Counts, prior: Prior, value: Counts, variant: str | None = None) -> Posterior:
+    def posteriors(self, counts: Counts, prior: Prior, value: Counts, variant: str | None = None) -> BlockPosterior:
         """Work out what is likely under one prior of a set, and the probability of the counts that are asked for."""
         variant = variant or prior.variants[0]
         found = self._posteriors(counts, prior, variant, value, self.cut)
@@ -167,7 +167,7 @@ class Narrower:
             found.put(again, wider, np.arange(again.size))
         return found
 
-    def _posteriors(self, counts: Counts, prior: Prior, variant: str, value: Counts, cut: float) -> Posterior:
+    def _posteriors(self, counts: Counts, prior: Prior, variant: str, value: Counts, cut: float) -> BlockPosterior:
         columns, more = counts.shape[1], len(self.steps.partials)
         low, high = self.ranges(counts, cut)
         windows, _ = self._windows.of(counts)
@@ -183,7 +183,7 @@ class Narrower:
         tight = tighten(self.steps.compiled, bare)
         asked = np.column_stack([value, np.zeros((len(counts), more), dtype=np.int32)])
         weights = prior.weights(counts, tight.low[:, :columns], tight.high[:, :columns], variant)
-        found = posteriors(Block(self.steps.compiled, whole, tight, _longer(weights, tight.low)), asked)
+        found = posteriors(EvidenceBlock(self.steps.compiled, whole, tight, _longer(weights, tight.low)), asked)
         by_cell = ("mode", "probability", "mean", "deviation", "error", "asked")
         return replace(found, **{name: np.ascontiguousarray(getattr(found, name)[:, :columns]) for name in by_cell})
 
@@ -219,7 +219,7 @@ class AttackResult:
     """
 
     claims: BlockClaims
-    posterior: Posterior
+    posterior: BlockPosterior
     truth: NDArray[np.float64]
     alone: NDArray[np.float64]
     left: Ints | None
@@ -264,7 +264,7 @@ class Attacker:
         posterior = self._posterior(counts, windows, documented, best, true)
         by_itself, _ = self._windows_alone.of(counts)
         reach = tighten(model.no_sums, by_itself)
-        without_sums = Block(model.no_sums, by_itself, reach, self.prior.weights_alone(reach.low, reach.high))
+        without_sums = EvidenceBlock(model.no_sums, by_itself, reach, self.prior.weights_alone(reach.low, reach.high))
         true_alone = posteriors(without_sums, true).asked
         alone = posteriors(without_sums, np.maximum(posterior.mode, 0)).asked
         assert posterior.asked is not None
@@ -287,12 +287,14 @@ class Attacker:
         left, left_alone = (one.high - one.low + 1 if certain else None for one in (documented, reach))
         return AttackResult(claims.dropping(dropped, alone), posterior, posterior.asked, true_alone, left, left_alone)
 
-    def _posterior(self, counts: Counts, windows: Windows, documented: CellBounds, variant: str, value: Counts) -> Posterior:
+    def _posterior(
+        self, counts: Counts, windows: Windows, documented: CellBounds, variant: str, value: Counts
+    ) -> BlockPosterior:
         """Work out what is likely under one prior of the set, and how likely the counts are that are asked for."""
         if windows.certain.all() or (counts <= ABSENT).any():
             reach = documented if windows.certain.all() else tighten(self.model.compiled, windows)
             weights = self.prior.weights(counts, reach.low, reach.high, variant)
-            return posteriors(Block(self.model.compiled, windows, reach, weights), value)
+            return posteriors(EvidenceBlock(self.model.compiled, windows, reach, weights), value)
         self._narrower = self._narrower or self._finest(counts[:PILOT], value[:PILOT])
         return self._narrower.posteriors(counts, self.prior, value, variant)
 

@@ -23,7 +23,7 @@ from unround.comparison.measure import SMALL
 from unround.comparison.practice import Practice
 from unround.errors import InputError
 from unround.evidence.block import WindowTable
-from unround.figures import Figure, FigureKind, Grid
+from unround.figures import Figure, FigureGrid, FigureKind
 from unround.mechanisms.base import BoolArray
 from unround.prior import Prior
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Block, Counts, FigureValues
@@ -137,7 +137,7 @@ class RateComparison:
         self._material = material
         self._options = AuditOptions(threshold=threshold)
         self._index = {column.key: at for at, column in enumerate(material.columns)}
-        self.rates = tuple(replace(rate, grid=Grid.of(points * rate.per / 100), declared=True) for rate in rates)
+        self.rates = tuple(replace(rate, grid=FigureGrid.of(points * rate.per / 100), declared=True) for rate in rates)
 
     def judge(self, one: Practice, counts: Counts, seen: Counts, prior: Prior) -> dict[str, dict[str, float | None]]:
         """Return what rates cost and give away beside one release, by what they are computed from.

@@ -32,8 +32,8 @@ from unround.engines.messages import (
 )
 from unround.engines.multiway_block import add_tables
 from unround.engines.rates import RateInput, no_rates, weigh_rates
-from unround.evidence.block import Distributions, Ints, Posterior, PosteriorArrays
-from unround.evidence.cells import Block, BlockArrays, plain
+from unround.evidence.block import BlockPosterior, Distributions, Ints, PosteriorArrays
+from unround.evidence.cells import BlockArrays, EvidenceBlock, plain
 from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray
 from unround.sums.compiled import Forest, forest_of
@@ -50,13 +50,13 @@ class _Question(NamedTuple):
 
 
 def posteriors(
-    block: Block,
+    block: EvidenceBlock,
     value: Ints | None = None,
     wanted: BoolArray | None = None,
     *,
     quick: bool = False,
     rates: RateInput | None = None,
-) -> Posterior:
+) -> BlockPosterior:
     """Compute the distribution of every cell of every area, given everything published about the area.
 
     Notes
@@ -65,13 +65,13 @@ def posteriors(
     Otherwise exact for the sums of the plan, in areas where no link is cut. A link is cut where one of its cells has more
     than `MOST_VALUES` possible values, one of its pairs more than `MOST_STATES` (`messages`), or it would take too long;
     the total of a pair with too many states still takes part. Under a flat prior, using fewer sums keeps an answer right
-    but makes it less sharp; a fitted prior belongs to its sums. `Posterior.mode` is -1 for cells that nothing bounds, and
-    in areas that are not possible.
+    but makes it less sharp; a fitted prior belongs to its sums. `BlockPosterior.mode` is -1 for cells that nothing bounds,
+    and in areas that are not possible.
 
     A pair link of n parts with w × w windows takes about n³w⁴ multiplications: age by sex, where n is at most 10, half a
     millisecond.
     """
-    result = Posterior.empty(*block.bounds.low.shape, asked=value is not None)
+    result = BlockPosterior.empty(*block.bounds.low.shape, asked=value is not None)
     _run(block, _question(block, value, wanted, rates), result)
     if block.compiled.crossed and rates is None:
         add_tables(block, result, value, wanted, quick=quick)
@@ -79,14 +79,14 @@ def posteriors(
 
 
 def marginals(
-    block: Block, wanted: BoolArray | None = None, *, quick: bool = False, rates: RateInput | None = None
-) -> tuple[Posterior, Distributions]:
+    block: EvidenceBlock, wanted: BoolArray | None = None, *, quick: bool = False, rates: RateInput | None = None
+) -> tuple[BlockPosterior, Distributions]:
     """Return the same as `posteriors`, and the distribution of every wanted cell with at most `MOST_VALUES` values.
 
-    Areas without a solution (see `Posterior.possible`) have probabilities of zero.
+    Areas without a solution (see `BlockPosterior.possible`) have probabilities of zero.
     """
     low, high = block.bounds.low, block.bounds.high
-    result = Posterior.empty(*low.shape)
+    result = BlockPosterior.empty(*low.shape)
     found = Distributions.empty(low, high if wanted is None else np.where(wanted, high, low - 1))
     _run(block, _question(block, None, wanted, rates), result, found)
     if block.compiled.crossed and rates is None:
@@ -94,30 +94,30 @@ def marginals(
     return result, found
 
 
-def samples(block: Block, number: int, seed: int) -> Ints:
+def samples(block: EvidenceBlock, number: int, seed: int) -> Ints:
     """Draw whole areas from their joint posteriors.
 
     Number × areas × columns; -1 in areas where no counts add up, and for cells that nothing bounds.
     """
     areas, columns = block.bounds.low.shape
     states = np.full((number, areas, columns), -1, dtype=np.int32)
-    _run(block, _question(block, seed=seed), Posterior.empty(areas, columns), states=states)
+    _run(block, _question(block, seed=seed), BlockPosterior.empty(areas, columns), states=states)
     return states
 
 
-def best_tables(block: Block) -> tuple[Ints, BoolArray]:
+def best_tables(block: EvidenceBlock) -> tuple[Ints, BoolArray]:
     """Return for every area the counts that weigh most together and add up; and in which areas there are such counts.
 
     Areas in which a sum would have to be left out are not done.
     """
     areas, columns = block.bounds.low.shape
-    states, result = np.full((1, areas, columns), -1, dtype=np.int32), Posterior.empty(areas, columns)
+    states, result = np.full((1, areas, columns), -1, dtype=np.int32), BlockPosterior.empty(areas, columns)
     _run(block, _question(block), result, states=states, best=True)
     return states[0], np.asarray((states[0] >= 0).all(axis=1) & (result.cut == 0))
 
 
 def _question(
-    block: Block,
+    block: EvidenceBlock,
     value: Ints | None = None,
     wanted: BoolArray | None = None,
     rates: RateInput | None = None,
@@ -134,9 +134,9 @@ def _question(
 
 
 def _run(
-    block: Block,
+    block: EvidenceBlock,
     question: _Question,
-    result: Posterior,
+    result: BlockPosterior,
     found: Distributions | None = None,
     states: Ints | None = None,
     best: bool = False,

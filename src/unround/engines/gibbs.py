@@ -170,7 +170,7 @@ class Averages(NamedTuple):
     kept: Table
 
 
-class _Room(NamedTuple):
+class _ChildAtHand(NamedTuple):
     """One child at hand, given the others: local evidence, bounds by that and by its sums, and what the others add up to."""
 
     own: Evidence
@@ -193,7 +193,7 @@ def _parent_weight(block: BlockArrays, parent: int, column: int, count: int, sof
 
 
 @inner
-def _condition(block: BlockArrays, linked_columns: BoolArray, row: int, parent: int, soft: bool, room: _Room) -> None:
+def _condition(block: BlockArrays, linked_columns: BoolArray, row: int, parent: int, soft: bool, room: _ChildAtHand) -> None:
     """Set the local evidence of one child, conditional on the others' counts."""
     evidence, own, others, high, at = block.evidence, room.own, room.others, room.window_high[0], 0
     for c in range(len(others)):
@@ -342,7 +342,7 @@ class _Sampler(NamedTuple):
 
 
 @kernel
-def _narrow(sampler: _Sampler, block: BlockArrays, rows: Table, j: int, soft: bool, room: _Room) -> bool:
+def _narrow(sampler: _Sampler, block: BlockArrays, rows: Table, j: int, soft: bool, room: _ChildAtHand) -> bool:
     """Work out the evidence and the bounds of one child, given what the others add up to; return whether any count fits."""
     row, own, bounds = rows[1 + j], room.own, room.bounds
     use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
@@ -392,7 +392,7 @@ def gibbs(
     own = Evidence(ints[0], places[0], np.empty(most_weights), ints[1], places[1], shown.prior_weights, shown.keys)
     found = CellBounds(ints[3], ints[4], ints[5], ints[6], ints[7], ints[8], np.ones(1, dtype=np.bool_))
     low, high, others = ints[3, 0], ints[4, 0], np.zeros(columns, dtype=np.int32)
-    room = _Room(own, ints[2], found, others)
+    room = _ChildAtHand(own, ints[2], found, others)
     change = np.zeros((2, columns), dtype=np.int64)  # the cells that a swap changes, and by how much
     for f in range(first, last):
         member, rows = families.first[f], families.rows[families.first[f] : families.first[f + 1]]

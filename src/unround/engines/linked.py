@@ -25,8 +25,8 @@ from unround.engines.linked_weights import (
 from unround.engines.loopy import exchange_messages, without_parts
 from unround.engines.multiway_block import TableSamples, sample_tables, why_not_sampled
 from unround.errors import InputError
-from unround.evidence.block import BY_CHAINS, UNSETTLED, CellBounds, Distributions, Posterior
-from unround.evidence.cells import Block
+from unround.evidence.block import BY_CHAINS, UNSETTLED, BlockPosterior, CellBounds, Distributions
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray
 from unround.sums.families import MOST_LINKED, FamilyGroups, Rows, components, find_families
 from unround.sums.multiway import CrossedTable
@@ -57,7 +57,7 @@ class Unlinked:
 
 
 def link(
-    block: Block,
+    block: EvidenceBlock,
     parent: Rows,
     linked: BoolArray,
     *,
@@ -110,7 +110,7 @@ class Linked:
 
     def __init__(
         self,
-        block: Block,
+        block: EvidenceBlock,
         bounds: LinkedBounds,
         linked: BoolArray,
         alike: BoolArray | None,
@@ -121,7 +121,7 @@ class Linked:
         self.tight, self.moved, self.parent, self.clashes = bounds.tight, bounds.moved, bounds.parent, bounds.clashes
         self.linked, self.alike, self.effort = linked, alike, effort
         areas, columns = bounds.tight.low.shape
-        self.posterior, self.keeper = Posterior.empty(areas, columns), DistributionKeeper(keep, linked)
+        self.posterior, self.keeper = BlockPosterior.empty(areas, columns), DistributionKeeper(keep, linked)
         self.kept = self.keeper.cells
         self.method, self.children = np.zeros(areas, dtype=np.int8), np.zeros(areas, dtype=np.int32)
         self.rhat, self.error = np.ones(areas), np.zeros(areas)
@@ -131,7 +131,7 @@ class Linked:
             self.in_tables[table.cells] = True
         self.in_forest = linked & ~self.in_tables  # the linked columns of which sampling and messages know all sums
 
-    def put_own(self, block: Block, rows: Rows) -> None:
+    def put_own(self, block: EvidenceBlock, rows: Rows) -> None:
         """Work out some areas, each on its own, and put them into the results."""
         everyone = np.arange(len(self.method))
         chosen = np.isin(everyone, rows)
@@ -243,7 +243,7 @@ class Linked:
         """Return distributions without those of tables by several axes, not all of whose sums were used."""
         return replace(found, start=np.where(self.in_tables, -1, found.start)) if self.in_tables.any() else found
 
-    def _exchange(self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
+    def _exchange(self, listed: CountWeights, families: dict[int, Rows], found: BlockPosterior, rows: Rows) -> None:
         """Exchange messages in large families, and multiply them into the weights."""
         number = _sizes(families, len(rows))
         some = np.flatnonzero(number)
@@ -262,14 +262,16 @@ class Linked:
         if listed.prior is not None:  # a parent has none of its own: it follows from its children's
             listed.prior = listed.prior.without(np.array(list(families)), self.in_forest)
 
-    def _sample(self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
+    def _sample(self, listed: CountWeights, families: dict[int, Rows], found: BlockPosterior, rows: Rows) -> None:
         """Sample small families; an area in two of them takes its probabilities from the smaller."""
         for again, drawn in sample_with_retry(listed, families, self.in_forest, self.effort):
             self._take(drawn, ~drawn.failed, again, found, rows)
         heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
         self.unlinked += [Unlinked(int(rows[at]), NOT_CONVERGED) for at in heads]
 
-    def _take(self, drawn: FamilySamples, good: BoolArray, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
+    def _take(
+        self, drawn: FamilySamples, good: BoolArray, families: dict[int, Rows], found: BlockPosterior, rows: Rows
+    ) -> None:
         """Copy sampled posteriors, where an area has none from a smaller family.
 
         Of two families of the same size, the one in which the area is the parent counts.
@@ -290,7 +292,7 @@ class Linked:
             )
 
     def _sample_tables(
-        self, block: Block, table: CrossedTable, families: dict[int, Rows], found: Posterior, rows: Rows
+        self, block: EvidenceBlock, table: CrossedTable, families: dict[int, Rows], found: BlockPosterior, rows: Rows
     ) -> None:
         """Sample families in one table by several axes; an area in two of them takes its probabilities from the smaller."""
         chosen = dict[int, Rows]()
@@ -311,7 +313,7 @@ class Linked:
             done[drawn.rows[drawn.settled].ravel()] = True
 
     def _take_tables(
-        self, table: CrossedTable, drawn: TableSamples, places: Rows, done: BoolArray, found: Posterior, rows: Rows
+        self, table: CrossedTable, drawn: TableSamples, places: Rows, done: BoolArray, found: BlockPosterior, rows: Rows
     ) -> None:
         """Copy what chains found about members of families, where an area has nothing from a smaller family."""
         family, member = np.nonzero(drawn.settled[:, np.newaxis] & ~done[drawn.rows[:, places]])
@@ -324,7 +326,7 @@ class Linked:
         self.method[rows[some]], self.children[rows[some]] = FAMILY, drawn.rows.shape[1] - 1
         self.rhat[rows[some]], self.error[rows[some]] = drawn.rhat[family], drawn.error[family]
 
-    def _spread(self, found: Posterior, unit: Rows, rows: Rows) -> None:
+    def _spread(self, found: BlockPosterior, unit: Rows, rows: Rows) -> None:
         """Copy the results of a representative to all areas that are the same people."""
         columns = np.flatnonzero(self.linked)
         some = np.flatnonzero(unit != np.arange(len(unit)))

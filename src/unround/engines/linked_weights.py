@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from unround.engines.forest import marginals
 from unround.engines.marginals import ALIKE
-from unround.evidence.block import Distributions, Posterior, Windows
-from unround.evidence.cells import Block
+from unround.evidence.block import BlockPosterior, Distributions, Windows
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.families import Rows
 
@@ -18,7 +18,7 @@ from unround.sums.families import Rows
 class CountWeights:
     """The weights of all possible counts of a block, cell after cell; cells with too many possible values are not listed."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: EvidenceBlock) -> None:
         self.compiled, self.prior, self.active, windows = block.compiled, block.prior, block.active, block.windows
         self.bounds = block.bounds
         self.low, self.high = np.ascontiguousarray(block.bounds.low), np.ascontiguousarray(block.bounds.high)
@@ -41,10 +41,10 @@ class CountWeights:
         before = np.cumsum(width) - width
         return np.repeat(start - before, width) + np.arange(int(width.sum()))
 
-    def block(self) -> Block:
+    def block(self) -> EvidenceBlock:
         """Return the block with these weights in its windows; cells that are not listed have bounds only."""
         windows = Windows(self.low, self.high, self.start, self.weights, np.ones(self.low.shape[1], dtype=np.bool_))
-        return Block(self.compiled, windows, self.bounds, self.prior, self.active)
+        return EvidenceBlock(self.compiled, windows, self.bounds, self.prior, self.active)
 
     def scale(self, weights: FloatArray) -> FloatArray:
         """Divide the weights of every cell by their largest."""
@@ -89,7 +89,7 @@ Kept = dict[int, tuple[int, FloatArray]]
 """Whole distributions, by column: the least count and the probabilities from there on; without cells of too many values."""
 
 
-def summarise(into: Posterior, found: Distributions, rows: Rows, members: Rows) -> None:
+def summarise(into: BlockPosterior, found: Distributions, rows: Rows, members: Rows) -> None:
     """Summarise distributions: those of `members` become the posterior of `rows`; cells without one stay unchanged."""
     start = found.start[members]
     here = start >= 0
@@ -131,7 +131,7 @@ class DistributionKeeper:
         self._place = -1 if self.row is None else int(place[self.row])
         self._representative = int(unit[self._place]) if self._place >= 0 else -1
 
-    def keep_own(self, block: Block) -> None:
+    def keep_own(self, block: EvidenceBlock) -> None:
         """Keep the distributions that follow from the areas of a batch alone."""
         if self._place >= 0:
             _, found = marginals(block.rows(np.array([self._place, self._representative])))

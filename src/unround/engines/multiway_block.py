@@ -27,15 +27,15 @@ from unround.evidence.block import (
     BY_LISTING,
     NONE,
     UNSETTLED,
+    BlockPosterior,
     CellBounds,
     Distributions,
     Ints,
-    Posterior,
     PosteriorArrays,
     PriorWeights,
     Windows,
 )
-from unround.evidence.cells import Block, Evidence, evidence_of, weight
+from unround.evidence.cells import Evidence, EvidenceBlock, evidence_of, weight
 from unround.jit import in_threads, inner, kernel
 from unround.mechanisms import Window
 from unround.mechanisms.base import BoolArray, FloatArray
@@ -67,8 +67,8 @@ AREAS = 256
 
 
 def add_tables(
-    block: Block,
-    result: Posterior,
+    block: EvidenceBlock,
+    result: BlockPosterior,
     value: Ints | None = None,
     wanted: BoolArray | None = None,
     found: Distributions | None = None,
@@ -100,7 +100,7 @@ class TableBlock:
     - `table`: The table: its cells and sums are positions in those of the block.
     """
 
-    def __init__(self, block: Block, table: CrossedTable, rows: NDArray[np.int64]) -> None:
+    def __init__(self, block: EvidenceBlock, table: CrossedTable, rows: NDArray[np.int64]) -> None:
         self.compiled, self.table, self.rows = block.compiled, table, rows
         places = np.ix_(rows, table.cells)
         self.given = CellWeights.empty(block.bounds.low[places], block.bounds.high[places])
@@ -174,7 +174,7 @@ class TableBlock:
                     return True
         return False
 
-    def put(self, result: Posterior, value: Ints | None, found: Distributions | None) -> None:
+    def put(self, result: BlockPosterior, value: Ints | None, found: Distributions | None) -> None:
         """Write down what was found."""
         known = self.possible & (self.method != UNSETTLED)
         values = np.zeros((1, 1), dtype=np.int32) if value is None else value
@@ -299,13 +299,13 @@ class TableSamples:
 
     rows: Rows
     settled: BoolArray
-    posterior: Posterior
+    posterior: BlockPosterior
     distributions: Distributions
     rhat: FloatArray
     error: FloatArray
 
 
-def sample_tables(block: Block, table: CrossedTable, families: dict[int, Rows]) -> Iterator[TableSamples]:
+def sample_tables(block: EvidenceBlock, table: CrossedTable, families: dict[int, Rows]) -> Iterator[TableSamples]:
     """Draw tables of whole families, those of one size at a time."""
     for children in sorted({len(members) for members in families.values()}):
         some = {at: members for at, members in families.items() if len(members) == children}
@@ -313,7 +313,7 @@ def sample_tables(block: Block, table: CrossedTable, families: dict[int, Rows]) 
         yield _sampled(block, table, rows)
 
 
-def why_not_sampled(block: Block, table: CrossedTable, linked: BoolArray, members: Rows) -> str:
+def why_not_sampled(block: EvidenceBlock, table: CrossedTable, linked: BoolArray, members: Rows) -> str:
     """Return why chains cannot link a family in a table; nothing if they can."""
     if not linked[table.cells].all():
         return PARTLY
@@ -333,7 +333,7 @@ def _in_own_order(bounds: CellBounds, table: CrossedTable, members: Rows) -> lis
     return [int(members[i]) for i in np.lexsort(ends.T[::-1])]
 
 
-def family_block(block: Block, table: CrossedTable, rows: Rows) -> TableBlock:
+def family_block(block: EvidenceBlock, table: CrossedTable, rows: Rows) -> TableBlock:
     """Return families of one size as chains take them: families × (1 + children) areas, the parents first."""
     families, members = rows.shape
     compiled, windows, prior = block.compiled, block.windows, block.prior
@@ -352,14 +352,14 @@ def family_block(block: Block, table: CrossedTable, rows: Rows) -> TableBlock:
         start = joined(prior.start)
         start[:, : compiled.columns] = -1  # a parent's counts follow from its children's
         own_prior = PriorWeights(joined(prior.low), start, prior.weights)
-    return TableBlock(Block(whole, own, bounds, own_prior), family, np.arange(families))
+    return TableBlock(EvidenceBlock(whole, own, bounds, own_prior), family, np.arange(families))
 
 
-def _sampled(block: Block, table: CrossedTable, rows: Rows) -> TableSamples:
+def _sampled(block: EvidenceBlock, table: CrossedTable, rows: Rows) -> TableSamples:
     families, members = rows.shape
     chains = family_block(block, table, rows)
     chains.answer(replace(FAMILY_EFFORT, sweeps=min(FAMILY_EFFORT.sweeps, MOST_MOVES // chains.table.leaves.size)))
-    result = Posterior.empty(families, chains.compiled.columns)
+    result = BlockPosterior.empty(families, chains.compiled.columns)
     found = Distributions.empty(*(ends[rows].reshape(families, -1) for ends in (block.bounds.low, block.bounds.high)))
     chains.put(result, None, found)
 

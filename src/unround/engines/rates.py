@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from unround.bounds.tighten import OFF, BlockRows
 from unround.engines.messages import BOX, LOCAL, MODE, PAIRED, Here, box_at
 from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.evidence.convolution import scale
 from unround.jit import inner
 from unround.mechanisms.base import BoolArray
@@ -109,7 +109,7 @@ class RatePairs:
         taken = [factors[:, least], factors[:, [k + 1 for k in least]], factors[:, most], factors[:, [k + 1 for k in most]]]
         return RateInput(node, is_first, *(np.ascontiguousarray(one) for one in taken))
 
-    def block(self, block: Block, chosen: BoolArray) -> Block:
+    def block(self, block: EvidenceBlock, chosen: BoolArray) -> EvidenceBlock:
         """Return some areas of a block with its cells, and the rests: of these nothing is known but what the others leave.
 
         All rests weigh the same; what is not in the universe is the rest, everywhere.
@@ -126,7 +126,7 @@ class RatePairs:
             start = np.concatenate([block.prior.start[:, self.cells], nowhere], axis=1)
             prior = PriorWeights(self._with(block.prior.low), start, block.prior.weights)
         assert block.active is not None
-        return Block(
+        return EvidenceBlock(
             self.compiled,
             Windows(
                 self._with(windows.low),

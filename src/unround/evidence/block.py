@@ -107,7 +107,7 @@ class PriorWeights:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Posterior:
+class BlockPosterior:
     """The posterior of every cell: the likeliest count, its probability, the mean and the standard deviation.
 
     `mode` is the lowest of equally likely counts. Where nothing bounds a cell, `probability` is 0, and mean and deviation
@@ -128,7 +128,7 @@ class Posterior:
     asked: FloatArray | None = None
 
     @classmethod
-    def empty(cls, areas: int, columns: int, *, asked: bool = False) -> Posterior:
+    def empty(cls, areas: int, columns: int, *, asked: bool = False) -> BlockPosterior:
         """Return a posterior without any information, to be filled in."""
         return cls(
             mode=np.full((areas, columns), NONE, dtype=np.int32),
@@ -142,7 +142,7 @@ class Posterior:
             asked=np.zeros((areas, columns)) if asked else None,
         )
 
-    def put(self, rows: Places, other: Posterior, at: Places, columns: Places | None = None) -> None:
+    def put(self, rows: Places, other: BlockPosterior, at: Places, columns: Places | None = None) -> None:
         """Overwrite some areas by those of another posterior, at these places in it; of some columns only, if given."""
         names = ["mode", "probability", "mean", "deviation", "asked", "error"]
         names += ["cut", "possible", "method"] if columns is None else []
@@ -164,7 +164,7 @@ class Posterior:
 
 
 class PosteriorArrays(NamedTuple):
-    """The arrays of `Posterior` and `Distributions` that kernels fill in; without rows, one is not wanted."""
+    """The arrays of `BlockPosterior` and `Distributions` that kernels fill in; without rows, one is not wanted."""
 
     mode: Ints
     probability: FloatArray

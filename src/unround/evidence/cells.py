@@ -41,7 +41,7 @@ class BlockArrays(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class EvidenceBlock:
     """Areas that share one structure, and what is known of their counts: what engines take.
 
     - `compiled`: The sums of every area.
@@ -59,7 +59,7 @@ class Block:
     active: BoolArray | None = None
     keyed: KeyedEvidence | None = None
 
-    def rows(self, rows: NDArray[np.integer]) -> Block:
+    def rows(self, rows: NDArray[np.integer]) -> EvidenceBlock:
         """Return some areas."""
         return replace(
             self,
@@ -70,7 +70,7 @@ class Block:
             keyed=None if self.keyed is None else self.keyed.rows(rows),
         )
 
-    def only(self, chosen: BoolArray) -> Block:
+    def only(self, chosen: BoolArray) -> EvidenceBlock:
         """Return the same areas, of which only some are worked on."""
         return replace(self, bounds=self.bounds._replace(feasible=self.bounds.feasible & chosen))
 

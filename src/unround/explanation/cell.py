@@ -19,7 +19,7 @@ from unround.audits.selfcheck import FAILED, table_named
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.evidence.block import MOST_VALUES
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.explanation.family import FamilyEvidence, cell_names, family_evidence
 from unround.job import AuditFolder
 from unround.job.folder import find_area, find_cell
@@ -313,7 +313,7 @@ def _alone(area: InferredArea, cell: int, value: int) -> float | None:
         return None
     asked = np.full((1, len(model.columns)), value, dtype=np.int32)
     tight = tighten(model.no_sums, windows)
-    posterior = posteriors(Block(model.no_sums, windows, tight, prior.weights_alone(tight.low, tight.high)), asked)
+    posterior = posteriors(EvidenceBlock(model.no_sums, windows, tight, prior.weights_alone(tight.low, tight.high)), asked)
     assert posterior.asked is not None  # it was asked for
     return float(posterior.asked[0, cell]) if posterior.probability[0, cell] > 0 else None
 
@@ -337,7 +337,7 @@ def _growth(area: InferredArea, cell: int, value: int) -> tuple[float | None, ..
     wanted = np.zeros(asked.shape, dtype=np.bool_)
     wanted[:, cell] = True
     keyed = auditor.keyed_evidence(windows, np.repeat(inferred.counts[:1], len(rings), axis=0), active)
-    posterior = posteriors(Block(model.compiled, windows, bounds, None, active, keyed), asked, wanted)
+    posterior = posteriors(EvidenceBlock(model.compiled, windows, bounds, None, active, keyed), asked, wanted)
     assert posterior.asked is not None  # it was asked for
     known = (posterior.probability[:, cell] > 0).tolist()
     return tuple(p if there else None for p, there in zip(posterior.asked[:, cell].tolist(), known, strict=True))

@@ -14,7 +14,7 @@ from unround.evidence.block import NO_UPPER_BOUND, Windows, WindowTable
 from unround.machine import processors
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
-from unround.prior.exposure import NONE, AreaSizes, Exposure, Hierarchy
+from unround.prior.exposure import NONE, AreaSizes, ColumnExposure, Hierarchy
 from unround.prior.mixture import MOST_RATES, SHAPE, fit_weights, in_groups, least_zeros, likelihoods, rates_for
 from unround.release import Counts
 
@@ -69,7 +69,7 @@ class Mixtures:
     """
 
     sizes: AreaSizes
-    chosen: tuple[Exposure, ...]
+    chosen: tuple[ColumnExposure, ...]
     clump: FloatArray
     least: FloatArray
     rates: FloatArray
@@ -97,7 +97,7 @@ class Mixtures:
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Mixtures:
         """Return what `arrays` returned."""
         column, least, usual = arrays["sizes"].tolist()
-        chosen = tuple(Exposure(int(kind), int(above), *rest) for kind, above, *rest in arrays["exposures"].tolist())
+        chosen = tuple(ColumnExposure(int(kind), int(above), *rest) for kind, above, *rest in arrays["exposures"].tolist())
         rest = (arrays[name] for name in ("clump", "least", "rates", "weights", "alone"))
         return cls(AreaSizes(int(column), least, usual), chosen, *rest)
 
@@ -130,7 +130,7 @@ class _Observed:
 class _Fit:
     """One way to fit one column."""
 
-    exposure: Exposure
+    exposure: ColumnExposure
     clump: float
     least: float
     rates: FloatArray
@@ -168,7 +168,7 @@ class ColumnFitter:
         """Fit all columns but some. Each is fitted by itself: what others are like makes no difference to it."""
         columns = self.hierarchy.columns
         leaves = {*self.hierarchy.leaves, *(pair.total for pair in self.hierarchy.halves)}
-        chosen = [Exposure(NONE)] * columns
+        chosen = [ColumnExposure(NONE)] * columns
         clump, least = np.zeros((2, len(VARIANTS), columns))
         rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
         alone = np.zeros((2, columns, MOST_RATES))
@@ -195,7 +195,7 @@ class ColumnFitter:
         # All ways to fit a column are judged by the same areas.
         rows = _Observed(self.windows, column, self.counts, self._each).times.size
         areas = len(self.counts) if rows <= MOST_ROWS else FEWER_AREAS
-        alone = self._try(column, areas, Exposure(NONE))
+        alone = self._try(column, areas, ColumnExposure(NONE))
         if not leaf:
             return _ColumnFit((alone,) * len(VARIANTS), alone)
         best = self._best(column, areas, alone)
@@ -233,7 +233,7 @@ class ColumnFitter:
                 high = middle
         return farthest, max(COST - (best.log_likelihood - farthest.log_likelihood), LEAST_COST)
 
-    def _try(self, column: int, areas: int, exposure: Exposure, clump: float = 0.0, least: float = 0.0) -> _Fit:
+    def _try(self, column: int, areas: int, exposure: ColumnExposure, clump: float = 0.0, least: float = 0.0) -> _Fit:
         counts = self.counts[:areas]
         exposures = np.maximum(self.sizes.exposures(counts, exposure, self._each[:areas]), least)
         observed = _Observed(self.windows, column, counts, exposures)

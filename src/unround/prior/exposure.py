@@ -189,7 +189,7 @@ LEAST_STEPS = 4
 """A smaller rounded size says more about its rounding than about the area."""
 
 
-class Exposure(NamedTuple):
+class ColumnExposure(NamedTuple):
     """The exposure of one column.
 
     - `kind`: `NONE`, `SIZE`, `ROOT` or `CORRECTED`.
@@ -237,11 +237,11 @@ class AreaSizes:
 
     def kinds_for(
         self, column: int, counts: Counts, mechanisms: tuple[Mechanism, ...], hierarchy: Hierarchy
-    ) -> list[Exposure]:
+    ) -> list[ColumnExposure]:
         """Return the exposures that a column can have, besides none."""
         if column == self.column:
             return []
-        found = [Exposure(SIZE), Exposure(ROOT)]
+        found = [ColumnExposure(SIZE), ColumnExposure(ROOT)]
         for above in dict.fromkeys((hierarchy.top[column], hierarchy.parent[column])):
             if above not in (self.column, column):
                 known = (counts[:, self.column] > ABSENT) & (counts[:, above] > ABSENT)
@@ -249,10 +249,10 @@ class AreaSizes:
                 part = float(np.maximum(counts[known, above], 0).sum(dtype=np.float64))
                 if whole > 0 and part > 0:
                     caution = 0.5 if isinstance(mechanisms[above], Exact) else CAUTION
-                    found.append(Exposure(CORRECTED, above, part / whole, caution))
+                    found.append(ColumnExposure(CORRECTED, above, part / whole, caution))
         return found
 
-    def of_all(self, counts: Counts, chosen: Sequence[Exposure]) -> FloatArray:
+    def of_all(self, counts: Counts, chosen: Sequence[ColumnExposure]) -> FloatArray:
         """Return areas × columns: the exposures of some areas in all columns, those of one kind at once."""
         sizes = self.of(counts)
         found = np.ones((len(counts), len(chosen)))
@@ -267,7 +267,7 @@ class AreaSizes:
             found[:, here] = expected * (seen + caution[here]) / (expected + caution[here])
         return found
 
-    def exposures(self, counts: Counts, chosen: Exposure, sizes: FloatArray | None = None) -> FloatArray:
+    def exposures(self, counts: Counts, chosen: ColumnExposure, sizes: FloatArray | None = None) -> FloatArray:
         """Return the exposures of some areas; `sizes` saves working them out again."""
         if chosen.kind == NONE:
             return np.ones(len(counts))

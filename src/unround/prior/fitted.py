@@ -16,7 +16,7 @@ from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray
 from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
 from unround.prior.deconvolve import present
-from unround.prior.exposure import KINDS, Exposure, Hierarchy
+from unround.prior.exposure import KINDS, ColumnExposure, Hierarchy
 from unround.prior.mixture import MOST_RATES
 from unround.prior.sexes import SexSplits, fit_splits
 from unround.prior.weights import AreaLaws, area_weights
@@ -124,7 +124,7 @@ class FittedPrior:
             (self.splits.cells, (pairs, 3), whole),
             (self.splits.tops, (pairs, 2), whole),
             *((getattr(self.splits, name), (pairs,), real) for name in ("usual", "share", "precision", "spread")),
-            (np.array(self.mixtures.chosen), (columns, len(Exposure._fields)), real),
+            (np.array(self.mixtures.chosen), (columns, len(ColumnExposure._fields)), real),
             (np.array(astuple(self.mixtures.sizes)), (3,), real),
             (self.mixtures.clump, law[:2], real),
             (self.mixtures.least, law[:2], real),

@@ -23,7 +23,7 @@ from unround.bounds.linked import linked_bounds
 from unround.bounds.tighten import tighten
 from unround.engines.linked import link
 from unround.evidence.block import NO_UPPER_BOUND, Ints, WindowTable
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior import Prior
 from unround.release import ABSENT, Counts
@@ -66,7 +66,9 @@ class Estimator:
         if nested is not None:
             found += nested.contradictions()
         if nested is not None and nested.linked:
-            bounds = linked_bounds(Block(model.compiled, assumed.windows, reach, active=active), nested.parent, nested.cells)
+            bounds = linked_bounds(
+                EvidenceBlock(model.compiled, assumed.windows, reach, active=active), nested.parent, nested.cells
+            )
             found += [
                 Contradiction(one.parent, AREAS, (), (one.column,) if one.column >= 0 else (), "") for one in bounds.clashes
             ]

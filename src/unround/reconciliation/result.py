@@ -13,7 +13,7 @@ from unround.audits.model import Model
 from unround.mechanisms.base import BoolArray
 from unround.reconciliation.costs import Estimates, absolute_cells
 from unround.reconciliation.rounding import Rounder
-from unround.reconciliation.systems import Family
+from unround.reconciliation.systems import AreaFamily
 from unround.release import ABSENT, NOT_APPLICABLE, Counts, Release, exactly
 from unround.score.truth import Truth
 from unround.simulation.files import Parts
@@ -72,12 +72,12 @@ class Known:
     plain: Equations
     model: Model | None
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[AreaFamily]:
         """Return all areas that are sums of others, by columns of the release."""
         if not self.nesting.linked:
             return []
         return [
-            Family(parent, children, self.nesting.levels[self.nesting.level[children[0]]].columns)
+            AreaFamily(parent, children, self.nesting.levels[self.nesting.level[children[0]]].columns)
             for parent, children in self.nesting.families().items()
         ]
 
@@ -161,7 +161,7 @@ class Result:
         self.made, self.rounder = made, rounder
         self._follow(self.value)
 
-    def _families(self, made: Made) -> list[Family]:
+    def _families(self, made: Made) -> list[AreaFamily]:
         """Return sums over areas in cells of the model, of counts that all have an estimate."""
         found = []
         for family in self.known.families():
@@ -172,10 +172,10 @@ class Result:
             )
             columns &= (low <= made.estimates.high[family.parent]) & (high >= made.estimates.low[family.parent])
             if columns.any():
-                found.append(Family(family.parent, family.children, columns))
+                found.append(AreaFamily(family.parent, family.children, columns))
         return found
 
-    def _summed(self, made: Made, families: list[Family]) -> BoolArray:
+    def _summed(self, made: Made, families: list[AreaFamily]) -> BoolArray:
         """Mark the cells that some sum connects with others, within their area or over areas."""
         found = np.zeros(made.estimates.mean.shape, dtype=np.bool_)
         for e, (total, parts) in enumerate(made.equations):

@@ -12,7 +12,7 @@ from unround.mechanisms.base import BoolArray, FloatArray
 from unround.reconciliation.costs import Costs, Estimates, Rows
 from unround.reconciliation.systems import (
     CLOSE,
-    Family,
+    AreaFamily,
     additive_means,
     narrowed,
     nearest_tables,
@@ -60,10 +60,10 @@ class Rounder:
     compiled: CompiledSums
     equations: Equations
     estimates: Estimates
-    families: Sequence[Family]
+    families: Sequence[AreaFamily]
     progress: Callable[[int, int], None] = lambda *_: None
     left: list[tuple[int, Rows]] = field(default_factory=list)
-    apart: list[Family] = field(default_factory=list)
+    apart: list[AreaFamily] = field(default_factory=list)
     by_program: int = 0
 
     def __post_init__(self) -> None:
@@ -94,11 +94,11 @@ class Rounder:
         if inside.size and inside.size * self.columns <= MOST_JOINT:
             at = np.full(self.areas, -1, dtype=np.int64)
             at[inside] = np.arange(inside.size)
-            families = [Family(int(at[f.parent]), at[f.children], f.columns) for f in self.families]
+            families = [AreaFamily(int(at[f.parent]), at[f.children], f.columns) for f in self.families]
             changed[inside] |= self._add_up(inside, families)
         return changed
 
-    def _add_up(self, rows: Rows, families: Sequence[Family]) -> BoolArray:
+    def _add_up(self, rows: Rows, families: Sequence[AreaFamily]) -> BoolArray:
         e, before = self.estimates, self.estimates.mean[rows]
         matrix = sums_matrix(self.columns, self.equations, e.active[rows], families)
         e.mean[rows] = additive_means(matrix, before, e.spread[rows], e.low[rows], e.high[rows])
@@ -127,9 +127,9 @@ class Rounder:
         self._done += areas
         self.progress(min(self._done, self.areas), self.areas)
 
-    def _small_groups(self) -> list[Family]:
+    def _small_groups(self) -> list[AreaFamily]:
         """Round areas that lie in each other together where they are few enough; return the families that are left."""
-        rest = list[Family]()
+        rest = list[AreaFamily]()
         for group in _groups(self.families):
             rows = np.unique(np.concatenate([np.r_[family.parent, family.children] for family in group]))
             found = self._together(rows, group) if rows.size * self.columns <= TOGETHER else None
@@ -140,11 +140,11 @@ class Rounder:
                 self._tell(rows.size)
         return rest
 
-    def _together(self, rows: Rows, families: Sequence[Family]) -> Ints | None:
+    def _together(self, rows: Rows, families: Sequence[AreaFamily]) -> Ints | None:
         """Round several areas by one integer program, with the sums between them."""
         e = self.estimates
         at = {int(row): place for place, row in enumerate(rows)}
-        inner = [Family(at[f.parent], np.array([at[int(c)] for c in f.children]), f.columns) for f in families]
+        inner = [AreaFamily(at[f.parent], np.array([at[int(c)] for c in f.children]), f.columns) for f in families]
         self.by_program += 1
         matrix = sums_matrix(self.columns, self.equations, e.active[rows], inner)
         return whole_numbers(matrix, self._costs(rows, e.mean[rows]), e.low[rows], e.high[rows])
@@ -211,7 +211,7 @@ class Rounder:
 
     # Areas within areas
 
-    def _inwards(self, families: Sequence[Family]) -> None:
+    def _inwards(self, families: Sequence[AreaFamily]) -> None:
         """Round the children of areas that are rounded already, one child of every family at a time.
 
         What is left of the parent is spread over the children that are left, by their variances; the last child takes what
@@ -268,7 +268,7 @@ class Rounder:
             found[batch] = got
         return found
 
-    def _whole_family(self, family: Family) -> None:
+    def _whole_family(self, family: AreaFamily) -> None:
         """Round the children of one family together, given their parent; or each by itself, if that fails, and say so."""
         e, top, inside = self.estimates, family.parent, family.children
         kept = [array[top].copy() for array in (e.mean, e.low, e.high, e.active)]
@@ -288,11 +288,11 @@ def _batches(rows: Rows) -> Iterator[Rows]:
         yield rows[start : start + AT_ONCE]
 
 
-def _groups(families: Sequence[Family]) -> list[list[Family]]:
+def _groups(families: Sequence[AreaFamily]) -> list[list[AreaFamily]]:
     """Put families that share an area together."""
     areas = max((max(f.parent, int(f.children.max())) for f in families), default=-1) + 1
     first = connected(areas, ([f.parent, *f.children.tolist()] for f in families))
-    groups: dict[int, list[Family]] = {}
+    groups: dict[int, list[AreaFamily]] = {}
     for family in families:
         groups.setdefault(first[family.parent], []).append(family)
     return list(groups.values())

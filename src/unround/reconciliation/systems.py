@@ -9,7 +9,7 @@ import numpy as np
 
 from unround.engines.forest import best_tables
 from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.reconciliation.costs import Costs, Rows
 from unround.sums.compiled import CompiledSums
@@ -40,7 +40,7 @@ _ROUNDS, _STEPS = 5, 400
 """How often means that left their bounds are put back and the others adjusted, and steps of each adjustment."""
 
 
-class Family(NamedTuple):
+class AreaFamily(NamedTuple):
     """An area that is the sum of others, by their rows, and the columns in which it is."""
 
     parent: int
@@ -48,7 +48,7 @@ class Family(NamedTuple):
     columns: BoolArray
 
 
-def sums_matrix(columns: int, equations: Equations, active: BoolArray, families: Iterable[Family] = ()) -> csr_array:
+def sums_matrix(columns: int, equations: Equations, active: BoolArray, families: Iterable[AreaFamily] = ()) -> csr_array:
     """Return the sums of some areas as a matrix: a row for every sum that holds in an area, and for every sum over areas.
 
     Cells are counted area by area. A sum holds where its row times the counts is 0.
@@ -104,7 +104,7 @@ def nearest_tables(compiled: CompiledSums, costs: Costs, low: Ints, high: Ints, 
     unpublished = np.full(low.shape, -1, dtype=np.int64)
     windows = Windows(low, high, unpublished, np.ones(1), np.ones(columns, dtype=np.bool_))
     bounds = CellBounds(low, high, low, low, low, low, np.ones(areas, dtype=np.bool_))  # nobody asks for reasons
-    return best_tables(Block(compiled, windows, bounds, weights, active))
+    return best_tables(EvidenceBlock(compiled, windows, bounds, weights, active))
 
 
 def narrowed(equations: Equations, spread: FloatArray, active: BoolArray) -> FloatArray:

@@ -15,7 +15,7 @@
 """
 
 from unround.reviews.decision import Unsettled as Unsettled
-from unround.reviews.drafts import Draft as Draft
+from unround.reviews.drafts import DraftTable as DraftTable
 from unround.reviews.layout import Origin as Origin
 from unround.reviews.policy import Policy as Policy
 from unround.reviews.policy import policy_of as policy_of

@@ -55,7 +55,7 @@ class Unsettled(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class CheckResults:
     """What is known of the ground that the risk of a table is judged on: everything in `policy.CHECKS`, and how often."""
 
     verdict: str
@@ -147,7 +147,7 @@ def _sized(limit: Limit, low: np.ndarray, high: np.ndarray) -> BoolArray:
     return some
 
 
-def judge(policy: Policy, exposure: Exposure, ground: Ground, published: int, excused: BoolArray | None) -> Judgement:
+def judge(policy: Policy, exposure: Exposure, ground: CheckResults, published: int, excused: BoolArray | None) -> Judgement:
     """Hold a table against a policy."""
     reasons, numbers, accepted = [], [], []
     act_on = np.zeros(exposure.kinds.shape, dtype=np.bool_)
@@ -199,7 +199,7 @@ _SETTLE = {
 }
 
 
-def unsettled_of(ground: Ground, judgement: Judgement) -> list[Unsettled]:
+def unsettled_of(ground: CheckResults, judgement: Judgement) -> list[Unsettled]:
     """Return everything that keeps a table from being published: what was not read or used, and checks that failed."""
     found = list(ground.unsettled)
     for reason in judgement.reasons:

@@ -23,7 +23,7 @@ from unround.mechanisms import Mechanism
 from unround.options import THRESHOLD, AuditOptions
 from unround.prior import Prior
 from unround.release import Column, Entry, Release
-from unround.reviews.decision import Ground, Unsettled, left_open
+from unround.reviews.decision import CheckResults, Unsettled, left_open
 from unround.reviews.exposure import Exposure, exposure_of, with_findings
 from unround.reviews.layout import Origin, beside_cells
 from unround.reviews.policy import Policy
@@ -37,7 +37,7 @@ BEFORE = "before"
 
 
 @dataclass(frozen=True)
-class Draft:
+class DraftTable:
     """A table that may be published.
 
     - `release`: What was read.
@@ -61,7 +61,7 @@ class AuditedDraft:
 
     table: ReviewedTable
     exposure: Exposure
-    ground: Ground
+    ground: CheckResults
     prior: Prior
     keys: Keys | None
     folder: AuditFolder | None
@@ -110,7 +110,7 @@ class Auditing:
             if "check" not in one  # a policy decides on these, or the account has named them
         ]
         open_ += questions(table)
-        ground = Ground(judged_verdict(check), contradictions, failed, exposure.unknown, unsettled=tuple(open_))
+        ground = CheckResults(judged_verdict(check), contradictions, failed, exposure.unknown, unsettled=tuple(open_))
         notes = list(summary["notes"])
         if table.rounded_together.any():
             notes.append(
@@ -150,7 +150,7 @@ class Auditing:
                 open_.append(Unsettled(what, why, f'{settle}; or leave it aside: --ignore "{what}" --because "…"'))
         notes += [release.sumless] if release.sumless else []
         no_sums = isinstance(problem, NoSums)
-        ground = Ground(judged_verdict(check), no_sums=no_sums, sumless=bool(release.sumless), unsettled=tuple(open_))
+        ground = CheckResults(judged_verdict(check), no_sums=no_sums, sumless=bool(release.sumless), unsettled=tuple(open_))
         return AuditedDraft(table, exposure, ground, Prior.flat(), None, None, check, None, notes)
 
     def known(
@@ -179,7 +179,7 @@ class Auditing:
         return known, folder
 
 
-def with_account(draft: AuditedDraft, drafts: Sequence[Draft], beside: Together | None) -> AuditedDraft:
+def with_account(draft: AuditedDraft, drafts: Sequence[DraftTable], beside: Together | None) -> AuditedDraft:
     """Add what was not read, or is not used beside other tables."""
     account = tuple(entry for one in drafts for entry in one.release.account)
     more = [open_ for one in drafts for open_ in one.unread]
@@ -210,12 +210,12 @@ def with_account(draft: AuditedDraft, drafts: Sequence[Draft], beside: Together 
     return replace(draft, ground=ground, account=account)
 
 
-def own_keys(draft: Draft) -> frozenset[str] | None:
+def own_keys(draft: DraftTable) -> frozenset[str] | None:
     """Return the keys of the counts that a draft prints or hides; None for all."""
     return frozenset({column.key for column in draft.release.columns} - draft.unprinted) if draft.unprinted else None
 
 
-def share_nothing(drafts: Sequence[Draft]) -> bool:
+def share_nothing(drafts: Sequence[DraftTable]) -> bool:
     """Whether no two tables have an area in common, so that there is nothing to be told together."""
     seen: set[str] = set()
     for draft in drafts:

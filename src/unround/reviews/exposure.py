@@ -22,7 +22,7 @@ from unround.audits.weigh import Weighing
 from unround.bounds.tighten import tighten
 from unround.engines.forest import posteriors
 from unround.evidence.block import NO_UPPER_BOUND, Ints
-from unround.evidence.cells import Block
+from unround.evidence.cells import EvidenceBlock
 from unround.job import AuditFolder
 from unround.mechanisms import Exact, Weighted
 from unround.mechanisms.base import BoolArray, FloatArray, reaches
@@ -243,7 +243,7 @@ def _alone(auditor: Auditor, inferred: InferredBlock, values: Ints, wanted: Bool
     windows = inferred.assumed.windows
     tight = tighten(model.no_sums, windows)
     weights = auditor.prior.weights_alone(tight.low, tight.high, wanted)
-    asked = posteriors(Block(model.no_sums, windows, tight, weights), np.maximum(values, 0), wanted).asked
+    asked = posteriors(EvidenceBlock(model.no_sums, windows, tight, weights), np.maximum(values, 0), wanted).asked
     assert asked is not None  # they were asked for
     return np.where(wanted, asked, 0.0)
 

@@ -19,7 +19,7 @@ from unround._version import __version__
 from unround.comparison.rates import EVERY, RateError, proposed_rate, rate_values
 from unround.differences import Diff, diff
 from unround.errors import InputError
-from unround.figures import Figure, FigureKind, Grid
+from unround.figures import Figure, FigureGrid, FigureKind
 from unround.job import AuditFolder, audit
 from unround.options import VERIFIED, AuditOptions
 from unround.output import scratch_folder
@@ -93,7 +93,9 @@ def printing(release: Release, rates: Sequence[ChosenRate], points: Fraction, tr
         for block in release.blocks(progress):
             yield Block(block.areas, block.counts, _printed(release, rates, steps, block, true))
 
-    figures = tuple(replace(one.figure, grid=Grid.of(step), declared=True) for one, step in zip(rates, steps, strict=True))
+    figures = tuple(
+        replace(one.figure, grid=FigureGrid.of(step), declared=True) for one, step in zip(rates, steps, strict=True)
+    )
     return replace(release, read=read, figures=figures)
 
 

@@ -140,7 +140,7 @@ def example_of(folder: AuditFolder | None, cells: Sequence[CellToActOn]) -> Revi
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Remark:
     """What a reviewer says about a cell.
 
     - `cell`: Its area and key, `AREA:KEY`.
@@ -233,7 +233,7 @@ def apply_exceptions(
     table: ReviewedTable,
     claims: Mapping[tuple[int, int], Mapping[str, Any]],
     older: Sequence[Mapping[str, Any]],
-    entries: Iterable[Entry],
+    entries: Iterable[Remark],
     stamp: Mapping[str, Any],
 ) -> Exceptions:
     """Record what a reviewer says, and find out which exceptions apply.
@@ -280,7 +280,7 @@ def apply_exceptions(
 
 
 def apply_ignored(
-    unsettled: Sequence[Unsettled], lines: Sequence[Mapping[str, Any]], entries: Iterable[Entry], stamp: Mapping[str, Any]
+    unsettled: Sequence[Unsettled], lines: Sequence[Mapping[str, Any]], entries: Iterable[Remark], stamp: Mapping[str, Any]
 ) -> tuple[list[Unsettled], list[dict[str, Any]], list[Mapping[str, Any]]]:
     """Leave aside what a reviewer says does not matter.
 
@@ -390,7 +390,7 @@ def write_workbook(path: Path, cells: Sequence[CellToActOn], table: str, about: 
             told.write_string(row, 1, safe(text), plain)
 
 
-def read_entries(out: Path | None) -> tuple[str, list[Entry]]:
+def read_entries(out: Path | None) -> tuple[str, list[Remark]]:
     """Return what a reviewer wrote into the workbook of an earlier review, and about which table.
 
     Raises `InputError` where the workbook cannot be read, or something other than yes or no stands under "accept".
@@ -416,5 +416,5 @@ def read_entries(out: Path | None) -> tuple[str, list[Entry]]:
                 f"{path}, row {number}: under {HEADINGS['accept'][0]!r} stands {row[accept]!r}; write yes or no."
             )
         if word in _YES or said:
-            found.append(Entry(row[cell] or "", said, word in _YES))
+            found.append(Remark(row[cell] or "", said, word in _YES))
     return table, found

@@ -24,14 +24,14 @@ from unround.release import Release
 from unround.reviews.applying import apply_repair
 from unround.reviews.decision import DECISIONS as DECISIONS_IN_ORDER
 from unround.reviews.decision import Judgement, Unsettled, decide, judge, unsettled_of
-from unround.reviews.drafts import BEFORE, AuditedDraft, Auditing, Draft, own_keys, share_nothing, with_account
+from unround.reviews.drafts import BEFORE, AuditedDraft, Auditing, DraftTable, own_keys, share_nothing, with_account
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, RANGE, STOP, UNDECIDED, Policy, counts_in_words, limit_in_words
 from unround.reviews.record import (
     CELLS,
     DECISIONS,
-    Entry,
     Exceptions,
+    Remark,
     action_for,
     apply_exceptions,
     apply_ignored,
@@ -101,8 +101,8 @@ class ReviewOptions:
     """
 
     repairs: tuple[str, ...] | None = None
-    accept: tuple[Entry, ...] = ()
-    ignore: tuple[Entry, ...] = ()
+    accept: tuple[Remark, ...] = ()
+    ignore: tuple[Remark, ...] = ()
     reviewer: str = ""
     seed: int = 0
     draws: int | None = None
@@ -129,14 +129,14 @@ class ReviewOptions:
 
 
 def review(
-    drafts: Release | Sequence[Draft],
+    drafts: Release | Sequence[DraftTable],
     out: Path | None,
     auditing: Auditing,
     options: ReviewOptions | None = None,
     *,
     truth: Release | None = None,
     earlier: Sequence[Release] = (),
-    joint: Draft | None = None,
+    joint: DraftTable | None = None,
     finish: Finish = lambda *_: None,
 ) -> Review:
     """Decide whether one draft table, or several together, may be published.
@@ -145,7 +145,7 @@ def review(
     of their counts what they have in common. `finish` adds pages to the folder before anybody sees it. If it fails,
     nothing is left behind.
     """
-    given = [Draft(drafts)] if isinstance(drafts, Release) else list(drafts)
+    given = [DraftTable(drafts)] if isinstance(drafts, Release) else list(drafts)
     options = options or ReviewOptions()
     case = _Case(auditing, options, earlier)
     with _folders(out) as (work, made):
@@ -172,7 +172,7 @@ class _Case:
 
     def judged(
         self,
-        drafts: Sequence[Draft],
+        drafts: Sequence[DraftTable],
         truth: Release | None,
         work: Path,
         made: Path,
@@ -280,14 +280,18 @@ class _Case:
             draws=setting.draws,
         )
 
-    def several(self, drafts: Sequence[Draft], joint: Draft | None, work: Path, made: Path, out: Path | None) -> Review:
+    def several(
+        self, drafts: Sequence[DraftTable], joint: DraftTable | None, work: Path, made: Path, out: Path | None
+    ) -> Review:
         """Review several drafts, each alone and all of them together: one decision, that of the worst."""
         lost = [entry.cell for entry in (*self.options.accept, *self.options.ignore) if "|" not in entry.cell]
         if lost:
             raise InputError(f"{lost[0]!r} does not say of which table: write TABLE|{lost[0]}, as in “{drafts[0].name}|…”.")
         tables, alone, places, apart = list[TableReview](), list[AuditedDraft](), list[str](), ""
 
-        def reviewed(some: Sequence[Draft], called: str, place: str, known: Sequence[AuditedDraft] = ()) -> AuditedDraft:
+        def reviewed(
+            some: Sequence[DraftTable], called: str, place: str, known: Sequence[AuditedDraft] = ()
+        ) -> AuditedDraft:
             (work / place).mkdir(parents=True)
             (made / place).mkdir(parents=True)
             options = self.options.about(called)
@@ -386,7 +390,7 @@ def _trials(
 
 
 def _written_back(
-    drafts: Sequence[Draft], draft: AuditedDraft, trials: Trials, name: str, made: Path, beside: Together | None
+    drafts: Sequence[DraftTable], draft: AuditedDraft, trials: Trials, name: str, made: Path, beside: Together | None
 ) -> dict[str, str]:
     """Write the draft with a repair in its own layout, ready to be published; and say where it is."""
     if name not in trials.tables:

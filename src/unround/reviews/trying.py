@@ -28,7 +28,7 @@ from unround.mechanisms.base import BoolArray, IntArray
 from unround.options import AuditOptions
 from unround.prior import Prior
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Counts, Release
-from unround.reviews.decision import Ground, Judgement, falls_under, judge
+from unround.reviews.decision import CheckResults, Judgement, falls_under, judge
 from unround.reviews.exposure import Exposure, exposure_of, fitted_prior, weighing
 from unround.reviews.policy import KINDS, Policy
 from unround.reviews.repairs import BASE, MERGE, REDRAW, ROUND, Repair, repairs_of
@@ -255,7 +255,7 @@ class Setting:
 
     table: ReviewedTable
     exposure: Exposure
-    ground: Ground
+    ground: CheckResults
     judgement: Judgement
     policy: Policy
     excused: Excused
@@ -275,7 +275,7 @@ class Setting:
         exposure = exposure_of(some, self.policy.least_probability, prior)
         cells = np.zeros(table.counts.shape, dtype=np.bool_)
         excused = self.excused.mask(some, exposure)
-        cells[rows] = judge(self.policy, exposure, Ground(FITS), table.published, excused).act_on
+        cells[rows] = judge(self.policy, exposure, CheckResults(FITS), table.published, excused).act_on
         return cells if cells.any() or some is table else self.judged(table, whole)
 
 
@@ -390,7 +390,7 @@ def _published(setting: Setting, repair: Repair, true: Counts, run: int) -> _Pub
     table = repair.change(setting.table, true, rng)
     exposure = exposure_of(table, setting.policy.least_probability)
     some = len(table.equations) > 0
-    ground = Ground(
+    ground = CheckResults(
         FITS if repair.anew or not some else setting.ground.verdict,
         exposure.contradictions,
         setting.ground.self_check_failed if some else 0,

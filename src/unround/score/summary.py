@@ -24,7 +24,7 @@ from unround.audits.model import Model
 from unround.checks import Check
 from unround.checks.families import CONTRADICTS
 from unround.engines.linked_weights import APART, METHODS, NOT_CONVERGED
-from unround.evidence.block import EXACT, NO_UPPER_BOUND, UNSETTLED, Posterior
+from unround.evidence.block import EXACT, NO_UPPER_BOUND, UNSETTLED, BlockPosterior
 from unround.mechanisms.base import reaches
 from unround.release import ABSENT, NOT_APPLICABLE, Release, What
 from unround.structure import Structure
@@ -167,7 +167,7 @@ class Tally:
         if bounds.linked is not None and bounds.linked.limited is not None:
             self.hidden["not_settled"] += int(bounds.linked.limited.sum())
 
-    def _errors(self, posterior: Posterior) -> None:
+    def _errors(self, posterior: BlockPosterior) -> None:
         """Add up the standard errors of probabilities that chains estimated."""
         self.estimated += int((posterior.error > 0).sum())
         self.error_units += int(np.rint(10_000 * posterior.error).sum())

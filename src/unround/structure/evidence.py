@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from unround.figures import Figure, Grid
+from unround.figures import Figure, FigureGrid
 from unround.mechanisms import CellKey, Exact, Mechanism
 from unround.release import Column, Ground
 
@@ -228,7 +228,7 @@ class JudgedFigure:
         return self.verdict == "evidence" and self.figure.is_complete
 
 
-def _steps_json(grid: Grid) -> list[dict[str, Any]]:
+def _steps_json(grid: FigureGrid) -> list[dict[str, Any]]:
     """Return the steps of a grid: from how many units on, and from which value on which step, or the largest possible."""
     return [
         {"units": units, "steps": [[float(start), float(step)] for start, step in steps]}

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.figures import Figure, Grid, Group, Steps
+from unround.figures import Figure, FigureGrid, Group, Steps
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Block, Counts, FigureValues, adjustable
@@ -408,8 +408,8 @@ _DECADE = (100, 128, 160, 200, 256, 320, 400, 500, 640, 800)
 _UNKNOWN = 1 << 50  # more units than there are
 
 
-def steps_of(grid: Grid, values: FigureValues, units: Ints | None = None) -> Ints:
-    """Return the step around every value, in `FIGURE_UNIT`, as `Grid.step` does one by one."""
+def steps_of(grid: FigureGrid, values: FigureValues, units: Ints | None = None) -> Ints:
+    """Return the step around every value, in `FIGURE_UNIT`, as `FigureGrid.step` does one by one."""
     size = np.where(values == FIGURE_ABSENT, 0, np.abs(values))
     ends, table, edges = _in_units(grid)
     row = np.zeros(len(size), np.int64) if units is None else np.searchsorted(edges, units, side="right")
@@ -434,11 +434,11 @@ class _StepTable(NamedTuple):
     edges: Ints
 
 
-_KEPT: dict[int, tuple[Grid, _StepTable]] = {}
+_KEPT: dict[int, tuple[FigureGrid, _StepTable]] = {}
 _MOST_KEPT = 256
 
 
-def _in_units(grid: Grid) -> _StepTable:
+def _in_units(grid: FigureGrid) -> _StepTable:
     """Return a grid in whole numbers, worked out once: it has thousands of fractions, which are even slow to compare."""
     kept = _KEPT.get(id(grid))
     if kept is None or kept[0] is not grid:
@@ -477,7 +477,7 @@ def decimals_of(values: FigureValues) -> int:
     return max((int(step) for step in steps if np.mean(shown % step == 0) >= NEARLY_ALL), default=1)
 
 
-def find_grid(values: FigureValues, units: Ints | None = None) -> Grid:
+def find_grid(values: FigureValues, units: Ints | None = None) -> FigureGrid:
     """Return the grid of some published values: one step everywhere, or limits to steps that differ.
 
     That a step is too large can be seen in values that are no multiples of it; that it is not, never for certain. So a
@@ -488,7 +488,7 @@ def find_grid(values: FigureValues, units: Ints | None = None) -> Grid:
     fine = decimals_of(size)
     shown = size > 0
     if shown.sum() < FEW or largest_in_use(size[shown]) == fine:
-        return Grid.of(fine * FIGURE_UNIT)
+        return FigureGrid.of(fine * FIGURE_UNIT)
     ends = _ends(int(size.max()), fine)
     place = np.searchsorted(ends, size, side="right") - 1
     ruled_out = {}
@@ -500,7 +500,7 @@ def find_grid(values: FigureValues, units: Ints | None = None) -> Grid:
     edges = sorted({edge for found in ruled_out.values() for edge in found.values() if 0 < edge < _UNKNOWN})
     rows = [_as_steps(ends, [_limit(ruled_out[cell], edge, fine) for cell in range(len(ends))]) for edge in (0, *edges)]
     by_units = tuple((edge, row) for (before, row), edge in zip(pairwise(rows), edges, strict=True) if row != before)
-    return Grid(rows[0], by_units, nested=True)
+    return FigureGrid(rows[0], by_units, nested=True)
 
 
 def _sizes(size: Ints, units: Ints, steps: Ints, low: int) -> dict[int, int]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from unround.figures import Figure, FigureKind, Grid
+from unround.figures import Figure, FigureGrid, FigureKind
 from unround.release import FIGURE_UNIT, FigureValues
 from unround.structure.evidence import FigureVerdict, JudgedFigure
 from unround.structure.figure_tests import (
@@ -96,7 +96,7 @@ def _of_few(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
         return few
     fine, shown = decimals_of(values[there]), np.where(there, values, 0)
     usable = there & test.usable
-    found = _on(few, figure.grid if figure.declared else Grid.of(fine * FIGURE_UNIT), shown[there], None)
+    found = _on(few, figure.grid if figure.declared else FigureGrid.of(fine * FIGURE_UNIT), shown[there], None)
     compared, hits = int(usable.sum()), int((usable & test.hits(shown, fine)).sum())
     if compared and hits == compared:
         why = f"the published counts give it in {_share(hits, compared)}: it tells nothing."
@@ -152,7 +152,7 @@ def _judge(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
         found = _against_published(found, trial, test)
     if found.verdict == "recomputable":
         # What seems coarser in ratios of rounded counts is the steps of the counts.
-        return _on(found, Grid.of(fine * FIGURE_UNIT), shown[there], None)
+        return _on(found, FigureGrid.of(fine * FIGURE_UNIT), shown[there], None)
     # Steps by size take a while to find: they are looked for where they may be needed.
     known = units[there] if units is not None and test is not None and not figure.sampled else None
     grid = figure.grid if figure.declared else find_grid(values[there], known)
@@ -162,7 +162,7 @@ def _judge(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
     return _against_true(found, trial, test)
 
 
-def _on(found: JudgedFigure, grid: Grid, values: FigureValues, units: Ints | None) -> JudgedFigure:
+def _on(found: JudgedFigure, grid: FigureGrid, values: FigureValues, units: Ints | None) -> JudgedFigure:
     """Return a figure on a grid, and the step that most of its values have."""
     number, often = np.unique(steps_of(grid, values, units), return_counts=True)
     step = Fraction(int(number[often.argmax()])) * FIGURE_UNIT

@@ -51,7 +51,7 @@ from unround.tables.suggested import (
     AGREE,
     PERIODS,
     Candidate,
-    Protection,
+    SuggestedProtection,
     Verdict,
     base_of,
     find_candidates,
@@ -107,7 +107,7 @@ class Described(Shown):
     axes: Axes
     roles: Roles
     verdicts: tuple[Verdict, ...]
-    protection: Protection
+    protection: SuggestedProtection
     answers: tuple[tuple[Question, str], ...]
     draft: Draft
     notes: Documented = field(default_factory=Documented)

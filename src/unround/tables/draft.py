@@ -18,7 +18,7 @@ from unround.tables.description import BY_KEY, KEYS
 from unround.tables.grid import letters
 from unround.tables.opening import Opened
 from unround.tables.roles import Roles
-from unround.tables.suggested import Protection, Verdict
+from unround.tables.suggested import SuggestedProtection, Verdict
 
 
 @dataclass(slots=True)
@@ -244,7 +244,7 @@ def write_sums(draft: Draft, axes: Axes, verdicts: Sequence[Verdict]) -> None:
         )
 
 
-def write_protection(draft: Draft, how: Protection, noted: Collection[str]) -> None:
+def write_protection(draft: Draft, how: SuggestedProtection, noted: Collection[str]) -> None:
     """Write down how counts were published: usually, and where otherwise; `noted` are codes that a note calls exact."""
     if how.default is None:
         draft.asides.append(f'How counts were published could not be told ({how.why}). Say so: default = "rounding:3"')

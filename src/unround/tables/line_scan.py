@@ -208,7 +208,8 @@ def _decimal(text: Bytes, begin: int, end: int, signs: int) -> tuple[int, bool]:
     return (-number if negative else number), end - begin > 1 or not negative
 
 
-@njit(forceinline=True, **_INNER)  # with a call for every line, scanning takes half as long again
+# Inlined: with a call for every line, scanning takes half as long again.
+@njit(forceinline=True, **_INNER)  # type: ignore[untyped-decorator]
 def _cells(text: Bytes, where: FieldPlaces, place: Places, found: ScanBuffers, role: int, row: int, odds: int) -> int:
     """Read the cells of a line into a row of its role; return how many odd ones there are by now."""
     sexes = len(where.cells)

@@ -607,7 +607,7 @@ def trusted(release: Release, structure: Structure) -> Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Protection:
+class SuggestedProtection:
     """How counts were published: usually, and where otherwise; as far as the counts tell, or as a person says."""
 
     default: Mechanism | None
@@ -616,19 +616,19 @@ class Protection:
     said: bool = False
     note: str = ""
 
-    def as_said(self, mechanism: Mechanism) -> Protection:
+    def as_said(self, mechanism: Mechanism) -> SuggestedProtection:
         """Return what holds if a person says how counts were published; those that are exact among others stay so."""
         exact = () if self.default in (None, Exact()) else tuple(one for one in self.others if one[0] == Exact())
-        return Protection(mechanism, "as you say", exact, said=True)
+        return SuggestedProtection(mechanism, "as you say", exact, said=True)
 
 
-def protection(release: Release, structure: Structure) -> Protection:
+def protection(release: Release, structure: Structure) -> SuggestedProtection:
     """Return how counts were published, as rules of a description."""
     told = Counter(how for how in structure.mechanisms if how is not None)
     rounded = {how: times for how, times in told.items() if not isinstance(how, Exact)}
     if not told:
         why = next((one.why for one in structure.how), "there are no counts")
-        return Protection(None, why)
+        return SuggestedProtection(None, why)
     default = max(rounded or told, key=lambda how: told[how])
     why = max((one for one in structure.how if one.mechanism == default), key=lambda one: len(one.columns)).why
     others = []
@@ -636,7 +636,7 @@ def protection(release: Release, structure: Structure) -> Protection:
         if how != default:
             those = [at for at, one in enumerate(structure.mechanisms) if one == how]
             others.append((how, tuple(_where(release, those))))
-    return Protection(default, why, tuple(others))
+    return SuggestedProtection(default, why, tuple(others))
 
 
 def _where(release: Release, those: Sequence[int]) -> list[Mapping[str, tuple[str, ...]]]:
