@@ -24,8 +24,9 @@ from tests.conftest import Run
 from tests.test_read_bulk import HEADER, area, profile, written
 from unround.errors import InputError
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, UNREADABLE, Block, Release
-from unround.tables import parquet, read, read_frame, source
+from unround.tables import cells, delimited, parquet, read, read_frame, source, stream
 from unround.tables.frames import from_frame
+from unround.tables.opening import tables_of
 from unround.tables.spool import Spool
 
 MEGABYTE = 1 << 20
@@ -282,6 +283,24 @@ def test_headers_and_labels_that_make_patterns_slow(tmp_path: Path, layout: str)
                         text = "\n".join([*lines[:line], ",".join(spoilt), *lines[line + 1 :]])
                         with bounded(5), contextlib.suppress(InputError):
                             whole(read(put(tmp_path / "a.csv", text)))
+
+
+def test_more_areas_than_memory_holds_are_refused_while_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten million areas pack into 25 MB: an error that says what to do, not minutes and gigabytes."""
+    for module in (source, delimited, cells, stream):
+        monkeypatch.setattr(module, "MOST_AREAS", 1)
+    for text in (WIDE, TIDY, BULK):
+        path = put(tmp_path / "a.csv", text)
+        with pytest.raises(InputError, match=r"has over 1 (lines|areas).*Split it by region"):
+            whole(read(path))
+    with pytest.raises(InputError, match="over 1 lines"):
+        tables_of(path)
+    monkeypatch.undo()
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"area,Total,Men,Women\n" + b"A,15,10,5\n" * 1_600_000))
+    with bounded(10, 300 * MEGABYTE), pytest.raises(InputError, match="over 1,500,000 lines"):
+        tables_of(tmp_path / "a.csv.gz")
 
 
 def test_a_million_columns(tmp_path: Path) -> None:

@@ -164,3 +164,14 @@ def test_the_far_corner_of_an_old_workbook(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("python_calamine.CalamineWorkbook", Book)
     (tmp_path / "t.xls").write_bytes(b"\xd0\xcf\x11\xe0")
     assert "would take 16,777,216 cells" in refused(tmp_path / "t.xls")
+
+
+def test_a_sheet_that_cannot_be_read_is_not_one_without_a_table(tmp_path: Path) -> None:
+    """A text beyond the list of texts, a merged range that is none: whatever else the file holds, it is not all read."""
+    for odd in (SHEET.replace("<sheetData>", '<sheetData><row><c t="s"><v>999</v></c></row>'), _merged("A:E"), _merged("")):
+        with pytest.raises(InputError, match="cannot be read as a spreadsheet"):
+            tables_of(xlsx(tmp_path, **{"xl/worksheets/sheet1.xml": odd}))
+
+
+def _merged(place: str) -> str:
+    return SHEET.replace("</sheetData>", f'</sheetData><mergeCells><mergeCell ref="{place}"/></mergeCells>')

@@ -282,6 +282,14 @@ def test_a_csv_keeps_everything_but_its_counts(tmp_path: Path) -> None:
         assert numbers_in(made.tables[f"towns.{kind}"])
 
 
+def test_what_is_not_reconciled_stays_as_it_was(tmp_path: Path) -> None:
+    rows = ["A,1040,518,509,13", "B,25,7,x,13", "C,31,11,9,11", "D,60,29,11,20"]
+    text = "\n".join(["district,Total,young,middle,old", *rows, ""])
+    (tmp_path / "draft.csv").write_text(text)
+    unround.reconcile(tmp_path / "draft.csv", out=tmp_path / "out", base=3)
+    assert ",x," in (tmp_path / "out" / "draft.csv").read_text()
+
+
 def test_a_spreadsheet_keeps_its_titles_and_formats(tmp_path: Path) -> None:
     from xlsxwriter import Workbook
 

@@ -26,6 +26,7 @@ from unround.reviews import Review, policy_of, review
 from unround.reviews.decision import CheckResults, falls_under, judge
 from unround.reviews.drafts import Auditing, judged_verdict
 from unround.reviews.exposure import exposure_of
+from unround.reviews.layout import beside_cells
 from unround.reviews.policy import DEFAULT, KINDS, Limit, Policy, parse_policy, policy_in_words
 from unround.reviews.record import Remark as Said
 from unround.reviews.repairs import merged, without
@@ -828,6 +829,41 @@ def test_a_repaired_workbook_keeps_its_formats(tmp_path: Path) -> None:
     assert before.count(' s="') == after.count(' s="')
     assert after.count("<is><t>x</t></is>") == 1
     assert reviewed(tmp_path / "out" / told["repaired"]["file"]).decision == "publish"
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new"),
+    [
+        ("xl/worksheets/sheet1.xml", "<sheetData>", '<sheetData id="1">'),
+        ("xl/worksheets/sheet1.xml", "<sheetData>", "<!--<sheetData><row>--><sheetData>"),
+        ("xl/sharedStrings.xml", "<si>", "<!--<si>--><si>"),
+        ("xl/charts/chart1.xml", "<c:v>", "<!--" + "<c:numCache>" * 300_000 + "--><c:v>"),  # half an hour, if it is read
+    ],
+)
+def test_a_workbook_that_no_program_wrote_is_not_written_back(tmp_path: Path, part: str, old: str, new: str) -> None:
+    from xlsxwriter import Workbook
+
+    with Workbook(str(tmp_path / "sound.xlsx")) as book:
+        sheet, chart = book.add_worksheet("T"), book.add_chart({"type": "column"})
+        for at, row in enumerate([("district", "Total", "young", "middle", "old"), *LEAKY]):
+            sheet.write_row(at, 0, row)
+        chart.add_series({"values": "=T!$B$2:$B$4", "values_data": [1, 2]})
+        sheet.insert_chart("H2", chart)
+    with zipfile.ZipFile(tmp_path / "sound.xlsx") as sound, zipfile.ZipFile(tmp_path / "draft.xlsx", "w") as odd:
+        for name in sound.namelist():
+            xml = sound.read(name).decode()
+            assert name != part or old in xml
+            odd.writestr(name, xml.replace(old, new, 1) if name == part else xml)
+    with pytest.raises(InputError, match="save it again"):
+        reviewed(tmp_path / "draft.xlsx", tmp_path / "out", repairs=["hide"], apply="hide")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_chart_with_what_is_no_number(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "draft.xlsx", "w") as book:
+        book.writestr("xl/charts/chart1.xml", "<c:numCache><c:v>1e</c:v><c:v>1.2.3</c:v><c:v>4e1</c:v></c:numCache>")
+        book.writestr("xl/worksheets/sheet1.xml", "<v>40</v><v>1-2</v>")
+    assert beside_cells(tmp_path / "draft.xlsx") == []
 
 
 def test_what_cannot_be_written_back(sparse: Path, tmp_path: Path) -> None:

@@ -342,7 +342,7 @@ class AuditFolder:
                 self.summary[SEAL] = seal_of(self.summary)
                 write_json(self.path / SUMMARY, self.summary)
             except OSError as problem:
-                raise InputError(f"{self.path} cannot be written to: {problem.strerror}. Is the folder yours?") from None
+                raise InputError(f"{self.path} cannot be written to: {problem.strerror}. Is the disk full?") from None
         self._intact.difference_update(files)
 
     @cached_property

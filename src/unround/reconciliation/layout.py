@@ -171,7 +171,7 @@ def _marked_cells(origin: Origin, first: int) -> MarkedTable:
                 value = float(values[block.counts[row, at] - first])
                 if np.isfinite(value):
                     new[areas[row], numbered.columns[at].key] = value if value % 1 else int(value)
-        return write_back(origin, numbered, new, folder)
+        return write_back(origin, read_headed(table, description), new, folder)
 
     def frame(file: Path) -> pl.DataFrame:
         if file.suffix == ".csv" and path.suffix.lower() not in SUFFIXES:

@@ -87,6 +87,18 @@ def write_back(
     `gone` are counts that are left out with their row or column; of those that were `merged`, with which.
     Raises `InputError` where the file is of a kind that cannot be written so.
     """
+    try:
+        return _written_back(origin, release, cells, folder, gone, merged or {})
+    except (LookupError, ValueError, SyntaxError, zipfile.BadZipFile) as error:  # it was read, but is laid out oddly
+        raise InputError(
+            f"{origin.path} is written in an unusual way ({error}), so that nothing can be written back: open it in a "
+            "spreadsheet program, save it again, and review that."
+        ) from error
+
+
+def _written_back(
+    origin: Origin, release: Release, cells: Cells, folder: Path, gone: Collection[Cell], merged: Mapping[Cell, Cell]
+) -> Path:
     path, table, description = opened(origin)
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} cannot be written back: save it as XLSX, ODS, PX or a delimited file, and review that.")
@@ -109,7 +121,7 @@ def write_back(
     edit = Edit({(table.number(row), at): text for (row, at), text in texts.items()})
     if gone:
         _refuse_layout(path, gone)
-        edit = _shrunk(path, sheet, table, description, places, edit, gone, merged or {})
+        edit = _shrunk(path, sheet, table, description, places, edit, gone, merged)
     if sheet is None:
         _write_text(path, target, table, description, edit)
     else:
@@ -427,30 +439,33 @@ def _write_sheet(path: Path, target: Path, sheet: str, edit: Edit) -> None:
                 "take it out, and try again."
             )
         part = _part_of(book, sheet)
-        xml = book.read(part).decode("utf-8")
+        xml = plain_xml(path, book, part)
         if edit.shrinks:
             _refuse_anchored(path, book, part, sheet, xml)
         head, middle, tail = re.split(r"(?<=<sheetData>)(.*)(?=</sheetData>)", xml, maxsplit=1, flags=re.DOTALL)
-        wanted, at = dict(edit.texts), 0
+        wanted, at = dict[int, dict[int, Printed]](), 0
+        for (row, column), text in edit.texts.items():
+            wanted.setdefault(row, {})[column] = text
         lines: list[str] = []
         for found in _ROW.finditer(middle):
             at = int(number[1]) if (number := re.search(r'\br="(\d+)"', found[1])) else at + 1
-            texts = {column: wanted.pop((row, column)) for row, column in list(wanted) if row == at}
+            texts = wanted.pop(at, {})
             if at not in edit.rows:
                 row = at - bisect_left(sorted(edit.rows), at)
                 attributes = re.sub(r'\s(?:r|spans)="[^"]*"', "", found[1])
                 lines.append(f'<row r="{row}"{attributes}>{_cells_of(found[2] or "", row, texts, edit.columns)}</row>')
         if wanted:
-            raise InputError(f"{path}: row {next(iter(wanted))[0]} cannot be found again, so that nothing is written back.")
+            raise InputError(f"{path}: row {next(iter(wanted))} cannot be found again, so that nothing is written back.")
         changed = {part: (_around(head, edit) + "".join(lines) + _around(tail, edit)).encode()}
         if edit.shrinks:
             changed["xl/workbook.xml"] = _names_moved(book.read("xl/workbook.xml").decode("utf-8"), sheet, edit).encode()
         if "xl/sharedStrings.xml" in parts:
             sheets = [name for name in parts if name.startswith("xl/worksheets/") and name.endswith(".xml")]
-            shown = [changed[name] if name in changed else book.read(name) for name in sheets]
-            changed["xl/sharedStrings.xml"] = _only_shown(book.read("xl/sharedStrings.xml"), shown)
+            shown = [changed[name].decode() if name in changed else plain_xml(path, book, name) for name in sheets]
+            changed["xl/sharedStrings.xml"] = _only_shown(plain_xml(path, book, "xl/sharedStrings.xml"), shown)
         for chart in (name for name in parts if name.startswith("xl/charts/chart")):  # drawn from the cells again
-            changed[chart] = re.sub(rb"<c:(num|str)Cache>.*?</c:\1Cache>", b"", book.read(chart), flags=re.DOTALL)
+            xml = plain_xml(path, book, chart)
+            changed[chart] = re.sub(r"<c:(num|str)Cache>.*?</c:\1Cache>", "", xml, flags=re.DOTALL).encode()
         _write_zip(book, target, changed)
 
 
@@ -479,6 +494,16 @@ def _cells_of(xml: str, row: int, texts: dict[int, Printed], gone: Collection[in
     )
 
 
+def plain_xml(path: Path, book: zipfile.ZipFile, part: str) -> str:
+    """Return a part of a workbook, which must have elements only: between the marks of others, anything may stand."""
+    xml = book.read(part).decode("utf-8")
+    if (odd := re.search(r"<!--|<!\[CDATA\[|<!DOCTYPE", xml)) is not None:
+        raise InputError(
+            f"{path.name} has {odd[0]} in {part}, which no spreadsheet program writes: open it in one, and save it again."
+        )
+    return xml
+
+
 def beside_cells(path: Path) -> list[str]:
     """Name what a workbook keeps beside the cells of its sheets, and nobody has read: it goes out with the file."""
     if path.suffix.lower() not in (".xlsx", ".xlsm") or not zipfile.is_zipfile(path):
@@ -486,14 +511,15 @@ def beside_cells(path: Path) -> list[str]:
     with zipfile.ZipFile(path) as book:
         parts = book.namelist()
         found = ["a pivot table or an embedded file"] if any(part.startswith(KEEPING) for part in parts) else []
-        charts = [book.read(part) for part in parts if part.startswith("xl/charts/chart")]
+        charts = [plain_xml(path, book, part) for part in parts if part.startswith("xl/charts/chart")]
         if charts:
-            sheets = [book.read(part) for part in parts if part.startswith("xl/worksheets/sheet")]
-            shown = {float(number) for sheet in sheets for number in re.findall(rb"<v>(-?[\d.Ee+-]+)</v>", sheet)}
+            sheets = [plain_xml(path, book, part) for part in parts if part.startswith("xl/worksheets/sheet")]
+            number = r"(-?(?:\d+\.?\d*|\.\d+)(?:[Ee][+-]?\d+)?)"
+            shown = {float(text) for sheet in sheets for text in re.findall(rf"<v>{number}</v>", sheet)}
             drawn = [
-                b" ".join(re.findall(rb"<c:num(?:Cache|Lit)>.*?</c:num(?:Cache|Lit)>", chart, re.DOTALL)) for chart in charts
+                " ".join(re.findall(r"<c:num(?:Cache|Lit)>.*?</c:num(?:Cache|Lit)>", chart, re.DOTALL)) for chart in charts
             ]
-            numbers = {float(number) for chart in drawn for number in re.findall(rb"<c:v>(-?[\d.Ee+-]+)</c:v>", chart)}
+            numbers = {float(text) for chart in drawn for text in re.findall(rf"<c:v>{number}</c:v>", chart)}
             found += ["a chart with numbers that no cell shows"] if numbers - shown else []
     return found
 
@@ -584,19 +610,19 @@ def _names_moved(xml: str, sheet: str, edit: Edit) -> str:
     return refers.sub(moved, xml)
 
 
-def _only_shown(strings: bytes, sheets: list[bytes]) -> bytes:
+def _only_shown(strings: str, sheets: list[str]) -> bytes:
     """Return the texts of a workbook without those that no cell shows: what was hidden must not stay in the file."""
     shown = {
         int(found[2])
         for sheet in sheets
-        for found in re.finditer(r'<c\b([^>]*\bt="s"[^>]*)>.*?<v>(\d+)</v>', sheet.decode("utf-8"), flags=re.DOTALL)
+        for found in re.finditer(r'<c\b([^>]*\bt="s"[^>]*)>.*?<v>(\d+)</v>', sheet, flags=re.DOTALL)
     }
     number = iter(range(1 << 31))
 
     def kept(found: re.Match[str]) -> str:
         return found[0] if next(number) in shown else "<si><t></t></si>"
 
-    return re.sub(r"<si\b[^>]*?(?:/>|>.*?</si>)", kept, strings.decode("utf-8"), flags=re.DOTALL).encode()
+    return re.sub(r"<si\b[^>]*?(?:/>|>.*?</si>)", kept, strings, flags=re.DOTALL).encode()
 
 
 def _write_zip(book: zipfile.ZipFile, target: Path, changed: Mapping[str, bytes]) -> None:

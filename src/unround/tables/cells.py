@@ -27,6 +27,7 @@ from unround.tables.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Des
 from unround.tables.figure_labels import as_figures, figures_of_table
 from unround.tables.hierarchy import fit, parents, read_hierarchy
 from unround.tables.making import in_memory
+from unround.tables.source import MOST_AREAS, too_many_areas
 from unround.tables.symbols import as_counts
 
 TABLE, ALL = "table", "all"
@@ -218,7 +219,9 @@ def _check_codes(axes: Sequence[_Axis], description: Description) -> None:
 
 
 def require_room(rows: int, columns: int, cells: int, source: str) -> None:
-    """Refuse a table that is nearly empty: one in which hardly any two rows have a column in common."""
+    """Refuse a table with too many rows, or in which hardly any two rows have a column in common."""
+    if rows > MOST_AREAS:
+        raise too_many_areas(source)
     if rows * columns > max(ROOM, EMPTY * cells):
         raise InputError(
             f"{source} would be a table of {rows:,} rows and {columns:,} columns for {cells:,} cells: its rows have "

@@ -12,10 +12,14 @@ import polars as pl
 from unround.errors import InputError
 from unround.small_files import LONGEST_NAME
 from unround.tables.grid import Grid, HeadedTable, blank_to_null
-from unround.tables.source import Source, called
+from unround.tables.source import MOST_AREAS, Source, called
 
 MOST_COLUMNS = 50_000
 """A census has six thousand counts an area: a table with more columns than this has its areas there."""
+_BY_REGION = (
+    "Split it by region, and give the parts one by one. If it has one line per count, describe its first lines "
+    "(`unround describe`), and give that description with all of it."
+)
 
 
 def read_table(source: Source, advice: str = "export it again", *, wide: bool = False) -> HeadedTable:
@@ -23,7 +27,7 @@ def read_table(source: Source, advice: str = "export it again", *, wide: bool = 
 
     A wide table has one line per area, which must have as many fields as the header.
     """
-    text = source.whole()
+    text = source.whole(MOST_AREAS, _BY_REGION) if wide else source.whole()
     # Not from the head of the file: a header of thousands of columns is longer than that. Blanks side by side are one, or
     # patterns that look for something between blanks take for ever.
     _, header = next(rows_of(source, text), (1, list[str]()))
@@ -64,7 +68,7 @@ def read_table(source: Source, advice: str = "export it again", *, wide: bool = 
 
 def read_rows(source: Source) -> Grid:
     """Read a file as rows of text. Rows may differ in length: titles and notes are shorter than the table."""
-    text = source.whole()
+    text = source.whole(MOST_AREAS, _BY_REGION)
     width = max((len(row) for _, row in rows_of(source, text)), default=0)
     if width > MOST_COLUMNS:
         raise InputError(f"{source.path} has over {MOST_COLUMNS:,} columns; put areas into rows, not into columns.")

@@ -152,13 +152,16 @@ def _places(path: Path, sheet: str | None) -> tuple[list[Place], dict[str, tuple
     if sheet is not None and sheet not in names:
         read_grid(path, sheet)  # which says what is wrong with that
     for name in names:
+        grid: Grid | None = None
         try:
             grid = read_grid(path) if book is None else book.grid(name)
             found += [Place(name, layout) for layout in find_layouts(grid)]
         except InputError as error:
             wrong = error if wrong is None or name == sheet else wrong
-            if name is not None and "is empty" not in str(error):
+            if name is not None and grid is not None:
                 texts[name] = _texts(grid)
+            elif "is empty" not in str(error):  # what cannot be read must not pass for what holds no table
+                raise
     if wrong is not None and (not found or (sheet is not None and all(one.sheet != sheet for one in found))):
         if sheet is None and len(names) > 1:
             raise InputError(

@@ -37,6 +37,8 @@ PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 28
 """No table packs into a five-hundredth of its size: one that seems to, and is large, is there to fill a memory."""
 WHOLE = 1 << 31
 """Bytes of text that may be held at once, for formats that cannot be read in pieces."""
+LINES, MOST_AREAS = 20_000_000, 1_500_000
+"""Lines of text that may be held at once; and areas, of which every line of a wide table is one: 2 GB of memory."""
 MOST_PARTS = 1_000
 """Tables in a zip."""
 _QUOTED_LINES = 200
@@ -260,17 +262,17 @@ class Source:
         """Decode a piece of an undecoded chunk."""
         return self._decoded(text).decode("utf-8")
 
-    def whole(self) -> bytes:
-        """Return all of the table at once, as `chunks` would."""
-        pieces, held = list[bytes](), 0
+    def whole(self, most_lines: int = LINES, advice: str = "Split it, or convert it to a tidy Parquet file.") -> bytes:
+        """Return all of the table at once, as `chunks` would.
+
+        Raises `InputError` as soon as there is more than can be held.
+        """
+        pieces, held, lines = list[bytes](), 0, 0
         for chunk in self.chunks():
-            held += len(chunk)
-            if held > WHOLE:
-                raise InputError(
-                    f"{self.path} has over {WHOLE >> 30} GB of text, too much for a format that is read all at once. "
-                    f"Split it, "
-                    "or convert it to a tidy Parquet file."
-                )
+            held, lines = held + len(chunk), lines + chunk.count(b"\n")
+            if held > WHOLE or lines > most_lines:
+                much = f"{WHOLE >> 30} GB of text" if held > WHOLE else f"{most_lines:,} lines"
+                raise InputError(f"{self.path} has over {much}, too much for a format that is read all at once. {advice}")
             pieces.append(chunk)
         return b"".join(pieces)
 
@@ -491,6 +493,14 @@ def _delimiter(head: str) -> str:
         if lines and sum(mark in line for line in lines) > len(lines) / 2 and most[mark] >= most[","] / 2:
             return mark
     return ","
+
+
+def too_many_areas(source: object) -> InputError:
+    """Return the error for more areas than fit into memory."""
+    return InputError(
+        f"{source} has over {MOST_AREAS:,} areas, more than can be read at once. Split it by region, and give the parts one "
+        "by one."
+    )
 
 
 def called(delimiter: str) -> str:

@@ -22,7 +22,7 @@ from unround.machine import processors
 from unround.regions import describe
 from unround.release import ABSENT, FIGURE_ABSENT, NOT_AVAILABLE, UNREADABLE, Block, Counts, FigureValues, Progress
 from unround.tables.figure_labels import as_figures
-from unround.tables.source import Source
+from unround.tables.source import MOST_AREAS, Source, too_many_areas
 from unround.tables.symbols import as_counts
 
 Item = TypeVar("Item")
@@ -181,6 +181,8 @@ def _blocks(source: Source, taken: TakenRows, notes: list[str], progress: Progre
                     f"{source.path} has area {region} in two places; the lines of an area must be together, and occur once."
                 )
             seen.regions.add(region)
+            if len(seen.regions) > MOST_AREAS:
+                raise too_many_areas(source.path)
             last = region
         yield _block(rows, taken, source, seen)
     notes += [note for note in seen.notes(last) if note not in notes]
