@@ -17,9 +17,9 @@ from unround.engines import multiway_block
 from unround.engines.chains import Effort
 from unround.engines.enumeration import list_tables
 from unround.engines.forest import posteriors
-from unround.engines.linked import APART as DISAGREE
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import CHAINS, FAMILY, MERGED, METHODS
+from unround.engines.linked_weights import NOT_CONVERGED as DISAGREE
 from unround.evidence.block import BY_CHAINS, UNSETTLED, BlockPosterior, Windows, windows_of
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
