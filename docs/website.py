@@ -65,7 +65,7 @@ REFERENCE: Mapping[str, Sequence[str]] = {
     "A table": ("read", "describe", "check", "audit", "Release", "Check", "AuditFolder"),
     "An audit": ("explain", "serve", "view", "verify", "diff", "Explanation", "Posterior"),
     "Publishing": (
-        *("review", "protect", "compare", "reconcile", "rate_steps", "simulate", "reconstruct", "calibrate", "paper"),
+        *("review", "protect", "compare", "reconcile", "rate_steps", "simulate", "reconstruct"),
         *("publish_counts", "parse_protection", "mechanism", "Mechanism"),
     ),
     "Errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),
