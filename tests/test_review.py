@@ -1023,6 +1023,33 @@ def test_what_a_workbook_keeps_beside_its_cells_is_not_settled(tmp_path: Path) -
         reviewed(draft, tmp_path / "out", repairs=["hide"], apply="hide")
 
 
+def test_names_and_hints_of_a_workbook_may_hold_a_count(tmp_path: Path) -> None:
+    from xlsxwriter import Workbook
+
+    with Workbook(str(tmp_path / "draft.xlsx")) as book:
+        sheet = book.add_worksheet("T")
+        for at, row in enumerate(
+            [["District", "Total", "Men", "Women"], ["A", 90, 41, 49], ["B", 77, 40, 37], ["C", 81, 39, 42]]
+        ):
+            sheet.write_row(at, 0, row)
+        book.define_name("Area", "=T!$A$1:$D$4")
+    assert reviewed(tmp_path / "draft.xlsx", repairs=["none"]).decision == "publish"
+    with Workbook(str(tmp_path / "held.xlsx")) as book:
+        sheet = book.add_worksheet("T")
+        for at, row in enumerate(
+            [["District", "Total", "Men", "Women"], ["A", 90, 41, 49], ["B", 77, 40, 37], ["C", 81, 39, 42]]
+        ):
+            sheet.write_row(at, 0, row)
+        book.define_name("true_men", "=2")
+        sheet.data_validation("C2", {"validate": "any", "input_title": "Note", "input_message": "true value 2"})
+    found = reviewed(tmp_path / "held.xlsx", repairs=["none"])
+    asked = {open_.what for open_ in found.unsettled}
+    assert (found.decision, asked) == (
+        "undecided",
+        {"a defined name that holds a number", "an input hint that holds a number"},
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "said"), [("draft.ods", "cannot be taken out of a file of this kind"), ("draft.csv", "poor %")]
 )

@@ -423,6 +423,7 @@ _CELL = re.compile(r"<c\b([^>]*?)(?:/>|>(.*?)</c>)", re.DOTALL)
 _FORMULA = re.compile(r"<f\b[^>]*?(?:/>|>.*?</f>)", re.DOTALL)
 KEEPING = ("xl/pivotCache/", "xl/embeddings/", "xl/model/")
 """Parts of a workbook that keep numbers of its sheets, or the records behind them."""
+_DIGIT = re.compile(r"\d")
 
 
 def _write_sheet(path: Path, target: Path, sheet: str, edit: Edit) -> None:
@@ -521,6 +522,15 @@ def beside_cells(path: Path) -> list[str]:
             ]
             numbers = {float(text) for chart in drawn for text in re.findall(rf"<c:v>{number}</c:v>", chart)}
             found += ["a chart with numbers that no cell shows"] if numbers - shown else []
+        whole = book.read("xl/workbook.xml").decode("utf-8", "replace") if "xl/workbook.xml" in parts else ""
+        names = re.findall(r"<definedName\b[^>]*>(.*?)</definedName>", whole, re.DOTALL)
+        found += (
+            ["a defined name that holds a number"] if any("!" not in name and _DIGIT.search(name) for name in names) else []
+        )
+        below = (book.read(part).rpartition(b"</sheetData>")[2] for part in parts if part.startswith("xl/worksheets/sheet"))
+        hints = [hint for text in below for hint in re.findall(rb"<dataValidation\b[^>]*>", text)]
+        said = (re.search(rb'\b(?:prompt|error)(?:Title)?="[^"]*\d', hint) for hint in hints)
+        found += ["an input hint that holds a number"] if any(said) else []
     return found
 
 
