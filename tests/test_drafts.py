@@ -388,6 +388,47 @@ def test_a_running_total_beside_a_hidden_count_is_asked_about(tmp_path: Path) ->
     assert any(entry["what"] == "Permits so far adds up Permits row by row" for entry in review.to_json()["unsettled"])
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_moving_total_beside_a_hidden_count_is_asked_about(tmp_path: Path, turned: bool) -> None:
+    counts = [14, 9, 21, 17, 1, 30, 12, 8, 25, 11]
+    table = [
+        ["Month", *(f"M{at}" for at in range(10))],
+        ["Permits", *("<5" if count < 5 else str(count) for count in counts)],
+    ]
+    table += [["In the last quarter", *(str(sum(counts[at - 2 : at + 1])) if at > 1 else "" for at in range(10))]]
+    lines = table if turned else zip(*table, strict=True)
+    (tmp_path / "permits.csv").write_text("\n".join(map(",".join, lines)))
+    review = unround.review(tmp_path / "permits.csv", repairs=())
+    assert review.decision == "undecided"
+
+
+@pytest.mark.parametrize(("left_out", "decision"), [((18, 2, 37), "undecided"), ((18, 12, 37), "publish")])
+def test_a_row_may_be_left_out_that_the_last_row_counts(tmp_path: Path, left_out: tuple[int, ...], decision: str) -> None:
+    rows = [(47, 56, 40), (45, 39, 29), (52, 75, 86), (45, 33, 86), (79, 15, 50), (39, 79, 64)]
+    city = tuple(sum(column) for column in zip(*rows, left_out, strict=True))
+    lines = ["Ward,Employed,Unemployed,Inactive"]
+    lines += [f"{name}," + ",".join(map(str, row)) for name, row in zip("ABCDEF", rows, strict=True)]
+    lines += ["City," + ",".join(map(str, city))]
+    (tmp_path / "wards.csv").write_text("\n".join(lines))
+    review = unround.review(tmp_path / "wards.csv", repairs=())
+    assert review.decision == decision
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["City − all other rows"] * (decision != "publish")
+
+
+def test_a_row_called_like_two_others_is_asked_about(tmp_path: Path) -> None:
+    lines = ["Ward,Cases,Others", "Ward A,31,40", "Ward B,17,52", "Ward E,15,79", "Ward F,c,18", "Wards E and F,17,97"]
+    (tmp_path / "wards.csv").write_text("\n".join(lines))
+    review = unround.review(tmp_path / "wards.csv", repairs=())
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["Wards E and F = Ward E + Ward F"]
+
+
+def test_ages_within_others_are_asked_about(tmp_path: Path) -> None:
+    lines = ["Ward,0-17,0-19,20-64", "A,30,41,80", "B,52,60,91", "C,44,45,77", "D,61,75,120", "E,38,49,66"]
+    (tmp_path / "wards.csv").write_text("\n".join(lines))
+    review = unround.review(tmp_path / "wards.csv", repairs=())
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["0-19 − 0-17"]
+
+
 def _decided(path: Path, rows: Sequence[str], out: Path) -> str:
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return str(unround.review(path, out).decision)

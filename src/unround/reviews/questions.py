@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import permutations
 
@@ -14,6 +15,7 @@ from unround.reviews.decision import Unsettled
 from unround.reviews.table import ReviewedTable
 from unround.structure.balances import balances, running_totals
 from unround.structure.evidence import Equation
+from unround.tables.labels import written_age
 
 
 def questions(table: ReviewedTable) -> list[Unsettled]:
@@ -27,9 +29,13 @@ def questions(table: ReviewedTable) -> list[Unsettled]:
     ]
     counts = table.counts[:, exact]
     names = [table.columns[at].label or table.columns[at].key for at in exact]
-    asked = _balanced(counts, known, names, "rows") + _running(counts, names) + _within(counts, known, names)
+    asked = _balanced(counts, known, names, "rows") + _running(counts, names, "row") + _within(counts, known, names)
     if table.nested is None:  # otherwise, sums between areas are known, and used
-        asked += _balanced(np.ascontiguousarray(counts.T), (), table.area_codes, "columns")
+        turned = np.ascontiguousarray(counts.T)
+        asked += _balanced(turned, (), table.area_codes, "columns")
+        asked += _left_out(counts, table.area_codes) + _together(counts, table.area_codes)
+        if len(turned.T) <= MOST_COMPARED:
+            asked += _running(turned, table.area_codes, "column")
     return asked + _not_applicable(table)
 
 
@@ -48,16 +54,69 @@ def _balanced(counts: Counts, known: Sequence[Equation], names: Sequence[str], o
     return asked
 
 
-def _running(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
+def _running(counts: Counts, names: Sequence[str], steps: str) -> list[Unsettled]:
     """Ask about columns that add up another one, row by row, where a hidden count would follow."""
     asked = []
-    for running in running_totals(counts):
+    for span, running in running_totals(counts):
         (added,), (total,) = running.left, running.right
-        what = f"{names[total]} adds up {names[added]} row by row"
+        last = f"the last {span} {steps}s of {names[added]}" if span else f"{names[added]} {steps} by {steps}"
+        what = f"{names[total]} adds up {last}"
         number = "1 hidden count" if running.follow == 1 else f"{running.follow:,} hidden counts"
-        why = f"{what} in all {running.rows:,} rows where that can be seen. If it always does, {number} can be worked out"
-        settle = f"hide {names[total]} in those rows, too; if it is a coincidence, leave it aside: "
+        why = (
+            f"{what} in all {running.rows:,} {steps}s where that can be seen. If it always does, {number} can be worked out"
+        )
+        settle = f"hide {names[total]} in those {steps}s, too; if it is a coincidence, leave it aside: "
         asked.append(Unsettled(what, why, f'{settle}--ignore "{what}" --because "…"'))
+    return asked
+
+
+_AND = re.compile(r"\s*(?:[+&,/]|\b(?:and|und|et|en|og|och)\b)\s*", re.IGNORECASE)
+"""What stands between the names of areas that are counted together."""
+
+
+def _together(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
+    """Ask about rows named after two or more others, such as "Wards E and F", where a hidden count would follow."""
+    asked = []
+    shown = counts > ABSENT
+    rows = defaultdict(set)
+    for row, name in enumerate(names):
+        rows["".join(name.casefold().split()[-1:])].add(row)
+    for whole, name in enumerate(names):
+        pieces = ["".join(piece.split()[-1:]) for piece in _AND.split(name.casefold())]
+        named = [rows.get(piece, set()) - {whole} for piece in pieces]
+        parts = sorted({row for some in named for row in some})
+        if len(parts) < 2 or any(len(some) != 1 for some in named):
+            continue
+        rest = counts[whole].astype(np.int64) - counts[parts].sum(axis=0, dtype=np.int64)
+        unknown = (~shown[[whole, *parts]]).sum(axis=0)
+        if not (unknown == 1).any() or rest[unknown == 0].any():
+            continue
+        what = f"{name} = " + " + ".join(names[row] for row in parts)
+        number = "a hidden count" if (unknown == 1).sum() == 1 else f"{(unknown == 1).sum():,} hidden counts"
+        why = f"{name} is called like several rows together. If it is their sum, {number} can be worked out"
+        settle = f'hide it where one of them is hidden; or leave the question aside: --ignore "{what}" --because "…"'
+        asked.append(Unsettled(what, why, settle))
+    return asked
+
+
+def _left_out(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
+    """Ask about a first or last row that is a little more than all others together: a row of one or two may be left out."""
+    asked = []
+    printed = counts[:, (counts > ABSENT).all(axis=0)].astype(np.int64)
+    for whole in (0, len(counts) - 1) if len(counts) > LEAST_ROWS and printed.shape[1] > 1 else ():
+        others = np.delete(printed, whole, axis=0)
+        rest = printed[whole] - others.sum(axis=0)
+        small = int(((rest > 0) & (rest <= SMALL)).sum())
+        if (rest < 0).any() or (rest > others.max(axis=0)).any() or not small:
+            continue
+        what = f"{names[whole]} − all other rows"
+        number = "a count of one or two" if small == 1 else f"{small:,} counts of one or two"
+        why = (
+            f"in every column, {names[whole]} is at least what all other rows add up to. If it counts them all, and rows "
+            f"were left out, {number} can be worked out"
+        )
+        settle = f'leave out {names[whole]}, too; or leave the question aside: --ignore "{what}" --because "…"'
+        asked.append(Unsettled(what, why, settle))
     return asked
 
 
@@ -75,7 +134,9 @@ def _within(counts: Counts, known: Sequence[Equation], names: Sequence[str]) -> 
     summed = [{total, *parts} for total, parts in known]
     for whole, part in permutations(range(len(names) if len(names) <= MOST_COMPARED else 0), 2):
         steps = bool(_OPEN.search(names[whole])) and len({re.sub(r"\d", "", names[at]) for at in (whole, part)}) == 1
-        named = steps or _WITHIN.search(names[whole]) or _WITHIN.search(names[part])
+        outer, inner = written_age(names[whole]), written_age(names[part])
+        nested = outer and inner and outer != inner and outer[0] <= inner[0] and inner[1] <= outer[1]
+        named = steps or nested or _WITHIN.search(names[whole]) or _WITHIN.search(names[part])
         if not named or any({whole, part} <= one for one in summed):
             continue
         printed = (counts[:, [whole, part]] > ABSENT).all(axis=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from unround.structure.evidence import Equation
 _WIDEST = 24  # no balance is looked for among more columns
 _TALLEST = 60  # rows that a balance is worked out from; it is then held against all
 _SPARE = 2  # rows beyond the number of columns that must agree: with fewer, some balance always fits
+_LONGEST = 61  # moving totals add up fewer rows
 _VARIED = 4  # different counts that a column must hold, so that it does not fit by coincidence
 
 
@@ -59,26 +61,48 @@ def balances(counts: Counts, known: Sequence[Equation] = ()) -> Iterator[Balance
             yield Balance(left, right, len(whole), follow)
 
 
-def running_totals(counts: Counts) -> Iterator[Balance]:
-    """Yield columns that add up another one row by row, as a year to date does, where that would tell hidden counts.
+def running_totals(counts: Counts) -> Iterator[tuple[int, Balance]]:
+    """Yield columns that add up another one row by row, each with the rows that it adds up, where that tells hidden counts.
 
-    `left` is what is added up, `right` the running total; the first row may begin anew or go on from before.
+    `left` is what is added up, `right` the running total. A year to date adds up all rows so far, which is written as 0; its
+    first row may begin anew or go on from before. A moving total adds up the last twelve months, say: what is newly in it
+    and what has left it are its change from row to row.
 
     >>> list(running_totals(np.array([[8, 8], [5, 13], [ABSENT, 15], [9, 24], [7, 31], [4, 35]])))
-    [Balance(left=(0,), right=(1,), rows=4, follow=1)]
+    [(0, Balance(left=(0,), right=(1,), rows=4, follow=1))]
+    >>> moving = [[8, ABSENT], [5, 13], [ABSENT, 7], [9, 11], [7, 16], [4, 11], [1, 5], [6, 7]]
+    >>> list(running_totals(np.array(moving)))
+    [(2, Balance(left=(0,), right=(1,), rows=4, follow=1))]
     """
     shown = counts > ABSENT
-    if shown.all():
-        return
+    values = np.where(shown, counts, 0).astype(np.int64)
     for added in np.flatnonzero(~shown.all(axis=0)).tolist():
-        for total in range(counts.shape[1]):
-            pairs = shown[1:, total] & shown[:-1, total]
-            both = pairs & shown[1:, added]
-            rises = np.diff(counts[:, total].astype(np.int64))
-            follow = int((pairs & ~shown[1:, added]).sum())
-            varied = len(np.unique(counts[1:, added][both])) >= _VARIED - 1
-            if total != added and follow and varied and (rises == counts[1:, added])[both].all():
-                yield Balance((added,), (total,), int(both.sum()), follow)
+        for total, span in product(range(counts.shape[1]), (0, *range(2, min(_LONGEST, len(counts) - _VARIED + 1)))):
+            if total == added or (span and counts.shape[1] > _WIDEST):
+                continue
+            start = max(1, span)
+            new, old = slice(start, None), slice(start - span, -span if span else 0)
+            pairs = shown[new, total] & shown[start - 1 : -1, total]
+            change = np.diff(values[:, total])[start - 1 :] - values[new, added]
+            both = pairs & shown[new, added]
+            unknown = (~shown[new, added]).astype(np.int64)
+            if span:
+                change += values[old, added]
+                both &= shown[old, added]
+                unknown += ~shown[old, added]
+            telling = int((pairs & (unknown == 1)).sum())
+            if span:  # what is hidden may also be the only gap among the rows that a moving total adds up
+                gaps, sums = (
+                    np.convolve(column, np.ones(span, np.int64), "valid") for column in (~shown[:, added], values[:, added])
+                )
+                there = shown[span - 1 :, total]
+                telling += int(((gaps == 1) & there).sum())
+                if (sums != values[span - 1 :, total])[(gaps == 0) & there].any():
+                    continue
+            follow = min(telling, int((~shown[:, added]).sum()))
+            varied = len(np.unique(counts[new, added][both])) >= _VARIED - 1
+            if follow and varied and not change[both].any():
+                yield span, Balance((added,), (total,), int(both.sum()), follow)
 
 
 def _vanishing(whole: Counts) -> Iterator[list[int]]:
