@@ -20,9 +20,9 @@ import numpy as np
 from unround.errors import Infeasible, InputError
 from unround.release import ABSENT, LARGEST, Release
 
-SECONDS = 10
+SECONDS = 60
 """Of processor time, for one small input."""
-BUSY = 12
+BUSY = 10
 """By the clock it may take so many times as long: a busy machine is no fault of it."""
 LONGEST_MESSAGE = 20_000
 

@@ -25,7 +25,7 @@ else:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no tests in a browser")
 Browser, Page, expect = playwright.Browser, playwright.Page, playwright.expect
 
-expect.set_options(timeout=30_000)  # for machines that do other things too; nothing waits longer than it must
+expect.set_options(timeout=300_000)  # for machines that do other things too; nothing waits longer than it must
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -75,7 +75,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """Open a tab that fails the test on any error in the console, any dialog, and any request to another host."""
     troubles: list[str] = []
     tab = browser.new_page(viewport={"width": 1200, "height": 900})
-    tab.set_default_timeout(30_000)
+    tab.set_default_timeout(300_000)
     tab.on("console", lambda said: troubles.append(said.text) if said.type in ("error", "warning") else None)
     tab.on("pageerror", lambda error: troubles.append(str(error)))
 

@@ -59,7 +59,7 @@ def test_threads_that_need_the_same_things_do_not_wait_for_each_other(census_aud
         for thread in asking:
             thread.start()
         for thread in asking:
-            thread.join(30)
+            thread.join(600)
             assert not thread.is_alive()
 
 

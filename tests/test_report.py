@@ -801,7 +801,7 @@ def test_a_browser_shows_it(hostile: AuditFolder, tmp_path: Path, width: int, da
     command = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     command += [*scheme, "--enable-logging=stderr", f"--window-size={width},900", f"--screenshot={picture}"]
     shown = subprocess.run(
-        [*command, (hostile.path / "report.html").as_uri()], capture_output=True, text=True, timeout=120, check=False
+        [*command, (hostile.path / "report.html").as_uri()], capture_output=True, text=True, timeout=600, check=False
     )
     assert shown.returncode == 0, shown.stderr
     assert picture.stat().st_size > 5_000
