@@ -412,7 +412,15 @@ def test_a_row_may_be_left_out_that_the_last_row_counts(tmp_path: Path, left_out
     (tmp_path / "wards.csv").write_text("\n".join(lines))
     review = unround.review(tmp_path / "wards.csv", repairs=())
     assert review.decision == decision
-    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["City − all other rows"] * (decision != "publish")
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["City − its rows"] * (decision != "publish")
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_row_may_be_left_out_that_the_total_of_its_region_counts(tmp_path: Path, above: bool) -> None:
+    lines = ["A,47,56", "B,45,39", "C,52,75", "D,45,33", "North,207,205", "G,39,79", "H,38,57", "I,30,26", "South,107,162"]
+    (tmp_path / "wards.csv").write_text("\n".join(["Ward,Cases,Controls", *(lines[::-1] if above else lines)]))
+    review = unround.review(tmp_path / "wards.csv", repairs=())
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["North − its rows"]
 
 
 def test_a_row_called_like_two_others_is_asked_about(tmp_path: Path) -> None:

@@ -100,24 +100,34 @@ def _together(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
 
 
 def _left_out(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
-    """Ask about a first or last row that is a little more than all others together: a row of one or two may be left out."""
-    asked = []
+    """Ask about rows that are a little more than all those above, or below, them: a row of one or two may be left out.
+
+    Such rows must divide the whole table, as a last row or the totals of regions do.
+    """
     printed = counts[:, (counts > ABSENT).all(axis=0)].astype(np.int64)
-    for whole in (0, len(counts) - 1) if len(counts) > LEAST_ROWS and printed.shape[1] > 1 else ():
-        others = np.delete(printed, whole, axis=0)
-        rest = printed[whole] - others.sum(axis=0)
-        small = int(((rest > 0) & (rest <= SMALL)).sum())
-        if (rest < 0).any() or (rest > others.max(axis=0)).any() or not small:
-            continue
-        what = f"{names[whole]} − all other rows"
-        number = "a count of one or two" if small == 1 else f"{small:,} counts of one or two"
-        why = (
-            f"in every column, {names[whole]} is at least what all other rows add up to. If it counts them all, and rows "
-            f"were left out, {number} can be worked out"
-        )
-        settle = f'leave out {names[whole]}, too; or leave the question aside: --ignore "{what}" --because "…"'
-        asked.append(Unsettled(what, why, settle))
-    return asked
+    rows = list(range(len(printed)))
+    for order in (rows, rows[::-1]) if printed.shape[1] > 1 else ():
+        rests, group = {}, list[int]()
+        for row in order:
+            rest = printed[row] - printed[group].sum(axis=0)
+            if len(group) >= LEAST_ROWS and (rest >= 0).all() and (rest <= printed[group].max(axis=0)).all():
+                rests[row], group = rest, []
+            else:
+                group.append(row)
+        small = {row: int(((rest > 0) & (rest <= SMALL)).sum()) for row, rest in rests.items()}
+        if not group and any(small.values()):
+            return [_more_than_its_rows(names[row], number) for row, number in small.items() if number]
+    return []
+
+
+def _more_than_its_rows(name: str, small: int) -> Unsettled:
+    what = f"{name} − its rows"
+    number = "a count of one or two" if small == 1 else f"{small:,} counts of one or two"
+    why = (
+        f"in every column, {name} is at least what the rows beside it add up to. If it counts them all, and rows were left "
+        f"out, {number} can be worked out"
+    )
+    return Unsettled(what, why, f'leave out {name}, too; or leave the question aside: --ignore "{what}" --because "…"')
 
 
 _WITHIN = re.compile(
