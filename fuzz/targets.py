@@ -250,7 +250,7 @@ FRAME = json.dumps(
 
 def _plan(data: bytes) -> None:
     from unround.small_files import parsed_toml
-    from unround.tables.description_file import make_description
+    from unround.tables.description import make_description
 
     text = data.decode("utf-8", errors="replace")
     make_description(parsed_toml(text, "plan.toml"), text=text)
@@ -335,7 +335,7 @@ def _audit(name: str) -> Run:
         from unround.job import AuditFolder
         from unround.job.folder import OURS, seal
         from unround.proofs import check_proof
-        from unround.tables.parquet import FATAL, fault_in
+        from unround.tables.delimited import FATAL, fault_in
 
         file = _damaged() / name
         file.write_bytes(data)

@@ -329,7 +329,7 @@ def _grid(data: bytes) -> None:
 
 
 def _px(data: bytes) -> None:
-    from unround.tables.pcaxis import read_px
+    from unround.tables.delimited import read_px
 
     table = read_px(as_file("g.px", data))
     if len(table.header[0]) != table.cells.width:

@@ -24,10 +24,11 @@ from tests.conftest import Run
 from tests.test_read_bulk import HEADER, area, profile, written
 from unround.errors import InputError
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, UNREADABLE, Block, Release
-from unround.tables import cells, delimited, parquet, read, read_frame, source, stream
+from unround.tables import bulk as bulk_format
+from unround.tables import cells, delimited, read, read_frame, source
 from unround.tables.frames import from_frame
-from unround.tables.opening import tables_of
 from unround.tables.spool import Spool
+from unround.tables.tidy import tables_of
 
 MEGABYTE = 1 << 20
 THOROUGH = "UNROUND_THOROUGH" in os.environ
@@ -212,7 +213,7 @@ def test_a_zip_of_thirty_thousand_files(tmp_path: Path) -> None:
 
 
 def test_a_parquet_file_that_repeats_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "MANY_ROWS", 1_000_000)
+    monkeypatch.setattr(delimited, "MANY_ROWS", 1_000_000)
     rows = pl.DataFrame({"region": ["1"], "characteristic_id": ["1"], "sex": ["total"], "true": [1]})
     rows.select(pl.all().sample(2_000_000, with_replacement=True)).write_parquet(tmp_path / "a.parquet")
     assert "2,000,000 rows" in refused(tmp_path / "a.parquet")
@@ -289,7 +290,7 @@ def test_more_areas_than_memory_holds_are_refused_while_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten million areas pack into 25 MB: an error that says what to do, not minutes and gigabytes."""
-    for module in (source, delimited, cells, stream):
+    for module in (source, delimited, cells, bulk_format):
         monkeypatch.setattr(module, "MOST_AREAS", 1)
     for text in (WIDE, TIDY, BULK):
         path = put(tmp_path / "a.csv", text)
@@ -468,10 +469,10 @@ def test_areas_and_characteristics_that_come_again(tmp_path: Path) -> None:
 
 
 def test_an_area_split_between_blocks_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from unround.tables import stream
+    from unround.tables import bulk as bulk_format
 
-    monkeypatch.setattr(stream, "BLOCK_ROWS", 10)
-    monkeypatch.setattr(stream, "CHUNK", 500)
+    monkeypatch.setattr(bulk_format, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(bulk_format, "CHUNK", 500)
     areas = [area(number, profile()) for number in range(1, 30)]
     assert "in two places" in refused(put(tmp_path / "a.csv", bulk(*areas[:20], areas[3], *areas[20:])))
     assert whole(read(put(tmp_path / "a.csv", bulk(*areas))))[0].height == 29

@@ -11,8 +11,8 @@ from fuzz.written import CONTENT, ODS_PARTS, SHEET, XLSX_PARTS
 from tests.test_hostile_files import bounded
 from unround.errors import InputError
 from unround.tables import unpacked
-from unround.tables.opening import tables_of
 from unround.tables.spreadsheet import Workbook
+from unround.tables.tidy import tables_of
 
 ODS_CELL, ODS_END = "table:table-cell", "</table:table>"
 FAR = "too far for a table"

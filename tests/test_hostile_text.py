@@ -22,7 +22,7 @@ from unround.job import AuditFolder
 from unround.mechanisms import mechanism
 from unround.small_files import parsed_toml
 from unround.tables import read
-from unround.tables.description_file import make_description
+from unround.tables.description import make_description
 from unround.tables.hierarchy import fit, read_hierarchy
 
 DEEP = 100_000

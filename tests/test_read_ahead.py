@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from unround.errors import InputError
-from unround.tables.stream import ahead
+from unround.tables.bulk import ahead
 
 
 def threads() -> list[str]:

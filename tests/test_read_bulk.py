@@ -29,7 +29,7 @@ from unround.release import (
     Counts,
     Release,
 )
-from unround.tables import bulk, read, stream
+from unround.tables import bulk, read
 from unround.tables.line_scan import NO_ID, SHORT, FieldPlaces, ScanBuffers, scan
 from unround.tables.symbols import as_counts
 
@@ -227,9 +227,9 @@ def test_a_zip_of_several_regions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [1, 500, 3_000])
 def test_chunks_and_blocks_cut_no_area_apart(census: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, rows: int) -> None:
     areas, counts = whole(read(data(census)))
-    monkeypatch.setattr(stream, "CHUNK", chunk)
+    monkeypatch.setattr(bulk, "CHUNK", chunk)
     monkeypatch.setattr(bulk, "CHUNK", 300_000)
-    monkeypatch.setattr(stream, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(bulk, "BLOCK_ROWS", rows)
     release = read(data(census))
     sizes = [len(block.areas) for block in release.blocks()]
     assert sum(sizes) == len(areas)
@@ -240,7 +240,7 @@ def test_chunks_and_blocks_cut_no_area_apart(census: Path, monkeypatch: pytest.M
 
 
 def test_progress_goes_up_to_the_size(census: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "CHUNK", 100_000)
+    monkeypatch.setattr(bulk, "CHUNK", 100_000)
     release, told = read(data(census)), list[int]()
     for _ in release.blocks(told.append):
         pass

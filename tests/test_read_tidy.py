@@ -15,7 +15,7 @@ from unround.errors import InputError, UnknownFormat
 from unround.mechanisms import Exact, Rounding
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts, Release
 from unround.tables import matches, tidy
-from unround.tables.description_file import make_description, read_description
+from unround.tables.description import make_description, read_description
 from unround.tables.frames import from_frame
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

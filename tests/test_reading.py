@@ -13,7 +13,7 @@ from unround.mechanisms import Nearest, Rounding
 from unround.release import What
 from unround.tables import Described
 from unround.tables.notes import read_notes
-from unround.tables.opening import tables_of
+from unround.tables.tidy import tables_of
 
 NAMES = [
     "Ashford",

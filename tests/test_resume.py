@@ -347,10 +347,10 @@ def kill_at(owner, name, counts=lambda *_: True):
 if moment == "moving":
     kill_at(Path, "replace", lambda path, target: path.parent.name == "done" and Path(target).parent.name == "out")
 elif moment == "reading":
-    from unround.tables import stream
+    from unround.tables import bulk
     from unround.tables.spool import Spool
     from unround.job import work
-    kill_at(stream, "_rows")
+    kill_at(bulk, "_rows")
     kill_at(Spool, "add")
     kill_at(Spool, "close")
     kill_at(work, "write_json")

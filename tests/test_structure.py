@@ -19,7 +19,7 @@ from unround.structure.mechanism import Divisibility, detect
 from unround.structure.propose import groups, related
 from unround.tables import read
 from unround.tables.decided import decided
-from unround.tables.description_file import make_description
+from unround.tables.description import make_description
 from unround.tables.draft import drafted
 
 SEXES = sim.SEXES

@@ -20,7 +20,7 @@ from unround.show import show
 from unround.structure import declaring, find_structure
 from unround.tables import read
 from unround.tables.canada_2021 import AGED_15, PARTS, SAME, TABLES, documented, id_of, table_of, vector_of
-from unround.tables.named_tables import partitions_by_name, tables_by_name
+from unround.tables.censusmapper import partitions_by_name, tables_by_name
 
 RNG = np.random.default_rng
 

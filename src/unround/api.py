@@ -198,7 +198,7 @@ def describe(given: options.Describe) -> Described:
     """
     from unround.tables import census_format
     from unround.tables import describe as describe_table
-    from unround.tables.opening import take_default
+    from unround.tables.tidy import take_default
 
     how = mechanism_name(given.base, given.mechanism)
     table = Path(given.table) if isinstance(given.table, str | os.PathLike) else given.table
@@ -387,8 +387,8 @@ def _tables_in(path: Path, given: options.ReviewRequest) -> list[DraftTable]:
     from unround.reviews import DraftTable, Origin, Unsettled
     from unround.tables import describe
     from unround.tables import read as read_file
-    from unround.tables.opening import tables_of
     from unround.tables.spreadsheet import is_spreadsheet
+    from unround.tables.tidy import tables_of
 
     if not path.is_file() or given.sheet is not None or given.format != "auto":
         return []

@@ -96,7 +96,7 @@ def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str |
 def said_of_columns(description: object) -> Description | None:
     """Return what a TOML, or keys and values, say of the columns of a table that needs no axes to be read; else None."""
     from unround.small_files import is_file, parsed_toml, small_text
-    from unround.tables.description_file import make_description, read_description, says_axes
+    from unround.tables.description import make_description, read_description, says_axes
 
     if isinstance(description, Mapping):
         return None if says_axes(description) else make_description(description)

@@ -23,11 +23,11 @@ from unround.release import ABSENT, Match, Release
 from unround.reviews.layout import SUFFIXES, Origin, opened, value_places, write_back
 from unround.tables import census_format, join, read_frame, read_marked
 from unround.tables import describe as describe_table
+from unround.tables.cells import read_headed
 from unround.tables.delimited import rows_of
-from unround.tables.description_file import make_description, without_decisions
+from unround.tables.description import make_description, without_decisions
 from unround.tables.frames import as_polars, from_frame
 from unround.tables.grid import HeadedTable
-from unround.tables.reshape import read_headed
 from unround.tables.source import Source
 from unround.tables.tidy import companion, headed_table
 

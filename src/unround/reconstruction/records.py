@@ -29,7 +29,7 @@ from unround.simulation.files import NOTE_TITLE
 from unround.simulation.persons import KEY, TYPICAL, PersonBlock, person_blocks
 from unround.simulation.persons import records as drawn_records
 from unround.tables import NOTE
-from unround.tables.parquet import fault_in
+from unround.tables.delimited import fault_in
 
 Int16s = NDArray[np.int16]
 Int32s = NDArray[np.int32]

@@ -17,10 +17,10 @@ from xml.sax.saxutils import escape, unescape
 from unround.errors import InputError, InternalError
 from unround.release import ABSENT, SUPPRESSED, Release, told_range
 from unround.tables import describe
-from unround.tables.description_file import make_description, read_description, without_decisions
+from unround.tables.cells import read_headed, value_columns
+from unround.tables.delimited import is_pcaxis
+from unround.tables.description import make_description, read_description, without_decisions
 from unround.tables.grid import Grid, HeadedTable, letters
-from unround.tables.pcaxis import is_pcaxis
-from unround.tables.reshape import read_headed, value_columns
 from unround.tables.source import Source
 from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid
 from unround.tables.tidy import companion, headed_table

@@ -12,13 +12,13 @@ Formats, in the order in which a file is tried on them:
 - `datapack` (agencies.py): the Australian DataPacks, one line per area;
 - `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
 
-What stands behind the last: delimited.py, spreadsheet.py, within the limits of unpacked.py, and pcaxis.py read files,
-grid.py is a sheet as rows of text, reshape.py turns wide tables into one row per count, cells.py puts these together. What
-all formats end in is making.py. A file that is in none of these formats raises `UnknownFormat`, and a description of it is
+What stands behind the last: delimited.py and, within the limits of unpacked.py, spreadsheet.py read files, grid.py is a
+sheet as rows of text, cells.py turns wide tables into one row per count, and these into a release. What all formats end in
+is making.py. A file that is in none of these formats raises `UnknownFormat`, and a description of it is
 drafted and verified:
 
 - `describing`: START HERE. `describe` is the whole way; `Described` is what comes out
-- `opening`: a file or frame as a table with a header, what else is in the file, and what cannot be known without asking
+- `tidy`: a file or frame as a table with a header, what else is in the file, and what cannot be known without asking
 - `layout`: where in a sheet tables stand, between titles and notes; how numbers are written
 - `notes`: what the texts around a table say of its counts: how they were rounded, what signs mean
 - `roles`: which columns hold codes, names, counts, figures, or what is not understood
@@ -58,13 +58,13 @@ if TYPE_CHECKING:
     from unround.tables.describing import describe as describe
     from unround.tables.joining import join as join
     from unround.tables.joining import with_truth as with_truth
-    from unround.tables.opening import Question as Question
     from unround.tables.source import Source
+    from unround.tables.tidy import Question as Question
 
 _HOME = {
     "Described": "describing",
     "describe": "describing",
-    "Question": "opening",
+    "Question": "tidy",
     "join": "joining",
     "with_truth": "joining",
 }
@@ -176,7 +176,7 @@ def _is_simulated(path: Path) -> bool:
 
 
 def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
-    from unround.tables import jj, pcaxis, spreadsheet, tidy
+    from unround.tables import acro, delimited, spreadsheet, tidy
     from unround.tables.source import Source
 
     if file_format not in ("auto", *FORMATS):
@@ -187,9 +187,9 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
         toml = toml if toml is not None or path.suffix.lower() == ".toml" else tidy.companion(path)
         if toml is not None or path.suffix.lower() in (".toml", *_PARQUET):
             file_format = "tidy"
-        elif jj.is_jj(path):
-            return jj.read_jj(path)
-        elif spreadsheet.is_spreadsheet(path) or pcaxis.is_pcaxis(path):
+        elif acro.is_jj(path):
+            return acro.read_jj(path)
+        elif spreadsheet.is_spreadsheet(path) or delimited.is_pcaxis(path):
             raise UnknownFormat(f"{path} needs a description, for nothing says what its cells are: unround describe {path}")
     source = Source(path) if file_format != "tidy" else None
     if source is not None and file_format == "auto":

@@ -25,13 +25,13 @@ from unround.errors import InputError
 from unround.release import ABSENT, LARGEST, SUPPRESSED, Entry, Release, What
 from unround.tables.account import account_of
 from unround.tables.axes import AGE, AREA, OTHER, SEX, DraftAxis
+from unround.tables.cells import read_headed
 from unround.tables.delimited import read_table
-from unround.tables.description_file import make_description
+from unround.tables.description import make_description
 from unround.tables.grid import HeadedTable
 from unround.tables.labels import ALL, EVER, AgeRun, Range, tile
 from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, kind_of
 from unround.tables.notes import read_notes
-from unround.tables.reshape import read_headed
 from unround.tables.source import Source
 from unround.tables.suggested import find_candidates
 

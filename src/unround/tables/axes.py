@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from unround.errors import InputError
-from unround.tables.cells import code_text
+from unround.tables.cells import code_text, within_groups
 from unround.tables.description import BY_KEY, CHARACTERISTIC
 from unround.tables.grid import HeadedTable, letters
 from unround.tables.labels import (
@@ -31,7 +31,6 @@ from unround.tables.labels import (
     tokens,
     written_age,
 )
-from unround.tables.reshape import within_groups
 from unround.tables.roles import Roles
 
 AGE, SEX, AREA, TIME, OTHER = "age", "sex", "area", "time", "other"

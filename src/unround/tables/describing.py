@@ -1,6 +1,6 @@
 """START HERE: look at a table that nobody described, and describe it.
 
-1. Open it, and find its header (`opening`, `layout`).
+1. Open it, and find its header (`tidy`, `layout`).
 2. Tell codes from counts (`roles`), and find the axes (`axes`).
 3. Gather the sums that names suggest (`candidates`), and let the counts judge them (`verdicts`).
 4. Write down what was found (`draft`), and what could not be known (`questions`).
@@ -26,26 +26,14 @@ from unround.shown import Shown
 from unround.structure import Structure, find_structure
 from unround.tables.account import account, account_of
 from unround.tables.axes import AREA, OTHER, SEX, TIME, Axes, DraftAxis, find_axes
+from unround.tables.cells import explained, read_headed
 from unround.tables.derived import Sums, order_gives_away
-from unround.tables.description import MISSING
-from unround.tables.description_file import make_description
+from unround.tables.description import MISSING, make_description
 from unround.tables.draft import Draft, axis_keys, where_it_stands, write_asides, write_open, write_protection, write_sums
 from unround.tables.grid import HeadedTable, letters
 from unround.tables.labels import is_total, tokens
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
-from unround.tables.opening import (
-    FEW,
-    SMALL_NUMBER,
-    Ask,
-    Opened,
-    Question,
-    entries_around,
-    hides,
-    open_table,
-    take_default,
-)
-from unround.tables.reshape import explained, read_headed
 from unround.tables.roles import RANKS, SPARSE, Roles, find_roles, worked_out
 from unround.tables.suggested import (
     AGREE,
@@ -69,6 +57,17 @@ from unround.tables.suggested import (
     whole_column,
 )
 from unround.tables.symbols import SIGNS, as_counts, flagged_number, hidden_range, plain_numbers
+from unround.tables.tidy import (
+    FEW,
+    SMALL_NUMBER,
+    Ask,
+    Opened,
+    Question,
+    entries_around,
+    hides,
+    open_table,
+    take_default,
+)
 
 DESCRIBED = "described"
 """The format of a table that was described on the way."""

@@ -16,9 +16,9 @@ from unround.structure.evidence import LABELS, OPTION
 from unround.tables.axes import Axes, DraftAxis
 from unround.tables.description import BY_KEY, KEYS
 from unround.tables.grid import letters
-from unround.tables.opening import Opened
 from unround.tables.roles import Roles
 from unround.tables.suggested import SuggestedProtection, Verdict
+from unround.tables.tidy import Opened
 
 
 @dataclass(slots=True)

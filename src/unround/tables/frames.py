@@ -14,10 +14,9 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.release import Release
-from unround.tables.cells import assemble
-from unround.tables.description_file import make_description
+from unround.tables.cells import assemble, read_headed
+from unround.tables.description import make_description
 from unround.tables.grid import HeadedTable
-from unround.tables.reshape import read_headed
 
 SOURCE = "the frame"
 _LONG = ("value", "axes")

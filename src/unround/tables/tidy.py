@@ -1,27 +1,30 @@
-"""Tidy tables: any CSV or Parquet with one row a cell, and a TOML that describes them (see `description`)."""
+"""Tidy tables: any table with a TOML that describes it (see `description`); and any file or frame opened as such a table.
+
+Opening finds the header, wherever that stands, and what else is in the file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unround.errors import InputError, UnknownFormat
-from unround.release import AREA, Release
+from unround.release import AREA, Entry, Release, What
 from unround.small_files import is_file, open_plain, parsed_toml, require_file, shortened, small_text
 from unround.tables import read_frame
 from unround.tables.account import account_of
-from unround.tables.cells import assemble
-from unround.tables.delimited import read_table
-from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Description
-from unround.tables.description_file import read_description
-from unround.tables.grid import HeadedTable, columns_between, with_header
+from unround.tables.cells import assemble, read_headed
+from unround.tables.delimited import is_pcaxis, read_parquet, read_px, read_table
+from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Description, read_description
+from unround.tables.frames import as_headed
+from unround.tables.grid import Grid, HeadedTable, columns_between, letters, with_header
+from unround.tables.layout import Layout, find_layout, find_layouts
 from unround.tables.lines import by_sex
-from unround.tables.parquet import read_parquet
-from unround.tables.pcaxis import is_pcaxis, read_px
-from unround.tables.reshape import read_headed
+from unround.tables.notes import Documented
 from unround.tables.source import Source
-from unround.tables.spreadsheet import is_spreadsheet, read_grid
+from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid
 
 VALUES = ("published", "true", "count", "value")
 """What the column of counts is called in a table that needs no TOML."""
@@ -158,3 +161,256 @@ def _begins(path: Path) -> bytes:
             return file.read(4)
     except OSError:
         return b""
+
+
+SMALL_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?![\w])")
+FEW = 6
+"""Cells that are listed one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that only a person can know.
+
+    - `key`: What it is about: "sheet", "value", "missing", or the sign in question.
+    - `text`: The question, in one sentence.
+    - `choices`: The possible answers.
+    - `default`: The answer if nobody is asked; "" if there is none that would be safe, so that the question has to be
+      answered.
+    """
+
+    key: str
+    text: str
+    choices: tuple[str, ...]
+    default: str
+
+
+Ask = Callable[[Question], str]
+"""Asks a person; returns one of the choices, or "" for no answer."""
+
+
+def take_default(question: Question) -> str:
+    """Answer as if nobody were there."""
+    return question.default
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a table stands in a file: on which sheet, and with which rows as header."""
+
+    sheet: str | None
+    layout: Layout
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        rows = f"rows {self.layout.rows[0]}–{self.layout.rows[1]}"
+        rows += f", columns {self.columns}" if self.columns else ""
+        return rows if self.sheet is None else f"sheet {self.sheet}, {rows}"
+
+    @property
+    def columns(self) -> str | None:
+        """The letters of its columns, where tables stand side by side."""
+        return None if self.layout.columns is None else "-".join(map(letters, self.layout.columns))
+
+    @property
+    def options(self) -> str:
+        """The options that choose it."""
+        header = (
+            f"{self.layout.header[0]}-{self.layout.header[-1]}" if len(self.layout.header) > 1 else self.layout.header[0]
+        )
+        beside = f" --columns {self.columns}" if self.columns else ""
+        return ("" if self.sheet is None else f'--sheet "{self.sheet}" ') + f"--header {header}{beside}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """A table with a header: where it stood in a sheet or file, unless that is a matter of course.
+
+    `others` are the other tables of the file; `texts` the texts on sheets without a table, by sheet and row. `headings` are
+    rows that name groups, by the name of the axis that they make.
+    """
+
+    table: HeadedTable
+    path: Path | None = None
+    sheet: str | None = None
+    layout: Layout | None = None
+    others: tuple[Place, ...] = ()
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    headings: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def typed(self) -> str:
+        """What to type for the file."""
+        return str(self.path) if self.path is not None else "FILE"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All texts around the table in which its counts may be explained."""
+        around = self.layout.texts if self.layout is not None else ()
+        return (*around, *(text for texts in self.texts.values() for text in texts), *self.table.texts)
+
+
+def tables_of(path: Path) -> list[Place]:
+    """Return where the tables of a file stand, on all of its sheets; a table without a sheet of rows has none."""
+    return _places(path, None)[0]
+
+
+def open_table(
+    source: object, sheet: str | None, header: tuple[int, ...] | None, ask: Ask, columns: str | None = None
+) -> Opened:
+    """Open a file or frame, and find its header; `columns` are the letters of the first and last one, if not all are meant.
+
+    Raises `InputError` where it cannot be read, is empty, or has no header.
+    """
+    if not isinstance(source, str | Path):
+        return Opened(as_headed(source))
+    path = Path(source)
+    if is_parquet(path) or is_pcaxis(path):
+        return Opened(headed_table(path), path)
+    places, texts = _places(path, sheet)
+    if header is not None or columns is not None:
+        named = sheet or (places[0].sheet if places else None)
+        within = columns_between(columns) if columns is not None else None
+        alike = [one for one in places if one.sheet == named and header in (None, one.layout.header)]
+        chosen = next((one for one in alike if within in (None, one.layout.columns)), None)
+        if chosen is None:
+            chosen = Place(named, replace(find_layout(read_grid(path, named).only(within), header), columns=within))
+    else:
+        chosen = _chosen(path, [one for one in places if sheet in (None, one.sheet)], ask)
+    grid = read_grid(path, chosen.sheet).only(chosen.layout.columns)
+    others = tuple(one for one in places if one.name != chosen.name)
+    headings = _headings(grid, chosen.layout)
+    layout = chosen.layout
+    skip = layout.skip if not headings else ()
+    table = with_header(grid, layout.header, layout.rows, skip, headings, layout.percentages)
+    return Opened(table, path, chosen.sheet, chosen.layout, others, texts, headings)
+
+
+def _places(path: Path, sheet: str | None) -> tuple[list[Place], dict[str, tuple[str, ...]]]:
+    """Return the tables of a file, and the texts of sheets that hold none; the sheet that is asked for must hold one."""
+    found: list[Place] = []
+    texts: dict[str, tuple[str, ...]] = {}
+    wrong: InputError | None = None
+    book = Workbook(path) if is_spreadsheet(path) else None
+    names: list[str] | list[None] = [None] if book is None else book.names
+    if sheet is not None and sheet not in names:
+        read_grid(path, sheet)  # which says what is wrong with that
+    for name in names:
+        grid: Grid | None = None
+        try:
+            grid = read_grid(path) if book is None else book.grid(name)
+            found += [Place(name, layout) for layout in find_layouts(grid)]
+        except InputError as error:
+            wrong = error if wrong is None or name == sheet else wrong
+            if name is not None and grid is not None:
+                texts[name] = _texts(grid)
+            elif "is empty" not in str(error):  # what cannot be read must not pass for what holds no table
+                raise
+    if wrong is not None and (not found or (sheet is not None and all(one.sheet != sheet for one in found))):
+        if sheet is None and len(names) > 1:
+            raise InputError(
+                f"{path}: none of its sheets ({shortened(list(texts))}) holds a table of numbers below a header."
+            )
+        raise wrong
+    return found, texts
+
+
+def _texts(grid: Grid) -> tuple[str, ...]:
+    rows = range(min(grid.cells.height, 200))
+    return tuple(text for row in rows if (text := " ".join(cell for cell in grid.row(row) if cell)))
+
+
+def _chosen(path: Path, places: list[Place], ask: Ask) -> Place:
+    """Return the table that is meant: the only one, the one that is answered, or the largest."""
+    largest = max(places, key=lambda one: one.layout.rows[1] - one.layout.rows[0])
+    if len(places) == 1:
+        return places[0]
+    if len({one.sheet for one in places}) == 1:
+        return largest
+    by_sheet = {str(one.sheet): one for one in reversed(places)}
+    question = Question("sheet", "Several sheets hold tables. Which one?", tuple(reversed(by_sheet)), str(largest.sheet))
+    answer = ask(question) or str(largest.sheet)
+    if answer not in by_sheet:
+        raise InputError(f"{path} has no table on a sheet {answer!r}; choose one of {shortened(list(by_sheet))}.")
+    return largest if answer == str(largest.sheet) else by_sheet[answer]
+
+
+def _headings(grid: Grid, layout: Layout) -> dict[str, tuple[int, ...]]:
+    """Return the rows that name groups, if the rows below are told apart only by them; they make an axis then."""
+    if not layout.skip or layout.skip[0] != layout.rows[0]:
+        return {}
+    rows = [grid.row(row - 1) for row in range(layout.rows[0], layout.rows[1] + 1) if row not in layout.skip]
+    first = next((at for at in range(grid.cells.width) if any(row[at] for row in rows)), 0)
+    labels = [row[first] for row in rows if row[first]]
+    return {"group": layout.skip} if len(set(labels)) < len(labels) else {}
+
+
+def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
+    """Return the entries of what stands around the table, and elsewhere in the file."""
+    for sheet, texts in opened.texts.items():
+        told = any(text in notes.used for text in texts)
+        yield Entry(
+            f"sheet {sheet}", What.NOTE, "a sheet of text, without a table" + ("; it explains the counts" if told else "")
+        )
+    for other in opened.others:
+        yield Entry(
+            other.name, What.UNKNOWN, "another table of the file, which is not part of this reading", False,
+            f"unround describe {opened.typed} {other.options} -o other.toml, which reads it",
+        )  # fmt: skip
+    layout = opened.layout
+    if layout is None:
+        return
+    yield Entry(_rows(layout.header), What.LABEL, "the header")
+    for row, text in (*layout.above.items(), *layout.below.items()):
+        yield _text_entry(f"row {row}", text, opened.table, notes)
+    for cell, text in opened.table.marks.comments.items():
+        yield _text_entry(f"comment on {cell}", text, opened.table, notes, about=cell)
+    for code, cells in opened.table.marks.masked.items():
+        few = ", ".join(cells[:FEW]) + (f" and {len(cells) - FEW:,} more" if len(cells) > FEW else "")
+        why = f"the format {code} hides the numbers there, which are in the file for every reader"
+        yield Entry(
+            f"cell {few}" if len(cells) == 1 else f"cells {few}",
+            What.UNKNOWN,
+            why,
+            False,
+            "write what is to be read into the cells, not the number",
+        )
+    if layout.continued:
+        why = "the same headings stand beside it, over other rows: it may go on there, and a total may be that of both"
+        yield Entry("rows beside", What.UNKNOWN, why, False, "put all rows below each other, in the same columns")
+    if layout.percentages:
+        yield Entry(_rows(layout.percentages), What.FIGURE, "percentages of the row above each, read as columns beside it")
+    groups = {row for rows in opened.headings.values() for row in rows}
+    for row in layout.skip:
+        why = "names the group of the rows below" if row in groups else "a text between rows of counts"
+        yield Entry(f"row {row}", What.LABEL, why)
+    for row in opened.table.marks.hidden_rows:
+        if row + 1 in opened.table.numbers:
+            yield Entry(f"row {row + 1}", What.LABEL, "hidden in the spreadsheet, and read all the same")
+
+
+def _text_entry(place: str, text: str, table: HeadedTable, notes: Documented, about: str = "") -> Entry:
+    """Return the entry of a text; one with a number, about a row whose counts are not all printed, may tell them."""
+    short = text if len(text) <= 80 else f"{text[:79]}…"
+    if text in notes.used:
+        return Entry(place, What.NOTE, f"read as a note: {short}")
+    rows = (row for row in range(table.cells.height) if hides(table, row))
+    labels = (" ".join(str(label).split()) for row in rows for label in table.cells.row(row)[:1] if label is not None)
+    named = about or next(
+        (one for one in labels if any(map(str.isalpha, one)) and re.search(rf"\b{re.escape(one)}\b", text)), ""
+    )
+    numbers = SMALL_NUMBER.findall(text.replace(named, " "))
+    if not named or not numbers:
+        return Entry(place, What.NOTE, f"a text: {short}")
+    why = f"a text with a number, about {named}, where counts are hidden: {short}" if not about else f"a comment: {short}"
+    return Entry(place, What.UNKNOWN, why, False, "take the number out of the text, if it tells what is hidden")
+
+
+def hides(table: HeadedTable, row: int) -> bool:
+    """Return whether a row has cells beside its label that are not numbers: what they stand for may be hidden."""
+    return any(cell is not None and not any(map(str.isdigit, str(cell))) for cell in table.cells.row(row)[1:])
+
+
+def _rows(rows: Sequence[int]) -> str:
+    return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]}–{rows[-1]}"
