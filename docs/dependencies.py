@@ -66,8 +66,8 @@ def licences() -> str:
     found = {normal(one.metadata["Name"]): licence_of(one) for one in needed("unround", extras)}
     rows = "".join(f"| {name} | {licence} |\n" for name, licence in sorted(found.items()))
     return (
-        "# Licences\n\nunround is under the Apache License 2.0. It needs the following packages, those of its extras and "
-        "those\n"
+        "# Licences\n\n*Reference.* unround is under the Apache License 2.0. It needs the following packages, those of its "
+        "extras and those\n"
         "that these need included, each under its own licence. `make constraints` writes this page from what the packages\n"
         f"state.\n\n| package | licence |\n| --- | --- |\n{rows}"
     )

@@ -117,7 +117,7 @@ def reference() -> str:
     """Return the reference of the command line, made from what --help prints."""
     parts = [
         "# Command line reference",
-        "Made from `unround --help` by `make docs`.",
+        "*Reference.* Made from `unround --help` by `make docs`.",
         f"```text\n{run('unround --help')}\n```",
     ]
     for name in (*(f"unround {name}" for name in COMMANDS), *RESEARCHES):

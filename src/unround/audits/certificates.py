@@ -217,7 +217,7 @@ def _candidates(
 
 
 def _pins(system: System, keys: Iterable[str]) -> bool:
-    """Say whether a system leaves one value to each of some cells, by the arithmetic of single sums and figures."""
+    """Return whether a system leaves one value to each of some cells, by the arithmetic of single sums and figures."""
     bounds = Bounds.of(certain_windows(system))
     return propagate(system.equations, bounds, None, system.rows) and all(
         key in system.index and bounds.lows[system.index[key]] == bounds.highs[system.index[key]] for key in keys

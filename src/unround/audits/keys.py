@@ -110,7 +110,7 @@ class Keys(Plain):
         return next((one for one in self.tables if one.table == table), None)
 
     def has_keys(self, table: str) -> bool:
-        """Say whether a table has keys, its constant known or not: where one table of a release has, all are taken to have.
+        """Return whether a table has keys, its constant known or not: where one of a release has, all are taken to have.
 
         Residuals cannot show it at some constants; and that a total rounds as its only part does is so at every constant.
         """
@@ -145,7 +145,7 @@ class Keys(Plain):
         return Keyed(constant, model.mechanisms, repeats, base, chained)
 
     def _chained(self, model: Model, link: int) -> bool:
-        """Say whether a link of the plan is a total and its parts in a table with keys: one part alone rounds as it does."""
+        """Return whether a link of the plan is a total and its parts in a table with keys: one part rounds as it does."""
         if any(end.sign < 0 for end in model.compiled.plan.links[link].children):
             return False
         sums = [model.equations[e] for e in model.compiled.links_of[link]]

@@ -338,7 +338,7 @@ def table_named(model: Model, columns: Sequence[int]) -> str:
 
 
 def _verdict(own: Sequence[Prediction]) -> tuple[str, str]:
-    """Say whether predictions hold: a table fails where claims would state too much, by more than chance explains.
+    """Return whether predictions hold: a table fails where claims would state too much, by more than chance explains.
 
     Over simulated worlds, what tells is how much better the best prior predicts than the one with the fewest zeros: the
     more, the more modest the lowest of all priors is.

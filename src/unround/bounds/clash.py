@@ -161,7 +161,7 @@ class _Oracle:
         return frozenset(cell for cell in used if self.says[cell]) | {self.cells + e for e in sums}
 
     def holds(self, members: Members) -> bool:
-        """Say whether these sums and figures have a solution with these cells as published and any counts for the others."""
+        """Return whether these sums and figures have a solution, with these cells as published and any other counts."""
         if members not in self.known:
             self.known[members] = self._holds(members)
         return self.known[members]

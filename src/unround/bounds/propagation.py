@@ -203,7 +203,7 @@ def _apply(e: int, row: Row, lows: list[int], highs: list[int], trace: Trace | N
 
 
 def idle(row: Row, bounds: Bounds) -> bool:
-    """Say whether an inequality holds whatever the cells are within their bounds."""
+    """Return whether an inequality holds whatever the cells are within their bounds."""
     most = 0
     for cell, factor in row.terms:
         end = bounds.highs[cell] if factor > 0 else bounds.lows[cell]

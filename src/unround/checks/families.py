@@ -339,7 +339,7 @@ def _candidates(structure: Structure, wanted: set[tuple[int, frozenset[int]]]) -
 
 
 def _perhaps_inexact(judged: JudgedSum, structure: Structure) -> bool:
-    """Say whether a sum may have been refuted only because a count that is declared exact is not.
+    """Return whether a sum may have been refuted only because a count that is declared exact is not.
 
     Counts that the format takes for the same people but are not, such as those in private households, differ to one side.
     """

@@ -86,7 +86,7 @@ Ints = NDArray[np.int64]
 
 
 def can_be_keyed(mechanisms: Sequence[Mechanism | None]) -> bool:
-    """Say whether a total and its parts, or a repeated count, were all rounded at random to one base."""
+    """Return whether a total and its parts, or a repeated count, were all rounded at random to one base."""
     return len(set(mechanisms)) == 1 and isinstance(mechanisms[0], Rounding | Sample)
 
 
@@ -544,7 +544,7 @@ class _Circle:
         return fixed
 
     def whole(self, group: RepeatedCount) -> bool:
-        """Say whether the tables of a count show whole numbers; they do unless one of them is found to be weighted."""
+        """Return whether the tables of a count show whole numbers; they do unless one of them is found to be weighted."""
         return not any(name in self._tables and self._tables[name].whole is False for name in group.names)
 
     def places(self, parts: NDArray[Any], start: Floats | None = None) -> Floats:

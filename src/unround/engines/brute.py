@@ -258,7 +258,7 @@ class _Search:
         return (x for x in range(first, last + 1) if self.weigh(cell, x))
 
     def _possible(self, cell: int, lows: list[int], highs: list[int]) -> bool:
-        """Say whether every sum and figure that uses this cell can still hold, as far as the others' bounds tell."""
+        """Return whether every sum and figure that uses this cell can still hold, as far as the others' bounds tell."""
         return all(
             sum(lows[p] for p in parts) <= highs[total] and lows[total] <= sum(highs[p] for p in parts)
             for total, parts in self.equations

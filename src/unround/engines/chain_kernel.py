@@ -128,7 +128,7 @@ def keep_moves(moves: Moves, kinds: int, low: Ints, high: Ints, usable: Usable) 
 
 @inner
 def has_pinned_total(table: TableLeaves, low: Ints, high: Ints, free: Ints) -> bool:
-    """Say whether some, but not all, of the leaves that can change have a total that cannot; `free` is scratch space."""
+    """Return whether some, but not all, of the leaves that can change have a total that cannot; `free` is scratch space."""
     leaves, above_start, above, _ = table
     number = 0
     free[:] = 0

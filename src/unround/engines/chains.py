@@ -394,7 +394,7 @@ def _keep_best(chains: Lanes, logs: Singles, heaviest: float, centre: Ints, best
 
 @inner
 def _all_still(low: Ints, high: Ints, place: NDArray[np.int64], chances: FloatArray) -> bool:
-    """Say whether there are counts that may have several values, and none of them ever changed."""
+    """Return whether there are counts that may have several values, and none of them ever changed."""
     free = 0
     for c in range(len(low)):
         if high[c] > low[c]:

@@ -332,7 +332,7 @@ class Tree:
         return mantissa, exponent
 
     def _is_possible(self, local: list[FloatArray]) -> bool:
-        """Say whether there is a solution at all, however small its weight."""
+        """Return whether there is a solution at all, however small its weight."""
         belief = self.upward([np.sign(array) for array in local], ANY).belief
         return all(belief[root].any() for root in self.plan.roots)
 

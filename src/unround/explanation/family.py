@@ -165,7 +165,7 @@ def _sentences(
         if not certain:
             yield "How likely each count is follows from its own table alone."
         if linked is None and not certain:
-            yield "Because counts share random numbers, what other areas make likely was not worked out."
+            yield "Because counts share random numbers, what other areas make likely was not computed."
     elif method == MERGED:
         yield "Both tables are treated as one, which is exact."
     elif linked is not None:

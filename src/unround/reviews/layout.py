@@ -227,7 +227,7 @@ def _verify(target: Path, description: Description, cells: Cells) -> None:
     read = counts_by_name(read_headed(headed_table(target, description), description))
     for cell, count in cells.items():
         if isinstance(count, float):
-            continue  # a mean is no count, and does not read as one
+            continue  # a mean is not a count, and does not read as one
         wanted, printed = _text(count, ""), _text(read.get(cell, ABSENT), "")
         if printed != wanted:
             raise InternalError(f"{target}: {':'.join(cell)} was written as {wanted!r}, and reads as {printed!r}.")
@@ -547,7 +547,7 @@ def _column(name: str) -> int:
 
 
 def _refuse_anchored(path: Path, book: zipfile.ZipFile, part: str, sheet: str, xml: str) -> None:
-    """Complain of what stands at a place on the sheet, or refers to one, and would not move with its cells."""
+    """Raise if something stands at a place on the sheet, or refers to one, and would not move with its cells."""
     if re.search(r"<(?:drawing|legacyDrawing|tableParts)\b", xml):
         raise InputError(
             f"{path.name}: the sheet {sheet!r} has a drawing, a comment or a table object, which would not move with its "

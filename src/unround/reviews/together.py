@@ -452,7 +452,7 @@ def copies(table: ReviewedTable) -> dict[int, int]:
 
 
 def _as_before(table: ReviewedTable, first: Mapping[int, int]) -> ReviewedTable:
-    """Return the table in which each copy shows the earlier number, and so is no count of its own."""
+    """Return the table in which each copy shows the earlier number, and so is not a count of its own."""
     sums: dict[Equation, ReviewedSum] = {}
     for one in table.sums:
         new = one.renamed(first)

@@ -97,7 +97,7 @@ def plan_for(cells: int, equations: Equations, fixed: frozenset[int]) -> Plan | 
 
 
 def is_acyclic(cells: int, equations: Equations, fixed: frozenset[int]) -> bool:
-    """Say whether sums close no loop, cells that have one value left aside."""
+    """Return whether sums close no loop, cells that have one value left aside."""
     return _forest(cells, equations, fixed, ()) is not None
 
 

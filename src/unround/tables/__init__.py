@@ -2,7 +2,7 @@
 
 Formats, in the order in which a file is tried on them:
 
-- `statcan` (bulk.py): Statistics Canada's bulk files, a line a characteristic and area;
+- `statcan` (bulk.py): Statistics Canada's bulk files, one line per characteristic and area;
 - `profile-page` (profile_page.py): the download button of a profile page, one or a few areas;
 - `censusmapper` (censusmapper.py): what CensusMapper and cancensus return, one line per area;
 - `indicators` (censusmapper.py): one line per area, columns called `indicator_<ID>`;

@@ -95,7 +95,7 @@ def _columns(table: HeadedTable, description: Description, release: Release, val
         elif name in labels:
             yield Entry(place, What.LABEL, f"names of codes{also}")
         elif name == description.status:
-            yield Entry(place, What.NOTE, f"signs beside the counts{also}")
+            yield Entry(place, What.NOTE, f"symbols beside the counts{also}")
         elif cells.is_null().all():
             yield Entry(place, What.LABEL, "empty")
         elif description.ignore.get(name) or (name not in description.ignore and not _numeric(cells)):

@@ -1,4 +1,4 @@
-"""The Canadian bulk format: Statistics Canada's census profile, a line a characteristic and area, of any size.
+"""The Canadian bulk format: Statistics Canada's census profile, one line per characteristic and area, of any size.
 
 The columns are found by their names in the first line, except the seven that are all called SYMBOL: each belongs to the
 column before it. What an area can have is decided from the first areas; the rest of the file then streams through, some
@@ -50,7 +50,7 @@ SAMPLE = 1 << 26
 LAST_ID = 1_000_000
 """There is room for every characteristic up to the last: a number that is no number of one must not ask for gigabytes."""
 DECIMALS = 0.25
-"""If so large a share of a line's numbers have decimals, it is no count, whatever it is called."""
+"""If so large a share of a line's numbers have decimals, it is not a count, whatever it is called."""
 
 _FIELDS = {
     "year": "CENSUS_YEAR", "region": "DGUID", "code": "ALT_GEO_CODE", "level": "GEO_LEVEL", "name": "GEO_NAME",

@@ -139,7 +139,7 @@ def _release(
     refuse_repeated(source, areas[AREA])
     counting = [vector for vector in vectors if vector.kind == COUNT]
     read, shares = counts_of(table, [vector.place for vector in counting])
-    # What has decimals in one sex is no count in the others.
+    # What has decimals in one sex is not a count in the others.
     broken = {vector.id for vector, share in zip(counting, shares, strict=True) if share > FRACTIONS}
     kinds = {vector.id: "decimals" if vector.id in broken else vector.kind for vector in vectors}
     known, labelled = _is_documented(vectors), any(vector.dataset for vector in vectors)
@@ -290,7 +290,7 @@ def _areas(
 
 
 def _is_documented(vectors: Sequence[_Vector]) -> bool:
-    """Say whether vectors of 2021 have the numbers that are documented: titles and ages stand where they should."""
+    """Return whether vectors of 2021 have the numbers that are documented: titles and ages stand where they should."""
     heads = {vector_of(first) for first in TABLES}
     for vector in vectors:
         if not vector.dataset:

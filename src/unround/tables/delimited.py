@@ -95,7 +95,7 @@ def read_rows(source: Source) -> Grid:
 
 
 def _refuse_ragged(source: Source, text: bytes, width: int) -> None:
-    """Complain of the first line that has more or fewer fields than the header."""
+    """Raise if a line has more or fewer fields than the header."""
     for line, row in rows_of(source, text):
         if len(row) != width and any(field.strip() for field in row):
             raise ragged(source, line, len(row), width)

@@ -751,7 +751,7 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, notes: Documented, ask: A
     if symbols:
         draft.keys["symbols"] = symbols
         draft.remarks["symbols"] = (
-            "assumed, unless you were asked: check what the agency says" if assumed else "as notes or signs say"
+            "assumed, unless you were asked: check what the agency says" if assumed else "as notes or symbols say"
         )
 
 

@@ -333,7 +333,7 @@ _NEAR = 0.01
 def as_figures(text: pl.Series, symbol: pl.Series | None = None) -> FigureValues:
     """Return the numbers in cells, in `FIGURE_UNIT`.
 
-    What is no number, what has more decimals than are kept, and what stands beside a sign that says there is none, is
+    What is not a number, what has more decimals than are kept, and what stands beside a symbol that says there is none, is
     `FIGURE_ABSENT`: it is never rounded.
 
     Examples
@@ -397,6 +397,6 @@ def _by_label(columns: Sequence[Column], decimals: Sequence[bool], axes: Sequenc
         own, sex = (column.codes[0], column.codes[1]) if by_sex else (column.key, TOTAL)
         kind = (kind if kind != COUNT else "decimals") if broken else COUNT
         line = lines.setdefault(own, TableLine(own, column.label, column.depth, column.block, kind, ()))
-        # What has decimals for one sex is no count for the others either.
+        # What has decimals for one sex is not a count for the others either.
         lines[own] = replace(line, sexes=(*line.sexes, sex), kind=line.kind if line.kind != COUNT else kind)
     return propose(list(lines.values()))

@@ -99,7 +99,7 @@ def as_polars(frame: object) -> pl.DataFrame:
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, pl.DataFrame):
-        # What has no text of its own in polars is no count, and shown as Python shows it.
+        # What has no text of its own in polars is not a count, and shown as Python shows it.
         odd = [
             name for name, kind in frame.schema.items() if kind.is_nested() or kind in (pl.Duration, pl.Object, pl.Binary)
         ]

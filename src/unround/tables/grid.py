@@ -414,7 +414,7 @@ def _spanned(rows: list[list[str]], places: Sequence[int], merged: Sequence[Merg
 
 
 def refuse_merged_counts(table: HeadedTable, columns: Sequence[int], place: str) -> None:
-    """Complain of merged cells where counts are: one count for several cells belongs to none of them."""
+    """Raise if cells are merged where counts are: one count for several cells belongs to none of them."""
     wanted, rows = set(columns), set(table.numbers)
     for one in table.merged:
         if one.top + 1 in rows and any(column in wanted for column in range(one.left, one.right + 1)):

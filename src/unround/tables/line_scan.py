@@ -157,7 +157,7 @@ def _digits(text: Bytes, begin: int, end: int) -> int:
 
 @_inner
 def _alike(text: Bytes, one: int, other: int, length: int) -> bool:
-    """Say whether two stretches of text are the same."""
+    """Return whether two stretches of text are the same."""
     first, second = text[one : one + length], text[other : other + length]
     differ = np.uint8(0)
     for offset in range(len(first)):  # to the end, whatever comes: so the compiler takes many bytes at once

@@ -84,7 +84,7 @@ def told_apart(
 
 
 def refuse_repeated(source: Source, areas: pl.Series) -> None:
-    """Complain of areas without a code, and of the first that stands there twice."""
+    """Raise if an area has no code, or stands there twice."""
     empty = areas.is_null() | (areas == "")
     if empty.any():
         number = int(empty.arg_true()[0]) + 1

@@ -374,7 +374,7 @@ def _first_line(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def _is_utf8(text: bytes, cut: bool = True) -> bool:
-    """Say whether bytes, perhaps cut within a character, are UTF-8."""
+    """Return whether bytes, perhaps cut within a character, are UTF-8."""
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:

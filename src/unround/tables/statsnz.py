@@ -147,7 +147,7 @@ def _left_out(groups: Sequence[NamedGroup], counts: Counts, fractions: NDArray[n
 
 
 def _never_asked(group: NamedGroup, groups: Sequence[NamedGroup], counts: Counts) -> bool:
-    """Say whether a group without any count was no answer that year, rather than hidden.
+    """Return whether a group without any count was no answer that year, rather than hidden.
 
     Counts are hidden for being small: a group that is blank in many places of thousands of people is not. It matters, for
     the sum that it stands in holds without it in the one case, and not in the other.
@@ -281,7 +281,7 @@ def _family(group: NamedGroup) -> tuple[str, str, str]:
 
 
 def _is_under(part: NamedGroup, total: NamedGroup) -> bool:
-    """Say whether a group of one level belongs to one of the level above: its code goes on where the other ends.
+    """Return whether a group of one level belongs to one of the level above: its code goes on where the other ends.
 
     Where people give several answers, it is no sum, but so nearly one (two answers within one group are rare) that the
     counts of small areas do not show it, and a false proof could come of that. On the first level it shows everywhere.

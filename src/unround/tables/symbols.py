@@ -124,7 +124,7 @@ def hidden_range(cell: str) -> tuple[int, int] | None:
 def as_counts(
     text: pl.Series, symbol: pl.Series | None = None, blank: int = NOT_AVAILABLE
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Turn cells into counts, with the codes of `release` for what is no count.
+    """Turn cells into counts, with the codes of `release` for what is not a count.
 
     Numbers may be padded, quoted, signed, grouped in threes (`1,234` or `1 234`) or written as `1e+06`; `12.0` is a whole
     number, and `21*` or `(3)` one with a flag. Negative ones stay: noise makes them. `<5` and `1-4` tell a range. Text that
