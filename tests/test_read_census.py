@@ -17,7 +17,7 @@ from unround.regions import adjustable, published_exactly
 from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Release
 from unround.tables import matches, read
 from unround.tables.canada_2021 import KIND_OF, LAST, PARTS
-from unround.tables.labels import ALL, EVER, AgeRun, age_range, tile
+from unround.tables.labels import ALL, EVER, age_range, age_runs, tile
 from unround.tables.lines import COUNT, kinds_of
 
 
@@ -617,7 +617,7 @@ def test_age_ranges(label: str, ages: tuple[int, int] | None) -> None:
 
 def test_ranges_with_gaps_or_overlaps_tile_nothing() -> None:
     def tiled(*labels: str) -> dict[str | None, tuple[str, ...]]:
-        runs = AgeRun.find([(label, label) for label in labels])
+        runs = age_runs([(label, label) for label in labels])
         return {total: parts for run in runs for total, parts in tile(run)}
 
     assert tiled("0 to 14 years", "0 to 4 years", "10 to 14 years") == {}

@@ -529,18 +529,15 @@ def _limit(ruled_out: dict[int, int], units: int, fine: int) -> int:
     return max((step for step, edge in ruled_out.items() if units < edge), default=fine)
 
 
-def largest_in_use(values: Ints, low: int = 0, high: int | None = None) -> int:
-    """Return the largest step that some values were rounded to.
+def largest_in_use(values: Ints) -> int:
+    """Return the largest step that some values above 0, `FEW` or more, were rounded to.
 
     Going from fine to coarse, a step is in use if clearly more values are multiples of it than there are beside these
     multiples, on the finer grids in use: so a slope in the values, or a second grid, is not taken for a step.
     """
-    inner = values[(values > low) & (values < (high if high is not None else values.max() + 1))]
-    if len(inner) < FEW // 2:
-        return decimals_of(values)
-    points, often = np.unique(inner, return_counts=True)
+    points, often = np.unique(values, return_counts=True)
     steps = nice_steps(int(points[-1]))
-    fine = [int(step) for step in steps if often[points % step == 0].sum() >= NEARLY_ALL * len(inner)]
+    fine = [int(step) for step in steps if often[points % step == 0].sum() >= NEARLY_ALL * len(values)]
     used = [fine[-1] if fine else 1]
     steps = steps[steps <= max(1, points[-1] - points[0])]
 
@@ -554,7 +551,7 @@ def largest_in_use(values: Ints, low: int = 0, high: int | None = None) -> int:
         multiples = np.arange(-(-int(points[0]) // step), int(points[-1]) // step + 1) * step
         on = int(at(multiples).sum())
         beside = float(sum(at(multiples - one).sum() + at(multiples + one).sum() for one in most)) / 2
-        if on - beside > max(EXCESS * len(inner), _ERRORS * (on + beside / 2) ** 0.5):
+        if on - beside > max(EXCESS * len(values), _ERRORS * (on + beside / 2) ** 0.5):
             used.append(step)
     return used[-1]
 

@@ -61,13 +61,7 @@ if TYPE_CHECKING:
     from unround.tables.source import Source
     from unround.tables.tidy import Question as Question
 
-_HOME = {
-    "Described": "describing",
-    "describe": "describing",
-    "Question": "tidy",
-    "join": "joining",
-    "with_truth": "joining",
-}
+_HOME = {"Described": "describing", "describe": "describing", "Question": "tidy", "join": "joining", "with_truth": "joining"}
 
 
 def __getattr__(name: str) -> Any:

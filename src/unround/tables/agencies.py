@@ -29,7 +29,7 @@ from unround.tables.cells import read_headed
 from unround.tables.delimited import read_table
 from unround.tables.description import make_description
 from unround.tables.grid import HeadedTable
-from unround.tables.labels import ALL, EVER, AgeRun, Range, tile
+from unround.tables.labels import ALL, EVER, Range, tile
 from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, kind_of
 from unround.tables.notes import read_notes
 from unround.tables.source import Source
@@ -338,8 +338,8 @@ def _named_sums(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
         everybody = next((one for one in _EVERYBODY if one in there), None)
         plain = whole == ALL and not behind and set(before.split("_")) <= {"", "Age", "yr"}
         total = named if named in there else everybody if plain else None
-        found = AgeRun({**ranges, whole: total} if total else ranges)
-        yield from ((head, parts) for head, parts in tile(found) if head is not None)
+        found = tile({**ranges, whole: total} if total else ranges)
+        yield from ((head, parts) for head, parts in found if head is not None)
     for members in crossed.values():
         parts = tuple(name for behind, name in members.items() if behind != "Tot")
         if "Tot" in members and len(parts) > 1:

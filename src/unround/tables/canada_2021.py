@@ -280,10 +280,7 @@ def documented(there: Mapping[int, int]) -> Iterator[tuple[int, tuple[int, ...],
 
 
 def with_documented(
-    columns: Sequence[Column],
-    counts: Counts,
-    places: Mapping[tuple[int, str], int],
-    codes: Mapping[int, str],
+    columns: Sequence[Column], counts: Counts, places: Mapping[tuple[int, str], int], codes: Mapping[int, str]
 ) -> tuple[list[Column], Counts, list[Proposal]]:
     """Propose what is documented, and add a column for every total that two tables share and the file has not.
 

@@ -314,12 +314,7 @@ def _refuse_same_key(columns: Sequence[Column], source: str) -> None:
             )
 
 
-def _column(
-    codes: tuple[str, ...],
-    axes: Sequence[_Axis],
-    stands: Mapping[str, tuple[int, str]],
-    census: bool,
-) -> Column:
+def _column(codes: tuple[str, ...], axes: Sequence[_Axis], stands: Mapping[str, tuple[int, str]], census: bool) -> Column:
     """Return one column. The tree of the first axis gives it its depth and its block."""
     depth, root = stands.get(codes[0], (0, ""))
     shown = [axis.labels[code] for axis, code in zip(axes, codes, strict=True) if axis.rule.name != SEX or len(axes) == 1]

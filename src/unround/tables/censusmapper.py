@@ -36,7 +36,7 @@ from unround.tables.canada_2021 import (
 from unround.tables.delimited import read_table
 from unround.tables.figure_labels import figures_of, propose
 from unround.tables.grid import HeadedTable
-from unround.tables.labels import ALL, EVER, AgeRun, Range, age_range, edges_of, tile
+from unround.tables.labels import ALL, EVER, Range, age_range, age_runs, edges_of, tile
 from unround.tables.lines import COUNT, FIRST, MEN, TOTAL, WOMEN, TableLine, by_sex, key_of, kind_of
 from unround.tables.making import census, columns_of, counts_of, in_memory, refuse_repeated, unreadable
 from unround.tables.source import Source
@@ -338,7 +338,7 @@ def _proposals(columns: Sequence[Column]) -> list[Proposal]:
         same = _same_as(column)
         if same is not None and same != column.key:
             add(same, [column.key], "universe", [TOTAL])
-    for run in AgeRun.find([(column.key, column.label) for column in totals]):
+    for run in age_runs([(column.key, column.label) for column in totals]):
         for total, parts in tile(run):
             if total is None:
                 add("Population", parts, "universe", [TOTAL])
@@ -581,7 +581,7 @@ def _tiled(lines: Sequence[tuple[str, str]]) -> list[tuple[str, tuple[str, ...]]
         if name == "Age":
             continue
         title = next((key for key, label in lines if _kind(label)[0] == ""), None)
-        for run in AgeRun.find(lines, range_of):
+        for run in age_runs(lines, range_of):
             for total, parts in tile(run):
                 whole = total or (title if lines[0][0] == title else None)
                 if whole is not None:

@@ -57,17 +57,7 @@ from unround.tables.suggested import (
     whole_column,
 )
 from unround.tables.symbols import SIGNS, as_counts, flagged_number, hidden_range, plain_numbers
-from unround.tables.tidy import (
-    FEW,
-    SMALL_NUMBER,
-    Ask,
-    Opened,
-    Question,
-    entries_around,
-    hides,
-    open_table,
-    take_default,
-)
+from unround.tables.tidy import FEW, SMALL_NUMBER, Ask, Opened, Question, entries_around, hides, open_table, take_default
 
 DESCRIBED = "described"
 """The format of a table that was described on the way."""

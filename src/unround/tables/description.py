@@ -271,7 +271,6 @@ _OF_COLUMNS = ("data", "mechanisms", "exact", "sums", "figures", "repeats", "key
 """What may be said of a table that needs no axes: one of a known format, or several files as one."""
 _SUM = ("total", "parts", "where", "use", "because", "why")
 _AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "headings", "within", "fill")
-_REPEAT = ("columns", "alike", "use", "why")
 _MATCHED = ("columns", "characteristics")
 THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
 """What may group the digits of a number, and what may part its decimals."""

@@ -107,15 +107,8 @@ def _tree(pairs: list[tuple[str, str, int]], path: Path, total: str | None) -> C
         parent[code] = ""
     if total is not None and total not in parent:
         parent = {total: ""} | {code: above or total for code, above in parent.items()}
-    reaches_top: set[str] = set()
-    for code in parent:
-        way, at = dict.fromkeys([code]), parent[code]
-        while at and at not in reaches_top:
-            if at in way:
-                raise InputError(f"{path}: {at!r} is above itself. Delete one of the lines that say so.")
-            way[at] = None
-            at = parent[at]
-        reaches_top.update(way)  # each code is gone through once, however deep the tree
+    if circle := [code for code, above in parent.items() if code == above] or _circle(parent):
+        raise InputError(f"{path}: {circle[0]!r} is above itself. Delete one of the lines that say so.")
     children: Children = {}
     for code, above in parent.items():
         children.setdefault(above, []).append(code)

@@ -223,11 +223,7 @@ def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> 
 
 
 def _refuse_mixed(
-    own: Sequence[str],
-    level: Sequence[str],
-    levels: dict[str, tuple[str, int]],
-    number: int,
-    releases: Sequence[Release],
+    own: Sequence[str], level: Sequence[str], levels: dict[str, tuple[str, int]], number: int, releases: Sequence[Release]
 ) -> None:
     """Refuse a code that is an area of one level here, and of another level in a file of the same format."""
     for code, name in zip(own, level, strict=True):

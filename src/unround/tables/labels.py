@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -247,43 +246,30 @@ def age_range(label: str) -> Range | None:
     return written_age(name) if name.isdigit() or re.search(r"\byears?\b", name) else None
 
 
-@dataclass(frozen=True, slots=True)
-class AgeRun:
-    """One table of ages: lines that follow one upon the other, each range once."""
+AgeRun = Mapping[Range, str]
+"""One table of ages: the keys of lines that follow one upon the other, each range once."""
 
-    ranges: dict[Range, str]
 
-    @property
-    def members(self) -> tuple[str, ...]:
-        """Return the keys of its lines."""
-        return tuple(self.ranges.values())
+def age_runs(lines: Sequence[tuple[str, str]], range_of: Callable[[str], Range | None] = age_range) -> list[AgeRun]:
+    """Find the tables of ages among lines of (key, label); or of anything else that `range_of` reads ranges of.
 
-    @property
-    def name(self) -> str:
-        """What to call the table."""
-        return "Age"
+    A label that names no ages ends a table, and so does a range that was there before: the same names come back with
+    other meanings. Fewer than two lines are no table.
 
-    @classmethod
-    def find(cls, lines: Sequence[tuple[str, str]], range_of: Callable[[str], Range | None] = age_range) -> list[AgeRun]:
-        """Find the tables of ages among lines of (key, label); or of anything else that `range_of` reads ranges of.
-
-        A label that names no ages ends a table, and so does a range that was there before: the same names come back with
-        other meanings. Fewer than two lines are no table.
-
-        Examples
-        --------
-        >>> labels = ["0 to 4 years", "5 years and over", "Dwellings", "0 to 4 years", "5 to 9 years", "0 to 4 years"]
-        >>> [run.members for run in AgeRun.find([(str(key), label) for key, label in enumerate(labels)])]
-        [('0', '1'), ('3', '4')]
-        """
-        runs: list[dict[Range, str]] = [{}]
-        for key, label in lines:
-            ages = range_of(label)
-            if ages is None or ages in runs[-1] or ages == ALL:
-                runs.append({})
-            if ages is not None:
-                runs[-1][ages] = key
-        return [cls(run) for run in runs if len(run) > 1]
+    Examples
+    --------
+    >>> labels = ["0 to 4 years", "5 years and over", "Dwellings", "0 to 4 years", "5 to 9 years", "0 to 4 years"]
+    >>> [list(run.values()) for run in age_runs([(str(key), label) for key, label in enumerate(labels)])]
+    [['0', '1'], ['3', '4']]
+    """
+    runs: list[dict[Range, str]] = [{}]
+    for key, label in lines:
+        ages = range_of(label)
+        if ages is None or ages in runs[-1] or ages == ALL:
+            runs.append({})
+        if ages is not None:
+            runs[-1][ages] = key
+    return [run for run in runs if len(run) > 1]
 
 
 def tile(run: AgeRun) -> Iterator[tuple[str | None, tuple[str, ...]]]:
@@ -295,19 +281,15 @@ def tile(run: AgeRun) -> Iterator[tuple[str | None, tuple[str, ...]]]:
     Examples
     --------
     >>> labels = ["0 to 14 years", "0 to 4 years", "5 to 14 years", "15 years and over"]
-    >>> run = AgeRun({age_range(label): label for label in labels})
-    >>> for total, parts in tile(run):
+    >>> for total, parts in tile({age_range(label): label for label in labels}):
     ...     print(total, "=", " + ".join(parts))
     0 to 14 years = 0 to 4 years + 5 to 14 years
     None = 0 to 14 years + 15 years and over
     """
-    if len(run.ranges) > MOST:
-        return
-    wholes = dict.fromkeys((*run.ranges, ALL))
-    for whole in wholes:
-        parts = _fewest(whole, [ages for ages in run.ranges if ages != whole])
+    for whole in dict.fromkeys((*run, ALL)) if len(run) <= MOST else ():
+        parts = _fewest(whole, [ages for ages in run if ages != whole])
         if parts:
-            yield run.ranges.get(whole), tuple(run.ranges[part] for part in parts)
+            yield run.get(whole), tuple(run[part] for part in parts)
 
 
 def _fewest(whole: Range, ranges: Sequence[Range]) -> tuple[Range, ...]:
@@ -322,7 +304,7 @@ def _fewest(whole: Range, ranges: Sequence[Range]) -> tuple[Range, ...]:
             candidate = ((first, last), *best[last + 1])
             if first not in best or len(candidate) < len(best[first]):
                 best[first] = candidate
-    return best.get(low, ()) if low in best else ()
+    return best.get(low, ())
 
 
 _YEARS = r"(?:\s*(?:years?|yrs?\.?|jahren?|jährige|ans|años|anos|anni|jaar|år|lat|vuotta))?(?:\s*(?:old|of age|alt))?"
@@ -420,7 +402,7 @@ def age_sums(ages: Mapping[str, Range], total: str | None) -> list[tuple[str, tu
 
 def _tilings(ranges: Mapping[Range, str], total: str | None) -> Sequence[tuple[str, tuple[str, ...]]]:
     found = []
-    for head, parts in tile(AgeRun(dict(ranges))):
+    for head, parts in tile(dict(ranges)):
         whole = total if head is None else head
         if whole is not None and (head is None or ranges.get(ALL) != head or total in (None, head)):
             found.append((whole, parts))

@@ -103,16 +103,27 @@ def indented(columns: Sequence[Column]) -> list[Proposal]:
     >>> [(proposal.total, proposal.parts) for proposal in indented(columns)]
     [(0, (1, 3)), (1, (2,))]
     """
-    parts: dict[int, list[int]] = {}
-    open_lines: dict[str, list[int]] = {}
+    by_sexes: dict[str, list[int]] = {}
     for at, column in enumerate(columns):
-        above = open_lines.setdefault(column.codes[-1], [])
-        while above and columns[above[-1]].depth >= column.depth:
+        by_sexes.setdefault(column.codes[-1], []).append(at)
+    found = []
+    for own in by_sexes.values():
+        for total, parts in indented_below([columns[at].depth for at in own]).items():
+            found.append(Proposal(own[total], tuple(own[part] for part in parts), "indentation"))
+    return sorted(found, key=lambda proposal: proposal.total)
+
+
+def indented_below(depths: Sequence[int]) -> dict[int, list[int]]:
+    """Return every line that others are indented below, with those that no other line in between stands above."""
+    found: dict[int, list[int]] = {}
+    above: list[int] = []
+    for at, depth in enumerate(depths):
+        while above and depths[above[-1]] >= depth:
             above.pop()
         if above:
-            parts.setdefault(above[-1], []).append(at)
+            found.setdefault(above[-1], []).append(at)
         above.append(at)
-    return [Proposal(total, tuple(parts[total]), "indentation") for total in sorted(parts)]
+    return found
 
 
 def by_sex(columns: Sequence[Column]) -> list[Proposal]:

@@ -108,11 +108,7 @@ def load(source: Source) -> Release:
         proposals=(*indented(columns), *by_sex(columns), *universes(columns, year)),
         product=_product(page, year),
         left_out=left_out,
-        notes=[
-            *source.notes,
-            "The file has no IDs: characteristics are numbered by their lines.",
-            *unreadable(kept),
-        ],
+        notes=[*source.notes, "The file has no IDs: characteristics are numbered by their lines.", *unreadable(kept)],
     )
 
 

@@ -127,11 +127,7 @@ class Spool:
 
 
 def survey(
-    release: Release,
-    work: Path,
-    progress: Stage = lambda *_: None,
-    *,
-    insist: bool = True,
+    release: Release, work: Path, progress: Stage = lambda *_: None, *, insist: bool = True
 ) -> tuple[Spool, Structure]:
     """Read a release once: put its counts on disk, and find the sums that hold in it."""
     spool = Spool(work / COUNTS, len(release.columns), len(release.figures))

@@ -24,6 +24,7 @@ from unround.structure.evidence import LABELS
 from unround.tables.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
 from unround.tables.derived import FAR, Sums, narrowed
 from unround.tables.labels import Range, age_sums, is_country, is_total, is_unknown, period_sums, sex_of, written_age
+from unround.tables.lines import indented_below
 
 MOST_PARTS = 5_000
 """Parts of a sum that a description lists."""
@@ -318,15 +319,7 @@ def is_whole(axis: DraftAxis, at: int) -> bool:
 
 def _indented(depths: Sequence[int]) -> list[tuple[int, list[int], str]]:
     """Return every row that others are indented below, with those one step below it."""
-    found: dict[int, list[int]] = {}
-    above: list[int] = []
-    for at, depth in enumerate(depths):
-        while above and depths[above[-1]] >= depth:
-            above.pop()
-        if above:
-            found.setdefault(above[-1], []).append(at)
-        above.append(at)
-    return [(total, parts, "those indented below it") for total, parts in found.items() if len(parts) > 1]
+    return [(total, parts, "those indented below it") for total, parts in indented_below(depths).items() if len(parts) > 1]
 
 
 def _stands_out(counts: Counts, total: int, parts: Sequence[int], base: int) -> bool:
