@@ -5,9 +5,9 @@ PYTHON ?= python3
 VENV   := $(if $(LOCKED),.venv-locked,.venv)
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# Python compiles what is imported, when it is: to compile everything at once takes longer than all the rest. Where it may not keep
-# what it compiles, every start would compile anew.
-UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
+# Python compiles what is imported, when it is, and keeps it, whatever is set elsewhere: to compile everything at once takes longer
+# than all the rest.
+unexport PYTHONDONTWRITEBYTECODE
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
@@ -23,13 +23,13 @@ $(BIN)/python:
 # A stamp a set of packages: installed again only when pyproject.toml changes.
 $(VENV)/.installed: $(BIN)/python pyproject.toml
 	@echo "Installing unround into $(VENV) ..."
-	$(PIP) install $(UNCOMPILED) $(LOCK) --editable '.[all]'
+	$(PIP) install --no-compile $(LOCK) --editable '.[all]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "Installing what the tests need ..."
 	$(PIP) install --upgrade pip
-	$(PIP) install $(UNCOMPILED) $(LOCK) --group dev
+	$(PIP) install --no-compile $(LOCK) --group dev
 	@touch $@
 
 install: $(VENV)/.installed ## leave a working .venv/bin/unround, all extras included

@@ -1,4 +1,4 @@
-"""The pictures of the explorer in the README, taken in a browser, of the simulated census that `make demo` audits.
+"""The pictures of the explorer in the README, taken in a browser, of a simulated census.
 
     python -m docs.pictures                    simulates and audits the census first
     python -m docs.pictures --folder demo/census-audit
@@ -79,7 +79,7 @@ def take(folder: Path, into: Path = IMAGES) -> list[Path]:
 
 
 def audited(place: Path) -> Path:
-    """Return the audit of the census of `make demo`, made in a folder."""
+    """Return the audit of a census that is simulated, made in a folder."""
     import unround
     from unround import simulate
 

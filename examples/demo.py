@@ -38,7 +38,7 @@ def main() -> None:
     show("audit", "examples/survey.toml", "-o", audit)
     show("explain", audit, "D08", "30-44/men")
     census, found = (str((OUT / name).relative_to(HERE.parent)) for name in ("census", "census-audit"))
-    show("simulate", "-o", census, "--areas", "1000", "--boundaries")
+    show("simulate", "-o", census, "--areas", "600", "--levels", "da", "--boundaries")
     table, shapes = f"{census}/98-401-X2021006_English_CSV_data.csv", f"{census}/boundaries.geojson.gz"
     show("audit", table, "-o", found, "--truth", f"{census}/truth.parquet", "--boundaries", shapes)
     print(f"\nOpen {page.as_uri()} to see every cell's histogram.")

@@ -121,16 +121,16 @@ def outcomes(m: Mechanism, x: int) -> list[int | None]:
 
 
 @every
-@pytest.mark.parametrize("x", [0, 1, 4, 5, 9, 10, 15, 18, 19, 20, 30, 31, 99, 100, 999, 1000, *LARGE])
-def test_chances_sum_to_one_and_floats_agree(m, x):
-    published = outcomes(m, x)
-    chances = [m.chance(y, x) for y in published]
-    coded = np.array([HIDDEN if y is None else y for y in published])
-    likelihoods = m.likelihood(coded, np.array(x))
-    assert likelihoods.dtype == np.float64
-    assert likelihoods.tolist() == [float(c) for c in chances]
+def test_chances_sum_to_one_and_floats_agree(m):
     noisy = m in NOISY or (isinstance(m, Suppressed) and m.then in NOISY)
-    assert sum(chances) == (pytest.approx(1, abs=1e-12) if noisy else 1)
+    for x in (0, 1, 4, 5, 9, 10, 15, 18, 19, 20, 30, 31, 99, 100, 999, 1000, *LARGE):
+        published = outcomes(m, x)
+        chances = [m.chance(y, x) for y in published]
+        coded = np.array([HIDDEN if y is None else y for y in published])
+        likelihoods = m.likelihood(coded, np.array(x))
+        assert likelihoods.dtype == np.float64
+        assert likelihoods.tolist() == [float(c) for c in chances], x
+        assert sum(chances) == (pytest.approx(1, abs=1e-12) if noisy else 1), x
 
 
 @every
