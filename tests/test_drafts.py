@@ -423,6 +423,14 @@ def test_a_row_may_be_left_out_that_the_total_of_its_region_counts(tmp_path: Pat
     assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["North − its rows"]
 
 
+def test_a_region_that_does_not_add_up_is_asked_about_beside_one_that_does(tmp_path: Path) -> None:
+    rows = ["North,A,47,56", "North,B,45,39", "North,C,52,75", "North,D,45,33", "North,,207,205"]
+    rows += ["South,G,39,79", "South,H,38,57", "South,I,30,26", "South,J,48,83", "South,,155,245"]
+    (tmp_path / "wards.csv").write_text("\n".join(["Region,Ward,Cases,Controls", *rows]))
+    review = unround.review(tmp_path / "wards.csv", repairs=())
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["North − its rows"]
+
+
 def test_a_row_called_like_two_others_is_asked_about(tmp_path: Path) -> None:
     lines = ["Ward,Cases,Others", "Ward A,31,40", "Ward B,17,52", "Ward E,15,79", "Ward F,c,18", "Wards E and F,17,97"]
     (tmp_path / "wards.csv").write_text("\n".join(lines))

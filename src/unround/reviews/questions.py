@@ -30,10 +30,11 @@ def questions(table: ReviewedTable) -> list[Unsettled]:
     counts = table.counts[:, exact]
     names = [table.columns[at].label or table.columns[at].key for at in exact]
     asked = _balanced(counts, known, names, "rows") + _running(counts, names, "row") + _within(counts, known, names)
+    asked += _left_out(counts, table.area_codes)
     if table.nested is None:  # otherwise, sums between areas are known, and used
         turned = np.ascontiguousarray(counts.T)
         asked += _balanced(turned, (), table.area_codes, "columns")
-        asked += _left_out(counts, table.area_codes) + _together(counts, table.area_codes)
+        asked += _together(counts, table.area_codes)
         if len(turned.T) <= MOST_COMPARED:
             asked += _running(turned, table.area_codes, "column")
     return asked + _not_applicable(table)
