@@ -12,7 +12,7 @@ it needs when it is called, so that `import unround` and `unround --help` stay q
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +47,6 @@ from unround.small_files import require_unchanged, watching
 
 if TYPE_CHECKING:
     from unround import job
-    from unround.boundaries import Shape
     from unround.comparison import Comparison
     from unround.differences import Diff
     from unround.expectation import Expectation
@@ -240,30 +239,13 @@ def audit(given: options.Audit) -> AuditFolder:
     temporary one is used, which goes away with the result. Of a finished audit, the pages are written again.
     """
     from unround.boundaries import keep_boundaries, read_shapes
-    from unround.results import AuditFolder
-    from unround.show.report import write_pages
-
-    boundaries = path_or_none(given.boundaries)
-    shapes = None if boundaries is None else read_shapes(boundaries)  # a fault in it shows before anything takes long
-    if (finished := finished_audit(given.table)) is not None:
-        if boundaries is not None:
-            keep_boundaries(finished, boundaries, shapes)
-        write_pages(finished)
-        return AuditFolder.open(finished.path)
-    with watching():  # what is read here must be what is read again, and what is kept for another run
-        return _audited(given, boundaries, shapes)
-
-
-def _audited(given: options.Audit, boundaries: Path | None, shapes: Sequence[Shape] | None) -> AuditFolder:
-    """Audit a table, and write the pages."""
-    from unround.boundaries import keep_boundaries
     from unround.job import AuditRun
     from unround.job import audit as audit_into
     from unround.results import AuditFolder
     from unround.show.report import write_pages
 
-    release = _opened(given.table, given)
-    refuse_hopeless(release)
+    boundaries = path_or_none(given.boundaries)
+    shapes = None if boundaries is None else read_shapes(boundaries)  # a fault in it shows before anything takes long
 
     def report_on(folder: job.AuditFolder) -> None:
         given.progress("Reporting", 0, 1)
@@ -272,17 +254,23 @@ def _audited(given: options.Audit, boundaries: Path | None, shapes: Sequence[Sha
         write_pages(folder)
         given.progress("Reporting", 1, 1)
 
+    if (finished := finished_audit(given.table)) is not None:
+        report_on(finished)
+        return AuditFolder.open(finished.path)
     into = path_or_none(given.out) or temporary_folder()
-    done = audit_into(
-        release,
-        into,
-        given.part(AuditOptions),
-        truth=_truth(given.truth, release),
-        progress=given.progress,
-        command=given.command,
-        finish=report_on,
-        run=AuditRun(paths_of(given.table, given.truth, given.describe, given.nesting), given.cluster),
-    )
+    with watching():  # what is read here must be what is read again, and what is kept for another run
+        release = _opened(given.table, given)
+        refuse_hopeless(release)
+        done = audit_into(
+            release,
+            into,
+            given.part(AuditOptions),
+            truth=_truth(given.truth, release),
+            progress=given.progress,
+            command=given.command,
+            finish=report_on,
+            run=AuditRun(paths_of(given.table, given.truth, given.describe, given.nesting), given.cluster),
+        )
     folder = AuditFolder(**{field.name: getattr(done, field.name) for field in fields(done)})
     return folder if given.out is not None else lent_to(folder, into)
 

@@ -277,7 +277,7 @@ class Boundaries:
     def check(self, areas: int) -> None:
         """Raise ValueError unless they are rings of points, each of one of so many areas."""
         starts, rows = self.starts, self.rows
-        whole = all(one.ndim == 1 and one.dtype == np.int64 for one in (starts, rows)) and len(starts) == len(rows) + 1
+        whole = all(array.ndim == 1 and array.dtype == np.int64 for array in (starts, rows)) and len(starts) == len(rows) + 1
         if self.points.ndim != 2 or self.points.shape[1] != 2 or not whole or not len(rows):
             raise ValueError("these are not rings of points")
         if starts[0] != 0 or starts[-1] != len(self.points) or (np.diff(starts) < 1).any():

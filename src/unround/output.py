@@ -111,13 +111,13 @@ _MOVES: Shape = {"new": [str, ...], "leaving": {str: [int, int, object]}}
 def _moves_in(moving: Path) -> tuple[list[str], dict[str, list[int]]]:
     """Return which files are on their way into a folder, and which out of it: names only, no paths to anywhere else."""
     try:
-        told = plain_json(moving)
+        moves = plain_json(moving)
     except (OSError, ValueError):
-        told = None
-    if misfit(told, _MOVES) is None:
-        names = (*told["new"], *told["leaving"])
+        moves = None
+    if misfit(moves, _MOVES) is None:
+        names = (*moves["new"], *moves["leaving"])
         if all(name not in ("", ".", "..") and Path(name).name == name for name in names):
-            return told["new"], told["leaving"]
+            return moves["new"], moves["leaving"]
     raise InputError(
         f"{moving}, which an earlier run left, is damaged: remove the folder {moving.parent}, and run it again."
     )

@@ -79,9 +79,9 @@ def solve(
     solution = call()
     show(solution, json)
     if plot is not None and solution.feasible:
-        from unround.show.plots import MOST_PANELS, save, solution_plot
+        from unround.show.plots import MOST_PANELS, posterior_plot, save
 
-        save(solution_plot(solution), plot)
+        save(posterior_plot(solution), plot)
         more = len(solution.cells) - MOST_PANELS
         say(f"Drawn: {plot}{f' (the first {MOST_PANELS} cells)' if more > 0 else ''}", err=True)
     elif plot is not None:

@@ -5,7 +5,7 @@ Which areas and counts of two audits are the same, and in what the audits themse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from unround.job import AuditFolder
 from unround.job.folder import FINDINGS, PUBLISHED, ZEROS_NOT_LISTED
 from unround.score.summary import AREA_SIZES, CLAIMS
 from unround.shown import Shown
+from unround.small_files import shortened
 from unround.tables.spool import Stage
 
 EXACT = "exact"
@@ -262,25 +263,14 @@ def _mechanisms(before: Mapping[str, Any], after: Mapping[str, Any], cells: Iter
             "before": old,
             "after": new,
             "means": f"{len(keys):,} {'column was' if len(keys) == 1 else 'columns were'} assumed to be published "
-            f"differently: {named(keys)}",
+            f"differently: {shortened(keys, MOST_NAMED)}",
         }
         for (old, new), keys in changed.items()
     ]
 
 
-def named(names: Sequence[str]) -> str:
-    """Return the first of some names, and say that there are more.
-
-    >>> named(["a", "b"]), named(list("abcdefg"))
-    ('a, b', 'a, b, c, d, e and 2 more')
-    """
-    few = ", ".join(names[:MOST_NAMED])
-    more = len(names) - MOST_NAMED
-    return f"{few} and {more:,} more" if more > 0 else few
-
-
 def _few(audit: Mapping[str, Any]) -> str:
-    return named([column["key"] for column in audit["columns"]])
+    return shortened([column["key"] for column in audit["columns"]], MOST_NAMED)
 
 
 STRENGTH = {"likely": 1, "conditional": 2, "proved": 3}  # kinds of claims, the strongest last; 0 is no claim

@@ -187,6 +187,13 @@ def _listed(low: int, chances: FloatArray) -> Distribution:
     return tuple((low + k, p) for k, p in enumerate(chances.tolist()) if p > 0)
 
 
+def named_area(folder: AuditFolder, row: int) -> dict[str, Any]:
+    """Return what is known of where an area is: its code, its name and its level."""
+    here = folder.areas.row(row, named=True)
+    names = (*folder.told["areas"], "region_name", "level")
+    return {name: here[name] for name in names if here.get(name) not in (None, "")}
+
+
 def infer_area(folder: AuditFolder, row: int) -> InferredArea:
     """Infer everything about one area again, as the audit did: some milliseconds for some hundred counts."""
     # What areas say about each other depends on all of them.
@@ -215,15 +222,13 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
     folder, inferred, distribution = area.folder, area.inferred, area.distribution(cell)
     known = area.weighed(cell, distribution)
     model, counts, column = folder.model, inferred.counts[0], folder.model.columns[cell]
-    here = folder.areas.row(area.rows[0], named=True)
-    names = (*folder.told["areas"], "region_name", "level")
     certificate = next((certificate for certificate in area.certificates if certificate.cell == cell), None)
     others = family_evidence(folder, inferred, area.rows, cell)
     uncertain = known.value is not None and known.kind != GIVEN and certificate is None
     claimed = known.value if known.value is not None and known.kind != GIVEN else None
     return Explanation(
         **asdict(known),
-        area={name: here[name] for name in names if here.get(name) not in (None, "")},
+        area=named_area(folder, area.rows[0]),
         cell=dict(zip(folder.told["axes"], column.codes, strict=True)) | {"label": column.label, "block": column.block},
         key=column.key,
         mechanism=folder.summary["mechanisms"][model.mechanisms[cell].name],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.explanation.cell import infer_area
+from unround.explanation.cell import infer_area, named_area
 from unround.job import AuditFolder
 from unround.job.folder import find_area, find_cell
 from unround.shown import Plottable, Tabular, frame_of
@@ -123,6 +123,4 @@ def posterior(folder: AuditFolder, area: str) -> Posterior:
         cells[column.key] = Distribution(
             column.key, column.label, known.kind, known.published, known.low, known.high, counts, chances, error
         )
-    names = (*folder.told["areas"], "region_name", "level")
-    here = folder.areas.row(row, named=True)
-    return Posterior({name: here[name] for name in names if here.get(name) not in (None, "")}, cells, folder)
+    return Posterior(named_area(folder, row), cells, folder)

@@ -43,9 +43,9 @@ DOCUMENTS = {
 """The function that makes a document of a result, by the name of its class."""
 
 PLOTS = {
-    "Solution": "plots.solution_plot",
+    "Solution": "plots.posterior_plot",
     "Posterior": "plots.posterior_plot",
-    "Explanation": "plots.explanation_plot",
+    "Explanation": "plots.posterior_plot",
     "AuditFolder": "plots.claims_plot",
     "Inspection": "check.residual_plot",
     "Check": "check.residual_plot",

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from unround.show.words import CLAIMS, number, percent
+from unround.show.words import CLAIMS, cut, number, percent
 
 WIDE, LETTER = 440, 6.4
 """Pixels of the widest chart, and about those of a letter."""
@@ -117,13 +117,9 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
     return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def _label_room(labels: Sequence[str], most: int = 30) -> tuple[list[str], float]:
     """Return labels that are short enough, and the room that they need."""
-    short = [_cut(label, most) for label in labels]
+    short = [cut(label, most) for label in labels]
     return short, LETTER * max(map(len, short), default=0) + 10
 
 

@@ -21,7 +21,7 @@ from unround.checks.families import (
 )
 from unround.errors import InputError
 from unround.show import parts as doc
-from unround.show.words import few, notice, percent, several
+from unround.show.words import cut, few, notice, percent, several
 
 if TYPE_CHECKING:
     from unround.checks import Family
@@ -105,7 +105,6 @@ def residual_plot(check: Check | Inspection) -> Plot:
     """Draw observed and expected shares of every family, the worst first."""
     from unround.show.charts import columns
     from unround.show.plots import Plot
-    from unround.show.site import cut
 
     panels = []
     drawn = [entry for entry in (check if isinstance(check, Check) else check.fit).ordered if len(entry.expected) > 1]

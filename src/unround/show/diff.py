@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from unround.job.verify import Verification
 from unround.show import parts as doc
-from unround.show.words import CLAIMS, block_named, listed, notice, percent, several, share, size_named
+from unround.show.words import CLAIMS, block_named, few, listed, notice, percent, several, share, size_named
 from unround.shown import plain
 
 if TYPE_CHECKING:
     from unround.differences import Diff
 
-MOST_BLOCKS, MOST_PROBLEMS = 16, 20
-"""Tables and problems that are listed; the others are counted."""
+MOST_BLOCKS, MOST_PROBLEMS, MOST_NAMED = 16, 20, 5
+"""Tables and problems that are listed, and counts that are named; the others are counted."""
 
 FEWEST_AREAS = 10
-"""With fewer areas than this, the public page does not say how new claims are spread over counts: that would nearly reveal
-them."""
+"""With fewer areas a public page does not say how claims are spread over counts: that would nearly reveal the counts."""
 
 
 def one_side(side: Mapping[str, Any]) -> str:
@@ -102,8 +101,6 @@ def details(compared: Mapping[str, Any]) -> list[str]:
 
 def scope(compared: Mapping[str, Any]) -> list[str]:
     """Return what could be compared, and what could not."""
-    from unround.differences.run import named
-
     matched = compared["matched"]
     sentences = [
         f"Compared: {several(matched['counts_in_both'], 'count')} per area in {several(matched['areas_in_both'], 'area')} "
@@ -113,12 +110,14 @@ def scope(compared: Mapping[str, Any]) -> list[str]:
     if again:
         sentences.append(
             f"{several(len(again), 'count per area is', 'counts per area are')} published again in the later audit "
-            f"({named(again)}). Each is counted once here; the audit itself lists both numbers."
+            f"({few(again, MOST_NAMED)}). Each is counted once here; the audit itself lists both numbers."
         )
     for side, name in (("earlier", "before"), ("later", "after")):
         areas, counts = matched[f"areas_only_{name}"], matched[f"counts_only_{name}"]
         if counts:
-            sentences.append(f"Only in the {side} audit: {several(len(counts), 'count')} per area ({named(counts)}).")
+            sentences.append(
+                f"Only in the {side} audit: {several(len(counts), 'count')} per area ({few(counts, MOST_NAMED)})."
+            )
         if areas:
             sentences.append(f"Only in the {side} audit: {several(areas, 'area')}.")
     if any(compared[side].get("zeros_not_listed") for side in ("before", "after")):
@@ -188,8 +187,8 @@ def changed(compared: Mapping[str, Any], *, public: bool = False) -> Iterator[do
     yield doc.Text(verdict(compared), "lead")
     yield from (doc.Text(sentence, doc.ALARM) for sentence in alarms(compared))
     yield doc.Only(doc.PAGE, [_tiles(compared)])
-    few = public and compared["after"]["areas"] < FEWEST_AREAS
-    if any(changes(row) for row in compared["by_value"].values()) and not few:
+    hidden = public and compared["after"]["areas"] < FEWEST_AREAS
+    if any(changes(row) for row in compared["by_value"].values()) and not hidden:
         rows = {size_named(name): row for name, row in compared["by_value"].items()}
         foot = doc.TableRow(["all", *_numbers(compared)], "strong")
         yield doc.Section("By inferred count", [_changes("Inferred count", rows, foot)], level=3)

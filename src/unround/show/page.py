@@ -15,8 +15,8 @@ from unround.show import parts as doc
 from unround.show.charts import strip
 from unround.show.palette import PALETTE
 from unround.show.parts import PAGE, TERMINAL, Document, Part
-from unround.show.site import cut, macro, render, static
-from unround.show.words import CLAIMS
+from unround.show.site import macro, render, static
+from unround.show.words import CLAIMS, cut
 
 KINDS = (*CLAIMS, "open", "given")
 LONG, NAME, CELL = 900, 160, 600

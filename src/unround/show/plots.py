@@ -44,7 +44,7 @@ class Plot:
         return svg(self)
 
 
-def distributions(title: str, cells: Iterable[Any]) -> Plot:
+def _distributions(title: str, cells: Iterable[Any]) -> Plot:
     """Draw how likely each count is, a panel for every cell that was not published exactly."""
     from unround.show.charts import histogram
     from unround.show.words import span
@@ -62,21 +62,17 @@ def distributions(title: str, cells: Iterable[Any]) -> Plot:
     return Plot(title, f"Inferred from published values; not official counts.{more}", tuple(panels))
 
 
-def solution_plot(solution: Solution) -> Plot:
-    """Draw the distribution of every cell."""
-    return distributions("Possible true counts", solution.cells)
-
-
-def posterior_plot(posterior: Posterior) -> Plot:
-    """Draw the distribution of every count of an area."""
-    return distributions(" ".join(str(name) for name in posterior.area.values()), posterior.cells.values())
-
-
-def explanation_plot(cell: Explanation) -> Plot:
-    """Draw the distribution of one count."""
+def posterior_plot(result: Solution | Posterior | Explanation) -> Plot:
+    """Draw the distribution of every count of a system or an area, or of one count."""
+    from unround.explanation.cell import Explanation
     from unround.show.explain import title
+    from unround.solution import Solution
 
-    return distributions(title(cell), [cell])
+    if isinstance(result, Explanation):
+        return _distributions(title(result), [result])
+    if isinstance(result, Solution):
+        return _distributions("Possible true counts", result.cells)
+    return _distributions(" ".join(map(str, result.area.values())), result.cells.values())
 
 
 def claims_plot(folder: AuditFolder) -> Plot:

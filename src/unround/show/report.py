@@ -22,7 +22,7 @@ from unround.show import audit, charts, selfcheck
 from unround.show import parts as doc
 from unround.show.check import fit_in_words, rounded_independently
 from unround.show.claims import claims_parts
-from unround.show.diff import changed
+from unround.show.diff import FEWEST_AREAS, changed
 from unround.show.maps import map_chart, map_of_report
 from unround.show.page import page as html_page
 from unround.show.strongest import MOST, Strong, first_contradictions, first_suspects, first_zeros, strongest
@@ -61,9 +61,6 @@ MOST_BLOCKS, MOST_ROUTES, MOST_ZEROS, MOST_SUSPECTS, MOST_FAMILIES, MOST_CLASHES
 """Rows that are shown; the others are counted."""
 
 SUMMARY_HAS = "`summary.json` has them all"
-
-FEWEST_AREAS = 10
-"""With fewer areas the public page does not say how claims are spread over counts: that would nearly reveal the counts."""
 
 CHANCE = 0.99
 """The probability of the range that the chart shows for chance."""

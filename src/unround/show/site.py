@@ -85,8 +85,6 @@ def _count(label: Markup, cell: Mapping[str, Any]) -> str:
 
 
 HERE = Path(__file__).parent
-LONGEST = 300
-"""Characters of a name that are shown."""
 
 
 def render(template: str, context: Mapping[str, Any] | None = None, **more: Any) -> str:
@@ -147,7 +145,7 @@ def environment() -> Environment:
         "claim": words.claim_in_words,
         "probabilities": words.probabilities,
         "spelled": words.spelled,
-        "cut": cut,
+        "cut": words.cut,
     }
     return made
 
@@ -162,13 +160,3 @@ def stylesheet() -> str:
 def static(name: str) -> bytes:
     """Return one of our own files."""
     return (HERE / "static" / name).read_bytes()
-
-
-def cut(text: object, longest: int = LONGEST) -> str:
-    """Return a text without what goes beyond a length.
-
-    >>> cut("Montréal"), cut("Montréal", 5)
-    ('Montréal', 'Mont…')
-    """
-    whole = str(text)
-    return whole if len(whole) <= longest else f"{whole[: longest - 1]}…"

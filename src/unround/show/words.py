@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 CLAIMS = ("proved", "conditional", "likely")
 """The kinds of claims, the surest first: a copy of `audits.summary.CLAIMS`, which is slow to import. A test compares."""
 
+LONGEST = 300
+"""Characters of a name that are shown."""
+
 # -- numbers ----------------------------------------------------------------------------------------------------------
 
 
@@ -100,9 +103,7 @@ def span(low: int, high: int | None) -> str:
 
 def span_of(cell: Any) -> str:
     """Return the possible range of a cell, whether it is an object or plain data."""
-    if isinstance(cell, Mapping):
-        return span(cell["low"], cell["high"])
-    return span(cell.low, cell.high)
+    return span(_of(cell, "low"), _of(cell, "high"))
 
 
 def either(values: Sequence[int]) -> str:
@@ -141,6 +142,16 @@ def few(names: Sequence[str], most: int, mark: str = ", ") -> str:
     ('a, b', 'a, b and 1 more')
     """
     return mark.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def cut(text: object, longest: int = LONGEST) -> str:
+    """Return a text without what goes beyond a length.
+
+    >>> cut("Montréal"), cut("Montréal", 5)
+    ('Montréal', 'Mont…')
+    """
+    whole = str(text)
+    return whole if len(whole) <= longest else f"{whole[: longest - 1]}…"
 
 
 def size_named(name: str) -> str:

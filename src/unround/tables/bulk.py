@@ -505,7 +505,7 @@ def _no_line(body: memoryview, number: int, source: Source) -> InputError:
 
 
 def _refuse_broken(body: memoryview, lines: int, source: Source) -> None:
-    """Complain of a quotation that runs over line ends, for the lines within it would be lost. Empty lines do no harm."""
+    """Raise if a quotation runs over line ends: the lines within it would be lost. Empty lines do no harm."""
     if sum(1 for line in bytes(body).split(b"\n") if line.strip(b"\r")) > lines:
         raise InputError(
             f"{source.path} has a quoted field that continues on the next line: a quote is not closed, so it is unclear "

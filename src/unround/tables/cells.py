@@ -529,7 +529,7 @@ _ROW = "row"
 
 
 def _require_codes(cells: pl.DataFrame, name: str, at: str, source: str) -> None:
-    """Complain of rows that say nothing in a column of codes."""
+    """Raise if rows say nothing in a column of codes."""
     empty = cells.filter(pl.col(at).is_null())
     if empty.height:
         rows = "1 row is" if empty.height == 1 else f"{empty.height:,} rows are"

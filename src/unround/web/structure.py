@@ -10,7 +10,7 @@ from markupsafe import Markup
 from unround.audits import Model
 from unround.show.charts import Picture
 from unround.show.parts import Piece, Text
-from unround.show.words import ORIGINS
+from unround.show.words import ORIGINS, cut
 from unround.web.outline import Outline, OutlineTable
 
 ROW, LABELS, WIDTH = 22, 260, 26
@@ -121,5 +121,5 @@ def map_of(table: OutlineTable, heads: frozenset[int], parts: frozenset[int], *,
         tall_as = max(tall[line.at] - 2 * gap, 0.5)
         drawn.rect(x + gap, y + gap, end - x - 2 * gap, tall_as, kind, line.label if labels else "", 2 if labels else 0)
         if labels and line.at not in under:
-            drawn.text(levels * wide + 8, y + row * 0.7, line.label if len(line.label) <= 44 else line.label[:43] + "…")
+            drawn.text(levels * wide + 8, y + row * 0.7, cut(line.label, 44))
     return drawn.done()

@@ -233,8 +233,8 @@ def _counts(
     answer["tables"] = [table_data(explorer, row, at) for at in wanted]
     cells = [cell for table in answer["tables"] for line in table["lines"] for cell in line["cells"] if cell]
     offered = [
-        (table.at, f"{table.name} ({several(found, 'finding')})" if found else table.name, table.at == wanted[0])
-        for table, found in zip(tables, claims, strict=True)
+        (table.at, f"{table.name} ({several(findings, 'finding')})" if findings else table.name, table.at == wanted[0])
+        for table, findings in zip(tables, claims, strict=True)
     ]
     several_priors = len(explorer.summary["priors"]["variants"]) > 1
     tree = answer["tables"], [] if everything else offered, path, several_priors
@@ -326,8 +326,8 @@ def structure(asked: Asked) -> Page:
         numbers = {"lines": len(table.lines), "sums": len(sums.sums), "split_by_sex": sums.splits, "findings": findings}
         tables.append({"at": table.at, "name": table.name, **numbers})
         split = f", {sums.splits:,} split by sex" if sums.splits else ""
-        found = f" · {several(findings, 'finding')}" if findings else ""
-        note = f"{several(len(table.lines), 'line')}, {several(len(sums.sums), 'sum')}{split}{found}"
+        revealed = f" · {several(findings, 'finding')}" if findings else ""
+        note = f"{several(len(table.lines), 'line')}, {several(len(sums.sums), 'sum')}{split}{revealed}"
         charts.append(doc.Chart(map_of(table, sums.heads, sums.parts, labels=False), table.name, note))
     read, origins = explorer.summary["structure"], dict(Counter(model.origins))
     said = [f"{many:,} from {ORIGINS.get(origin, origin)}" for origin, many in origins.items()]
@@ -358,13 +358,13 @@ def _table_of_sums(asked: Asked, sorted_sums: Sequence[TableSums]) -> Page:
     answer: dict[str, Any] = {"table": table.name, "lines": lines, "split_by_sex": sums.splits, "sums": listed}
     folds: list[doc.Part] = []
     for e, sexes in shapes(model, outline, sums.sums):
-        found = sum_data(model, e)
-        number = len(found["parts"])
+        known = sum_data(model, e)
+        number = len(known["parts"])
         also = f"; the same for {', '.join(sexes)}" if len(sexes) > 1 else ""
         said = f"{'is published twice' if number == 1 else f'is the sum of {number} parts'}{also}"
-        parts_of = doc.Bullets(list(zip(found["part_labels"], found["parts"], strict=True)))
+        parts_of = doc.Bullets(list(zip(known["part_labels"], known["parts"], strict=True)))
         hint = doc.Text(how_proposed(model, e), "hint")
-        folds.append(doc.Fold(found["total_label"], [parts_of, hint], style="sum", is_open=len(folds) < 3, aside=said))
+        folds.append(doc.Fold(known["total_label"], [parts_of, hint], style="sum", is_open=len(folds) < 3, aside=said))
     mechanisms = dict.fromkeys(model.mechanisms[c].sentence for line in table.lines for c in line.cells if c is not None)
     split = f"; {sums.splits:,} lines are split by sex" if sums.splits else ""
     between = f"{several(len(lines), 'line')} with {several(len(listed), 'sum')} between them{split}."
