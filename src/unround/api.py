@@ -233,7 +233,7 @@ def check(given: options.Read) -> Inspection:
 
 @takes(options.Audit)
 def audit(given: options.Audit) -> AuditFolder:
-    """Work out every count of a release that can be inferred, and write the findings into a folder.
+    """Find every count of a release that can be inferred, and write the findings into a folder.
 
     An audit of files that was stopped resumes where it was when it is asked for again. Without a folder to write into, a
     temporary one is used, which goes away with the result. Of a finished audit, the pages are written again.

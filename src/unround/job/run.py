@@ -88,7 +88,7 @@ def audit(
     finish: Finish = lambda _: None,
     run: AuditRun = HERE_AND_ANEW,
 ) -> files.AuditFolder:
-    """Work out every count of a release that can be worked out, and write what was found into a folder.
+    """Find every count of a release that can be inferred, and write what was found into a folder.
 
     Arguments are documented with `unround.audit`. `finish` adds pages to the finished folder before anybody sees it. If it
     fails, nothing is left behind.
