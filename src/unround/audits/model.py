@@ -20,7 +20,7 @@ from unround.options import AuditOptions as AuditOptions
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, SUPPRESSED, Column, Counts, told_range
 from unround.structure import JudgedSum, Structure
 from unround.sums.compiled import CompiledSums, compile_sums
-from unround.sums.forest import Equations
+from unround.sums.forest import Equations, neighbours
 from unround.system import Cell, PublishedFigure, Sum, System, connected
 
 FEWEST, MOST = 16, 4096
@@ -269,11 +269,8 @@ class Model:
     @cached_property
     def touching(self) -> tuple[tuple[int, ...], ...]:
         """For every cell the sums that it stands in."""
-        found: list[list[int]] = [[] for _ in self.columns]
-        for e, (total, parts) in enumerate(self.equations):
-            for cell in (total, *parts):
-                found[cell].append(e)
-        return tuple(map(tuple, found))
+        _, touching = neighbours(self.equations)
+        return tuple([tuple(touching.get(cell, ())) for cell in range(len(self.columns))])
 
     @cached_property
     def piece(self) -> NDArray[np.int64]:

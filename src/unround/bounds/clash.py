@@ -15,7 +15,7 @@ from unround.bounds.propagation import Bounds, propagate
 from unround.bounds.search import cpsat_witness, single_worker
 from unround.errors import InputError, InternalError
 from unround.mechanisms import Window
-from unround.sums.forest import Equations, is_acyclic
+from unround.sums.forest import Equations, is_acyclic, neighbours
 from unround.sums.multiway import pieces
 from unround.system import PublishedFigure, Sum, System
 
@@ -148,10 +148,7 @@ class _Oracle:
         self.rows = system.rows
         # A cell that may have any count contradicts nothing.
         self.says = [window.low > 0 or window.high is not None for window in system.windows]
-        self.sums_of: dict[int, list[int]] = {}
-        for e, (total, parts) in enumerate(self.equations):
-            for cell in (total, *parts):
-                self.sums_of.setdefault(cell, []).append(e)
+        _, self.sums_of = neighbours(self.equations)
         self.known: dict[Members, bool] = {}
         self.effort = math.inf
 

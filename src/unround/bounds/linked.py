@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.families import Rows
-from unround.sums.forest import Equations, is_acyclic
+from unround.sums.forest import Equations, is_acyclic, neighbours
 from unround.sums.multiway import pieces
 
 Place = tuple[int, int]
@@ -55,23 +55,14 @@ class _Contradicting(Exception):  # noqa: N818 - it is an answer, and no error
     """No table agrees with everything that is printed."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HiddenBounds:
-    """What all sums together leave of the counts in loops.
-
-    - `low`, `high`: The bounds, of all cells.
-    - `moved`: Where they are narrower than by one sum after the other.
-    - `limited`: Hidden counts whose interval might be narrower than this: more effort would have to be made.
-    - `loops`: For every moved cell with one value left the sums of its loop.
-    - `clashing`: A cell of every loop that no table fits.
-    """
+class _Narrowed(NamedTuple):
+    """Bounds of all cells, narrowed in place; the rest is as in `LinkedBounds`."""
 
     low: Ints
     high: Ints
     moved: BoolArray
     limited: BoolArray
     loops: dict[Place, tuple[int, ...]]
-    clashing: tuple[Place, ...] = ()
 
 
 class SumsOfBlock:
@@ -90,16 +81,13 @@ class SumsOfBlock:
         self.children: dict[int, list[int]] = {}
         for row in np.flatnonzero(parent >= 0).tolist():
             self.children.setdefault(int(parent[row]), []).append(row)
-        self.touching: list[list[int]] = [[] for _ in range(self.width)]
-        for e, (total, parts) in enumerate(self.equations):
-            for column in (total, *parts):
-                self.touching[column].append(e)
+        _, self.touching = neighbours(self.equations)
 
     def of(self, place: Place) -> list[int]:
         """Return the sums that a cell is in."""
         area, column = place
         number = len(self.equations)
-        found = [area * number + e for e in self.touching[column] if self.active is None or self.active[area, e]]
+        found = [area * number + e for e in self.touching.get(column, ()) if self.active is None or self.active[area, e]]
         if self.columns[column]:
             first, above = self.areas * number, int(self.parent[area])
             found += [first + row * self.width + column for row in (area, above) if row >= 0 and row in self.children]
@@ -136,15 +124,12 @@ class SumsOfBlock:
         return list(found)
 
 
-def hidden_bounds(sums: SumsOfBlock, windows: Windows, low: Ints, high: Ints, hidden: BoolArray) -> HiddenBounds:
-    """Work out feasibility intervals of hidden counts, from the bounds that propagation leaves.
+def _narrow(sums: SumsOfBlock, windows: Windows, found: _Narrowed, hidden: BoolArray) -> tuple[Place, ...]:
+    """Narrow hidden counts to their feasibility intervals, from what propagation leaves; return where nothing is left.
 
     The results of a loop depend on nothing outside it, so that they are the same however areas are put into blocks.
     """
-    found = HiddenBounds(
-        low.copy(), high.copy(), np.zeros(low.shape, dtype=np.bool_), np.zeros(low.shape, dtype=np.bool_), {}
-    )
-    is_open = low < high
+    is_open = found.low < found.high
     done: set[Place] = set()
     too_large: set[Place] = set()
     clashing: list[Place] = []
@@ -173,10 +158,10 @@ def hidden_bounds(sums: SumsOfBlock, windows: Windows, low: Ints, high: Ints, hi
             _put_ends(sums, windows, found, cells, inside, hidden)
         except _Contradicting:
             clashing.append(place)
-    return replace(found, clashing=tuple(clashing))
+    return tuple(clashing)
 
 
-def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: HiddenBounds, hidden: BoolArray) -> BoolArray:
+def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: _Narrowed, hidden: BoolArray) -> BoolArray:
     """Narrow the bounds of hidden counts whose sums, put into each other, form a tree; return which counts these are.
 
     In a tree of sums between whole numbers without holes, the bounds that propagation leaves are attained. Areas that are
@@ -202,7 +187,8 @@ def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: HiddenBounds, 
             here, feasible = here[tight.feasible], np.ix_(tight.feasible, columns)
             low, high, cells = tight.low[feasible], tight.high[feasible], np.ix_(here, columns)
             settled[cells] = wanted = hidden[cells]
-            found.moved[cells] = moved = wanted & ((low > found.low[cells]) | (high < found.high[cells]))
+            moved = wanted & ((low > found.low[cells]) | (high < found.high[cells]))
+            found.moved[cells] |= moved
             found.low[cells], found.high[cells] = np.where(moved, (low, high), (found.low[cells], found.high[cells]))
             for row, at in np.argwhere(moved & (low == high)).tolist():
                 place = int(here[row]), int(columns[at])
@@ -256,7 +242,7 @@ def _connected(
 
 
 def _put_ends(
-    sums: SumsOfBlock, windows: Windows, found: HiddenBounds, cells: list[Place], inside: Iterable[int], hidden: BoolArray
+    sums: SumsOfBlock, windows: Windows, found: _Narrowed, cells: list[Place], inside: Iterable[int], hidden: BoolArray
 ) -> None:
     """Find the ends of the intervals of the hidden cells of a loop, and put them into the results."""
     at = {place: i for i, place in enumerate(cells)}
@@ -279,7 +265,7 @@ def _put_ends(
                 found.loops[place] = tuple(inside)
 
 
-def _domain(windows: Windows, found: HiddenBounds, place: Place) -> _Domain:
+def _domain(windows: Windows, found: _Narrowed, place: Place) -> _Domain:
     """Return the bounds of a cell, and the counts between them where its window lists them."""
     low, high, start = (int(one[place]) for one in (found.low, found.high, windows.start))
     if start < 0 or not (windows.low[place] <= low and high <= windows.high[place] < NO_UPPER_BOUND):
@@ -290,9 +276,7 @@ def _domain(windows: Windows, found: HiddenBounds, place: Place) -> _Domain:
 
 @lru_cache(maxsize=256)
 def _ends(
-    domains: tuple[_Domain, ...],
-    rows: tuple[_Row, ...],
-    wanted: tuple[int, ...],
+    domains: tuple[_Domain, ...], rows: tuple[_Row, ...], wanted: tuple[int, ...]
 ) -> tuple[tuple[int, int, bool], ...]:
     """Return how far some cells of a loop go, and whether they might go less far than that.
 
@@ -332,11 +316,7 @@ def _ends_of_empty(
 class _Loop:
     """Open cells whose sums form loops, as an integer program."""
 
-    def __init__(
-        self,
-        domains: Sequence[_Domain],
-        rows: Iterable[_Row],
-    ) -> None:
+    def __init__(self, domains: Sequence[_Domain], rows: Iterable[_Row]) -> None:
         from ortools.sat.python import cp_model
 
         self.model = cp_model.CpModel()
@@ -483,15 +463,11 @@ def with_hidden(
     """Narrow the bounds of hidden counts to what all sums together leave of them; return also where nothing is left."""
     sums = SumsOfBlock(block.compiled, block.active, bounds.parent, linked)
     certain = hidden & block.windows.certain & bounds.tight.feasible[:, None]
-    found = hidden_bounds(sums, block.windows, bounds.tight.low, bounds.tight.high, certain)
-    narrowed = replace(
-        bounds,
-        tight=bounds.tight._replace(low=found.low, high=found.high),
-        moved=bounds.moved | found.moved,
-        limited=found.limited,
-        loops=found.loops,
-    )
-    return narrowed, found.clashing
+    low, high, moved = bounds.tight.low.copy(), bounds.tight.high.copy(), bounds.moved.copy()
+    found = _Narrowed(low, high, moved, np.zeros_like(moved), {})
+    clashing = _narrow(sums, block.windows, found, certain)
+    tight = bounds.tight._replace(low=low, high=high)
+    return replace(bounds, tight=tight, moved=moved, limited=found.limited, loops=found.loops), clashing
 
 
 def _propagate(

@@ -58,20 +58,13 @@ Convolution = Callable[[FloatArray, FloatArray, Longs, Longs], tuple[FloatArray,
 
 @dataclass(slots=True)
 class _Node:
-    """A leaf of the long axis, or a group of them."""
+    """A leaf of the long axis, or a group of them. In a list of nodes, parts come before totals, the whole table is last."""
 
     cells: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     """The cells of this node, each with the rows that it adds up."""
     parts: list[int] = field(default_factory=list)
     low: Longs = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     high: Longs = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Slices:
-    """A table as a tree of vectors; parts come before their totals, the whole table is last."""
-
-    nodes: tuple[_Node, ...]
 
 
 def marginals(
@@ -82,39 +75,39 @@ def marginals(
     None where there are too many states, cells that are not rectangles of a tree along the longest axis, or weights too
     far apart for transforms. Raises `Contradicting` if no counts add up.
     """
-    slices = _slices(table, lows, weights)
-    if slices is None:
+    nodes = _slices(table, lows, weights)
+    if nodes is None:
         return None
     for convolve in (_by_transforms, _by_products):
         try:
-            return _passes(slices, lows, weights, convolve)
+            return _passes(nodes, lows, weights, convolve)
         except _Imprecise:
             continue
     return None
 
 
 def _passes(
-    slices: Slices, lows: Sequence[int], weights: Sequence[FloatArray], convolve: Convolution
+    nodes: list[_Node], lows: Sequence[int], weights: Sequence[FloatArray], convolve: Convolution
 ) -> tuple[tuple[int, FloatArray], ...]:
     """Pass messages up the tree of vectors, and down again."""
     up: list[Box] = []
     prefixes: list[list[Box]] = []
-    for node in slices.nodes:
+    for node in nodes:
         own, steps = _local(node, lows, weights), list[Box]()
         if node.parts:
             so_far = up[node.parts[0]]
             steps.append(so_far)
             for k, part in enumerate(node.parts[1:], 1):
-                rest = [slices.nodes[other] for other in node.parts[k + 1 :]]
+                rest = [nodes[other] for other in node.parts[k + 1 :]]
                 so_far = _added(convolve, so_far, up[part], node, rest)
                 steps.append(so_far)
             own = _times(own, so_far)
         up.append(own)
         prefixes.append(steps)
     found: list[tuple[int, FloatArray]] = [(0, np.zeros(0))] * len(lows)
-    down: list[Box | None] = [None] * len(slices.nodes)
-    for n in range(len(slices.nodes) - 1, -1, -1):
-        node, above = slices.nodes[n], down[n]
+    down: list[Box | None] = [None] * len(nodes)
+    for n in range(len(nodes) - 1, -1, -1):
+        node, above = nodes[n], down[n]
         belief = up[n] if above is None else _times(up[n], above)
         for cell, rows in node.cells:
             found[cell] = lows[cell], _distribution(belief, rows, lows[cell], weights[cell].size)
@@ -124,14 +117,14 @@ def _passes(
         message = local if above is None else _times(local, above)
         for k in range(len(node.parts) - 1, 0, -1):
             part, before = node.parts[k], prefixes[n][k - 1]
-            down[part] = _difference(convolve, message, before, slices.nodes[part].low, slices.nodes[part].high)
+            down[part] = _difference(convolve, message, before, nodes[part].low, nodes[part].high)
             ends = before.low + np.array(before.weights.shape) - 1
             message = _difference(convolve, message, up[part], before.low, ends)
         down[node.parts[0]] = message
     return tuple(found)
 
 
-def _slices(table: CrossedTable, lows: Sequence[int], weights: Sequence[FloatArray]) -> Slices | None:
+def _slices(table: CrossedTable, lows: Sequence[int], weights: Sequence[FloatArray]) -> list[_Node] | None:
     """Read a table as a tree of vectors."""
     long = int(np.argmax(table.shape))
     others = np.delete(table.coordinates, long, axis=1)
@@ -159,7 +152,7 @@ def _slices(table: CrossedTable, lows: Sequence[int], weights: Sequence[FloatArr
         _bound(node, nodes, len(kinds), lows, weights)
         if any(_states(node, nodes, k) > MOST_STATES for k in range(len(node.parts) + 1)):
             return None
-    return Slices(tuple(nodes))
+    return nodes
 
 
 def _bound(node: _Node, nodes: list[_Node], rows: int, lows: Sequence[int], weights: Sequence[FloatArray]) -> None:

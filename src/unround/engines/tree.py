@@ -285,8 +285,6 @@ class Tree:
         If exact messages would take too long.
     """
 
-    sum = SUM
-
     def __init__(self, plan: Plan, lows: list[int], weights: list[FloatArray]) -> None:
         self.plan = plan
         self.lows = lows
@@ -537,7 +535,7 @@ def count_solutions(tree: Tree, local: list[FloatArray]) -> int:
     """Return the exact number of assignments that fit."""
     possible = [np.sign(array) for array in local]
     if math.prod([array.size for array in possible]) < 2**52:  # no intermediate count can exceed the product of all
-        up = tree.upward(possible, tree.sum)
+        up = tree.upward(possible, SUM)
         found = math.prod(float(np.add.reduce(up.belief[root], axis=None)) for root in tree.plan.roots)
         return int(math.ldexp(found, up.exponent))  # exact: scaling is by powers of two
     return _count_in_digits(tree, possible)
@@ -553,9 +551,7 @@ def _count_in_digits(tree: Tree, possible: list[FloatArray]) -> int:
     belief: list[Digits] = [[array] for array in possible]
     for i in range(len(tree.plan.links) - 1, -1, -1):
         spans = tree.chains[i]
-        children = [
-            _carried([tree.child(digit, end, tree.sum) for digit in belief[end.node]], bits) for end in tree.order[i]
-        ]
+        children = [_carried([tree.child(digit, end, SUM) for digit in belief[end.node]], bits) for end in tree.order[i]]
         current = [fit(digit, spans.first) for digit in children[0]]
         for j in range(1, len(children)):
             span = spans.forward[j]

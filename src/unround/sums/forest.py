@@ -246,10 +246,7 @@ def crossings_of(equations: Equations) -> tuple[Crossing, ...]:
     and the other cells of those sums are matched one to one by splits too, these belong to the family. Of families that
     share cells the largest is kept.
     """
-    containing: dict[int, list[int]] = {}
-    for e, (total, parts) in enumerate(equations):
-        for cell in (total, *parts):
-            containing.setdefault(cell, []).append(e)
+    _, containing = neighbours(equations)
     families: list[dict[int, Crossing]] = []
     assigned: set[int] = set()
     for seed, (_, parts) in enumerate(equations):
