@@ -20,7 +20,7 @@ from unround.figures import Figure, FigureGrid, FigureKind
 from unround.release import AREA, FIGURE_ABSENT, FIGURE_UNIT, Block, Column, Release, What
 from unround.show.check import figures_in_words
 from unround.structure import JudgedFigure, Structure, find_structure
-from unround.structure.figure_tests import find_grid, steps_of
+from unround.structure.figure_verdicts import find_grid, steps_of
 from unround.tables import read
 from unround.tables.draft import drafted
 from unround.tables.figure_labels import as_figures, propose

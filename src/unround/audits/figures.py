@@ -24,7 +24,7 @@ from unround.figures import FigureKind
 from unround.mechanisms.base import BoolArray
 from unround.proofs import contradiction_in_words, figure_value, renamed_figure
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Counts, FigureValues
-from unround.structure.figure_tests import steps_of
+from unround.structure.figure_verdicts import steps_of
 from unround.system import Cell, PublishedFigure, System
 
 Ints = NDArray[np.int64]

@@ -27,8 +27,7 @@ from unround.figures import Figure, FigureGrid, FigureKind
 from unround.mechanisms.base import BoolArray
 from unround.prior import Prior
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Block, Counts, FigureValues
-from unround.structure.figure_tests import FigureData
-from unround.structure.figure_verdicts import judge_figures
+from unround.structure.figure_verdicts import FigureData, judge_figures
 
 TRUE, PUBLISHED = "true", "published"
 SOURCES = (TRUE, PUBLISHED)  # the counts that rates are computed from

@@ -7,7 +7,7 @@
 - `propose`: sums and repeated counts that nobody proposed, searched for in the counts
 - `balances`: columns that balance others though no total of either is printed
 - `families`: whether areas add up to their parents; `nesting`: which areas make up which
-- `figure_verdicts`: what published rates, means and medians tell; `figure_tests`: figures held against counts
+- `figure_verdicts`: figures held against counts, and what published rates, means and medians tell
 - `decisions`: what the user decides, in place of the verdicts of the counts
 - `evidence`: what comes out
 """

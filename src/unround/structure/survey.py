@@ -22,8 +22,7 @@ from unround.structure.evidence import (
     Repeat,
     Structure,
 )
-from unround.structure.figure_tests import FigureData
-from unround.structure.figure_verdicts import judge_figures
+from unround.structure.figure_verdicts import FigureData, judge_figures
 from unround.structure.mechanism import Divisibility, detect
 from unround.structure.noise import find_noise, with_noise
 from unround.structure.propose import (
