@@ -20,7 +20,7 @@ from unround.show import show
 from unround.structure import declaring, find_structure
 from unround.tables import read
 from unround.tables.canada_2021 import AGED_15, PARTS, SAME, TABLES, documented, id_of, table_of, vector_of
-from unround.tables.censusmapper import partitions_by_name, tables_by_name
+from unround.tables.censusmapper import tables_by_title
 
 RNG = np.random.default_rng
 
@@ -147,35 +147,21 @@ def test_numbers_that_are_not_those_of_2021_are_read_by_their_names(tmp_path: Pa
     assert [column.block for column in release.columns] == ["Age", "Religion", "Religion", "Religion"]
 
 
-def test_tables_of_other_censuses_are_told_by_titles_ranges_figures_and_gaps() -> None:
+def test_tables_of_other_censuses_are_told_by_titles_figures_and_gaps() -> None:
     lines = [
         (4, "0 to 14 years", True), (7, "15 years and over", True), (20, "Average age", False),
         (30, "Occupied private dwellings by structural type of dwelling data", True), (31, "Single-detached house", True),
-        (45, "Never married", True), (48, "Separated", True),
         (300, "Household total income groups in 2015 for private households", True), (301, "Under $5,000", True),
-        (302, "$5,000 and over", True), (330, "Under $5,000", True), (331, "$5,000 and over", True),
-        (400, "Number of market income recipients in 2015", True), (401, "Median market income in 2015", False),
-        (402, "Number of employment income recipients in 2015", True),
-        (700, "Less than 15 minutes", True), (701, "15 minutes and over", True), (900, "English only", True),
+        (302, "$5,000 and over", True), (330, "Total - Age", True), (331, "0 to 14 years", True),
+        (401, "Median market income in 2015", False), (402, "Under $5,000", True), (403, "0 to 14 years", True),
+        (490, "Total - Age", True), (900, "Under $5,000", True),
     ]  # fmt: skip
-    found = tables_by_name(lines)
     dwellings = "Occupied private dwellings by structural type of dwelling data"
     incomes = "Household total income groups in 2015 for private households"
-    assert found == [
-        "Age", "Age", "", dwellings, dwellings, dwellings, dwellings, incomes, incomes, incomes, "Income groups",
-        "Income groups", "Income recipients in 2015", "", "Income recipients in 2015", "Commuting duration",
-        "Commuting duration", "English only",
+    assert tables_by_title(lines) == [
+        "Age", "Age", "", dwellings, dwellings, incomes, incomes, incomes, "Age (2)", "Age (2)", "", "Under $5,000",
+        "Age (3)", "Age (4)", "Under $5,000 (2)",
     ]  # fmt: skip
-
-
-def test_names_document_partitions_only_if_all_parts_are_there() -> None:
-    names = ["Not married and not living common-law", "Never married", "Separated", "Divorced", "Widowed"]
-    lines = [(str(at), name, "Marital status") for at, name in enumerate(names)]
-    assert partitions_by_name(lines) == [("0", ("1", "2", "3", "4"))]
-    assert partitions_by_name(lines[:-1]) == []
-    incomes = [("0", "Income of households", "t"), ("1", "Under $5,000", "t"), ("2", "$5,000 to $9,999", "t")]
-    assert partitions_by_name(incomes) == []  # who has more than $9,999 is missing
-    assert partitions_by_name([*incomes, ("3", "$10,000 and over", "t")]) == [("0", ("1", "2", "3"))]
 
 
 # --- totals that are not in the file ---------------------------------------------------------------------

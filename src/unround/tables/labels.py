@@ -13,7 +13,7 @@ whether a range ends with its last whole number or with the next one: somebody o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -250,8 +250,8 @@ AgeRun = Mapping[Range, str]
 """One table of ages: the keys of lines that follow one upon the other, each range once."""
 
 
-def age_runs(lines: Sequence[tuple[str, str]], range_of: Callable[[str], Range | None] = age_range) -> list[AgeRun]:
-    """Find the tables of ages among lines of (key, label); or of anything else that `range_of` reads ranges of.
+def age_runs(lines: Sequence[tuple[str, str]]) -> list[AgeRun]:
+    """Find the tables of ages among lines of (key, label).
 
     A label that names no ages ends a table, and so does a range that was there before: the same names come back with
     other meanings. Fewer than two lines are no table.
@@ -264,7 +264,7 @@ def age_runs(lines: Sequence[tuple[str, str]], range_of: Callable[[str], Range |
     """
     runs: list[dict[Range, str]] = [{}]
     for key, label in lines:
-        ages = range_of(label)
+        ages = age_range(label)
         if ages is None or ages in runs[-1] or ages == ALL:
             runs.append({})
         if ages is not None:
