@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.tables.canada_2021 import BLOCKS as BLOCKS
 from unround.tables.canada_2021 import ProfileBlock as ProfileBlock
-from unround.tables.canada_2021 import expand, parents
+from unround.tables.canada_2021 import expand
+from unround.tables.lines import above as lines_above
 
 ROUNDED, SAMPLE, EXACT = "rounding:5", "sample:5", "exact"
 FULL_DATA, SAMPLE_DATA = "100% data", "25% sample data"
@@ -166,7 +167,7 @@ def _rows(block: ProfileBlock) -> list[ProfileRow]:
 def _plan(block: ProfileBlock, number: int, start: int) -> BlockPlan:
     """Find the leaves under each count of a block."""
     shape = expand(block.shape)
-    above = parents([depth for depth, _ in shape])
+    above = lines_above([depth for depth, _ in shape])
     nodes = [at for at, (_, letter) in enumerate(shape) if not letter]
     inner = {above[at] for at in nodes}
     low, high, leaves = {}, dict[int, int](), 0

@@ -13,15 +13,7 @@ from unround.tables.cells import code_text, within_groups
 from unround.tables.description import BY_KEY, CHARACTERISTIC
 from unround.tables.grid import HeadedTable, letters
 from unround.tables.labels import (
-    AGES,
-    AREAS,
-    CODES,
-    LETTERS,
-    MEN,
-    SEXES,
-    TIMES,
-    TOTALS,
-    WOMEN,
+    WORDS,
     about,
     bare_label,
     is_time,
@@ -105,7 +97,7 @@ def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
         kind = subject(names[one.at], codes, shown)
         label = None if one.label is None else names[one.label]
         called = names[one.at]
-        if label is not None and set(tokens(called)) <= CODES:
+        if label is not None and set(tokens(called)) <= WORDS["codes"]:
             called = label  # "Code" says nothing about what it is the code of
         if not table.is_named(one.at):
             called, kind = "", AREA if kind == OTHER else kind  # what stands first, without a name, are areas
@@ -176,13 +168,13 @@ def subject(name: str, codes: Sequence[str], labels: Mapping[str, str]) -> str:
     ages = sum(any(written_age(text) is not None for text in texts) for texts in read)
     telling = [texts for texts in read if not is_total(*texts)]
     written = sum(any(not text.isdigit() and written_age(text) is not None for text in texts) for texts in read)
-    if telling and ages >= _MOST * len(telling) and (about(name, AGES) or (not name and ages > 1) or written > 1):
+    if telling and ages >= _MOST * len(telling) and (about(name, "ages") or (not name and ages > 1) or written > 1):
         return AGE
-    if about(name, SEXES):
+    if about(name, "sexes"):
         return SEX
-    if about(name, TIMES) or (all(map(is_time, codes)) and not period_sums({code: code for code in codes})):
+    if about(name, "times") or (all(map(is_time, codes)) and not period_sums({code: code for code in codes})):
         return TIME
-    return AREA if about(name, AREAS) else OTHER
+    return AREA if about(name, "areas") else OTHER
 
 
 def slug(name: str, kind: str) -> str:
@@ -234,7 +226,7 @@ def split_by_sex(names: Sequence[str]) -> dict[str, tuple[str, str]] | None:
     found: dict[str, tuple[str, str]] = {}
     by_sex: dict[str, set[str]] = {"men": set(), "women": set()}
     for name in names:
-        rest, sex = _without(name, MEN | WOMEN)
+        rest, sex = _without(name, WORDS["men"] | WORDS["women"])
         rest = "" if sex and (is_total(rest, of_places=False) or not bare_label(rest)) else rest
         found[name] = (rest, sex)
         if sex:
@@ -255,7 +247,7 @@ def split_by_sex(names: Sequence[str]) -> dict[str, tuple[str, str]] | None:
 def _of_both(name: str, wholes: Iterable[str]) -> str:
     """Return what a name without a sex counts: what is left of it without the words for both sexes."""
     cuts = [(name[: gap.start()].strip(_AROUND), name[gap.end() :].strip(_AROUND)) for gap in re.finditer(r"[\s\W_]+", name)]
-    splits = [pair for left, right in cuts for pair in ((left, right), (right, left))] + [_without(name, TOTALS)]
+    splits = [pair for left, right in cuts for pair in ((left, right), (right, left))] + [_without(name, WORDS["totals"])]
     for rest, both in splits:
         if rest in wholes and is_total(both, of_places=False):
             return rest
@@ -278,7 +270,7 @@ def _without(name: str, words: Iterable[str]) -> tuple[str, str]:
     pieces = [piece for piece in re.split(r"([\s_/,;:.|()\[\]]+|-(?=\D)|(?<=\D)-)", name) if piece]
     for at, piece in enumerate(pieces):
         word = piece.lower()
-        if word in known and (word not in LETTERS or at in (0, len(pieces) - 1)):
+        if word in known and (word not in WORDS["letters"] or at in (0, len(pieces) - 1)):
             left = pieces[:at] + pieces[at + 1 :]
             return "".join(left).strip(_AROUND), piece
     return name.strip(), ""

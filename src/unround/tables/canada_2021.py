@@ -5,8 +5,8 @@ indented, what kind of number it holds, whom it counts. A shape is a string of r
 letter where the row is no ordinary count: `m` a median and `a` an average of money, `n` an average of something else, `p` a
 percentage, `s` a count of some of its parent's people that is no part of a partition. `(12m)7` repeats what is in brackets
 seven times; spaces only help the eye. What counts the same people, households or families in tables of their own is in
-`_SAME`. CensusMapper numbers the same characteristics in the same order, one vector each or three by sex: `_VECTORS` has the
-runs.
+`canada_2021.toml`, and so are rates, means and medians. CensusMapper numbers the same characteristics in the same order, one
+vector each or three by sex.
 
 This is for formats without indentation, or without labels at all, and for simulated censuses. A file that someone put
 together rarely has everything: where it has the parts of two tables that count the same people, and the total of neither,
@@ -16,10 +16,12 @@ both must still add to the same number, and that total becomes a column without 
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +30,7 @@ from unround.mechanisms import Unpublished
 from unround.release import SUPPRESSED, Column, Counts, Proposal
 from unround.tables.figure_labels import KINDS, FigureMeaning, figures_for, is_sampled
 from unround.tables.labels import finest
-from unround.tables.lines import COUNT, TableLine, key_of
+from unround.tables.lines import COUNT, TableLine, above, key_of
 
 LAST = 2631
 """The last CHARACTERISTIC_ID."""
@@ -74,7 +76,7 @@ class ProfileBlock:
         """Return the partitions inside it, by ID; statistics and multiple responses have none."""
         found: dict[int, tuple[int, ...]] = {}
         shape = expand(self.shape)
-        for at, parent in enumerate(parents([depth for depth, _ in shape])):
+        for at, parent in enumerate(above([depth for depth, _ in shape])):
             if parent >= 0 and not shape[at][1] and self.rule in ("split", "core", "within") and self.source != "exact":
                 found[self.first + parent] = (*found.get(self.first + parent, ()), self.first + at)
         return found
@@ -88,16 +90,6 @@ def expand(shape: str) -> list[tuple[int, str]]:
     """
     flat = re.sub(r"\(([^)]*)\)(\d+)", lambda repeated: repeated[1] * int(repeated[2]), shape)
     return [(int(depth), letter) for depth, letter in re.findall(r"(\d)([a-z]?)", flat)]
-
-
-def parents(depths: Sequence[int]) -> list[int]:
-    """Return for each row the last row before it that is one level up, or -1."""
-    found, path = [], list[int]()
-    for at, depth in enumerate(depths):
-        del path[depth:]
-        found.append(path[-1] if path else -1)
-        path += [at] * (depth + 1 - len(path))  # a block may start below level 0
-    return found
 
 
 def _blocks() -> Iterator[ProfileBlock]:
@@ -121,52 +113,8 @@ BLOCKS = tuple(_blocks())
 AGED_15 = -15
 """Stands for everybody aged 15 and over, who are no line of the table of ages."""
 
-_LEFT_TO_LABELS = (393, 724, 735, 1066, 1469, 1479, 1500, 1544, 1604, 2030, 2093, 2156, 2282, 2293, 2581)
-"""Tables whose sums are not proposed by number: long lists of languages, places and fields, of which files have few rows."""
-
-EXACT: Mapping[int, str] = {
-    1: "Population, 2021",
-    2: "Population, 2016",
-    4: "Total private dwellings",
-    5: "Private dwellings occupied by usual residents",
-}
-"""What is not rounded."""
-
-FIVE_YEARS: Mapping[int, int] = dict(zip((10, 11, 12, *range(14, 24), *range(25, 29)), range(0, 85, 5), strict=True))
-"""The lines of five years of age, and the youngest of each."""
-
-_SAME = f"""
-1 8
-5 41 50 100 260 281
-58 {AGED_15}
-71 78
-56 89
-111 155 171 187 204
-112 157
-114 173
-118 189
-383 388 393 735
-1402 1411 1522 1527 1665 1683 1698 1949
-1414 1418 1421 1427 1434 1437 1440 1449 1452 1456
-1529 1538 1544
-1669 1676
-1998 1992 2030 2223 2231
-2014 1995 2093 2156
-2224 2237 2246 2259
-2225 2593
-2603 2611 2617
-"""
-"""What counts the same, one published exactly first. All persons in private households, for one, head eight tables."""
-
-_VECTORS = (
-    (1, 7, 1, 1), (8, 8, 8, 3), (9, 9, 11, 3), (10, 12, 14, 18), (13, 13, 68, 3), (14, 23, 71, 18), (24, 24, 251, 3),
-    (25, 29, 254, 18), (30, 33, 329, 18), (39, 40, 386, 3), (41, 55, 434, 1), (56, 56, 449, 3), (57, 57, 452, 1),
-    (58, 70, 453, 3), (71, 88, 492, 1), (89, 99, 510, 3), (100, 110, 543, 1), (111, 147, 554, 3), (155, 229, 665, 3),
-    (242, 316, 905, 1), (317, 319, 980, 3), (320, 331, 989, 1), (332, 334, 1001, 3), (335, 377, 1010, 3),
-    (378, 382, 1139, 1), (383, 1413, 1144, 3), (1414, 1499, 4237, 1), (1500, LAST, 4323, 3),
-)  # fmt: skip
-"""Runs of characteristics as CensusMapper numbers them: first and last ID, the first one's vector, and the step between
-vectors. Single years of age stand between those of five years."""
+_SAID: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("canada_2021.toml").read_text(encoding="utf-8"))
+"""What is documented beside the tables; the file says what each of its keys is."""
 
 DATASET = "CA21"
 """What CensusMapper calls this census."""
@@ -186,14 +134,19 @@ TABLES: Mapping[int, str] = {
 }
 """The tables' names, by the ID of their first line; like the titles of the profile they tell the source of the counts."""
 PARTS: Mapping[int, tuple[int, ...]] = {AGED_15: (13, 24)} | {
-    total: parts for block in BLOCKS if block.first not in _LEFT_TO_LABELS for total, parts in block.parts().items()
+    total: parts for block in BLOCKS if block.first not in _SAID["left_to_labels"] for total, parts in block.parts().items()
 }
 """The parts of every total that has any."""
-SAME: tuple[tuple[int, ...], ...] = tuple(_ids(line) for line in _SAME.strip().splitlines())
+SAME: tuple[tuple[int, ...], ...] = tuple(map(_ids, _SAID["same"]))
 """IDs that count the same, one published exactly first."""
+_LABELS = {block.first + at: label for block in BLOCKS for at, label in enumerate(block.labels)}
+FIVE_YEARS: Mapping[int, int] = {number: int(_LABELS[number].split()[0]) for number in _ids(_SAID["five_years"])}
+"""The lines of five years of age, and the youngest of each."""
 
 _FIRST = tuple(TABLES)
-_VECTOR_OF = {first + at: vector + at * step for first, last, vector, step in _VECTORS for at in range(last - first + 1)}
+_VECTOR_OF = {
+    first + at: vector + at * step for first, last, vector, step in _SAID["vectors"] for at in range(last - first + 1)
+}
 _ID_OF = {vector: number for number, vector in _VECTOR_OF.items()}
 _HEADS = {_VECTOR_OF[first]: first for first in _FIRST if first in _VECTOR_OF}
 _HEAD_VECTORS = tuple(sorted(_HEADS))
@@ -303,55 +256,22 @@ def with_documented(
     return columns, np.hstack([counts, nothing]) if hidden else counts, proposals
 
 
-_RATES: Mapping[int, tuple[int, int]] = {
-    int(rate): (int(part), int(whole))
-    for rate, part, whole in re.findall(
-        r"(\d+)=(\d+)/(\d+)",
-        "35=9/8 36=13/8 37=24/8 38=29/8 345=340/335 346=341/336 347=342/337 348=343/338 349=344/339 360=355/350 361=356/351 "
-        "362=357/352 363=358/353 364=359/354 1483=0/1482 1484=0/1482 1485=0/1482 1491=0/1490 1492=0/1490 1493=0/1490 "
-        "1497=0/1496 2228=2224/2223 2229=2225/2223 2230=2226/2224",
-    )
-}
-"""Rates, the lines that count whom they are about, 0 for none, and out of whom."""
-_SILENT = frozenset(_ids("3 6 7 34 148-154 237-241 379-382"))
-"""What is neither a count nor a figure that says something of one. Many look like counts."""
-
 _ROWS = {
     block.first + at: (letter, block.first + parent if parent >= 0 else 0)
     for block in BLOCKS
     for shape in (expand(block.shape),)
-    for at, ((_, letter), parent) in enumerate(zip(shape, parents([depth for depth, _ in shape]), strict=True))
+    for at, ((_, letter), parent) in enumerate(zip(shape, above([depth for depth, _ in shape]), strict=True))
 }
 """The letter of every characteristic, and the one that it is indented under, or 0."""
 _LETTERS = {"m": "median", "a": "average", "n": "average", "p": "rate"}
 KIND_OF: Mapping[int, str] = {
-    number: "figure" if number in _SILENT else _LETTERS[letter]
+    number: "figure" if number in _ids(_SAID["silent"]) else _LETTERS[letter]
     for number, (letter, _) in _ROWS.items()
     if letter in _LETTERS
 }
 """What is not a count, by kind."""
 
-_PEOPLE = (335, 350)
-"""Universes that are nearly everybody in the area, who are line 1."""
-
-_GROUPED: Mapping[int, tuple[FigureKind, int, tuple[int, ...]]] = {
-    39: (FigureKind.MEAN, 8, (8, 1)),
-    40: (FigureKind.MEDIAN, 8, (8, 1)),
-    57: (FigureKind.MEAN, 50, (50, 5)),
-    76: (FigureKind.MEAN, 71, (71, 78)),
-    113: (FigureKind.MEDIAN, 157, (157, 112)),
-    115: (FigureKind.MEDIAN, 173, (173, 114)),
-    119: (FigureKind.MEDIAN, 189, (189, 118)),
-    243: (FigureKind.MEDIAN, 260, (260, 5)),
-    244: (FigureKind.MEDIAN, 281, (281, 5)),
-}
-"""Means and medians: the line whose parts are their groups, and the lines that count all units, the best first."""
-
-_TOTALS = {57: 56, 76: 90}
-"""The persons whose average number is given."""
-
-_MEASURES = {39: "years", 40: "years", 57: "persons", 76: "persons"}
-"""What the groups measure; money where nothing is said."""
+_RATES = {rate: (part, whole) for rate, part, whole in _SAID["rates"]}
 
 
 def documented_figures(lines: Mapping[int, TableLine]) -> list[Figure]:
@@ -371,14 +291,12 @@ def _meaning(number: int, line: TableLine, lines: Mapping[int, TableLine]) -> Fi
 
     if number in _RATES:
         numerator, universe = _RATES[number]
-        within = there(1) if universe in _PEOPLE else ""
+        within = there(1) if universe in _SAID["nearly_everybody"] else ""
         return FigureMeaning(FigureKind.RATE, there(universe), there(numerator), within=within)
-    if number in _GROUPED:
-        grouped, total, universes = _GROUPED[number]
-        own = [(lines[one].id, label_of(one) or lines[one].label) for one in _below(total) if there(one)]
-        return FigureMeaning(
-            grouped, there(*universes), there(_TOTALS.get(number, 0)), finest(own, _MEASURES.get(number, "money"))
-        )
+    if (of := _SAID["grouped"].get(str(number))) is not None:
+        own = [(lines[one].id, label_of(one) or lines[one].label) for one in _below(of["total"]) if there(one)]
+        whole, persons = there(*of["units"]), there(of.get("persons", 0))
+        return FigureMeaning(FigureKind(of["kind"]), whole, persons, finest(own, of["of"]))
     kind = KINDS.get(line.kind)
     if kind is None or kind is FigureKind.RATE:
         return None
@@ -396,7 +314,4 @@ def label_of(number: int) -> str:
     >>> label_of(10), label_of(33), label_of(29), label_of(41)
     ('0 to 4 years', '100 years and over', '85 years and over', '')
     """
-    ages = {**FIVE_YEARS, 30: 85, 31: 90, 32: 95}
-    if number in ages:
-        return f"{ages[number]} to {ages[number] + 4} years"
-    return {29: "85 years and over", 33: "100 years and over", **EXACT}.get(number, "")
+    return _LABELS[number] if number in (*_SAID["exact"], *_ids(_SAID["named"])) else ""

@@ -31,10 +31,10 @@ from unround.tables.derived import Sums, order_gives_away
 from unround.tables.description import MISSING, make_description
 from unround.tables.draft import Draft, axis_keys, where_it_stands, write_asides, write_open, write_protection, write_sums
 from unround.tables.grid import HeadedTable, letters
-from unround.tables.labels import is_total, tokens
+from unround.tables.labels import WORDS, about, is_total
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
-from unround.tables.roles import RANKS, SPARSE, Roles, find_roles, worked_out
+from unround.tables.roles import SPARSE, Roles, find_roles, worked_out
 from unround.tables.suggested import (
     AGREE,
     PERIODS,
@@ -65,12 +65,6 @@ MEANINGS = ("suppressed", "not available", "not applicable", "unreliable", "0")
 _MEANT = {code: word for word, code in MISSING.items()}
 _DOUBTFUL = {"-": "not available", "–": "not available", ".": "suppressed", ":": "not available", "#": "suppressed"}
 """Signs that agencies use for different things, and what is assumed if nobody says."""
-
-_NUMBER_WORDS = frozenset(
-    re.split(
-        " ", "one two three four five single eins zwei drei vier fünf un une deux trois quatre cinq uno una dos tres cuatro"
-    )
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -571,7 +565,7 @@ def _sums(made: Described, known: _Known) -> tuple[Sums, Sums]:
 def _settle_ranks(made: Described, known: _Known) -> None:
     """Say of ranks that give no count away that they may be left out; others stay open."""
     table = made.opened.table
-    ranked = [at for at in made.roles.unknown if RANKS & set(tokens(table.names[at]))]
+    ranked = [at for at in made.roles.unknown if about(table.names[at], "ranks")]
     names = [axis.name for axis in made.axes.rows]
     across = names == list(made.release.axes)  # what stands in rows of the sheet are the columns of the release
     if not ranked or (names != list(made.release.areas) and not across):
@@ -731,7 +725,7 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, notes: Documented, ask: A
         known = SIGNS.get(sign.lower())
         if known is not None and sign not in _DOUBTFUL:
             continue
-        if any(letter.isdigit() for letter in sign) or len(sign) > LONGEST_SIGN or sign.lower() in _NUMBER_WORDS:
+        if any(letter.isdigit() for letter in sign) or len(sign) > LONGEST_SIGN or sign.lower() in WORDS["numbers"]:
             continue  # text: it is reported as neither count nor sign
         default = _DOUBTFUL.get(sign, "not available")
         often = "once" if times == 1 else f"{times:,} times"

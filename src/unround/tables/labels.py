@@ -13,8 +13,10 @@ whether a range ends with its last whole number or with the next one: somebody o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
 from unround.figures import Group
@@ -24,23 +26,11 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(word.strip() for word in text.split("|"))
 
 
-TOTALS = _words(
-    "total|totals|tot|tot.|all|everyone|everybody|both|both sexes|all sexes|all genders|all persons|total persons|persons|"
-    "year to date|ytd|"
-    "people|all people|all ages|total population|population|all categories|all groups|overall|sum|grand total|_t|t|"
-    "insgesamt|insges|gesamt|ges|zusammen|zus|alle|personen|bevölkerung|ensemble|total général|les deux sexes|tous|toutes|"
-    "tous âges|"
-    "todos|ambos sexos|total general|totale|tutti|totaal|i alt|ialt|totalt|yhteensä|ogółem|razem|celkem|összesen|"
-    "σύνολο|всего|total stated|country|nation|national|all areas|all places|all districts|all regions|all wards|"
-    "all counties|all municipalities|all schools|all households|all dwellings|all hospitals|all provinces|all states|"
-    "all towns|everywhere|gesamtgebiet|alle gemeinden|alle kreise|toutes les communes|toutes communes|toutes les régions|"
-    "todo el país|total país|"
-    "país|pays|land gesamt|totaal generaal|heel het land|hele landet|total nacional|conjunto|ambos os sexos|ambos|"
-    "personas|pessoas|personer|persone|mannen en vrouwen|alle altersgruppen|alle leeftijden|todas las edades|"
-    "todas as idades|all students|all pupils|all patients|all cases|all households and families|residents|inhabitants|"
-    "inwoners|einwohner|habitants|habitantes|abitanti|invånare|innbyggere|indbyggere|toplam|итого|合計|総数|計|합계|전체|合计|总计"
-)
-"""Codes and names that stand for everybody, in lower case."""
+_SAID = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+WORDS: Mapping[str, frozenset[str]] = {kind: _words(text) for kind, text in _SAID.items() if isinstance(text, str)}
+"""What totals, sexes, areas and so on are called, in the languages of many tables."""
+_MONTHS = [_words(names) for names in _SAID["months"]]
+
 _TOTAL = re.compile(
     r"(?:grand |sub)?(?:total(?:[et]|es)?|totaal|summe|insgesamt|gesamt|zusammen|yhteensä|i alt)\b.*|"
     r"ensemble (?:de|du|des) .*|"
@@ -52,57 +42,15 @@ _ALL = re.compile(
     r"tutt[ie] (?:gli|le|i) \w+"
 )
 
-MEN = _words(
-    "men|man|male|males|men+|m|boys|männlich|männl|maennlich|männer|maenner|mann|hommes|homme|masculin|h|hombres|hombre|"
-    "maschi|maschio|uomini|mannen|man|mænd|menn|män|miehet|mężczyźni|homens|homem|masculino|varones|varón|muži|férfi|erkek|мужчины|чоловіки|άνδρες|男|男性|남자|남"
-)
-WOMEN = _words(
-    "women|woman|female|females|women+|f|w|girls|weiblich|weibl|frauen|frau|femmes|femme|féminin|mujeres|mujer|femmine|"
-    "femmina|donne|vrouwen|vrouw|kvinder|kvinner|kvinnor|naiset|kobiety|mulheres|mulher|feminino|femenino|ženy|nő|kadın|женщины|жінки|γυναίκες|女|女性|여자|여"
-)
-LETTERS = frozenset({"m", "f", "w", "h"})
-"""Sexes of one letter: believed only if both are there."""
-
 UNKNOWN = re.compile(
     r"_u|unk|unknown|not stated|not known|not specified|unspecified|no answer|unbekannt|ohne angabe|inconnue?|non déclaré|"
     r"desconocido|sconosciuto|onbekend|ukendt|age unknown|not elsewhere included"
 )
 """Categories of those of whom nothing is known; they may or may not be part of a total."""
 
-AREAS = _words(
-    "region|regions|area|areas|geo|geography|district|districts|municipality|municipalities|county|counties|country|"
-    "province|state|states|town|city|village|ward|commune|communes|gemeinde|gemeinden|kreis|bundesland|land|kommune|"
-    "kanton|canton|département|departement|departamento|provincia|municipio|comune|regione|gemeente|provincie|place|"
-    "location|territory|zone|tract|block|parish|borough|authority|lga|lsoa|msoa|oa|nuts|dguid|geouid|geoid|ref_area|sa1|sa2|"
-    "concelho|concelhos|freguesia|distrito|distritos|município|municípios|comarca|comuni|regioni|gemeenten|wijk|buurt|fylke|"
-    "län|kreise|länder|régions|régions|provinces|wards|towns|villages|schools|hospitals|sites|parishes|boroughs|tracts|"
-    "neighbourhood|neighborhood|quartier|stadtteil|bezirk|lau|postcode|school|hospital|site"
-)
-SEXES = _words("sex|sexes|gender|geschlecht|sexe|genre|sexo|género|sesso|geslacht|køn|kjønn|kön|sukupuoli|płeć")
-AGES = _words("age|ages|agegroup|age_group|alter|altersgruppe|âge|edad|età|leeftijd|alder|ålder|ikä|wiek|agegrp|agep")
-TIMES = _words(
-    "year|years|jahr|année|annee|año|anno|jaar|år|time|time_period|period|date|quarter|month|refper|reference_period|jahre|"
-    "stichtag|zeit|censusyear|census_year"
-)
-CODES = _words(
-    "code|codes|dguid|geouid|geoid|mnemonic|id|ids|key|nr|no|number_code|fips|ags|insee|istat|uid|geocode|schlüssel|plz|postcode|zip|#"
-)
-NAMES = _words("name|names|label|labels|title|description|bezeichnung|nom|libellé|nombre|nome|naam|navn|namn|nimi|desc")
-VALUES = _words(
-    "value|values|count|counts|n|obs_value|published|true|number|freq|frequency|persons|people|population|anzahl|wert|"
-    "personen|effectif|effectifs|nombre|valeur|valor|valore|numero|aantal|antal|antall|obs|cases|observation"
-)
-"""What a column of counts is called."""
-
 SDMX_VALUE, SDMX_STATUS = "OBS_VALUE", ("OBS_STATUS", "OBS_FLAG", "CONF_STATUS")
-SDMX_OTHERS = frozenset(
-    {
-        "DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "STRUCTURE_NAME", "ACTION", "LAST UPDATE", "LAST_UPDATE", "DECIMALS",
-        "UNIT_MULT", "UNIT_MULTIPLIER", "OBS_CONF", "OBS_COM", "COMMENT_OBS", "TITLE", "TIME_FORMAT", "COLLECTION",
-        "SOURCE_AGENCY", "PRE_BREAK_VALUE", *SDMX_STATUS,
-    }
-)  # fmt: skip
-"""Columns of SDMX-CSV that are no dimensions."""
+SDMX_OTHERS = frozenset(name.upper() for name in WORDS["sdmx-attributes"]) | {*SDMX_STATUS}
+"""Columns of SDMX-CSV that are not dimensions."""
 
 
 _FOOTNOTE = re.compile(r"(?:\s*(?:[*†‡§¹²³⁴⁵⁶⁷⁸⁹]+|\(\d{1,2}\)|\[(?:note )?\w{1,2}\]))+$")
@@ -135,7 +83,7 @@ def counts_people(name: str) -> bool:
     halves = ((" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words)))
     if any(_says_whom(first) and _says_whom(second) for first, second in halves):  # "Ensemble All ages"
         return True
-    return bool(((MEN | WOMEN) - LETTERS) & set(tokens(name)))
+    return bool(((WORDS["men"] | WORDS["women"]) - WORDS["letters"]) & set(tokens(name)))
 
 
 def _says_whom(text: str) -> bool:
@@ -154,10 +102,9 @@ def tokens(text: str) -> list[str]:
     return [word for word in re.split(r"[^\w+]+|_", apart.lower()) if word]
 
 
-def about(name: str, words: Iterable[str]) -> bool:
-    """Return whether the name of a column speaks of something: as a whole, or in one of its words."""
-    known = set(words)
-    return " ".join(name.lower().split()) in known or bool(known & set(tokens(name)))
+def about(name: str, kind: str) -> bool:
+    """Return whether the name of a column speaks of something in `WORDS`: as a whole, or in one of its words."""
+    return " ".join(name.lower().split()) in WORDS[kind] or not WORDS[kind].isdisjoint(tokens(name))
 
 
 def is_total(*texts: str, of_places: bool = True) -> bool:
@@ -172,7 +119,7 @@ def is_total(*texts: str, of_places: bool = True) -> bool:
     """
     for text in texts:
         bare = bare_label(text)
-        if bare in TOTALS or _TOTAL.fullmatch(bare) or (not of_places and _ALL.fullmatch(bare)):
+        if bare in WORDS["totals"] or _TOTAL.fullmatch(bare) or (not of_places and _ALL.fullmatch(bare)):
             return True
     return False
 
@@ -187,27 +134,16 @@ def sex_of(*texts: str) -> str | None:
     """
     for text in texts:
         bare = bare_label(text)
-        if bare in MEN:
+        if bare in WORDS["men"]:
             return "men"
-        if bare in WOMEN:
+        if bare in WORDS["women"]:
             return "women"
     return None
 
 
-_COUNTRIES = _words(
-    "england|scotland|wales|northern ireland|ireland|great britain|united kingdom|uk|gb|new zealand|aotearoa|australia|"
-    "canada|united states|usa|us|france|deutschland|germany|österreich|austria|schweiz|suisse|svizzera|switzerland|"
-    "españa|spain|portugal|italia|italy|nederland|netherlands|belgië|belgique|belgium|luxembourg|danmark|denmark|norge|norway|sverige|"
-    "sweden|suomi|finland|ísland|iceland|polska|poland|česko|czechia|magyarország|hungary|eesti|estonia|latvija|"
-    "latvia|lietuva|lithuania|slovenia|slovenija|slovensko|slovakia|hrvatska|croatia|románia|romania|bulgaria|greece|ελλάδα|malta|cyprus|"
-    "brasil|brazil|méxico|mexico|argentina|chile|colombia|perú|peru|japan|korea|india|south africa|israel|turkey|türkiye|"
-    "métropole|france métropolitaine|england and wales|the nation|republic|kingdom|eu|eu27|world"
-)
-
-
 def is_country(text: str) -> bool:
     """Return whether a text names a country: the total of a table of its parts, where it stands at either end."""
-    return bare_label(text) in _COUNTRIES
+    return bare_label(text) in WORDS["countries"]
 
 
 def is_unknown(*texts: str) -> bool:
@@ -409,29 +345,10 @@ def _tilings(ranges: Mapping[Range, str], total: str | None) -> Sequence[tuple[s
     return found
 
 
-_MONTHS = [
-    _words(names)
-    for names in (
-        "jan|january|januar|janvier|enero|ene|gennaio|gen|januari|janeiro",
-        "feb|february|februar|février|févr|febrero|febbraio|februari|fevereiro|fev",
-        "mar|march|märz|mär|mrz|mars|marzo|maart|mrt|março",
-        "apr|april|avril|avr|abril|abr|aprile",
-        "may|mai|mayo|maggio|mag|mei|maio",
-        "jun|june|juni|juin|junio|giugno|giu|junho",
-        "jul|july|juli|juillet|juil|julio|luglio|lug|julho",
-        "aug|august|août|agosto|ago|augustus|augusti",
-        "sep|sept|september|septembre|septiembre|settembre|set|setembro",
-        "oct|october|oktober|okt|octobre|octubre|ottobre|ott|outubro|out",
-        "nov|november|novembre|noviembre|novembro",
-        "dec|december|dezember|dez|décembre|déc|diciembre|dic|dicembre|dezembro",
-    )
-]
-YEARS = _words("year|full year|whole year|annual|jahr|année|annee|an|año|anno|jaar|år|ano|rok|12 months")
 _PART_OF_YEAR = re.compile(
     r"(?:(q|qtr|quarter|t|h|s|half|half-year|hj|halbjahr|quartal|trimestre|semestre)[ .]*([1-4])|"
     r"([1-4])(?:st|nd|rd|th|\.|er|e)? ?(q|quarter|h|half|half-year|quartal|hj|halbjahr|trimestre|semestre))"
 )
-_HALVES = _words("h|s|half|half-year|hj|halbjahr|semestre")
 
 
 def _period(text: str) -> tuple[str, Range] | None:
@@ -440,18 +357,15 @@ def _period(text: str) -> tuple[str, Range] | None:
     found = re.search(r"(?<!\d)(?:18|19|20|21)\d\d(?!\d)", bare)
     year = found[0] if found else ""
     rest = bare.replace(year, "", 1).strip(" ./,'_-–") if year else bare
-    if rest in YEARS or (year and not rest) or is_total(text):
+    if rest in WORDS["years"] or (year and not rest) or is_total(text):
         return year, (1, 12)
     if part := _PART_OF_YEAR.fullmatch(rest):
-        number, long = int(part[2] or part[3]), 6 if (part[1] or part[4]) in _HALVES else 3
+        number, long = int(part[2] or part[3]), 6 if (part[1] or part[4]) in WORDS["halves"] else 3
         return (year, (long * (number - 1) + 1, long * number)) if long * number <= 12 else None
     ends = [
         next((at for at, names in enumerate(_MONTHS, 1) if end.strip(" .") in names), 0) for end in re.split("[-–]", rest)
     ]
     return (year, (ends[0], ends[-1])) if len(ends) < 3 and 0 < ends[0] <= ends[-1] else None
-
-
-_AROUND_DATES = _words("q|h|as|at|of|on|end|stand|am|au|al|den|le|year|ended|ending|census|mid|fy|st|nd|rd|th")
 
 
 def is_time(text: str) -> bool:
@@ -465,7 +379,7 @@ def is_time(text: str) -> bool:
     bare = bare_label(text)
     words = re.findall(r"[^\W\d_]+", bare)
     dated = re.search(r"(?<!\d)(?:18|19|20|21)\d\d(?!\d)", bare) is not None
-    return dated and all(word in _AROUND_DATES or any(word in names for names in _MONTHS) for word in words)
+    return dated and all(word in WORDS["around-dates"] or any(word in names for names in _MONTHS) for word in words)
 
 
 def period_sums(labels: Mapping[str, str]) -> list[tuple[str, tuple[str, ...]]]:

@@ -113,16 +113,23 @@ def indented(columns: Sequence[Column]) -> list[Proposal]:
     return sorted(found, key=lambda proposal: proposal.total)
 
 
+def above(depths: Sequence[int]) -> list[int]:
+    """Return for each line the nearest one before it that is indented less, or -1."""
+    found, path = list[int](), list[int]()
+    for at, depth in enumerate(depths):
+        while path and depths[path[-1]] >= depth:
+            path.pop()
+        found.append(path[-1] if path else -1)
+        path.append(at)
+    return found
+
+
 def indented_below(depths: Sequence[int]) -> dict[int, list[int]]:
     """Return every line that others are indented below, with those that no other line in between stands above."""
     found: dict[int, list[int]] = {}
-    above: list[int] = []
-    for at, depth in enumerate(depths):
-        while above and depths[above[-1]] >= depth:
-            above.pop()
-        if above:
-            found.setdefault(above[-1], []).append(at)
-        above.append(at)
+    for at, head in enumerate(above(depths)):
+        if head >= 0:
+            found.setdefault(head, []).append(at)
     return found
 
 

@@ -16,17 +16,10 @@ from unround.tables.cells import code_text
 from unround.tables.derived import Way, works_out
 from unround.tables.grid import HeadedTable
 from unround.tables.labels import (
-    AGES,
-    AREAS,
-    CODES,
-    NAMES,
     SDMX_OTHERS,
     SDMX_STATUS,
     SDMX_VALUE,
-    SEXES,
-    TIMES,
-    VALUES,
-    YEARS,
+    WORDS,
     about,
     bare_label,
     counts_people,
@@ -147,7 +140,7 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
             f"text. If one of them holds counts, name it: unround describe {table.source} --value COLUMN"
         )
     varied = [at for at in values if table.column(at).n_unique() > 1]
-    if len(varied) == 1 < len(values) and about(names[varied[0]], VALUES):
+    if len(varied) == 1 < len(values) and about(names[varied[0]], "values"):
         left_out |= {at: f"the same in every row: {table.column(at)[0]}" for at in values if at not in varied}
         values = varied
     unknown |= {at: why for at in there if at not in numeric and (why := _in_words(names[at], table.column(at), at, values))}
@@ -158,16 +151,6 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
     return Roles(axes, tuple(values), writing, status, {**left_out, **others}, unknown, rates, ways)
 
 
-RANKS = frozenset(("rank", "ranks", "ranking", "rang", "rango", "rangordning", "posición", "posição", "classifica"))
-"""What columns are called that only put rows in order: 1, 2, 3 are not small counts then."""
-_CHANGES = frozenset(
-    re.split(
-        " ",
-        "change changes difference diff increase decrease growth veränderung differenz zunahme zuwachs évolution variation "
-        "variación diferencia variação diferença verschil verandering variazione ændring förändring endring",
-    )
-)
-"""What columns are called that compare two others."""
 _FIGURE_WORDS = re.compile(
     r"\bin %|%|\bper ?cents?\b|\bpercentages?(?: of)?\b|\bpct\b|\bshares?(?: of)?\b|\bproportions?(?: of)?\b|\bprozent\b|"
     r"\banteil(?: in)?\b|\bpourcentages?\b|\bpor ?ciento\b|\bporcentaje\b|\brates?(?: of)?\b|\bpro (?:tausend|1[ .]?000)\b|"
@@ -235,7 +218,7 @@ def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> st
     if bare.n_unique() == len(bare) and ages > len(bare) / 2:
         return ""  # the ages of a pyramid stand between its sexes
     if called or (
-        numbers > len(bare) / 2 and bare.n_unique() > len(bare) / 2 and not about(name, CODES) and not _is_note(name)
+        numbers > len(bare) / 2 and bare.n_unique() > len(bare) / 2 and not about(name, "codes") and not about(name, "notes")
     ):
         return f"its cells are texts, such as {bare[0]!r}, where numbers were expected"
     return ""
@@ -244,7 +227,7 @@ def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> st
 def _is_status(name: str, cells: pl.Series) -> bool:
     """Return whether a column holds signs beside the counts."""
     bare = bare_text(cells).drop_nulls()
-    return about(name, ("status", "flag", "flags")) and bool((bare.str.len_chars() <= LONGEST_STATUS).all())
+    return about(name, "status") and bool((bare.str.len_chars() <= LONGEST_STATUS).all())
 
 
 def _sdmx_name(name: str) -> str:
@@ -274,9 +257,7 @@ def _is_numeric(cells: pl.Series, name: str) -> bool:
     plain, counts = int(are_numbers(bare).sum()), int(are_counts(bare).sum())
     signs = int((are_signs(bare) & ~are_counts(bare)).sum())
     if signs == len(bare) > 0:  # everything is hidden, or lost
-        return (
-            not bool(bare.str.contains(RANGED).any()) and not _is_note(name) and not about(name, ("status", "flag", "flags"))
-        )
+        return not bool(bare.str.contains(RANGED).any()) and not about(name, "notes") and not about(name, "status")
     texts = len(bare) - counts - signs
     others = bare.filter(~are_counts(bare) & ~are_signs(bare))
     if texts <= counts / 2 and others.n_unique() == 1 and len(others[0]) <= LONGEST_STATUS:
@@ -298,10 +279,10 @@ def _is_code(name: str, cells: pl.Series) -> bool:
     if words[:1] == ["no"] and len(words) > 1:
         return False  # "No religion" is a category
     # Full-time students are counted, and so is what happened in the year to date.
-    timed = about(name, TIMES) and not {"full", "part", "voll", "teil"} & set(words) and words[-2:] != ["to", "date"]
-    named = timed or any(about(name, those) for those in (CODES, SEXES, AGES)) or _is_area(name)
+    timed = about(name, "times") and not {"full", "part", "voll", "teil"} & set(words) and words[-2:] != ["to", "date"]
+    named = timed or any(about(name, those) for those in ("codes", "sexes", "ages")) or _is_area(name)
     # "Persons aged 15" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
-    counted = about(name, VALUES) or any(word.isdigit() for word in words)
+    counted = about(name, "values") or any(word.isdigit() for word in words)
     if named and len(words) <= 3 and not counted:
         return True
     bare = bare_text(cells).drop_nulls()
@@ -315,13 +296,16 @@ def _is_code(name: str, cells: pl.Series) -> bool:
 def _sums_periods(name: str, cells: pl.Series) -> bool:
     """Return whether a column is called "Year" and holds no years: it counts what happened in one."""
     numbers = bare_text(cells).cast(pl.Int64, strict=False).drop_nulls()
-    return bare_label(name) in YEARS and bool((numbers > 53).any()) and not bool(numbers.is_between(1800, 2199).all())
+    return (
+        bare_label(name) in WORDS["years"] and bool((numbers > 53).any()) and not bool(numbers.is_between(1800, 2199).all())
+    )
 
 
 def _is_area(name: str) -> bool:
     """Return whether a column of numbers is called like codes of areas, and not like a place: "Ward", not "Castle Ward"."""
     words = set(tokens(name))
-    return bool(words & AREAS) and words <= AREAS | CODES | NAMES | {"of", "the"} and not words <= {"area", "areas"}
+    around = WORDS["areas"] | WORDS["codes"] | WORDS["names"] | {"of", "the"}
+    return bool(words & WORDS["areas"]) and words <= around and not words <= {"area", "areas"}
 
 
 _PER = re.compile(r"\bper (?:\d|hundred|thousand|million|head|capita)|\b(?:pro|pour|por|par|je|per) \d[\d., ]*0\b|‰")
@@ -339,9 +323,9 @@ def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
         return "percentages"
     if _PER.search(name.lower()):
         return "rates"
-    if RANKS & set(tokens(name)):
+    if about(name, "ranks"):
         return "ranks"
-    if _CHANGES & set(tokens(name)):
+    if about(name, "changes"):
         return "changes"
     if kind not in (COUNT, "area"):
         return f"figures that are not counts ({kind})"
@@ -361,11 +345,11 @@ def _row_axes(table: HeadedTable, columns: Sequence[int]) -> tuple[tuple[RowAxis
                 text[0] is not None
                 and len(columns) > 1
                 and text.null_count() >= GROUPED * len(text)
-                and not _is_note(names[at])
+                and not about(names[at], "notes")
             ):
                 text = text.fill_null(strategy="forward")
                 filled.add(at)
-            elif _is_note(names[at]) or text.null_count() > len(text) / 2:
+            elif about(names[at], "notes") or text.null_count() > len(text) / 2:
                 left_out[at] = SPARSE
                 continue
         if text.n_unique() == 1 and table.cells.height > 1:
@@ -413,10 +397,6 @@ def _row_numbers(cells: dict[int, pl.Series], height: int) -> list[int]:
     return single if len(rest) > 1 and pl.DataFrame(rest).n_unique() == height else []
 
 
-def _is_note(name: str) -> bool:
-    return about(name, ("note", "notes", "footnote", "footnotes", "remark", "remarks", "comment", "comments", "symbol"))
-
-
 def _tells(one: pl.Series, other: pl.Series) -> bool:
     """Return whether a column tells what stands in another."""
     together = pl.DataFrame({"one": one, "other": other}).n_unique()
@@ -426,8 +406,8 @@ def _tells(one: pl.Series, other: pl.Series) -> bool:
 def _code_and_name(one: int, other: int, names: Sequence[str], cells: dict[int, pl.Series]) -> tuple[int, int]:
     """Tell a column of codes from that of their names: by what they are called, or by length."""
     for code, name in ((one, other), (other, one)):
-        if (about(names[name], NAMES) and not about(names[code], NAMES)) or (
-            about(names[code], CODES) and not about(names[name], CODES)
+        if (about(names[name], "names") and not about(names[code], "names")) or (
+            about(names[code], "codes") and not about(names[name], "codes")
         ):
             return code, name
     length = {at: float(cells[at].str.len_chars().cast(pl.Float64).mean() or 0.0) for at in (one, other)}  # type: ignore[arg-type]
