@@ -23,9 +23,8 @@ from unround.structure import JudgedFigure, Structure, find_structure
 from unround.structure.figure_verdicts import find_grid, steps_of
 from unround.tables import read
 from unround.tables.draft import drafted
-from unround.tables.figure_labels import as_figures, propose
 from unround.tables.labels import edges_of, finest
-from unround.tables.lines import TableLine, profile_lines
+from unround.tables.profile import TableLine, as_figures, profile_lines, propose
 
 AREAS, SEED = 420, 7
 BULK = "98-401-X2021006_English_CSV_data.csv"

@@ -10,7 +10,7 @@ from fuzz.written import CONTENT, ODS_PARTS, SHEET, XLSX_PARTS
 
 from tests.test_hostile_files import bounded
 from unround.errors import InputError
-from unround.tables import unpacked
+from unround.tables import spreadsheet
 from unround.tables.spreadsheet import Workbook
 from unround.tables.tidy import tables_of
 
@@ -105,13 +105,14 @@ def test_a_workbook_is_opened_once_for_all_of_its_sheets(tmp_path: Path, monkeyp
     more = "".join(f'<sheet name="t{at}" sheetId="{at}" r:id="r1"/>' for at in range(2, 40))
     book = XLSX_PARTS["xl/workbook.xml"].replace("</sheets>", f"{more}</sheets>")
     opened = []
-    monkeypatch.setattr("unround.tables.spreadsheet.unpacked", lambda path: opened.append(path) or unpacked.unpacked(path))
+    unpacked = spreadsheet.unpacked
+    monkeypatch.setattr("unround.tables.spreadsheet.unpacked", lambda path: opened.append(path) or unpacked(path))
     assert len(tables_of(xlsx(tmp_path, **{"xl/workbook.xml": book}))) == 39
     assert len(opened) == 1
 
 
 def test_what_takes_memory_is_counted_over_all_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacked, "MOST_CELLS", 10_000)
+    monkeypatch.setattr(spreadsheet, "MOST_CELLS", 10_000)
     strings = XLSX_PARTS["xl/sharedStrings.xml"].replace("</sst>", "<si/>" * 10_000 + "</sst>")
     assert "over 10,000 elements" in refused(xlsx(tmp_path, **{"xl/sharedStrings.xml": strings}))
     assert "over 10,000 elements" in refused(xlsx(tmp_path, "<row/>" * 10_000))
@@ -122,11 +123,11 @@ def test_what_takes_memory_is_counted_over_all_parts(tmp_path: Path, monkeypatch
 
 
 def test_parts_that_unpack_to_more_than_they_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacked, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(spreadsheet, "MOST_BYTES", 20_000)
     assert "unpacks to" in refused(xlsx(tmp_path, " " * 20_000))
     assert "unpacks to" in refused(xlsx(tmp_path, **{"a.xml": f"<a>{' ' * 12_000}</a>", "b.xml": f"<a>{' ' * 12_000}</a>"}))
     monkeypatch.undo()
-    monkeypatch.setattr(unpacked, "SUSPICIOUS", 1 << 16)
+    monkeypatch.setattr(spreadsheet, "SUSPICIOUS", 1 << 16)
     assert "unpacks to" in refused(xlsx(tmp_path, " " * (1 << 20)))
     small = put(tmp_path / "lying.xlsx", {**XLSX_PARTS, "xl/worksheets/sheet1.xml": SHEET})
     data = small.read_bytes()

@@ -18,7 +18,7 @@ from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, U
 from unround.tables import matches, read
 from unround.tables.canada_2021 import KIND_OF, LAST, PARTS
 from unround.tables.labels import ALL, EVER, age_range, age_runs, tile
-from unround.tables.lines import COUNT, kinds_of
+from unround.tables.profile import COUNT, kinds_of
 
 
 def whole(release: Release) -> tuple[pl.DataFrame, dict[str, list[int]]]:

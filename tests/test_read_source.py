@@ -26,7 +26,7 @@ from unround.release import (
     Proposal,
 )
 from unround.tables import FORMATS, read, source
-from unround.tables.lines import by_sex, indented, kind_of, kinds_of, profile_lines, universes
+from unround.tables.profile import by_sex, indented, kind_of, kinds_of, profile_lines, universes
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
 

@@ -18,8 +18,7 @@ from unround.structure import find_structure, survey
 from unround.structure.mechanism import Divisibility, detect
 from unround.structure.propose import groups, related
 from unround.tables import read
-from unround.tables.decided import decided
-from unround.tables.description import make_description
+from unround.tables.description import decided, make_description
 from unround.tables.draft import drafted
 
 SEXES = sim.SEXES

@@ -139,7 +139,7 @@ def read(given: options.Read) -> Release:
 def _read(table: options.Table, given: options.Opening, progress: options.Stage = lambda *_: None) -> Release:
     """Open a table, or several as one, as the options say."""
     from unround.tables import join
-    from unround.tables.decided import decided
+    from unround.tables.description import decided
     from unround.tables.hierarchy import with_areas
 
     tables = _listed(table)

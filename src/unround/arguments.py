@@ -44,7 +44,7 @@ def _opened(table: Table, file_format: str, description: Any, sheet: str | None,
     from unround.release import Release
     from unround.tables import describe, read_frame
     from unround.tables import read as read_file
-    from unround.tables.decided import decided
+    from unround.tables.description import decided
     from unround.tables.frames import from_frame
 
     if isinstance(table, str | os.PathLike):

@@ -25,8 +25,7 @@ from unround.mechanisms import Mechanism, mechanism
 from unround.simulation.geography import Geography, plan
 from unround.simulation.people import Counts, Floats, People, people
 from unround.simulation.profile import EXACT, SEXES, BlockPlan, ProfileRow, Schema, schema
-from unround.tables.figure_labels import propose
-from unround.tables.lines import profile_lines
+from unround.tables.profile import profile_lines, propose
 
 BLOCK = 128  # Areas drawn together. Another value makes another census.
 MISSING = -1  # in arrays of counts: no count stands here (or, among published ones, it was hidden)

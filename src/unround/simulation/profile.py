@@ -18,7 +18,7 @@ from unround.errors import InputError
 from unround.tables.canada_2021 import BLOCKS as BLOCKS
 from unround.tables.canada_2021 import ProfileBlock as ProfileBlock
 from unround.tables.canada_2021 import expand
-from unround.tables.lines import above as lines_above
+from unround.tables.profile import above as lines_above
 
 ROUNDED, SAMPLE, EXACT = "rounding:5", "sample:5", "exact"
 FULL_DATA, SAMPLE_DATA = "100% data", "25% sample data"

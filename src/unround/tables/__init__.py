@@ -12,10 +12,10 @@ Formats, in the order in which a file is tried on them:
 - `datapack` (agencies.py): the Australian DataPacks, one line per area;
 - `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
 
-What stands behind the last: delimited.py and, within the limits of unpacked.py, spreadsheet.py read files, grid.py is a
-sheet as rows of text, cells.py turns wide tables into one row per count, and these into a release. What all formats end in
-is making.py. A file that is in none of these formats raises `UnknownFormat`, and a description of it is
-drafted and verified:
+What stands behind the last: delimited.py and spreadsheet.py read files, grid.py is a sheet as rows of text, cells.py turns
+wide tables into one row per count, and these into a release. profile.py has what the formats of censuses share: what their
+lines are, and how columns are made of them. A file that is in none of these formats raises `UnknownFormat`, and a
+description of it is drafted and verified:
 
 - `describing`: START HERE. `describe` is the whole way; `Described` is what comes out
 - `tidy`: a file or frame as a table with a header, what else is in the file, and what cannot be known without asking
@@ -34,7 +34,7 @@ Releases, once there are some:
 - `joining`: `join` takes releases and returns one; which columns are one count, and which areas are one area
 - `spool`: a release on disk, read once
 
-Rates, means and medians are kept beside the counts. figure_labels.py says what they are of by labels and positions, with
+Rates, means and medians are kept beside the counts. profile.py says what they are of by labels and positions, with
 labels.py for groups, or by what the user says; canada_2021.py by the documentation of the Canadian profile.
 """
 

@@ -15,8 +15,7 @@ from unround.mechanisms import Exact
 from unround.release import ABSENT, Entry, Release, What, told_range, why_absent
 from unround.structure import Structure
 from unround.tables.cells import value_columns
-from unround.tables.decided import left_out
-from unround.tables.description import Description
+from unround.tables.description import Description, left_out
 from unround.tables.grid import HeadedTable, letters
 from unround.tables.layout import are_numbers, bare_text
 from unround.tables.notes import Documented

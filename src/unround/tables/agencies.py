@@ -30,8 +30,8 @@ from unround.tables.delimited import read_table
 from unround.tables.description import make_description
 from unround.tables.grid import HeadedTable
 from unround.tables.labels import ALL, EVER, Range, tile
-from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, kind_of
 from unround.tables.notes import read_notes
+from unround.tables.profile import COUNT, MEN, TOTAL, WOMEN, kind_of
 from unround.tables.source import Source
 from unround.tables.suggested import find_candidates
 

@@ -37,9 +37,18 @@ from unround.release import (
     Release,
 )
 from unround.small_files import LONGEST_NAME
-from unround.tables.figure_labels import as_figures
-from unround.tables.lines import COUNT, TableLine, by_sex, indented, profile_lines, universes
-from unround.tables.making import census, columns_of, told_apart
+from unround.tables.profile import (
+    COUNT,
+    TableLine,
+    as_figures,
+    by_sex,
+    census,
+    columns_of,
+    indented,
+    profile_lines,
+    told_apart,
+    universes,
+)
 from unround.tables.source import MOST_AREAS, Source, too_many_areas
 from unround.tables.symbols import as_counts
 

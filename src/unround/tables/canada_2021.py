@@ -28,9 +28,8 @@ import numpy as np
 from unround.figures import Figure, FigureKind
 from unround.mechanisms import Unpublished
 from unround.release import SUPPRESSED, Column, Counts, Proposal
-from unround.tables.figure_labels import KINDS, FigureMeaning, figures_for, is_sampled
 from unround.tables.labels import finest
-from unround.tables.lines import COUNT, TableLine, above, key_of
+from unround.tables.profile import COUNT, KINDS, FigureMeaning, TableLine, above, figures_for, is_sampled, key_of
 
 LAST = 2631
 """The last CHARACTERISTIC_ID."""

@@ -25,12 +25,10 @@ from unround.release import (
     exactly,
 )
 from unround.small_files import shortened
-from unround.tables.decided import decided
-from unround.tables.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
-from unround.tables.figure_labels import as_figures, figures_of_table
+from unround.tables.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, decided, near
 from unround.tables.grid import HeadedTable, letters, refuse_merged_counts
 from unround.tables.hierarchy import fit, parents, read_hierarchy
-from unround.tables.making import in_memory
+from unround.tables.profile import as_figures, figures_of_table, in_memory
 from unround.tables.source import MOST_AREAS, too_many_areas
 from unround.tables.symbols import as_counts, plain_numbers
 

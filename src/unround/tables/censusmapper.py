@@ -35,11 +35,27 @@ from unround.tables.canada_2021 import (
     with_documented,
 )
 from unround.tables.delimited import read_table
-from unround.tables.figure_labels import figures_of, propose
 from unround.tables.grid import HeadedTable
 from unround.tables.labels import ALL, age_range, age_runs, tile
-from unround.tables.lines import COUNT, FIRST, MEN, TOTAL, WOMEN, TableLine, by_sex, key_of, kind_of
-from unround.tables.making import census, columns_of, counts_of, in_memory, refuse_repeated, unreadable
+from unround.tables.profile import (
+    COUNT,
+    FIRST,
+    MEN,
+    TOTAL,
+    WOMEN,
+    TableLine,
+    by_sex,
+    census,
+    columns_of,
+    counts_of,
+    figures_of,
+    in_memory,
+    key_of,
+    kind_of,
+    propose,
+    refuse_repeated,
+    unreadable,
+)
 from unround.tables.source import Source
 from unround.tables.symbols import FRACTIONS
 

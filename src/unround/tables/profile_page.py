@@ -23,9 +23,23 @@ from unround.regions import areas_frame, with_limits
 from unround.release import FIGURE_ABSENT, NOT_APPLICABLE, Column, Counts, Release
 from unround.small_files import LONGEST_NAME
 from unround.tables.delimited import ragged, rows_of
-from unround.tables.figure_labels import as_figures
-from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, TableLine, by_sex, indented, profile_lines, universes
-from unround.tables.making import census, columns_of, in_memory, told_apart, unreadable
+from unround.tables.profile import (
+    COUNT,
+    MEN,
+    TOTAL,
+    WOMEN,
+    TableLine,
+    as_figures,
+    by_sex,
+    census,
+    columns_of,
+    in_memory,
+    indented,
+    profile_lines,
+    told_apart,
+    universes,
+    unreadable,
+)
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
 

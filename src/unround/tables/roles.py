@@ -28,7 +28,7 @@ from unround.tables.labels import (
     written_age,
 )
 from unround.tables.layout import Writing, are_counts, are_numbers, are_signs, bare_text, find_writing
-from unround.tables.lines import COUNT, kind_of
+from unround.tables.profile import COUNT, kind_of
 from unround.tables.symbols import FRACTIONS, RANGED, as_counts, plain_numbers
 
 GROUPED = 1 / 3

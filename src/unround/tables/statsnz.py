@@ -34,10 +34,8 @@ from unround.release import (
 from unround.small_files import LONGEST_NAME, shortened
 from unround.tables.cells import Index, first_of, numbered, repeats, require_room
 from unround.tables.delimited import read_table
-from unround.tables.figure_labels import KINDS, as_figures
 from unround.tables.labels import finest
-from unround.tables.lines import COUNT, MEN, TOTAL, WOMEN, by_sex, key_of, kind_of
-from unround.tables.making import census, in_memory
+from unround.tables.profile import COUNT, KINDS, MEN, TOTAL, WOMEN, as_figures, by_sex, census, in_memory, key_of, kind_of
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
 

@@ -24,7 +24,7 @@ from unround.structure.evidence import LABELS
 from unround.tables.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
 from unround.tables.derived import FAR, Sums, narrowed
 from unround.tables.labels import Range, age_sums, is_country, is_total, is_unknown, period_sums, sex_of, written_age
-from unround.tables.lines import indented_below
+from unround.tables.profile import indented_below
 
 MOST_PARTS = 5_000
 """Parts of a sum that a description lists."""

@@ -21,8 +21,8 @@ from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Descriptio
 from unround.tables.frames import as_headed
 from unround.tables.grid import Grid, HeadedTable, columns_between, letters, with_header
 from unround.tables.layout import Layout, find_layout, find_layouts
-from unround.tables.lines import by_sex
 from unround.tables.notes import Documented
+from unround.tables.profile import by_sex
 from unround.tables.source import Source
 from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid
 

@@ -1,4 +1,8 @@
-"""What the rates, means and medians of a table are of, as far as labels and positions tell.
+"""Profiles: what the lines of a census table are, by labels, indentation and position, and the columns that they become.
+
+Census tables mix counts with figures worked out from them. Only counts add up and only counts were rounded at random, so
+that everything else is to be told apart by its label, as far as labels go. Labels do not always tell (rows 35 to 38 of the
+Canadian profile are percentages that are named like age groups): those are given away by their decimals.
 
 A percentage belongs to lines above it: those of the same name (rows "0 to 17 years (%)" below "Prevalence of low income",
 after "0 to 17 years" below "In low income" and below the total), or the line that it is indented under. A mean or a median
@@ -10,20 +14,247 @@ Values as they are printed become whole multiples of `FIGURE_UNIT`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Group
-from unround.release import FIGURE_ABSENT, FIGURE_UNIT, Column, FigureValues
+from unround.regions import published_exactly
+from unround.release import (
+    ABSENT,
+    AREA,
+    FIGURE_ABSENT,
+    FIGURE_UNIT,
+    UNREADABLE,
+    Block,
+    Column,
+    Counts,
+    FigureValues,
+    Progress,
+    Proposal,
+    Release,
+)
 from unround.tables.description import SEX, Description, near
+from unround.tables.grid import HeadedTable
 from unround.tables.labels import edges_of, finest
-from unround.tables.lines import COUNT, TOTAL, TableLine, key_of, kinds_of
-from unround.tables.symbols import NUMBER, SIGNS, joined_digits
+from unround.tables.source import Source
+from unround.tables.symbols import NUMBER, SIGNS, as_counts, joined_digits
+
+FIRST = "Population and dwellings"
+"""What Statistics Canada calls the lines above the first "Total - …"."""
+
+_HEAD = re.compile(r"total\b", re.IGNORECASE)
+_PEOPLE = re.compile(r"total - age groups? of the population\b.*|total - age\b.*", re.IGNORECASE)
+# One private household lives in every occupied private dwelling. Estimates from the 25 % sample differ from the full count.
+_HOUSEHOLDS = re.compile(
+    r"total - (?:occupied private dwellings by\b|private households by\b|household type\b"
+    r"|household (?:total|after-tax) income groups\b.* for private households\b)(?!.*25% sample).*",
+    re.IGNORECASE,
+)
+_OCCUPIED = "private dwellings occupied by usual residents"
+
+
+MEN, WOMEN, TOTAL = "men", "women", "total"
+COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True)
+class TableLine:
+    """One line of a table: a count or a figure, and for whom it is given.
+
+    `id` is its code, `depth` how far its label is indented, `table` the table that it stands in, `kind` what `kind_of` says,
+    and `sexes` those that it has columns for ("total" alone where there are no sexes).
+    """
+
+    id: str
+    label: str
+    depth: int = 0
+    table: str = ""
+    kind: str = COUNT
+    sexes: tuple[str, ...] = (TOTAL,)
+
+
+def key_of(number: str, sex: str) -> str:
+    """Return the key of a column, of counts or of figures."""
+    return number if sex == TOTAL else f"{number}/{sex}"
+
+
+def profile_lines(rows: Iterable[tuple[str, str]]) -> list[TableLine]:
+    """Return the lines of a profile, from their codes and their labels, which are indented by two blanks a level.
+
+    The table of a line is the label of the nearest line above that is not indented; the lines at the very beginning, above
+    the first "Total …" with lines below it, are a table by themselves. Below a line of percentages there are percentages.
+
+    >>> texts = ["Population, 2021", "Total - Age (%)", "  0 to 14 years", "Number of persons in private households"]
+    >>> [(line.table, line.kind) for line in profile_lines(zip("1234", texts))][1:3]
+    [('Total - Age (%)', 'percentage'), ('Total - Age (%)', 'percentage')]
+    """
+    texts = [(code, text.strip(), (len(text) - len(text.lstrip())) // 2) for code, text in rows]
+    labels, depths = [label for _, label, _ in texts], [depth for _, _, depth in texts]
+    lines, table, begun = list[TableLine](), FIRST, False
+    for at, ((code, label, depth), kind) in enumerate(zip(texts, kinds_of(labels, depths), strict=True)):
+        if depth == 0:
+            heads = at + 1 < len(texts) and depths[at + 1] > 0
+            begun = begun or (heads and _HEAD.match(label) is not None)
+            table = label if begun else FIRST
+        lines.append(TableLine(code, label, depth, table, kind))
+    return lines
+
+
+def universes(columns: Sequence[Column], year: str) -> list[Proposal]:
+    """Propose that tables count the same people or households as the lines that are published as they are.
+
+    >>> labels = ["Population, 2021", "Total - Age groups of the population - 100% data"]
+    >>> found = universes([Column(str(at), (str(at), "total"), label) for at, label in enumerate(labels)], "2021")
+    >>> [(proposal.total, proposal.parts) for proposal in found]
+    [(0, (1,))]
+    """
+    whole = [(at, column) for at, column in enumerate(columns) if column.codes[-1] == "total" and column.depth == 0]
+    found = []
+    for label, pattern in ((f"population, {year}", _PEOPLE), (_OCCUPIED, _HOUSEHOLDS)):
+        known = next((at for at, column in whole if column.label.lower() == label), None)
+        if known is not None:
+            alike = (at for at, column in whole if at != known and pattern.fullmatch(column.label))
+            found += [Proposal(known, (at,), "universe") for at in alike]
+    return found
+
+
+def indented(columns: Sequence[Column]) -> list[Proposal]:
+    """Propose that a line is the sum of the lines indented below it, for each sex by itself.
+
+    Columns of anything but counts are not here, so that levels may be skipped: the parts of a line are the lines below it
+    that no other line in between stands above.
+
+    >>> lines = [("8", "All", 0), ("9", "Young", 1), ("10", "Very young", 2), ("13", "Old", 1)]
+    >>> columns = [Column(key, (key, "total"), label, depth=depth) for key, label, depth in lines]
+    >>> [(proposal.total, proposal.parts) for proposal in indented(columns)]
+    [(0, (1, 3)), (1, (2,))]
+    """
+    by_sexes: dict[str, list[int]] = {}
+    for at, column in enumerate(columns):
+        by_sexes.setdefault(column.codes[-1], []).append(at)
+    found = []
+    for own in by_sexes.values():
+        for total, parts in indented_below([columns[at].depth for at in own]).items():
+            found.append(Proposal(own[total], tuple(own[part] for part in parts), "indentation"))
+    return sorted(found, key=lambda proposal: proposal.total)
+
+
+def above(depths: Sequence[int]) -> list[int]:
+    """Return for each line the nearest one before it that is indented less, or -1."""
+    found, path = list[int](), list[int]()
+    for at, depth in enumerate(depths):
+        while path and depths[path[-1]] >= depth:
+            path.pop()
+        found.append(path[-1] if path else -1)
+        path.append(at)
+    return found
+
+
+def indented_below(depths: Sequence[int]) -> dict[int, list[int]]:
+    """Return every line that others are indented below, with those that no other line in between stands above."""
+    found: dict[int, list[int]] = {}
+    for at, head in enumerate(above(depths)):
+        if head >= 0:
+            found.setdefault(head, []).append(at)
+    return found
+
+
+def by_sex(columns: Sequence[Column]) -> list[Proposal]:
+    """Propose that every line's total is its men and women.
+
+    >>> columns = [Column(f"8/{sex}", ("8", sex), "All") for sex in ("total", "men", "women")]
+    >>> [(proposal.total, proposal.parts) for proposal in by_sex(columns)]
+    [(0, (1, 2))]
+    """
+    index = {column.codes: at for at, column in enumerate(columns)}
+    found = []
+    for codes, at in index.items():
+        if codes[-1] == TOTAL:
+            sexes = [index.get((*codes[:-1], sex)) for sex in (MEN, WOMEN)]
+            if None not in sexes:
+                found.append(Proposal(at, tuple(part for part in sexes if part is not None), "sex"))
+    return found
+
+
+_TOTAL = re.compile(r"total\s*[-–—:]")
+_NOTE = re.compile(r"\s*\(\d+\)\s*$")
+# A % that follows no number ("Market income (%)", "% in core housing need"), unlike "30% or more", "100% data".
+_PERCENT = re.compile(r"(?:^|[^\d\s])\s*%")
+
+# In the order in which they are asked: "Median income ($)" is a median, "Average % of …" an average.
+_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("standard error", re.compile(r"\bstandard (?:error|deviation)\b")),
+    ("median", re.compile(r"\bmedians?\b|\bmediaan\b|\bmédiane?s?\b|\bmediana\b")),
+    (
+        "average",
+        re.compile(
+            r"\baverages?\b|^mean\b|\bmean$|\bdurchschnitt(?:s|lich)?|\bgemiddelde?\b|\bmoyen(?:ne)?s?\b|\bpromedio\b|"
+            r"\b(?:edad|età|idade) medi[ao]\b|\bmittlere[rs]? (?:alter|größe|dauer)\b|\bg(?:jennom|ennem|enom)snit"
+        ),
+    ),
+    ("percentage", _PERCENT),
+    ("percentage", re.compile(r"\bpercentages?\b|(?<!\d )\bper ?cent\b|\bproportions?\b|^shares? of\b|^prevalence\b")),
+    ("density", re.compile(r"\bdensity\b|\bper (?:square|sq)\b")),
+    ("area", re.compile(r"\bsq(?:uare|\.)? ?(?:kilomet|km|miles?)|\bhectares?\b|^land area\b|\bkm²|\bkm2\b")),
+    # A dollar sign with a figure behind it is a bracket of incomes, and people in it are counted.
+    ("amount", re.compile(r"\$(?!\s*\d)|\bdollars\b")),
+    ("index", re.compile(r"\bgini\b|\bindex\b")),
+    # "by shelter-cost-to-income ratio" names what households are counted by.
+    ("ratio", re.compile(r"(?<!-income )\bratio\b")),
+    ("rate", re.compile(r"\brates?$|\b(?:participation|employment|unemployment) rate\b")),
+)
+
+
+def kind_of(label: str) -> str:
+    """Say what kind of number a label announces: "count", or what else.
+
+    "count", "percentage", "median", "average", "amount" (of money), "rate", "ratio", "index", "density", "area" or
+    "standard error".
+
+    >>> kind_of("Median total income in 2020 among recipients ($)")
+    'median'
+    >>> kind_of("  $10,000 to $19,999"), kind_of("Spending 30% or more of income on shelter costs")
+    ('count', 'count')
+    >>> kind_of("% of owner households with a mortgage (64)")
+    'percentage'
+    """
+    name = _NOTE.sub("", label.replace("_", " ")).strip().lower()
+    if _TOTAL.match(name):
+        # The head of a block counts what the block is about, whatever else its title mentions.
+        return "percentage" if _PERCENT.search(name) else COUNT
+    return next((kind for kind, pattern in _KINDS if pattern.search(name)), COUNT)
+
+
+def kinds_of(labels: Sequence[str], depths: Sequence[int]) -> list[str]:
+    """Say what kind of number each line of an indented table announces.
+
+    Below a line of percentages there are percentages, whatever they are called.
+
+    >>> kinds_of(["Total - Distribution (%) of the population", "0 to 14 years", "Total - Age groups"], [0, 1, 0])
+    ['percentage', 'percentage', 'count']
+    """
+    kinds: list[str] = []
+    above: int | None = None
+    for label, depth in zip(labels, depths, strict=True):
+        if above is not None and depth <= above:
+            above = None
+        kind = kind_of(label)
+        if kind == COUNT and above is not None:
+            kind = "percentage"
+        elif kind == "percentage" and above is None:
+            above = depth
+        kinds.append(kind)
+    return kinds
+
+
+# What figures are of
 
 KINDS: Mapping[str, FigureKind] = {
     "percentage": FigureKind.RATE,
@@ -33,8 +264,7 @@ KINDS: Mapping[str, FigureKind] = {
 }
 """Which kinds of numbers, as `kinds.kind_of` calls them, are figures."""
 
-_NOTE = re.compile(r"\s*\(\d+\)\s*$")
-_PERCENT = re.compile(r"\s*\(%\)\s*")
+_BRACKETED = re.compile(r"\s*\(%\)\s*")
 _CHANGE = re.compile(r"\bchange\b|\bcomposition of\b")
 _LABOUR = {
     "participation rate": ("in the labour force", ""),
@@ -160,7 +390,7 @@ def bare(label: str) -> str:
     >>> bare("Prevalence of low income (LIM-AT) (%)"), bare("  0 to 17 years (%) (4)")
     ('in low income (lim-at)', '0 to 17 years')
     """
-    name = _PERCENT.sub(" ", _NOTE.sub("", label.strip().lower())).strip()
+    name = _BRACKETED.sub(" ", _NOTE.sub("", label.strip().lower())).strip()
     return re.sub(r"^prevalence of\b", "in", name)
 
 
@@ -400,3 +630,109 @@ def _by_label(columns: Sequence[Column], decimals: Sequence[bool], axes: Sequenc
         # What has decimals for one sex is not a count for the others either.
         lines[own] = replace(line, sexes=(*line.sexes, sex), kind=line.kind if line.kind != COUNT else kind)
     return propose(list(lines.values()))
+
+
+# What every format ends in
+
+AREAS_AT_ONCE = 2_000
+CELLS_AT_ONCE = 500_000
+DECIMAL = "figure with decimals"
+
+
+def in_memory(
+    areas: pl.DataFrame, counts: Counts, size: int, figures: FigureValues | None = None
+) -> Callable[[Progress], Iterator[Block]]:
+    """Return what goes through a table in memory as `Release.read` does through a file."""
+    kept = figures if figures is not None and figures.shape[1] else None
+
+    def blocks(progress: Progress) -> Iterator[Block]:
+        for start in range(0, len(areas), AREAS_AT_ONCE):
+            end = min(start + AREAS_AT_ONCE, len(areas))
+            progress(size * end // len(areas))
+            yield Block(areas[start:end], counts[start:end], None if kept is None else kept[start:end])
+
+    return blocks
+
+
+def census(source: Source, form: str, columns: Sequence[Column], **others: Any) -> Release:
+    """Return the release of a census: columns are characteristics by sex, and rows are areas."""
+    axes: Any = {"axes": ("characteristic_id", "sex"), "areas": (AREA,)}
+    return Release(source=str(source.path), file_format=form, columns=tuple(columns), size=source.size, **axes, **others)
+
+
+def columns_of(lines: Sequence[TableLine], anywhere: bool = False) -> list[Column]:
+    """Return the columns of all lines that are counts: those above the first table, or anywhere, may be exact by name."""
+    found: list[Column] = []
+    for line in lines:
+        how = published_exactly(line.label) if anywhere or line.table == FIRST else (None, 0)
+        sexes = line.sexes if line.kind == COUNT else ()
+        found += [Column(key_of(line.id, sex), (line.id, sex), line.label, line.table, line.depth, *how) for sex in sexes]
+    return found
+
+
+def told_apart(
+    lines: Sequence[TableLine], sexes: Sequence[str], broken: NDArray[np.bool_], nothing: NDArray[np.bool_]
+) -> tuple[list[TableLine], list[Figure], dict[str, tuple[str, ...]]]:
+    """Decide which lines of a profile are counts, and for which sexes; return them, the figures, and what is left out.
+
+    `broken` are lines that show decimals, `nothing` lines × sexes that are not applicable.
+    """
+    lines = [
+        replace(
+            line,
+            kind=DECIMAL if line.kind == COUNT and odd else line.kind,
+            sexes=tuple(sex for sex, absent in zip(sexes, none, strict=True) if not absent),
+        )
+        for line, odd, none in zip(lines, broken, nothing, strict=True)
+    ]
+    figures = propose(lines)
+    figured = {figure.name.partition("/")[0] for figure in figures}
+    left_out: dict[str, list[str]] = {}
+    for line in lines:
+        if line.kind != COUNT and line.id not in figured:
+            left_out.setdefault(line.kind, []).append(line.label)
+        elif line.kind == COUNT and len(line.sexes) < len(sexes):
+            gone = (sex for sex in sexes if sex not in line.sexes)
+            left_out.setdefault("not applicable", []).extend(f"{line.label}, {sex}" for sex in gone)
+    return lines, figures, {kind: tuple(labels) for kind, labels in left_out.items()}
+
+
+def refuse_repeated(source: Source, areas: pl.Series) -> None:
+    """Raise if an area has no code, or stands there twice."""
+    empty = areas.is_null() | (areas == "")
+    if empty.any():
+        number = int(empty.arg_true()[0]) + 1
+        raise InputError(f"{source.path}: line {number} below the header has no {AREA}; add it, or remove the line.")
+    again = areas.is_duplicated()
+    if again.any():
+        raise InputError(
+            f"{source.path} has the area {areas.filter(again)[0]} more than once; {int(again.sum()):,} lines are affected. "
+            "Each area may occur only once: remove the copies, or split the file."
+        )
+
+
+def counts_of(table: HeadedTable, places: Sequence[int]) -> tuple[Counts, NDArray[np.float64]]:
+    """Turn columns into counts; also return, for every column, the share of its numbers that have a fraction.
+
+    A point alone proves nothing here: pandas writes whole numbers as `15.0` in columns with gaps.
+    """
+    lines = len(table.cells)
+    counts = np.empty((lines, len(places)), dtype=np.int32)
+    shares = np.zeros(len(places))
+    # Many short columns end to end are read far faster than one by one.
+    step = max(1, CELLS_AT_ONCE // lines)
+    for start in range(0, len(places), step):
+        few = places[start : start + step]
+        read, decimals = as_counts(pl.concat([table.column(place).alias("") for place in few]))
+        cells = read.reshape(len(few), lines)
+        broken = np.count_nonzero(decimals.reshape(len(few), lines) & (cells == UNREADABLE), axis=1)
+        shares[start : start + step] = broken / np.maximum(1, broken + np.count_nonzero(cells > ABSENT, axis=1))
+        counts[:, start : start + step] = cells.T
+    return counts, shares
+
+
+def unreadable(counts: Counts) -> list[str]:
+    """Return the note that some cells hold no counts, or none."""
+    cells = int(np.count_nonzero(counts == UNREADABLE))
+    note = f"{cells:,} cells in columns of counts hold text or numbers with decimals; they are treated as unknown."
+    return [note] if cells else []
