@@ -46,13 +46,32 @@ _EXACTLY = exactly(0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Axis:
-    """An axis as the data have it: its codes in the order of their first cells, and which of them each cell has."""
+    """An axis as the data have it: its codes in the order of their first cells, and which of them each cell has.
+
+    `own` is the code of each row of the table, where codes stand in a column.
+    """
 
     rule: AxisRule
     codes: list[str]
     at: Index
     labels: dict[str, str]
+    own: Index
     sums: tuple[SumRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """All cells of a table, long or wide.
+
+    - `rows`: Its rows, with the columns that axes name.
+    - `values`: What stands in the cells, column of counts by column; `row` is the row that each is in.
+    - `across`: By axis of the header, the code of every column of counts.
+    """
+
+    rows: pl.DataFrame
+    values: pl.Series
+    row: Index
+    across: Mapping[str, Sequence[str]]
 
 
 def assemble(
@@ -65,24 +84,30 @@ def assemble(
     notes: Sequence[str] = (),
 ) -> Release:
     """Return the release that a table in long form holds."""
-    told = list(notes)
     if not table.height:
         raise InputError(f"{source} has a header but no rows; there is nothing to read.")
     _require(table, description, source)
+    cells = _Cells(table, table[description.value], np.arange(table.height), {})
+    return _release(cells, description, source, form, size, list(notes))
+
+
+def _release(cells: _Cells, description: Description, source: str, form: str, size: int, told: list[str]) -> Release:
+    """Return the release that cells make up."""
     row_rules, column_rules = description.split()
     census = {rule.name for rule in column_rules} in ({name, SEX} for name in CHARACTERISTIC)
     if census:
         column_rules = tuple(sorted(column_rules, key=lambda rule: rule.name == SEX))
-    rows = [_with_sums(_axis(table, rule, source), description, told) for rule in row_rules]
-    columns = [_with_sums(_axis(table, rule, source), description, told) for rule in column_rules]
+    rows = [_with_sums(_axis(cells, rule, source), description, told) for rule in row_rules]
+    columns = [_with_sums(_axis(cells, rule, source), description, told) for rule in column_rules]
+    axes = sorted([*rows, *columns], key=lambda axis: description.axes.index(axis.rule))
     _check_codes([*rows, *columns], description)
 
-    row, row_codes = _places(rows, table.height)
-    column, column_codes = _places(columns, table.height)
-    values, fractions = _values(table, description, told)
-    require_room(len(row_codes), len(column_codes), table.height, source)
+    row, row_codes = _places(rows, len(cells.row))
+    column, column_codes = _places(columns, len(cells.row))
+    values, fractions = _values(cells.values, description, told)
+    require_room(len(row_codes), len(column_codes), len(cells.row), source)
     counts = np.full((len(row_codes), len(column_codes)), NOT_AVAILABLE, dtype=np.int32)
-    _refuse_twice(row * len(column_codes) + column, counts.size, table, description, source)
+    _refuse_twice(row * len(column_codes) + column, counts.size, cells, axes, source)
     counts[row, column] = values
 
     of_cells = [rule for rule in description.rules if description.is_of_cells(rule)]
@@ -102,8 +127,8 @@ def assemble(
     kept = [item for item, out in zip(made, shows, strict=True) if not out]
     odd = tuple(item.key for item, out in zip(made, shows, strict=True) if out and item.key not in named)
     place = {item.key: at for at, item in enumerate(made)}
-    printed = _printed(table, description, row, column, counts.shape, [place[figure.name] for figure in figures])
-    frame = _frame(table, rows, row, row_codes, told, census)
+    printed = _printed(cells.values, row, column, counts.shape, [place[figure.name] for figure in figures])
+    frame = _frame(cells, rows, row, row_codes, told, census)
     areas = tuple(frame.columns[: max(1, len(rows))])
     release = Release(
         source=source,
@@ -130,16 +155,14 @@ def _where(axes: Sequence[_Axis], codes: Sequence[tuple[str, ...]], where: Mappi
     )
 
 
-def _printed(
-    table: pl.DataFrame, description: Description, row: Index, column: Index, shape: tuple[int, ...], places: Sequence[int]
-) -> FigureValues:
+def _printed(values: pl.Series, row: Index, column: Index, shape: tuple[int, ...], places: Sequence[int]) -> FigureValues:
     """Return the values of figures, rows × figures."""
     found = np.full((shape[0], len(places)), FIGURE_ABSENT, dtype=np.int64)
     if places:
         at = np.full(shape[1], -1, dtype=np.int64)
         at[list(places)] = np.arange(len(places))
         here = at[column] >= 0
-        found[row[here], at[column[here]]] = as_figures(table[description.value].filter(pl.Series(here)))
+        found[row[here], at[column[here]]] = as_figures(values.filter(pl.Series(here)))
     return found
 
 
@@ -175,8 +198,11 @@ def numbered(series: pl.Series) -> tuple[pl.Series, Index]:
     return codes, series.cast(pl.Enum(codes)).to_physical().to_numpy().astype(np.int64)
 
 
-def _axis(table: pl.DataFrame, rule: AxisRule, source: str) -> _Axis:
-    series = code_text(table[rule.column])
+def _axis(cells: _Cells, rule: AxisRule, source: str) -> _Axis:
+    if rule.name in cells.across:
+        codes, at = numbered(pl.Series(cells.across[rule.name], dtype=pl.String))
+        return _Axis(rule, list(codes), np.repeat(at, cells.rows.height), dict(zip(codes, codes, strict=True)), at[:0])
+    series = code_text(cells.rows[rule.column])
     empty = (series.is_null() | (series == "")).fill_null(True)
     if empty.any():
         raise InputError(
@@ -184,13 +210,13 @@ def _axis(table: pl.DataFrame, rule: AxisRule, source: str) -> _Axis:
             f"{(empty.arg_max() or 0) + 1:,} below the header. Every cell needs all its codes: fill them in, or delete "
             f"the row."
         )
-    codes, at = numbered(series)
+    codes, own = numbered(series)
     names = list(codes)
     if rule.label is not None:
-        shown = code_text(table[rule.label])
-        first = first_of(at, len(codes))
+        shown = code_text(cells.rows[rule.label])
+        first = first_of(own, len(codes))
         names = [name or code for name, code in zip(shown.gather(first), codes, strict=True)]
-    return _Axis(rule, list(codes), at, dict(zip(codes, names, strict=True)))
+    return _Axis(rule, list(codes), own[cells.row], dict(zip(codes, names, strict=True)), own)
 
 
 def _with_sums(axis: _Axis, description: Description, notes: list[str]) -> _Axis:
@@ -257,9 +283,8 @@ def _places(axes: Sequence[_Axis], cells: int) -> tuple[Index, list[tuple[str, .
     return place, list(zip(*codes, strict=True))
 
 
-def _values(table: pl.DataFrame, description: Description, notes: list[str]) -> tuple[Counts, NDArray[np.bool_]]:
+def _values(series: pl.Series, description: Description, notes: list[str]) -> tuple[Counts, NDArray[np.bool_]]:
     """Return the counts, and which cells hold a number with a fraction."""
-    series = table[description.value]
     if not (series.dtype.is_numeric() or series.dtype in (pl.String, pl.Null)):
         raise InputError(f"the column {description.value!r} holds {series.dtype}, not counts; write them as whole numbers.")
     series = series.fill_null("") if series.dtype == pl.String else series
@@ -291,14 +316,15 @@ def repeats(cell: Index, many: int) -> Index:
     return np.sort(order[1:][cell[order][1:] == cell[order][:-1]])
 
 
-def _refuse_twice(cell: Index, many: int, table: pl.DataFrame, description: Description, source: str) -> None:
+def _refuse_twice(cell: Index, many: int, cells: _Cells, axes: Sequence[_Axis], source: str) -> None:
     again = repeats(cell, many)
     if len(again):
         one = int(again[0])
-        codes = ", ".join(f"{axis.name} {code_text(table[axis.column][[one]])[0]}" for axis in description.axes)
+        codes = ", ".join(f"{axis.rule.name} {axis.codes[axis.at[one]]}" for axis in axes)
         raise InputError(
-            f"{source} has {len(again):,} cells more than once, the first of them ({codes}) again in row {one + 1:,} "
-            "below the header. Delete the repeats; or, if another column distinguishes them, make it an axis."
+            f"{source} has {len(again):,} cells more than once, the first of them ({codes}) again in row "
+            f"{cells.row[one] + 1:,} below the header. Delete the repeats; or, if another column distinguishes them, "
+            "make it an axis."
         )
 
 
@@ -338,11 +364,11 @@ def _stands(above: Mapping[str, str]) -> dict[str, tuple[int, str]]:
 
 
 def _frame(
-    table: pl.DataFrame, rows: Sequence[_Axis], row: Index, codes: Sequence[tuple[str, ...]], notes: list[str], census: bool
+    cells: _Cells, rows: Sequence[_Axis], row: Index, codes: Sequence[tuple[str, ...]], notes: list[str], census: bool
 ) -> pl.DataFrame:
     """Return one line for every row of the release: its codes, names, level and parent."""
     many = len(codes)
-    first = first_of(row, many)
+    table, first = cells.rows, cells.row[first_of(row, many)]
     level, parent = pl.Series([""] * many, dtype=pl.String), pl.Series([None] * many, dtype=pl.String)
     axes, names = {}, {}
     if not rows:
@@ -373,14 +399,11 @@ def _frame(
 def _note_changes(series: pl.Series, axis: _Axis, column: str, notes: list[str]) -> None:
     """Tell where one code goes with several names, levels or parents; the first is used."""
     text = code_text(series).fill_null("")
-    changes = (text != text.gather(first_of(axis.at, len(axis.codes))[axis.at])).to_numpy()
+    changes = (text != text.gather(first_of(axis.own, len(axis.codes))[axis.own])).to_numpy()
     if changes.any():
-        code = axis.codes[int(axis.at[int(changes.argmax())])]
+        code = axis.codes[int(axis.own[int(changes.argmax())])]
         notes.append(f"{column!r} differs between rows of {axis.rule.name} {code}, among others; the first value is used.")
 
-
-CELL = "count of the cell"
-"""The column of counts in the long form of a wide table."""
 
 STATUSES: Mapping[str, int] = {
     # Of SDMX (CL_OBS_STATUS), and below of Eurostat; others, such as A (normal) or P (provisional), go with a count.
@@ -398,21 +421,19 @@ SAFE, HIDDEN = frozenset("szpe"), frozenset("uxm")
 
 def read_headed(table: HeadedTable, description: Description, *, form: str = "tidy", notes: Sequence[str] = ()) -> Release:
     """Return the release that a table with a header holds."""
-    long, described = to_long(table, description)
-    return assemble(long, described, source=table.source, form=form, size=table.size, notes=[*table.notes, *notes])
-
-
-def to_long(table: HeadedTable, description: Description) -> tuple[pl.DataFrame, Description]:
-    """Return a table as one row per cell, and what describes that."""
+    told = [*table.notes, *notes]
+    if description.status is not None and (description.wide or description.status not in table.names):
+        raise InputError(f"{description.where}: status names the column {description.status!r}, which is not there.")
     table = _filled(table, description)
     if description.wide:
-        long, described = _melted(table, description)
-    else:
-        names = table.names
-        long, described = table.frame.filter(~pl.all_horizontal(pl.all().is_null())), description
-        if description.value in names:
-            refuse_merged_counts(table, [names.index(description.value)], table.source)
-    return _with_statuses(_with_plain_numbers(long, described), described), replace(described, status=None)
+        return _release(_wide(table, description), description, table.source, form, table.size, told)
+    names = table.names
+    long = table.frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    if description.value in names:
+        refuse_merged_counts(table, [names.index(description.value)], table.source)
+        long = long.with_columns(_in_plain_numbers(long[description.value], description))
+    long = _with_statuses(long, description)
+    return assemble(long, description, source=table.source, form=form, size=table.size, notes=told)
 
 
 def value_columns(table: HeadedTable, description: Description) -> list[int]:
@@ -481,8 +502,8 @@ def _listed(description: Description) -> set[str]:
     return set(next(iter(description.counts.values()), {}))
 
 
-def _melted(table: HeadedTable, description: Description) -> tuple[pl.DataFrame, Description]:
-    """Return a wide table as one row per cell."""
+def _wide(table: HeadedTable, description: Description) -> _Cells:
+    """Return the cells of a wide table."""
     names, listed = table.names, _listed(description)
     values = value_columns(table, description)
     refuse_merged_counts(table, values, table.source)
@@ -490,37 +511,20 @@ def _melted(table: HeadedTable, description: Description) -> tuple[pl.DataFrame,
         raise InputError(f"{table.source} has no column of counts besides its axes; check {description.where}.")
     across = [axis for axis in description.axes if axis.header is not None or axis.name in listed]
     down = [axis for axis in description.axes if axis not in across]
-    codes = [_codes(table, description, axis, values) for axis in across]
+    codes = {axis.name: _codes(table, description, axis, values) for axis in across}
     kept = {name: _place(names, name, description, table.source) for axis in down for name in _columns_of(axis)}
     numbers = [table.number(at) for at in range(table.cells.height)]
     cells = table.cells.with_columns(pl.Series(_ROW, numbers, dtype=pl.UInt32))
     cells = cells.filter(~pl.all_horizontal(pl.col(str(at)).is_null() for at in {*kept.values(), *values}))
+    if not cells.height:
+        raise InputError(f"{table.source} has a header but no rows; there is nothing to read.")
     for axis in down:
         _require_codes(cells, axis.column, str(kept[axis.column]), table.source)
     kinds = {cells[str(at)].dtype for at in values}
     kind = pl.String() if pl.String in kinds else pl.Float64() if any(one.is_float() for one in kinds) else pl.Int64()
-    index = [pl.col(str(at)).alias(_away(name)) for name, at in kept.items()]
-    wide = cells.select(*index, *(pl.col(str(at)).cast(kind) for at in values))
-    long = wide.unpivot(
-        on=[str(at) for at in values], index=[_away(name) for name in kept], variable_name="at", value_name=CELL
-    )
-    places = {axis.name: dict(zip(map(str, values), said, strict=True)) for axis, said in zip(across, codes, strict=True)}
-    long = long.with_columns(
-        pl.col("at").replace_strict(said, return_dtype=pl.String).alias(f"{name} (axis)") for name, said in places.items()
-    ).drop("at")
-    axes = tuple(
-        replace(axis, column=f"{axis.name} (axis)", header=None)
-        if axis in across
-        else replace(
-            axis,
-            column=_away(axis.column),
-            label=None if axis.label is None else _away(axis.label),
-            level=None if axis.level is None else _away(axis.level),
-            parent=None if axis.parent is None else _away(axis.parent),
-        )
-        for axis in description.axes
-    )
-    return long, replace(description, value=CELL, axes=axes)
+    counts = pl.concat([cells[str(at)].cast(kind).alias("") for at in values])
+    rows = cells.select(pl.col(str(at)).alias(name) for name, at in kept.items()) if kept else cells.select(_ROW)
+    return _Cells(rows, _in_plain_numbers(counts, description), np.tile(np.arange(rows.height), len(values)), codes)
 
 
 _ROW = "row"
@@ -535,11 +539,6 @@ def _require_codes(cells: pl.DataFrame, name: str, at: str, source: str) -> None
             f"{source}: {rows} empty in {name!r}, the first of them row {empty[_ROW][0]:,}. Every row needs a code there: "
             f"fill it in, or delete the row; then run: unround describe {source}"
         )
-
-
-def _away(name: str) -> str:
-    """Return a name that no axis of the header has."""
-    return f"{name} (column)"
 
 
 def _codes(table: HeadedTable, description: Description, axis: AxisRule, values: Sequence[int]) -> list[str]:
@@ -560,11 +559,8 @@ def _codes(table: HeadedTable, description: Description, axis: AxisRule, values:
     return [row[at] for at in values]
 
 
-def _with_plain_numbers(long: pl.DataFrame, description: Description) -> pl.DataFrame:
-    if description.value in long.columns and long[description.value].dtype == pl.String:
-        series = plain_numbers(long[description.value], description.thousands, description.decimal)
-        return long.with_columns(series.alias(description.value))
-    return long
+def _in_plain_numbers(counts: pl.Series, description: Description) -> pl.Series:
+    return plain_numbers(counts, description.thousands, description.decimal) if counts.dtype == pl.String else counts
 
 
 def _with_statuses(long: pl.DataFrame, description: Description) -> pl.DataFrame:
@@ -575,8 +571,6 @@ def _with_statuses(long: pl.DataFrame, description: Description) -> pl.DataFrame
     """
     if description.status is None:
         return long
-    if description.status not in long.columns:
-        raise InputError(f"{description.where}: status names the column {description.status!r}, which is not there.")
     counts, status = long[description.value].cast(pl.String), long[description.status]
     own = {sign.lower(): _WORDS[code] for sign, code in description.symbols.items() if code in _WORDS}
     why, empty = _reasons(status, own), _are_empty(counts)
