@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests import shapes
-from unround.bounds.certificates import certain_windows, certificates
+from unround.bounds.certificates import certain_windows
+from unround.bounds.linked import LinkedBounds
 from unround.bounds.propagation import UNBOUNDED, Bounds, Trace, propagate
-from unround.bounds.tighten import chain, tighten
-from unround.errors import InputError
+from unround.bounds.prover import Prover
+from unround.bounds.tighten import tighten
+from unround.errors import InputError, InternalError
 from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Windows, WindowTable, windows_of
 from unround.evidence.cells import EvidenceBlock
 from unround.jit import in_threads
@@ -32,7 +34,7 @@ from unround.mechanisms import (
     Within,
     mechanism,
 )
-from unround.proofs import check_proof, proofs_of
+from unround.proofs import check_proof
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts
 from unround.simulation import schema
 from unround.sums.compiled import CompiledSums, compile_sums
@@ -424,43 +426,58 @@ def test_errors_in_threads_are_raised() -> None:
 # -- what bounds rest on ------------------------------------------------------------------------------------------------
 
 
-def test_the_chain_of_a_cell_proves_it() -> None:
-    proved = shapes.judge(shapes.SEEDS, 60, chains_prove_cells)
+def prover_of(
+    layout: CompiledSums,
+    windows: Windows,
+    tight: CellBounds,
+    mechanisms: Sequence[Mechanism],
+    counts: Counts,
+    use: NDArray[np.bool_] | None,
+) -> Prover:
+    def cell_of(area: int, cell: int) -> Cell:
+        return Cell(f"c{cell}", *_published(int(counts[area, cell]), mechanisms[cell]))
+
+    block = EvidenceBlock(layout, windows, tight, active=use)
+    return Prover(block, LinkedBounds.none(tight), np.zeros(layout.columns, dtype=np.bool_), cell_of, ())
+
+
+def test_what_moved_a_bound_proves_it() -> None:
+    proved = shapes.judge(shapes.SEEDS, 60, values_are_proved)
     assert sum(number * times for number, times in proved.items()) >= shapes.examples(500)
 
 
-def chains_prove_cells(seed: int) -> int:
+def values_are_proved(seed: int) -> int:
     """Return how many cells were proved."""
     judged = 0
     layout, mechanisms, counts, active = random_batch(seed, 12)
     windows, _ = windows_of(counts, mechanisms)
     for use in (None, active):
         tight = tighten(layout, windows, use, proofs_only=True)
-        for area, cell in np.argwhere((tight.low == tight.high) & tight.feasible[:, None]):
-            if tight.by_low[area, cell] < 0 and tight.by_high[area, cell] < 0:
-                continue
-            sums = chain(EvidenceBlock(layout, windows, tight, active=use), int(area), int(cell))
-            assert use is None or use[area, list(sums)].all()
-            small = as_system(layout, mechanisms, counts[area], sums)
-            where = small.index[f"c{cell}"]
-            found = certificates(small, [where])
-            (proof,) = proofs_of(small, found)
+        prover = prover_of(layout, windows, tight, mechanisms, counts, use)
+        moved = (tight.by_low >= 0) | (tight.by_high >= 0)
+        for area, cell in np.argwhere((tight.low == tight.high) & tight.feasible[:, None] & moved).tolist():
+            ((column, small, proof),) = prover.prove(area, [cell])
+            assert column == cell
+            assert proof.cell == f"c{cell}"
+            usable = range(len(layout.equations)) if use is None else np.flatnonzero(use[area]).tolist()
+            assert set(small.sums) <= set(as_system(layout, mechanisms, counts[area], usable).sums)
             assert check_proof(small, proof)
             assert proof.value == tight.low[area, cell]
             judged += 1
     return judged
 
 
-def test_chains_without_holes_follow_the_last_sums() -> None:
+def test_without_holes_what_moved_bounds_last_is_what_they_depend_on() -> None:
     found = 0
     for seed in range(60):
         layout, mechanisms, counts, _ = random_batch(seed, 6)
         windows, _ = windows_of(counts, mechanisms)
         tight = tighten(layout, windows, proofs_only=True)
-        for area in np.flatnonzero(tight.feasible):
+        prover = prover_of(layout, windows, tight, mechanisms, counts, None)
+        for area in np.flatnonzero(tight.feasible).tolist():
             system = as_system(layout, mechanisms, counts[area])
             for cell in range(layout.columns):
-                sums = chain(EvidenceBlock(layout, windows, tight), int(area), cell)
+                sums = prover.moved_last(area, [cell])
                 bounds = Bounds.of(certain_windows(system))
                 propagate(tuple(layout.equations[e] for e in sums), bounds)
                 assert (bounds.lows[cell], min(bounds.highs[cell], NO_UPPER_BOUND)) == (
@@ -471,7 +488,7 @@ def test_chains_without_holes_follow_the_last_sums() -> None:
     assert found > 100
 
 
-def test_a_chain_in_which_a_bound_jumped_over_a_hole() -> None:
+def test_where_a_bound_jumped_over_a_hole_more_sums_are_taken() -> None:
     """Rows 1 to 3 and columns 4 to 6 of a table; the last sum that moved the first column's bound is not enough."""
     hidden = [(4, 4), (4, 5), (8, 10), (4, 6), (8, 10), None, None, (6, 6), None, (6, 8), None, (1, 3), (1, 1), (2, 4)]
     hidden += [(1, 1), (5, 5)]
@@ -479,7 +496,31 @@ def test_a_chain_in_which_a_bound_jumped_over_a_hole() -> None:
     row = [25, 15, 5, 0, 10, 10, 10, SUPPRESSED, 5, 0, 0, 5, NOT_AVAILABLE, 0, 0, 0]
     sums = [(0, (1, 2, 3)), (0, (4, 5, 6)), *((1 + i, (7 + 3 * i, 8 + 3 * i, 9 + 3 * i)) for i in range(3))]
     layout = compile_sums(16, (*sums, *((4 + j, (7 + j, 10 + j, 13 + j)) for j in range(3))), frozenset())
-    windows, _ = windows_of(np.array([row], dtype=np.int32), mechanisms)
+    counts = np.array([row], dtype=np.int32)
+    windows, _ = windows_of(counts, mechanisms)
     tight = tighten(layout, windows)
     assert (tight.by_low[0, 4], tight.by_high[0, 4]) == (-1, 5)
-    assert chain(EvidenceBlock(layout, windows, tight), 0, 4) == (3, 5)
+    last = prover_of(layout, windows, tight, mechanisms, counts, None).moved_last(0, [4])
+    anything, shown = Unpublished(), [None if count == SUPPRESSED else count for count in row]
+    known = zip(mechanisms, shown, row, strict=True)
+    alone = [anything.window(None) if count == NOT_AVAILABLE else how.window(told) for how, told, count in known]
+    for used, same in ((last, False), (range(8), True)):
+        bounds = Bounds.of(alone)
+        propagate(tuple(layout.equations[e] for e in used), bounds)
+        assert ((bounds.lows[4], bounds.highs[4]) == (tight.low[0, 4], tight.high[0, 4])) is same
+
+
+def test_where_what_moved_bounds_last_is_not_enough_all_sums_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = compile_sums(7, ((0, (1, 2)), (2, (3, 4, 5, 6))), frozenset())
+    mechanisms = [Exact(), *[Rounding(5)] * 6]
+    counts = np.array([[38, 15, 15, 10, 10, 10, 5]], dtype=np.int32)
+    windows, _ = windows_of(counts, mechanisms)
+    tight = tighten(layout, windows, proofs_only=True)
+    assert tight.low[0].tolist() == tight.high[0].tolist() == [38, 19, 19, 6, 6, 6, 1]
+    prover = prover_of(layout, windows, tight, mechanisms, counts, None)
+    monkeypatch.setattr(prover, "moved_last", lambda *_: [1])
+    proved = prover.prove(0, [1])
+    assert [(column, proof.value, len(small.sums)) for column, small, proof in proved] == [(1, 19, 1)]
+    monkeypatch.setattr(prover, "_of_area", lambda *_: iter([([[(0, 2), (0, 3), (0, 4), (0, 5), (0, 6)]], [], True)]))
+    with pytest.raises(InternalError, match="no certificate was found for c1"):
+        prover.prove(0, [1])

@@ -17,15 +17,13 @@ from unround.audits.figures import FigureBounds
 from unround.audits.model import Model
 from unround.audits.suspects import Suspect
 from unround.audits.weigh import BlockProbabilities
-from unround.bounds.certificates import certain_windows, certificates
-from unround.bounds.propagation import Bounds, propagate
-from unround.bounds.prover import BETWEEN, Prover, sums_of
-from unround.bounds.tighten import BlockRows, chain, followed
-from unround.errors import InputError, InternalError
+from unround.bounds.linked import LinkedBounds
+from unround.bounds.prover import BETWEEN, FigureGround, Prover, used_by
+from unround.errors import InputError
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import BoolArray
-from unround.proofs import Proof, proofs_of
+from unround.proofs import Proof
 from unround.release import ABSENT, Counts
 from unround.system import Cell, PublishedFigure, Sum, System
 
@@ -122,24 +120,23 @@ def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), on
     claims = inferred.claims
     kinds, depth = claims.kinds.copy(), claims.depth.copy()
     written: list[Certificate] = []
+    here = np.ones(kinds.shape, dtype=np.bool_)
+    if only is not None:
+        here[np.arange(len(here)) != only] = False
     by_figures = inferred.by_figures & claims.of_kind(ClaimKind.CONDITIONAL)
     for kind, bounds in ((ClaimKind.PROVED, inferred.documented), (ClaimKind.CONDITIONAL, inferred.assumed)):
-        wanted = claims.of_kind(kind) & ~by_figures
-        if only is not None:
-            wanted[np.arange(len(wanted)) != only] = False
+        wanted = claims.of_kind(kind) & ~by_figures & here
+        found = list(_certified(model, inferred, bounds, kind, wanted, names))
         if bounds.linked is not None:
             in_family = wanted & bounds.linked.moved
-            found = list(_in_family(model, inferred, bounds, kind, in_family, names))
             kinds[in_family] = _uncertified(inferred)[in_family]
             for certificate in found:
-                depth[certificate.area, certificate.cell] = certificate.proof.depth
-            written += found
-            wanted &= ~bounds.linked.moved
-        written += _in_area(model, inferred, bounds, kind, wanted)
-    if only is not None:
-        by_figures[np.arange(len(by_figures)) != only] = False
+                if in_family[certificate.area, certificate.cell]:
+                    depth[certificate.area, certificate.cell] = certificate.proof.depth
+        written += found
     if inferred.figured is not None:
-        written += _in_area(model, inferred, inferred.figured.bounds, ClaimKind.CONDITIONAL, by_figures, inferred.figured)
+        bounds, wanted = inferred.figured.bounds, by_figures & here
+        written += _certified(model, inferred, bounds, ClaimKind.CONDITIONAL, wanted, names, inferred.figured)
     for certificate in written:
         kinds[certificate.area, certificate.cell] = certificate.kind
     written.sort(key=lambda certificate: (certificate.area, certificate.cell))  # however many areas are in the block
@@ -153,111 +150,21 @@ def _uncertified(inferred: InferredBlock) -> np.ndarray[Any, np.dtype[np.int8]]:
     return np.where(likely, np.int8(ClaimKind.LIKELY), np.int8(ClaimKind.OPEN))
 
 
-def _in_area(
+def _certified(
     model: Model,
     inferred: InferredBlock,
     bounds: BlockBounds,
     kind: ClaimKind,
     wanted: BoolArray,
+    names: Sequence[str],
     figured: FigureBounds | None = None,
 ) -> Iterator[Certificate]:
-    """Prove claims by the sums of their own area, and by its figures where these are given."""
-    unresolved = {one.area for one in inferred.contradictions if one.kind == UNRESOLVED}
-    rows = None if figured is None else figured.rows
-    for area in np.flatnonzero(wanted.any(axis=1)).tolist():
-        cells = np.flatnonzero(wanted[area]).tolist()
-        within = {int(c): int(bounds.may_differ_by[area, c]) for c in np.flatnonzero(bounds.may_differ_by[area])}
-        silent = _silent(inferred, area)
-        place = {model.columns[cell].key: cell for cell in cells}
-        for needed in _candidates(model, inferred, bounds, area, cells, rows):
-            used, stated = _apart_from_sums(model, inferred, area, needed, figured)
-            system = model.system(inferred.counts[area], used, within, silent, figures=tuple(stated.values()))
-            if figured is None or _pins(system, place):
-                break
-        proofs = proofs_of(system, certificates(system, [system.index[key] for key in place]))
-        if len(proofs) < len(cells):
-            missing = sorted(set(place) - {proof.cell for proof in proofs})
-            raise InternalError(f"no certificate was found for {', '.join(missing)}")
-        named = {model.sum_named(e): e for e in used}
-        for proof in proofs:
-            sums = tuple(named[one] for one in sums_of(proof))
-            of = _figures_of(proof)
-            figures = {f: one for f, one in stated.items() if one.figure.name in of}
-            small = _small(model, system, sums, figures.values())
-            members = [model.index[cell.name] for cell in small.cells]
-            disturbed = area in unresolved or bool(inferred.clashing[area, members].any())
-            # Of conditional claims by figures, only those need an exact population that have an adjusted count in them.
-            adjusted = inferred.documented.may_differ_by[area, members] != bounds.may_differ_by[area, members]
-            population = figured is None or bool(adjusted.any())
-            conditions = conditions_of(model, ((c.published, model.index[c.name]) for c in small.cells), sums)
-            rests_on = _rests_on(model, kind if population else ClaimKind.PROVED, sums, disturbed, conditions)
-            if figures:
-                rests_on |= RestsOn.FIGURES
-            made = area, place[proof.cell], rests_on, sums, small, proof
-            yield Certificate(*made, figures=tuple(figures), conditions=conditions)
-
-
-def _small(model: Model, system: System, sums: Iterable[int], figures: Iterable[PublishedFigure]) -> System:
-    """Return the cells of a system that some sums and figures are about, with these alone."""
-    named, stated = [model.sum_named(e) for e in sorted(sums)], tuple(figures)
-    names = {name for one in named for name in (one.total, *one.parts)}
-    names.update(name for one in stated for name in one.figure.counts)
-    return System([cell for cell in system.cells if cell.name in names], named, stated)
-
-
-def _candidates(
-    model: Model, inferred: InferredBlock, bounds: BlockBounds, area: int, cells: list[int], rows: BlockRows | None
-) -> Iterator[list[int]]:
-    """Return what the bounds of some cells depend on: first a quick guess, where there are many claims; then for certain."""
-    block = EvidenceBlock(model.compiled, bounds.windows, bounds.tight, active=inferred.active)
-    if rows is not None:
-        yield list(followed(block, area, cells, rows))
-    chains = [chain(block, area, cell, rows) for cell in cells]
-    yield sorted({e for one in chains for e in one})
-
-
-def _pins(system: System, keys: Iterable[str]) -> bool:
-    """Return whether a system leaves one value to each of some cells, by the arithmetic of single sums and figures."""
-    bounds = Bounds.of(certain_windows(system))
-    return propagate(system.equations, bounds, None, system.rows) and all(
-        key in system.index and bounds.lows[system.index[key]] == bounds.highs[system.index[key]] for key in keys
-    )
-
-
-def _apart_from_sums(
-    model: Model, inferred: InferredBlock, area: int, needed: Sequence[int], figured: FigureBounds | None
-) -> tuple[list[int], dict[int, PublishedFigure]]:
-    """Part what an argument needs into sums and figures: inequalities of figures are numbered after the sums."""
-    number = len(model.equations)
-    stated = {}
-    if figured is not None:
-        for f in sorted({int(figured.rows.figures[e - number]) for e in needed if e >= number}):
-            one = figured.published(model, inferred.counts, area, f)
-            assert one is not None  # it says something
-            stated[f] = one
-    return [e for e in needed if e < number], stated
-
-
-def _figures_of(proof: Proof) -> set[str]:
-    """Return the names of the figures that a proof uses."""
-    return {step["figure"] for step in proof.steps if step["by"] == "figure"}
-
-
-def _in_family(
-    model: Model, inferred: InferredBlock, bounds: BlockBounds, kind: ClaimKind, wanted: BoolArray, names: Sequence[str]
-) -> Iterator[Certificate]:
-    """Prove claims that need other areas, as far as few enough areas prove them."""
+    """Prove claims by the sums of their own area, by those of other areas, and by figures where these are given."""
     nested = inferred.nested
-    assert bounds.linked is not None
-    cells_linked = np.zeros(len(model.columns), dtype=np.bool_) if nested is None else nested.cells
-    called = [f"{name.replace(BETWEEN, ' ')}" for name in names]
+    called = [name.replace(BETWEEN, " ") for name in names]
     row_of = {name: row for row, name in enumerate(called)}
-    sums_of = {model.sum_named(e): e for e in range(len(model.equations))}
-
-    def cell_of(area: int, column: int) -> Cell:
-        published = int(inferred.counts[area, column])
-        silent = bool(inferred.documented.windows.start[area, column] < 0) and published > ABSENT
-        return model.cell(column, inferred.counts[area], lambda one: int(bounds.may_differ_by[area, one]), silent)
+    number_of = {model.sum_named(e): e for e in range(len(model.equations))}
+    unresolved = {one.area for one in inferred.contradictions if one.kind == UNRESOLVED}
 
     def place(name: str, here: int) -> tuple[int, str]:
         if name in model.index:
@@ -265,32 +172,65 @@ def _in_family(
         area, _, key = name.partition(BETWEEN)
         return row_of[area], key
 
-    block = EvidenceBlock(model.compiled, bounds.windows, bounds.linked.tight, active=inferred.active)
-    prover = Prover(block, bounds.linked, cells_linked, cell_of, called)
+    prover = _prover(model, inferred, bounds, called, figured)
     for area in np.flatnonzero(wanted.any(axis=1)).tolist():
         for column, system, proof in prover.prove(area, np.flatnonzero(wanted[area]).tolist()):
             own, between, complete = list[int](), list[int](), True
-            for one in system.sums:
+            used, figures = used_by(proof)
+            for one in used:
                 places = [place(name, area) for name in (one.total, *one.parts)]
                 if len({row for row, _ in places}) == 1:
-                    own.append(sums_of[Sum(places[0][1], tuple(key for _, key in places[1:]))])
+                    own.append(number_of[Sum(places[0][1], tuple(key for _, key in places[1:]))])
                 else:
                     between += [row for row, _ in places]
                     complete &= nested is not None and bool(nested.sure[places[0][0]])
-            cells = [place(cell.name, area) for cell in system.cells]
-            disturbed = any(inferred.clashing[row, model.index[key]] for row, key in cells)
-            published = [cell.published for cell in system.cells]
-            named = zip(published, (model.index[key] for _, key in cells), strict=True)
-            conditions = conditions_of(model, named, own)
+            cells = [(row, model.index[key]) for row, key in (place(cell.name, area) for cell in system.cells)]
+            disturbed = any(row in unresolved or bool(inferred.clashing[row, cell]) for row, cell in cells)
+            # Of conditional claims by figures, only those need an exact population that have an adjusted count in them.
+            adjusted = [inferred.documented.may_differ_by[at] != bounds.may_differ_by[at] for at in cells]
+            population = figured is None or any(adjusted)
+            published = zip((cell.published for cell in system.cells), (cell for _, cell in cells), strict=True)
+            conditions = conditions_of(model, published, own)
             if between and model.conditions.areas:
                 conditions, complete = (*conditions, model.conditions.areas), True
-            rests_on = _rests_on(model, kind, own, disturbed, conditions)
-            if not complete:
-                rests_on |= RestsOn.COMPLETE_FAMILY
-            areas = tuple(called[row] for row in dict.fromkeys(between))
-            by_area = proof.cell not in model.index
-            made = area, column, rests_on, tuple(dict.fromkeys(own)), system, proof, areas, by_area
-            yield Certificate(*made, conditions=conditions)
+            rests_on = _rests_on(model, kind if population else ClaimKind.PROVED, own, disturbed, conditions)
+            rests_on |= RestsOn(0) if complete else RestsOn.COMPLETE_FAMILY
+            rests_on |= RestsOn.FIGURES if figures else RestsOn(0)
+            yield Certificate(
+                area,
+                column,
+                rests_on,
+                tuple(dict.fromkeys(own)),
+                system,
+                proof,
+                areas=tuple(called[row] for row in dict.fromkeys(between)),
+                by_area=proof.cell not in model.index,
+                figures=tuple(f for f, one in enumerate(model.figures) if one.figure.name in figures),
+                conditions=conditions,
+            )
+
+
+def _prover(
+    model: Model, inferred: InferredBlock, bounds: BlockBounds, called: Sequence[str], figured: FigureBounds | None
+) -> Prover:
+    """Return what proves the claims of a block under one reading; `called` are the names of its areas."""
+    silent = (inferred.documented.windows.start < 0) & (inferred.counts > ABSENT)  # published, and no count of its mechanism
+
+    def cell_of(area: int, column: int) -> Cell:
+        within = bounds.may_differ_by[area]
+        return model.cell(column, inferred.counts[area], lambda one: int(within[one]), bool(silent[area, column]))
+
+    def published(area: int, figure: int) -> tuple[PublishedFigure, list[int]]:
+        assert figured is not None
+        stated = figured.published(model, inferred.counts, area, figure)
+        assert stated is not None  # it says something
+        return stated, [model.index[key] for key in stated.figure.counts]
+
+    linked = bounds.linked or LinkedBounds.none(bounds.tight)
+    block = EvidenceBlock(model.compiled, bounds.windows, linked.tight, active=inferred.active)
+    columns = np.zeros(len(model.columns), dtype=np.bool_) if inferred.nested is None else inferred.nested.cells
+    ground = None if figured is None else FigureGround(figured.rows, published)
+    return Prover(block, linked, columns, cell_of, called, ground)
 
 
 def conditions_of(model: Model, cells: Iterable[tuple[int | None, int]], sums: Iterable[int]) -> tuple[str, ...]:
@@ -314,12 +254,6 @@ def _rests_on(model: Model, kind: ClaimKind, sums: Sequence[int], disturbed: boo
     if any(model.doubtful[e] for e in sums):
         found |= RestsOn.DOUBTFUL_SUM
     return found
-
-
-def _silent(inferred: InferredBlock, area: int) -> frozenset[int]:
-    """Return the cells whose published count cannot come from their mechanism: they are treated as not published."""
-    misfit = (inferred.documented.windows.start[area] < 0) & (inferred.counts[area] > ABSENT)
-    return frozenset(np.flatnonzero(misfit).tolist())
 
 
 # -- as plain data ----------------------------------------------------------------------------------------------------

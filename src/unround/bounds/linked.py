@@ -103,15 +103,16 @@ class SumsOfBlock:
         area, column = divmod(one - self.areas * number, self.width)
         return [(row, column) for row in (area, *self.children[area])]
 
-    def needed(self, places: Sequence[Place], windows: Windows, low: Ints, high: Ints, most: int) -> list[int] | None:
-        """Return all sums that the bounds of some cells can depend on; None if these have more than so many cells.
+    def needed(self, places: Sequence[Place], windows: Windows, low: Ints, high: Ints, most: int) -> tuple[list[int], bool]:
+        """Return the sums that the bounds of some cells can depend on, the nearest first; and whether these are all.
 
-        A bound that is not that of the cell's own window comes from a sum that the cell is in.
+        They are not if they have more than so many cells. A bound that is not that of the cell's own window comes from a
+        sum that the cell is in.
         """
         found: dict[int, None] = {}
-        queue, seen = list(places), set(places)
+        queue, seen, wanted = list(places), set(places), set(places)
         for place in queue:  # grows during the loop
-            if windows.low[place] == low[place] and windows.high[place] == high[place] and place not in places:
+            if windows.low[place] == low[place] and windows.high[place] == high[place] and place not in wanted:
                 continue
             for one in self.of(place):
                 if one not in found:
@@ -120,8 +121,8 @@ class SumsOfBlock:
                     seen.update(new)
                     queue += new
             if len(seen) > most:
-                return None
-        return list(found)
+                return list(found), False
+        return list(found), True
 
 
 def _narrow(sums: SumsOfBlock, windows: Windows, found: _Narrowed, hidden: BoolArray) -> tuple[Place, ...]:
@@ -427,6 +428,12 @@ class LinkedBounds:
     clashes: tuple[FamilyClash, ...]
     limited: BoolArray | None = None
     loops: Mapping[Place, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls, tight: CellBounds) -> LinkedBounds:
+        """Return the bounds of areas of which none lies in another."""
+        areas = len(tight.low)
+        return cls(tight, np.zeros(tight.low.shape, dtype=np.bool_), np.full(areas, -1, dtype=np.int64), ())
 
 
 def linked_bounds(block: EvidenceBlock, parent: Rows, linked: BoolArray, *, proofs_only: bool = False) -> LinkedBounds:

@@ -1,20 +1,22 @@
-"""Proofs across areas: certificates whose cells are named by area, checked like all others."""
+"""Proofs of single counts of a block: each by the sums, and the figures, that its bounds rest on, of one area or of several.
+
+A proof within one area names its cells as the area does; one across areas names each cell by its area, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from unround.bounds.certificates import certain_windows, certificates
 from unround.bounds.linked import LinkedBounds, Place, SumsOfBlock
 from unround.bounds.propagation import Bounds, propagate
+from unround.bounds.tighten import BlockRows
 from unround.errors import InternalError
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of
-from unround.system import Cell, Sum, System
+from unround.system import Cell, PublishedFigure, Sum, System
 
 BETWEEN = " · "
 """Separates area and cell in the names of cells."""
@@ -22,18 +24,32 @@ BETWEEN = " · "
 MOST_CELLS = 200_000
 """Cells of a system above which no proof is attempted: the claim is then not shown as proved."""
 
-NEARBY = 20_000
-"""Cells of all nearby areas above which only those are taken that the claim can depend on."""
+NEARBY = (2_000, 20_000, MOST_CELLS)
+"""Cells of the systems in which a proof across areas is looked for, one after the other: most need few areas."""
+
+Proved = tuple[int, System, Proof]
+"""A column; the smallest system that its proof needs; and the proof."""
+
+Ground = tuple[list[list[Place]], list[int], bool]
+"""Sums, by their cells, the total first; figures of the area; and whether a bound can depend on nothing else."""
+
+
+class FigureGround(NamedTuple):
+    """What figures say of a block: as bounds take it; and the figure of an area, by its number, with its columns."""
+
+    rows: BlockRows
+    published: Callable[[int, int], tuple[PublishedFigure, list[int]]]
 
 
 class Prover:
-    """Writes certificates for cells whose bounds depend on other areas.
+    """Writes certificates for cells with one possible value.
 
-    - `block`, `bounds`: The areas as documented, and the linked bounds by that, with `proofs_only`.
+    - `block`, `bounds`: The areas as documented, and their bounds by all sums together, with `proofs_only`.
     - `linked`: The columns in which children add up to their parent.
     - `cell_of`: Takes an area's row and a column, and returns the cell: its name within the area, what was published, and
       how.
     - `names`: The areas' names; they must differ.
+    - `figures`: What figures say, where bounds use them.
     """
 
     def __init__(
@@ -43,147 +59,150 @@ class Prover:
         linked: BoolArray,
         cell_of: Callable[[int, int], Cell],
         names: Sequence[str],
+        figures: FigureGround | None = None,
     ) -> None:
-        self.compiled, self.windows, self.bounds, self.active = block.compiled, block.windows, bounds, block.active
-        self.cell_of, self.names = cell_of, names
-        self.linked = np.flatnonzero(linked).tolist()
+        self.equations, self.windows, self.active = block.compiled.equations, block.windows, block.active
+        self.bounds, self.cell_of, self.names, self.figures = bounds, cell_of, names, figures
         self.sums = SumsOfBlock(block.compiled, block.active, bounds.parent, linked)
-        self.children = self.sums.children
 
-    def prove(self, area: int, columns: Sequence[int]) -> list[tuple[int, System, Proof]]:
+    def prove(self, area: int, columns: Sequence[int]) -> list[Proved]:
         """Prove cells of one area.
 
         For every proved column: the column; the smallest system that the proof needs; and the proof, accepted by the
-        independent checker. Nearby areas are tried first: those that are the same people, the families of the area,
-        their families, and so on; where these are too many, all sums that the claims can depend on. What takes more than
-        `MOST_CELLS` cells is left out: it must not be called proved. Raises `InternalError` if all connected areas together
-        do not prove a value that propagation found.
+        independent checker. What takes more than `MOST_CELLS` cells is left out: it must not be called proved. Raises
+        `InternalError` if all that a bound can depend on does not prove a value that propagation found.
         """
-        together = [column for column in columns if (area, column) in self.bounds.loops]
-        open_yet, found = [column for column in columns if column not in together], list[tuple[int, System, Proof]]()
-        for areas, whole in self._wider_and_wider(area) if open_yet else ():
-            if len(areas) * self.compiled.columns > NEARBY:
-                break
-            system, place = self._system(areas)
-            wanted = {place[area, column]: column for column in open_yet}
-            for proof in proofs_of(system, self._by_single_sums(system, list(wanted))):
-                column = wanted[system.index[proof.cell]]
-                if proof.value != self.bounds.tight.low[area, column]:
-                    continue  # a wider set may prove more, but never another value
-                found.append((column, _smallest(system, proof), proof))
-                open_yet.remove(column)
-            if not open_yet:
-                break
-            if whole:
-                missing = ", ".join(self._name(area, column) for column in open_yet)
-                raise InternalError(f"no certificate was found for {missing}")
-        for column in (*open_yet, *together):
-            written = self._by_all_it_needs((area, column))
-            found += [] if written is None else [(column, *written)]
+        moved, loops = self.bounds.moved[area], self.bounds.loops
+        found = self._by_single_sums(area, [column for column in columns if not moved[column]], self._of_area)
+        across = [column for column in columns if moved[column] and (area, column) not in loops]
+        found += self._by_single_sums(area, across, self._across)
+        for column in columns:
+            if (area, column) in loops:
+                found += self._by_several(area, column)
         return found
 
-    def _by_all_it_needs(self, place: Place) -> tuple[System, Proof] | None:
-        """Prove a value by all sums that it can depend on; None if these are too many, or it would take too long."""
-        loop = self.bounds.loops.get(place, ())
-        places = [place, *dict.fromkeys(other for one in loop for other in self.sums.members(one) if other != place)]
-        tight = self.bounds.tight
-        needed = self.sums.needed(places, self.windows, tight.low, tight.high, MOST_CELLS)
-        if needed is None:
-            return None
-        members = [self.sums.members(one) for one in dict.fromkeys((*loop, *needed))]
-        inside = dict.fromkeys(other for one in members for other in one)
-        alone = len({row for row, _ in inside}) == 1  # all in one area: no need to name it
-        cells = {other: self.cell_of(*other) if alone else self._named(*other) for other in inside}
-        system = System(
-            list(cells.values()), [Sum(cells[one[0]].name, tuple(cells[part].name for part in one[1:])) for one in members]
-        )
-        at, value = system.index[cells[place].name], int(tight.low[place])
-        proofs = proofs_of(system, certificates(system, {at: value}))
-        return (_smallest(system, proofs[0]), proofs[0]) if proofs and proofs[0].value == value else None
+    def _by_single_sums(
+        self, area: int, columns: list[int], grounds: Callable[[int, list[int]], Iterator[Ground]]
+    ) -> list[Proved]:
+        """Prove values to which propagation through single sums leads."""
+        found, left = list[Proved](), columns
+        for sums, figures, complete in grounds(area, columns) if columns else ():
+            system, cells = self._system(area, sums, figures)
+            bounds = Bounds.of(certain_windows(system))
+            if not propagate(system.equations, bounds, None, system.rows):
+                raise InternalError("areas whose bounds are consistent contradict each other")
+            at = {system.index[cells[area, column].name]: column for column in left if (area, column) in cells}
+            pinned = [cell for cell in at if bounds.lows[cell] == bounds.highs[cell]]
+            for proof in proofs_of(system, certificates(system, pinned)):
+                column = at[system.index[proof.cell]]
+                if proof.value == self.bounds.tight.low[area, column]:  # more sums may prove more, but never another value
+                    found.append((column, _smallest(system, proof), proof))
+            done = {column for column, _, _ in found}
+            left = [column for column in columns if column not in done]
+            if not left:
+                break
+            if complete:
+                missing = ", ".join(self.cell_of(area, column).name for column in left)
+                raise InternalError(f"no certificate was found for {missing}")
+        return found
 
-    def _by_single_sums(self, system: System, wanted: list[int]) -> dict[int, list[dict[str, object]]]:
-        """Return certificates for cells to which propagation through single sums leaves one value."""
-        bounds = Bounds.of(certain_windows(system))
-        if not propagate(system.equations, bounds):
-            raise InternalError("areas whose bounds are consistent contradict each other")
-        return certificates(system, [cell for cell in wanted if bounds.lows[cell] == bounds.highs[cell]])
+    def _of_area(self, area: int, columns: list[int]) -> Iterator[Ground]:
+        """Yield what the bounds of some cells depend on within their area: what moved them last; and all that there is.
 
-    def _wider_and_wider(self, area: int) -> Iterator[tuple[list[int], bool]]:
-        """Yield growing sets of areas around one, and whether the set is complete."""
-        near = [area]
-        seen = {area}
-        # First the areas that are the same people: up and down through only children.
-        for row in near:
-            same = self.children.get(row, [])
-            above = int(self.bounds.parent[row])
-            chain = [*(same if len(same) == 1 else []), *([above] if above >= 0 and len(self.children[above]) == 1 else [])]
-            new = [one for one in chain if one not in seen]
+        A bound moves with every bound that it depends on, so that the first is mostly enough; but not where windows have
+        holes, over which a bound can jump ahead of the others, nor where propagation was cut short.
+        """
+        number, rows = len(self.equations), None if self.figures is None else self.figures.rows
+        everything = [e for e in range(number) if self.active is None or self.active[area, e]]
+        everything += range(number, number + (0 if rows is None else len(rows.figures)))
+        for used in (self.moved_last(area, columns), everything):
+            sums = [[(area, column) for column in (self.equations[e][0], *self.equations[e][1])] for e in used if e < number]
+            said = [] if rows is None else [rows.row(area, e - number) for e in used if e >= number]
+            yield sums, sorted({row.figure for row in said if row.terms}), used is everything
+
+    def moved_last(self, area: int, columns: Iterable[int]) -> list[int]:
+        """Go back from sum to sum of an area, following what moved each bound last; inequalities come after the sums."""
+        tight, found = self.bounds.tight, set[int]()
+        queue = [(column, is_low) for column in columns for is_low in (True, False)]
+        seen = set(queue)
+        for cell, is_low in queue:  # grows during the loop
+            e = int((tight.by_low if is_low else tight.by_high)[area, cell])
+            if e < 0:
+                continue
+            found.add(e)
+            if self.figures is not None and e >= len(self.equations):
+                terms = self.figures.rows.row(area, e - len(self.equations)).terms
+                uses = [(other, factor > 0) for other, factor in terms if other != cell]
+            else:
+                total, parts = self.equations[e]
+                # A total's bound depends on the same of its parts; a part's on the total's and the others' opposite ones.
+                uses = [(total, is_low)] if cell != total else []
+                uses += [(part, is_low == (cell == total)) for part in parts if part != cell]
+            new = [use for use in uses if use not in seen]
             seen.update(new)
-            near += new
-        while True:
-            edge = self._edge(near, seen)
-            yield sorted(near), not edge
-            if not edge:
-                return
-            near += edge
-            seen.update(edge)
+            queue += new
+        return sorted(found)
 
-    def _edge(self, near: list[int], seen: set[int]) -> list[int]:
-        """Return the areas that share a family with these, and are not yet among them."""
-        edge: dict[int, None] = {}
-        for row in near:
-            above = int(self.bounds.parent[row])
-            families = [*self.children.get(row, []), *([above, *self.children[above]] if above >= 0 else [])]
-            edge.update((one, None) for one in families if one not in seen)
-        return list(edge)
+    def _across(self, area: int, columns: list[int]) -> Iterator[Ground]:
+        """Yield the sums of areas, and between them, that the bounds of some cells can depend on: more and more of them."""
+        for most in NEARBY:
+            needed, complete = self._needed([(area, column) for column in columns], most)
+            yield [self.sums.members(one) for one in needed], [], complete
 
-    def _name(self, area: int, column: int) -> str:
-        return f"{self.names[area]}{BETWEEN}{self.cell_of(area, column).name}"
+    def _needed(self, places: Sequence[Place], most: int) -> tuple[list[int], bool]:
+        tight = self.bounds.tight
+        return self.sums.needed(places, self.windows, tight.low, tight.high, most)
+
+    def _by_several(self, area: int, column: int) -> list[Proved]:
+        """Prove a value that several sums pin together; nothing if that takes too many sums, or too long."""
+        place, loop = (area, column), self.bounds.loops[area, column]
+        around = [place, *dict.fromkeys(other for one in loop for other in self.sums.members(one) if other != place)]
+        needed, complete = self._needed(around, MOST_CELLS)
+        if not complete:
+            return []
+        sums = [self.sums.members(one) for one in dict.fromkeys((*loop, *needed))]
+        system, cells = self._system(area, sums, [])
+        value = int(self.bounds.tight.low[place])
+        proofs = proofs_of(system, certificates(system, {system.index[cells[place].name]: value}))
+        return [(column, _smallest(system, proof), proof) for proof in proofs if proof.value == value]
+
+    def _system(self, area: int, sums: list[list[Place]], figures: list[int]) -> tuple[System, dict[Place, Cell]]:
+        """Combine some sums, and figures of one area, into one system; return also its cells by their places."""
+        stated = [] if self.figures is None else [self.figures.published(area, figure) for figure in figures]
+        places = {place for one in sums for place in one}
+        places.update((area, column) for _, columns in stated for column in columns)
+        is_alone = len({row for row, _ in places}) == 1
+        cells = {place: self.cell_of(*place) if is_alone else self._named(*place) for place in sorted(places)}
+        named = [Sum(cells[one[0]].name, tuple(cells[part].name for part in one[1:])) for one in sums]
+        return System(list(cells.values()), named, [figure for figure, _ in stated]), cells
 
     def _named(self, area: int, column: int) -> Cell:
         """Return a cell under a name that tells its area."""
         own = self.cell_of(area, column)
         return Cell(f"{self.names[area]}{BETWEEN}{own.name}", own.published, own.mechanism)
 
-    def _system(self, areas: list[int]) -> tuple[System, dict[Place, int]]:
-        """Combine areas into one system: their own sums, and those of complete families."""
-        here, cells, place, sums = set(areas), list[Cell](), dict[Place, int](), list[Sum]()
-        for area in areas:
-            for column in range(self.compiled.columns):
-                place[area, column] = len(cells)
-                cells.append(self._named(area, column))
-        for area in areas:
-            for e, (total, parts) in enumerate(self.compiled.equations):
-                if self.active is None or self.active[area, e]:
-                    sums.append(_sum(cells, [place[area, column] for column in (total, *parts)]))
-            children = self.children.get(area, [])
-            if children and here.issuperset(children):
-                sums += [_sum(cells, [place[one, column] for one in (area, *children)]) for column in self.linked]
-        return System(cells, sums), place
-
-
-def _sum(cells: list[Cell], positions: list[int]) -> Sum:
-    total, *parts = (cells[at].name for at in positions)
-    return Sum(total, tuple(parts))
-
 
 def _smallest(system: System, proof: Proof) -> System:
     """Return the part of a system that a proof uses."""
-    sums = sums_of(proof)
-    named = {proof.cell, *(name for one in sums for name in (one.total, *one.parts))}
-    return System([cell for cell in system.cells if cell.name in named], sums)
+    used, figures = used_by(proof)
+    sums, stated = [one for one in system.sums if one in used], [one for one in system.figures if one.figure.name in figures]
+    names = {proof.cell, *(name for one in sums for name in (one.total, *one.parts))}
+    names.update(name for one in stated for name in one.figure.counts)
+    return System([cell for cell in system.cells if cell.name in names], sums, stated)
 
 
-def sums_of(proof: Proof) -> list[Sum]:
-    """Return the sums of a proof as they come up in it, those of its refutations included."""
-    found: dict[Sum, None] = {}
+def used_by(proof: Proof) -> tuple[list[Sum], list[str]]:
+    """Return the sums of a proof, and the names of its figures, as they come up in it, those of refutations included."""
+    found, figures = dict[Sum, None](), dict[str, None]()
     lists: list[Any] = [proof.steps]
     for steps in lists:  # grows during the loop
         for step in steps:
             used = step["sums"] if step["by"] == "sums" else [step["sum"]] if step["by"] == "sum" else []
             found.update((Sum(one["total"], tuple(one["parts"])), None) for one in used)
+            if step["by"] == "figure":
+                figures[step["figure"]] = None
             halves = [step["refutation"]] if step["by"] == "contradiction" else []
             for half in halves:  # grows during the loop
                 halves += [half["split"]["below"], half["split"]["above"]] if "split" in half else []
                 lists += [] if "split" in half else [half["steps"]]
-    return list(found)
+    return list(found), list(figures)

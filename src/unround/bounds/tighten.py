@@ -6,7 +6,6 @@ figures say: inequalities between the same cells in all areas, with factors of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.bounds.propagation import MOST_SWEEPS, UNBOUNDED, Bounds, Side, Trace, propagate
+from unround.bounds.propagation import MOST_SWEEPS
 from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows
-from unround.evidence.cells import EvidenceBlock
 from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import CompiledSums
@@ -343,120 +341,3 @@ def _snap(area: int, cell: int, given: BoundsInput, own: _Area) -> bool:
         high[cell] -= 1
         moved = True
     return moved
-
-
-# -- which sums a bound depends on --------------------------------------------------------------------------------------
-
-
-def chain(block: EvidenceBlock, area: int, column: int, rows: BlockRows | None = None) -> tuple[int, ...]:
-    """Return the sums that the bounds of one cell depend on, as positions in `compiled.equations`; rows come after them.
-
-    These sums and the windows of their cells are enough to find the bounds again: a small system, whose proof is easy to
-    follow.
-
-    Notes
-    -----
-    `by_low` and `by_high` remember only the last sum that moved a bound. Following these is usually enough, because a bound
-    moves with every bound it depends on; but not where windows have holes, over which a bound can jump ahead of the others,
-    nor where propagation was cut short. So the sums are tried; where they are not enough, propagation in that area is
-    repeated step by step.
-    """
-    compiled, bounds = block.compiled, block.bounds
-    quick = followed(block, area, [column], rows)
-    alone = _Alone(block, area, column, quick, rows)
-    propagate(alone.equations, alone.bounds, None, alone.rows)
-    low, high = alone.bounds.lows[0], min(alone.bounds.highs[0], NO_UPPER_BOUND)
-    if (low, high) == (bounds.low[area, column], bounds.high[area, column]):
-        return quick
-    usable = np.ones(len(compiled.equations), dtype=np.bool_) if block.active is None else block.active[area]
-    sums = _connected(compiled.equations, usable, column, () if rows is None else rows.members())
-    alone, trace = _Alone(block, area, column, sums, rows), Trace()
-    propagate(alone.equations, alone.bounds, trace, alone.rows)
-    return tuple(sorted(alone.origin[e] for e in _traced(trace, 0)))
-
-
-def followed(block: EvidenceBlock, area: int, columns: Sequence[int], rows: BlockRows | None = None) -> tuple[int, ...]:
-    """Go back from sum to sum, following what last moved each bound; see `chain` for why that may not be enough."""
-    equations, found = block.compiled.equations, set[int]()
-    queue: list[tuple[int, bool]] = [(column, is_low) for column in columns for is_low in (True, False)]
-    seen = set(queue)
-    for cell, is_low in queue:  # grows during the loop
-        e = int((block.bounds.by_low if is_low else block.bounds.by_high)[area, cell])
-        if e < 0:
-            continue
-        found.add(e)
-        if rows is not None and e >= len(equations):
-            terms = rows.row(area, e - len(equations)).terms
-            uses = [(other, factor > 0) for other, factor in terms if other != cell]
-        else:
-            total, parts = equations[e]
-            # A total's bound depends on the same of its parts; a part's on the total's and the others' opposite ones.
-            uses = [(total, is_low)] if cell != total else []
-            uses += [(part, is_low == (cell == total)) for part in parts if part != cell]
-        new = [use for use in uses if use not in seen]
-        seen.update(new)
-        queue += new
-    return tuple(sorted(found))
-
-
-class _Alone:
-    """One column and some sums of one area as a system: the column has position 0, and only certain windows are used.
-
-    `origin` says which sums, and rows after them, these are.
-    """
-
-    def __init__(self, block: EvidenceBlock, area: int, column: int, sums: tuple[int, ...], rows: BlockRows | None) -> None:
-        equations, windows = block.compiled.equations, block.windows
-        number = len(equations)
-        some = [equations[e] for e in sums if e < number]
-        said = [] if rows is None else [(e, rows.row(area, e - number)) for e in sums if e >= number]
-        said = [(e, row) for e, row in said if row.terms]
-        members = [*(c for total, parts in some for c in (total, *parts)), *(c for _, row in said for c in row.cells)]
-        columns = list(dict.fromkeys([column, *members]))
-        at = {c: i for i, c in enumerate(columns)}
-        self.origin = (*(e for e in sums if e < number), *(e for e, _ in said))
-        self.equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in some)
-        self.rows = tuple(row._replace(terms=tuple((at[c], factor) for c, factor in row.terms)) for _, row in said)
-        sure = windows.certain[columns]
-        lows = np.where(sure, windows.low[area, columns], 0).tolist()
-        highs = np.where(sure, windows.high[area, columns], NO_UPPER_BOUND).tolist()
-        starts = np.where(sure, windows.start[area, columns], -1).tolist()
-        holes = {}
-        for i, (low, high, start) in enumerate(zip(lows, highs, starts, strict=True)):
-            if start >= 0:
-                possible = np.flatnonzero(windows.weights[start : start + high - low + 1])
-                if possible.size <= high - low:
-                    holes[i] = (low + possible).tolist()
-        self.bounds = Bounds(lows, [UNBOUNDED if high >= NO_UPPER_BOUND else high for high in highs], holes)
-
-
-def _connected(equations: Equations, usable: BoolArray, column: int, more: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
-    """Return the usable sums, and the rows, that are connected with a column, in their order."""
-    _, touching = neighbours(equations, more)
-    found, cells, seen = set[int](), [column], {column}
-    for cell in cells:  # grows during the loop
-        for e in touching.get(cell, []):
-            if (e >= len(equations) or usable[e]) and e not in found:
-                found.add(e)
-                members = more[e - len(equations)] if e >= len(equations) else (equations[e][0], *equations[e][1])
-                new = [other for other in members if other not in seen]
-                seen.update(new)
-                cells += new
-    return tuple(sorted(found))
-
-
-def _traced(trace: Trace, column: int) -> set[int]:
-    """Return the sums of the steps that a cell's bounds depend on."""
-    sides: tuple[Side, ...] = ("low", "high")
-    queue = [trace.latest.get((column, side), -1) for side in sides]
-    seen, found = set[int](), set[int]()
-    while queue:
-        at = queue.pop()
-        if at < 0 or at in seen:
-            continue
-        seen.add(at)
-        step = trace.steps[at]
-        if step.equation is not None:
-            found.add(step.equation)
-        queue += [use[2] for use in step.uses]
-    return found
