@@ -35,7 +35,7 @@ def processor(job: Callable[[], object]) -> float:
 def one_world(case: Case, table: CrossTable, area: int) -> None:
     """Find a world that fits all tables of an area with CP-SAT: its first answer."""
     mechanisms = [case.published.mechanisms[at] for at in table.used]
-    found = area_bounds(table, case.published.counts.area(area)[table.used].tolist(), mechanisms)
+    found = area_bounds(table, case.published.counts[area][table.used].tolist(), mechanisms)
     model = cp_model.CpModel()
     OpenTable.of(table, found, int(case.people[area]), exact=case.exact_people).world(model)
     _, status = solved(model, LONGEST)

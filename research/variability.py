@@ -215,7 +215,7 @@ def measure(releases: Sequence[Release], truth: Path, areas: int, seconds: float
         sample, worlds, contradictory, proved, true = sample_of(case, areas, 1), list[Variability](), 0, 0, 0
         for number, area in enumerate(sample.tolist()):
             progress("Solving", number, len(sample))
-            bounds = area_bounds(table, case.published.counts.area(area)[table.used].tolist(), mechanisms)
+            bounds = area_bounds(table, case.published.counts[area][table.used].tolist(), mechanisms)
             people, exact = int(case.people[area]), case.exact_people
             try:
                 worlds.append(variability(table, bounds, people, seconds, exact=exact))

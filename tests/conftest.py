@@ -47,7 +47,6 @@ LONG = (
     "test_calibrate.py::test_the_fitted_prior_is_calibrated",
     "test_calibrate.py::test_the_flat_prior_is_not_and_the_score_tells",
     "test_check.py::test_canada_rounds_total_men_and_women_not_independently",
-    "test_cluster.py::test_a_cluster_reconstructs_the_same_people_as_this_machine",
     "test_cluster.py::test_a_worker_is_lost",
     "test_cluster.py::test_certificates_keep_others_out",
     "test_cluster.py::test_without_workers",

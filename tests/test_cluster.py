@@ -16,14 +16,11 @@ from pathlib import Path
 
 import pytest
 
-import unround
 from tests.conftest import Run, run_in
-from tests.test_reconstruct import people, write_table
 from tests.test_resume import FOLDER, contents
 from unround import simulate
 from unround.job import cluster as audits_cluster
 from unround.job.work import PARTS
-from unround.mechanisms import Rounding
 
 distributed = pytest.importorskip("distributed", reason="the extra unround[cluster] is not installed")
 
@@ -135,19 +132,6 @@ def test_a_worker_is_lost_and_the_result_is_that_of_one_machine(place: Path, clu
     assert summaries[0] == summaries[1]
     assert distributed.keys() == alone.keys()
     assert {name for name in alone if distributed[name] != alone[name]} <= {"report.html", "report-public.html"}
-
-
-def test_a_cluster_reconstructs_the_same_people_as_this_machine(tmp_path: Path, cluster: Cluster) -> None:
-    persons = people(70, 10)
-    persons.write_parquet(tmp_path / "persons.parquet")
-    table = write_table(tmp_path, "one", persons, ("age", "sex"), Rounding(3))
-    options = {"truth": tmp_path / "persons.parquet", "worlds": 4, "seeds": 1, "sample": 5, "ways": []}
-    here = unround.reconstruct(table, tmp_path / "here", **options)  # first: what it compiles, the workers need not
-    cluster.add_worker()
-    cluster.add_worker()
-    there = unround.reconstruct(table, tmp_path / "there", cluster=cluster.address, **options)
-    assert there.to_json() == here.to_json()
-    assert not (tmp_path / "there" / ".reconstruct").exists()
 
 
 def test_without_workers_or_scheduler_it_says_what_to_do(

@@ -862,4 +862,3 @@ class Reconstruct(Reading, ReconstructOptions):
     truth: AnyPath | None = option(
         "The records behind the tables, one row per person: CSV or Parquet.", "PERSONS", default=None
     )
-    cluster: str | None = option(CLUSTER, default=None)

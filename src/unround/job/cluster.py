@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecut
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from unround._version import __version__
 from unround.errors import InputError
@@ -46,23 +46,7 @@ def work_here(job: Job, numbers: Sequence[int], done: Done) -> None:
             raise
 
 
-class InFolder(Protocol):
-    """Work whose blocks anybody can do who can open its folder."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder."""
-        ...
-
-
-def work_on_cluster(
-    address: str,
-    job: InFolder,
-    key: str,
-    numbers: Sequence[int],
-    done: Done,
-    work: Callable[[str, str, int], int] = work_on,
-) -> None:
+def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], done: Done) -> None:
     """Have blocks done by the workers of a Dask cluster; those of a worker that is lost are given to others.
 
     Raises `InputError` if there is no such cluster; `try_cluster` finds out before there is anything to do. Raises
@@ -74,7 +58,7 @@ def work_on_cluster(
     with cluster(address) as client:
         folder = job.folder.resolve()
         opened = f"{key}-{uuid.uuid4().hex}"  # a worker must not take the job for one that it had open before
-        futures = client.map(work, [str(folder)] * len(numbers), [opened] * len(numbers), numbers, pure=False, retries=1)
+        futures = client.map(work_on, [str(folder)] * len(numbers), [opened] * len(numbers), numbers, pure=False, retries=1)
         try:
             for future in as_completed(futures, loop=client.loop):
                 done(future.result())

@@ -6,7 +6,7 @@
 - `chain`: worlds that fit the tables, drawn by a chain over records, and the four guesses made from them
 - `score`: records ranked by confidence and compared with the truth, and what follows for all areas
 - `claims`: what is so in every world that fits: bounds, a solver, certificates
-- `asking`: questions to many areas, also on a cluster; ways of publishing, tables left out and claims in a sample of areas
+- `asking`: questions to many areas; ways of publishing, tables left out and claims in a sample of areas
 """
 
 from unround.reconstruction.run import Reconstruction, reconstruct

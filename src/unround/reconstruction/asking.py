@@ -5,12 +5,10 @@ In a sample of areas more is asked: what other ways of publishing would tell, wh
 
 from __future__ import annotations
 
-import pickle
 import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unround.errors import InputError, InternalError
+from unround.errors import InputError
 from unround.jit import in_threads
-from unround.job.cluster import work_on_cluster
 from unround.mechanisms import HIDDEN, Exact
 from unround.mechanisms.base import keyable
 from unround.options import Stage
@@ -36,8 +33,8 @@ from unround.reconstruction.claims import (
     cross_table,
 )
 from unround.reconstruction.queries import Published, TableEvidence, evidence, tables_of
-from unround.reconstruction.records import CountTable, PersonRecords, Rows
-from unround.reconstruction.score import EVERYONE, GROUPS, AreaScore, AreaTruth, GuessTally, ratio, score
+from unround.reconstruction.records import CountTable, PersonRecords, rows_on_disk
+from unround.reconstruction.score import EVERYONE, AreaScore, GuessTally, ratio, score
 from unround.release import ABSENT, SUPPRESSED
 from unround.simulation.persons import Ints, counted, margins
 
@@ -56,15 +53,6 @@ class AreaQuestion:
     known: TableEvidence | None
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """How questions are answered: where what is done is kept, who is told of progress, and which cluster does it."""
-
-    parts: Path
-    progress: Stage
-    cluster: str | None = None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Inquiry:
     """All that questions have in common."""
@@ -77,49 +65,64 @@ class Inquiry:
     seed: int  # of all random numbers
 
     def answers(
-        self, questions: Sequence[AreaQuestion], areas: Ints, stage: str, work: Work, guesses_of: str = ""
+        self,
+        questions: Sequence[AreaQuestion],
+        areas: Ints,
+        parts: Path,
+        progress: Callable[[int, int], None],
+        guesses_of: str = "",
     ) -> dict[str, GuessTally]:
-        """Answer questions for some areas, block by block; the reconstructed records of one of them may be kept."""
-        done, whole = 0, len(questions) * len(areas)
+        """Answer questions for some areas, block by block; the reconstructed records of one of them may be kept.
 
-        def step(number: int) -> None:
-            nonlocal done
-            done += number
-            work.progress(stage, done, whole)
+        The scores of a block stay in the folder `parts`: what an earlier run did is not done again.
+        """
+        done, whole, found = 0, len(questions) * len(areas), dict[str, GuessTally]()
+        progress(0, whole)
+        for question in questions:
+            name = re.sub(r"[^a-z0-9.]+", "_", question.name)
+            blocks = {
+                parts / f"{name}-{start // BLOCK:06}.npz": areas[start : start + BLOCK]
+                for start in range(0, len(areas), BLOCK)
+            }
+            missing = {path: few for path, few in blocks.items() if not path.exists()}
+            done += len(areas) - sum(map(len, missing.values()))
+            progress(done, whole)
+            for path, few in missing.items():
+                self._answer(question, few, path, question.name == guesses_of)
+                done += len(few)
+                progress(done, whole)
+            found[question.name] = GuessTally.joined([GuessTally.load(path) for path in blocks])
+        return found
 
-        step(0)
-        tasks = [Task(self, question, areas, work.parts.resolve(), question.name == guesses_of) for question in questions]
-        return {task.question.name: task.answer(work.cluster, step) for task in tasks}
-
-    def truth_of(self, area: int) -> AreaTruth:
-        """Return the truth of an area."""
-        return area_truth(self.records, self.place, area, self.kind)
-
-    def block(self, question: AreaQuestion, areas: Ints) -> tuple[list[AreaScore], list[float]]:
-        """Answer for a few areas, in threads."""
-        scores: list[tuple[AreaScore, float] | None] = [None] * len(areas)
+    def _answer(self, question: AreaQuestion, areas: Ints, kept: Path, guesses: bool) -> None:
+        """Answer for a few areas, in threads, and keep their scores, perhaps with the best guesses beside them."""
+        found: list[tuple[AreaScore, Ints, float] | None] = [None] * len(areas)
         stop = threading.Event()
 
         def job(first: int, last: int) -> None:
             for at in range(first, last):
                 if stop.is_set():  # Ctrl-C reaches the main thread alone
                     return
-                scores[at] = self._area(question, int(areas[at]))
+                found[at] = self._area(question, int(areas[at]))
 
         try:
             in_threads(job, len(areas), fewest=1)
         except BaseException:
             stop.set()
             raise
-        done = [pair for pair in scores if pair is not None]
-        return [result for result, _ in done], [outside for _, outside in done]
+        scores, people, outside = zip(*(area for area in found if area is not None), strict=True)
+        if guesses:
+            self._guesses(areas, scores).write_parquet(kept.with_suffix(".parquet"))
+        GuessTally.of(scores, np.stack(people), outside).save(kept)
 
-    def _area(self, question: AreaQuestion, area: int) -> tuple[AreaScore, float]:
+    def _area(self, question: AreaQuestion, area: int) -> tuple[AreaScore, Ints, float]:
+        """Return the score of an area, how many people are in each group, and how far counts are outside of windows."""
         name, people = self.records.areas[area], int(self.people[area])
         worlds, outside = worlds_of(question.name, area, name, people, self.place, question.known, self.effort, self.seed)
-        return score(worlds, self.effort.worlds, self.truth_of(area), *self.place.age, self.place.seen), outside
+        truth = area_truth(self.records, self.place, area, self.kind)
+        return score(worlds, self.effort.worlds, truth, *self.place.age, self.place.seen), truth.groups.sum(axis=0), outside
 
-    def guesses(self, areas: Ints, scores: Sequence[AreaScore]) -> pl.DataFrame:
+    def _guesses(self, areas: Ints, scores: Sequence[AreaScore]) -> pl.DataFrame:
         """Return best guesses as a table, one row per person, with the share of worlds that hold each."""
         guess = np.concatenate([result.guess for result in scores])
         people = [len(result.guess) for result in scores]
@@ -128,80 +131,6 @@ class Inquiry:
             values = self.records.values[name]
             columns[name] = pl.Series(values).gather((guess // radix) % len(values))
         return pl.DataFrame({**columns, SHARE: np.concatenate([result.shares for result in scores])})
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Task:
-    """A question to some areas, in blocks, each of which can be done by anybody who has the task."""
-
-    inquiry: Inquiry  # what is asked
-    question: AreaQuestion
-    areas: Ints  # of which areas
-    folder: Path  # where what is done is kept
-    keep_guesses: bool  # whether the reconstructed records are kept as well
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks there are."""
-        return -(-len(self.areas) // BLOCK)
-
-    @property
-    def name(self) -> str:
-        """What the files of the task are called."""
-        return re.sub(r"[^a-z0-9.]+", "_", self.question.name)
-
-    def areas_of(self, number: int) -> Ints:
-        """Return the areas of a block."""
-        return self.areas[number * BLOCK : (number + 1) * BLOCK]
-
-    def path(self, number: int) -> Path:
-        """Return where the scores of a block are, or will be."""
-        return self.folder / f"{self.name}-{number:06}.npz"
-
-    def answer(self, cluster: str | None, step: Callable[[int], None]) -> GuessTally:
-        """Do all blocks but those that an earlier run did, and return what comes of them."""
-        missing = [number for number in range(self.blocks) if not self.path(number).exists()]
-        step(len(self.areas) - sum(len(self.areas_of(number)) for number in missing))
-        if cluster is None:
-            for number in missing:
-                step(self.work(number))
-        elif missing:
-            self.work_on(cluster, missing, step)
-        return GuessTally.joined([GuessTally.load(self.path(number)) for number in range(self.blocks)])
-
-    def work(self, number: int) -> int:
-        """Do a block, keep its scores, and return how many areas it has."""
-        few = self.areas_of(number)
-        scores, outside = self.inquiry.block(self.question, few)
-        if self.keep_guesses:
-            self.inquiry.guesses(few, scores).write_parquet(self.path(number).with_suffix(".parquet"))
-        people = np.stack([self.inquiry.truth_of(int(area)).groups.sum(axis=0) for area in few])
-        GuessTally.of(scores, people.reshape(len(few), len(GROUPS)), outside).save(self.path(number))
-        return len(few)
-
-    def work_on(self, cluster: str, numbers: Sequence[int], step: Callable[[int], None]) -> None:
-        """Have blocks done by the workers of a Dask cluster, who see the folder under the same path."""
-        # Dask itself sends work about in this form; the file spares every block from carrying the whole task along.
-        kept = self.folder / f"{self.name}.task"
-        kept.write_bytes(pickle.dumps(self))
-        try:
-            work_on_cluster(cluster, self, self.name, numbers, step, work_on_task)
-        finally:
-            kept.unlink()
-        if not all(self.path(number).exists() for number in numbers):
-            raise InternalError("some blocks of areas were not reconstructed")
-
-
-@lru_cache(maxsize=1)
-def _opened(folder: str, key: str) -> Task:
-    task = pickle.loads((Path(folder) / f"{key.rpartition('-')[0]}.task").read_bytes())
-    assert isinstance(task, Task)
-    return task
-
-
-def work_on_task(folder: str, key: str, number: int) -> int:
-    """Do one block of a task; what workers elsewhere are sent. The key begins with the name of the task."""
-    return _opened(folder, key).work(number)
 
 
 WAY, WITHOUT = "way", "without"
@@ -217,7 +146,7 @@ def way_evidence(
     """
     loose: list[str] = []
     mechanisms = list(published.mechanisms)
-    shown, true = published.counts.some(sample), published.true.some(sample)
+    shown, true = published.counts[sample], published.true[sample]
     shown = np.where(shown > ABSENT, true, shown)
     for table in range(len(published.names)):
         columns = [
@@ -232,19 +161,18 @@ def way_evidence(
         for at in columns:
             mechanisms[at] = how.mechanism
     about = [at for at, counted_by in enumerate(published.queries) if counted_by]
-    rows = Rows.new(path, len(sample), len(about), "i4")
-    with rows.writing() as file:
-        rows.put(file, 0, shown[:, about])
+    rows = rows_on_disk(path, len(sample), len(about), "i4")
+    rows[:] = shown[:, about]
     tables = tables_of([published.queries[at] for at in about], tuple(records.values), records.sizes)
     kept = CountTable(rows, np.arange(len(about)))
-    return TableEvidence(tables, tuple(mechanisms[at] for at in about), kept, sample), loose
+    return TableEvidence(tables, [mechanisms[at] for at in about], kept, sample), loose
 
 
 def _drawn(
     how: Protection, published: Published, columns: Sequence[int], rng: np.random.Generator, name: str, loose: list[str]
 ) -> Ints:
     """Publish some columns of all areas; where controlled rounding cannot keep their sums up, count by count."""
-    true = published.true.picked(columns).whole()
+    true = published.true.picked(columns)[:]
     try:
         return publish_counts(true, how, tuple(published.picked(columns).sums), rng)
     except InputError:
@@ -269,7 +197,7 @@ def _by_keys(
     for at, area in enumerate(sample.tolist()):
         keys = _keys_of(records, area, seed)
         sums = counted(grouped, len(queries), np.zeros(len(keys), np.int64), 1, records.codes_of(area, area + 1), keys)
-        shown[at] = keyable(how.mechanism).publish_keyed(true.read(area, area + 1), sums + shift)[0]
+        shown[at] = keyable(how.mechanism).publish_keyed(true[area : area + 1], sums + shift)[0]
     return shown
 
 
@@ -277,7 +205,7 @@ def _keys_of(records: PersonRecords, area: int, seed: int) -> NDArray[np.uint64]
     """Return the keys of an area's records; where the file has none, those that are drawn, one after the other, for all."""
     first, last = int(records.starts[area]), int(records.starts[area + 1])
     if records.keys is not None:
-        return np.asarray(records.keys.read(first, last)[:, 0], dtype=np.uint64)
+        return np.array(records.keys[first:last])
     chance = np.random.PCG64(np.random.SeedSequence([seed, 25])).advance(first)
     return np.random.Generator(chance).integers(0, (1 << 64) - 1, last - first, dtype=np.uint64, endpoint=True)
 
@@ -315,11 +243,13 @@ def sample_of(case: Case, number: int, seed: int) -> Ints:
     return np.sort(np.argsort(chance, kind="stable")[:number])
 
 
-def compared(case: Case, inquiry: Inquiry, sample: Ints, ways: Sequence[Protection], work: Work) -> dict[str, Any]:
+def compared(
+    case: Case, inquiry: Inquiry, sample: Ints, ways: Sequence[Protection], parts: Path, progress: Callable[[int, int], None]
+) -> dict[str, Any]:
     """Ask what other ways of publishing, and leaving out a table, would change in the sample."""
     others, notes = way_questions(ways, case.published, case.records, inquiry.seed, sample, case.folder)
     less = without_questions(case.published, case.records)
-    tallies = inquiry.answers([*others, *less], sample, "Comparing", work)
+    tallies = inquiry.answers([*others, *less], sample, parts, progress)
     shown = ("agreement", "within_one_year", "one_world", "steps_outside")
 
     def named(name: str, question: AreaQuestion) -> dict[str, Any]:
@@ -359,7 +289,7 @@ def claimed(case: Case, sample: Ints, progress: Stage) -> tuple[dict[str, Any], 
     counted_up |= {"persons": 0, "true": 0, "by_number": {}, "contradictory": 0, "written_out": 0, "certified": 0}
     for number, area in enumerate(sample.tolist()):
         progress("Proving", number, len(sample))
-        counts = case.published.counts.area(area)[table.used].tolist()
+        counts = case.published.counts[area][table.used].tolist()
         bounds = area_bounds(table, counts, mechanisms)
         if not bounds.fits:
             counted_up["contradictory"] += 1

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.evidence.block import WindowTable
 from unround.mechanisms import Exact, Mechanism, Unpublished
-from unround.reconstruction.records import CountTable, PersonRecords, Rows, Tables, by_attribute
+from unround.reconstruction.records import CountTable, PersonRecords, Rows, Tables, by_attribute, rows_on_disk
 from unround.release import ABSENT, Column, Release
 from unround.simulation.persons import Query, counted, joined, margins, query
 from unround.tables.labels import age_range
@@ -103,7 +102,7 @@ def read_published(releases: Sequence[Release], records: PersonRecords, folder: 
         names.append(name)
         places.append(list(used))
     every = np.arange(len(queries), dtype=np.int64)
-    counts = CountTable(Rows.new(folder / "published.bin", len(records.areas), len(queries), "i4"), every)
+    counts = CountTable(rows_on_disk(folder / "published.bin", len(records.areas), len(queries), "i4"), every)
     for number, release in enumerate(releases):
         _put_counts(release, records, places[number], counts.rows, tables.index(number))
     true = CountTable(true_counts(queries, records, folder / "true.bin"), every)
@@ -156,13 +155,12 @@ def with_absent_values(releases: Sequence[Release], records: PersonRecords) -> P
 
 
 def true_counts(queries: Sequence[Query], records: PersonRecords, path: Path) -> Rows:
-    """Count the records for every query, and put the counts into a file: areas × queries."""
+    """Count the records for every query, in a file: areas × queries."""
     grouped = margins(queries, records.sizes)
-    rows = Rows.new(path, len(records.areas), len(queries), "i4")
-    with rows.writing() as file:
-        for first, last in records.cuts():
-            area = np.repeat(np.arange(last - first), np.diff(records.starts[first : last + 1]))
-            rows.put(file, first, counted(grouped, len(queries), area, last - first, records.codes_of(first, last)))
+    rows = rows_on_disk(path, len(records.areas), len(queries), "i4")
+    for first, last in records.cuts():
+        area = np.repeat(np.arange(last - first), np.diff(records.starts[first : last + 1]))
+        rows[first:last] = counted(grouped, len(queries), area, last - first, records.codes_of(first, last))
     return rows
 
 
@@ -178,9 +176,9 @@ def _mechanisms(
     """Return how columns were published; exactly, if one is not what is declared, or nothing is, and every count is true."""
     fits, equal = np.ones(len(declared), dtype=bool), np.ones(len(declared), dtype=bool)
     windows = WindowTable([how or Exact() for how in declared])
-    for start, shown in counts.blocks():
+    for here, shown in counts.blocks():
         there = shown > ABSENT
-        equal &= ((shown == true.read(start, start + len(shown))) | ~there).all(axis=0)
+        equal &= ((shown == true[here]) | ~there).all(axis=0)
         fits &= ~windows.of(shown.astype(np.int32))[1].any(axis=0)
     mechanisms: list[Mechanism] = []
     for at, how in enumerate(declared):
@@ -200,15 +198,14 @@ def _put_counts(release: Release, records: PersonRecords, used: Sequence[int], r
     place = {name: at for at, name in enumerate(records.areas)}
     seen = np.zeros(len(place), dtype=bool)
     unknown = ""
-    with rows.writing() as file:
-        for block in release.blocks():
-            for name, counts in zip(block.areas[release.areas[0]], block.counts[:, used], strict=True):
-                at = place.get(str(name), -1)
-                if at < 0:
-                    unknown = unknown or str(name)
-                    continue
-                rows.put(file, at, counts, first)
-                seen[at] = True
+    for block in release.blocks():
+        for name, counts in zip(block.areas[release.areas[0]], block.counts[:, used], strict=True):
+            at = place.get(str(name), -1)
+            if at < 0:
+                unknown = unknown or str(name)
+                continue
+            rows[at, first : first + len(used)] = counts
+            seen[at] = True
     if unknown and not seen.any():
         raise InputError(
             f"no area of {release.source} ({unknown} …) is among those of {records.source} ({records.areas[0]} …)."
@@ -317,7 +314,7 @@ def verified(published: Published, records: PersonRecords) -> Published:
     wrong = impossible / len(records.areas) > MOST_IMPOSSIBLE
     if wrong.mean() > MOST_DROPPED and example is not None:
         area, column = example
-        shown, true = published.counts.area(area)[column], published.true.area(area)[column]
+        shown, true = published.counts[area][column], published.true[area][column]
         raise InputError(
             f"{records.source} does not hold the people that these tables count: in area {records.areas[area]}, table "
             f"{published.names[published.tables[column]]} shows {shown:,} where the records have {true:,}, and so it is for "
@@ -344,16 +341,16 @@ def _impossible(published: Published) -> tuple[NDArray[np.int64], tuple[int, int
     never = np.zeros(len(published.queries), dtype=bool)
     examples: list[tuple[int, int]] = []
     table = WindowTable(published.mechanisms)
-    for start, counts in published.counts.blocks():
+    for here, counts in published.counts.blocks():
         windows, misfit = table.of(counts.astype(np.int32))
-        true = published.true.read(start, start + len(counts))
+        true = published.true[here]
         off = (counts > ABSENT) & ((true < windows.low) | (true > windows.high))
         never |= misfit.any(axis=0)
         times += off.sum(axis=0)
         if not examples and off.any():
             area, column = np.argwhere(off)[0].tolist()
-            examples.append((start + area, column))
-    times[never] = published.counts.rows.number
+            examples.append((here.start + area, column))
+    times[never] = len(published.counts.rows)
     examples.extend((0, at) for at in np.flatnonzero(never).tolist())
     return times, min(examples, default=None)
 
@@ -377,13 +374,13 @@ def population(published: Published) -> tuple[NDArray[np.int64], bool]:
     """Return how many people every area has, from the tables alone, and whether that is exact."""
     whole = [at for at, counted_by in enumerate(published.queries) if not counted_by]
     ways = [(at,) for at in whole] + [parts for total, parts in published.sums if not published.queries[total]]
-    people = np.zeros((len(ways), published.counts.rows.number), dtype=np.int64)
+    people = np.zeros((len(ways), len(published.counts.rows)), dtype=np.int64)
     known = np.ones(len(ways), dtype=bool)
-    for start, counts in published.counts.blocks():
+    for here, counts in published.counts.blocks():
         for number, parts in enumerate(ways):
             columns = counts[:, list(parts)]
             known[number] &= bool((columns > ABSENT).all())
-            people[number, start : start + len(counts)] = columns.sum(axis=1)
+            people[number, here] = columns.sum(axis=1)
     for number, at in enumerate(whole):
         if isinstance(published.mechanisms[at], Exact) and known[number]:
             return people[number].copy(), True
@@ -395,30 +392,27 @@ def population(published: Published) -> tuple[NDArray[np.int64], bool]:
 LEAST = 1e-9  # A likelihood below this, inside of a window, counts as this
 
 
-@dataclass(frozen=True, eq=False)
 class TableEvidence:
-    """Columns of tables, and what was published in every area."""
+    """Columns of tables, and what was published in every area; in those of `areas` alone, ascending, if they are given."""
 
-    tables: Tables  # the columns
-    mechanisms: tuple[Mechanism, ...]  # how each was published
-    counts: CountTable  # what was published
-    areas: NDArray[np.int64] | None = None  # the areas that there are counts of, ascending; all if not given
-
-    @cached_property
-    def _windows(self) -> WindowTable:
-        return WindowTable(self.mechanisms)
-
-    def __getstate__(self) -> dict[str, object]:  # windows are looked up anew wherever it is sent
-        return {name: value for name, value in vars(self).items() if name != "_windows"}
+    def __init__(
+        self,
+        tables: Tables,
+        mechanisms: Sequence[Mechanism],
+        counts: CountTable,
+        areas: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.tables, self.mechanisms = tables, tuple(mechanisms)
+        self._counts, self._areas, self._windows = counts, areas, WindowTable(self.mechanisms)
 
     def of(self, area: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the windows of an area: of every column the lowest count, how many there are and where; and all logs.
 
         A size of 0 says that nothing is known of a column.
         """
-        at = area if self.areas is None else int(np.searchsorted(self.areas, area))
-        assert self.areas is None or self.areas[at] == area, "nothing was prepared for this area"
-        windows, _ = self._windows.of(self.counts.read(at, at + 1).astype(np.int32))
+        at = area if self._areas is None else int(np.searchsorted(self._areas, area))
+        assert self._areas is None or self._areas[at] == area, "nothing was prepared for this area"
+        windows, _ = self._windows.of(self._counts[at : at + 1].astype(np.int32))
         low, start = windows.low[0], windows.start[0]
         size = np.where(start >= 0, windows.high[0] - low + 1, 0)
         return np.stack([low, size, start], axis=1).astype(np.int32), np.log(np.maximum(windows.weights, LEAST))
@@ -444,9 +438,8 @@ def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str
 def evidence(published: Published, records: PersonRecords) -> TableEvidence:
     """Return published counts as the chain takes them; the number of all people is no column for it."""
     about = published.picked([at for at, counted_by in enumerate(published.queries) if counted_by])
-    return TableEvidence(
-        tables_of(about.queries, tuple(records.values), records.sizes), tuple(about.mechanisms), about.counts
-    )
+    tables = tables_of(about.queries, tuple(records.values), records.sizes)
+    return TableEvidence(tables, about.mechanisms, about.counts)
 
 
 def own_totals(queries: Sequence[Query]) -> list[int]:

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import log, prod
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -249,88 +248,37 @@ Ints = NDArray[np.int64]
 AT_ONCE = 256  # areas that are in memory at a time where all are gone through
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows of whole numbers in a file."""
+Rows = NDArray[Any]
+"""Rows of whole numbers in a file, of which no more is in memory than is looked at."""
 
-    path: Path  # the file; a full path, so that workers elsewhere find it
-    number: int  # how many rows there are, and numbers in each
-    width: int
-    kind: str  # the type of the numbers, as numpy calls it
 
-    @classmethod
-    def new(cls, path: Path, number: int, width: int, kind: str) -> Rows:
-        """Make a file of zeros."""
-        rows = cls(path.resolve(), number, width, kind)
-        with rows.path.open("wb") as file:
-            file.truncate(number * rows._bytes)
-        return rows
-
-    @property
-    def _bytes(self) -> int:
-        return self.width * np.dtype(self.kind).itemsize
-
-    @contextmanager
-    def writing(self) -> Iterator[BinaryIO]:
-        """Open the file for `put`."""
-        with self.path.open("r+b") as file:
-            yield file
-
-    def put(self, file: BinaryIO, row: int, values: NDArray[Any], first: int = 0) -> None:
-        """Write numbers from one place of a row on: part of it, or several whole rows."""
-        file.seek(row * self._bytes + first * np.dtype(self.kind).itemsize)
-        file.write(np.ascontiguousarray(values, dtype=self.kind).tobytes())
-
-    def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Return some rows."""
-        numbers = np.fromfile(self.path, self.kind, (stop - start) * self.width, offset=start * self._bytes)
-        return numbers.reshape(stop - start, self.width)
-
-    def pick(self, places: Ints) -> NDArray[Any]:
-        """Return the rows at these places, which ascend; those between are not kept."""
-        numbers = np.empty((len(places), self.width), dtype=self.kind)
-        size = max(1, (1 << 20) // max(1, self._bytes))
-        at = 0
-        while at < len(places):
-            start = int(places[at])
-            stop = min(start + size, int(places[-1]) + 1)
-            last = int(np.searchsorted(places, stop))
-            numbers[at:last] = self.read(start, stop)[places[at:last] - start]
-            at = last
-        return numbers
+def rows_on_disk(path: Path, number: int, width: int, kind: str) -> Rows:
+    """Make a file of so many rows of zeros."""
+    if not number * width:
+        return np.zeros((number, width), dtype=kind)
+    return np.memmap(path, kind, "w+", shape=(number, width))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountTable:
     """Counts of all areas: some columns of a file."""
 
-    rows: Rows  # the file, one row for every area
+    rows: Rows  # one row for every area
     columns: Ints  # the columns that are used, in their order
 
     def picked(self, kept: Sequence[int]) -> CountTable:
         """Pick some columns."""
         return CountTable(self.rows, self.columns[np.array(kept, dtype=np.int64)])
 
-    def read(self, start: int, stop: int) -> Ints:
-        """Return the counts of some areas in a row: areas × columns."""
-        return self.rows.read(start, stop)[:, self.columns].astype(np.int64)
+    def __getitem__(self, areas: int | slice | Ints) -> Ints:
+        """Return the counts of an area, or of several: areas × columns."""
+        return np.asarray(self.rows[areas][..., self.columns], dtype=np.int64)
 
-    def area(self, area: int) -> Ints:
-        """Return the counts of one area."""
-        return np.asarray(self.read(area, area + 1)[0])
-
-    def some(self, areas: Ints) -> Ints:
-        """Return the counts of some areas, which ascend."""
-        return np.asarray(self.rows.pick(areas)[:, self.columns], dtype=np.int64)
-
-    def blocks(self) -> Iterator[tuple[int, Ints]]:
-        """Go through all areas: the first of some, and their counts."""
-        for start in range(0, self.rows.number, AT_ONCE):
-            yield start, self.read(start, min(start + AT_ONCE, self.rows.number))
-
-    def whole(self) -> Ints:
-        """Return the counts of all areas: for a few columns alone."""
-        return np.concatenate([counts for _, counts in self.blocks()])
+    def blocks(self) -> Iterator[tuple[slice, Ints]]:
+        """Go through all areas, some at a time: which these are, and their counts."""
+        for start in range(0, len(self.rows), AT_ONCE):
+            here = slice(start, start + AT_ONCE)
+            yield here, self[here]
 
 
 AREA_NAMES = ("region", "area", "geo", "code", "geocode", "geo_code", "geouid", "dguid")
@@ -355,7 +303,7 @@ class PersonRecords:
     codes: Rows  # the codes of every person
     columns: dict[str, int]  # where the code of each attribute is among them
     numeric: frozenset[str]  # attributes whose values are whole numbers: ages
-    keys: Rows | None  # the keys of the records, in units of 2⁻⁶⁴, where the file has them
+    keys: NDArray[np.uint64] | None  # the keys of the records, in units of 2⁻⁶⁴, where the file has them
     simulated: bool  # whether `unround simulate` draws exactly these records again
 
     @property
@@ -375,14 +323,12 @@ class PersonRecords:
 
     def codes_of(self, first: int, last: int) -> dict[str, Codes]:
         """Return the codes of the persons of some areas, by attribute: those from one area to before another."""
-        return self._by_name(self.codes.read(int(self.starts[first]), int(self.starts[last])))
+        return self.codes_at(slice(int(self.starts[first]), int(self.starts[last])))
 
-    def codes_at(self, persons: Ints) -> dict[str, Codes]:
-        """Return the codes of some persons, whose places ascend, by attribute."""
-        return self._by_name(self.codes.pick(persons))
-
-    def _by_name(self, codes: Codes) -> dict[str, Codes]:
-        return {name: np.ascontiguousarray(codes[:, self.columns[name]]) for name in self.values}
+    def codes_at(self, persons: slice | Ints) -> dict[str, Codes]:
+        """Return the codes of some persons, by attribute."""
+        codes = self.codes[persons]
+        return {name: np.array(codes[:, self.columns[name]]) for name in self.values}
 
     def cuts(self) -> Iterator[tuple[int, int]]:
         """Cut the areas into blocks of few areas and few people: the first of each, and the first after it."""
@@ -486,31 +432,23 @@ def _on_disk(
     """Go through all persons again, and put each with the others of the area, in the order of the file."""
     areas = pl.Series(sorted(people), dtype=pl.String)
     starts = np.concatenate([[0], np.cumsum([people[area] for area in areas])]).astype(np.int64)
-    codes = Rows.new(folder / "persons.bin", table.height, len(seen), "i2")
-    keys = Rows.new(folder / "keys.bin", table.height, 1, "u8") if KEY in table.columns else None
+    codes = rows_on_disk(folder / "persons.bin", table.height, len(seen), "i2")
+    keys = rows_on_disk(folder / "keys.bin", table.height, 1, "u8")[:, 0] if KEY in table.columns else None
     free = starts[:-1].copy()
     for block in table.blocks():
         area = np.asarray(areas.search_sorted(block[where].cast(pl.String)), dtype=np.int64)
         order = np.argsort(area, kind="stable")
-        coded = np.stack([np.asarray(seen[name].search_sorted(_plain(block[name])), np.int16) for name in seen], axis=1)
-        _put(codes, coded[order], area[order], free)
+        here, begin, number = np.unique(area[order], return_index=True, return_counts=True)
+        place = np.arange(len(area)) + np.repeat(free[here] - begin, number)
+        for at, (name, of) in enumerate(seen.items()):
+            codes[place, at] = np.asarray(of.search_sorted(_plain(block[name])), np.int16)[order]
         if keys is not None:
-            _put(keys, (block[KEY].cast(pl.Float64).to_numpy() * 2.0**64).astype(np.uint64)[order, None], area[order], free)
-        here, number = np.unique(area, return_counts=True)
+            keys[place] = (block[KEY].cast(pl.Float64).to_numpy() * 2.0**64).astype(np.uint64)[order]
         free[here] += number
     values = {name: tuple(str(value) for value in of) for name, of in seen.items()}
     numeric = frozenset(name for name, of in seen.items() if of.dtype.is_integer())
     columns = {name: at for at, name in enumerate(seen)}
     return PersonRecords(str(path), tuple(areas), starts, values, codes, columns, numeric, keys, simulated)
-
-
-def _put(rows: Rows, values: NDArray[Any], area: Ints, free: Ints) -> None:
-    """Write the rows of persons, in the order of their areas, to the first free places of these."""
-    here, begin = np.unique(area, return_index=True)
-    ends = [*begin[1:].tolist(), len(area)]
-    with rows.writing() as file:
-        for lives_in, start, stop in zip(here.tolist(), begin.tolist(), ends, strict=True):
-            rows.put(file, int(free[lives_in]), values[start:stop])
 
 
 def _area_column(table: _Table, path: Path) -> str:

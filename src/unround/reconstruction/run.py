@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,10 @@ from numpy.typing import NDArray
 
 from unround._version import __version__
 from unround.errors import InputError
-from unround.job.cluster import try_cluster
 from unround.options import Reconstruct, ReconstructOptions
 from unround.output import OutputFolder, known_by, output_folder, write_json
 from unround.protection import parse_protection
-from unround.reconstruction.asking import SHARE, AreaQuestion, Inquiry, Work, claimed, compared, in_sample, sample_of
+from unround.reconstruction.asking import SHARE, AreaQuestion, Inquiry, claimed, compared, in_sample, sample_of
 from unround.reconstruction.chain import NATIONAL, TABLES, TOTALS, UNROUNDED, ChainEffort, country
 from unround.reconstruction.queries import (
     Published,
@@ -126,24 +126,22 @@ def reconstruct(
         given.progress("Reading", 0, 0)
         case = read_case(releases, truth, given, output.work / CASE)
         del releases  # some readers hold a whole table, and all of it is on disk now
-        if given.cluster is not None:
-            try_cluster(given.cluster, output.work)
         write_json(output.work / STARTED, {})
-        work = Work(output.work / "parts", given.progress, given.cluster)
-        work.parts.mkdir(exist_ok=True)
+        parts = output.work / "parts"
+        parts.mkdir(exist_ok=True)
         # 2. Learn the law of every part of the country from the others.
         given.progress("Learning", 0, 0)
         inquiry = inquiry_of(case, given)
         # 3. Ask the four questions.
         simulated, everywhere = case.records.simulated, np.arange(len(case.records.areas))
         kept = TABLES if simulated else ""
-        tallies = inquiry.answers(questions_of(case), everywhere, "Reconstructing", work, kept)
+        tallies = inquiry.answers(questions_of(case), everywhere, parts, partial(given.progress, "Reconstructing"), kept)
         # 4. Look at a sample of areas more closely.
         summary = summary_of(case, inquiry, tallies, given, given.command)
         if given.sample:
             sample = sample_of(case, given.sample, given.seed)
             summary["compared"] = {
-                **compared(case, inquiry, sample, ways, work),
+                **compared(case, inquiry, sample, ways, parts, partial(given.progress, "Comparing")),
                 "as_published": in_sample(tallies[TABLES], sample),
                 "national": in_sample(tallies[NATIONAL], sample),
             }
@@ -154,7 +152,7 @@ def reconstruct(
         # 5. Put everything in its place: reconstructed persons only where they are invented.
         write_json(output.done / SUMMARY, summary)
         if simulated:
-            _write_persons(output, work.parts, tallies[TABLES].confidence())
+            _write_persons(output, parts, tallies[TABLES].confidence())
         finish(output.done, summary)
         output.publish(OURS)
     return Reconstruction(summary, Path(given.out))

@@ -17,7 +17,6 @@ What a question comes to, area by area, and what follows for all of them: agreem
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -276,7 +275,7 @@ class GuessTally:
 
     def save(self, path: Path) -> None:
         """Write it, whole or not at all."""
-        half = path.with_suffix(f".{uuid.uuid4().hex}.half.npz")  # two workers may be at the same block
+        half = path.with_suffix(".half.npz")
         np.savez(half, **{name: getattr(self, name) for name in self.__slots__})
         half.replace(path)
 
