@@ -4,9 +4,8 @@ Areas are listed children first: the DAs of a CSD, then the CSD; after its last 
 So one pass over the list can add up every parent from children it has just seen, however long it is.
 
 Their shapes are made up: they tile a plane, and every area lies exactly within its parent. The country is cut into
-provinces, these into census divisions and these into subdivisions by straight cuts, each as large as its dissemination
-areas are many; subdivisions are divided into the Voronoi cells of their dissemination areas. All of these are convex, so
-that a cut leaves nothing over.
+provinces, these into census divisions, and so on, by straight cuts, each part as large as its dissemination areas are many.
+All of these are convex, so that a cut leaves nothing over.
 """
 
 from __future__ import annotations
@@ -203,8 +202,7 @@ BOUNDARIES = "boundaries.geojson.gz"
 MIDDLE, ACROSS = (-30.0, 44.0), (9.0, 5.0)
 """Where the country lies: in the middle of an ocean, so that nobody takes it for a real one."""
 CORNERS = 14
-RELAXED = 2  # how often sites move to the middles of their cells' corners, which makes cells rounder
-STEPS = 20  # halvings until a cut is where it should be: to a millionth of the width
+STEPS = 10  # halvings until a cut is where it should be: to a thousandth of the width
 DIGITS = 6  # decimals of a degree: a tenth of a metre
 Polygon = NDArray[np.float64]  # corners in order, against the clock; convex
 
@@ -258,50 +256,6 @@ def divided(polygon: Polygon, weights: NDArray[np.float64], rng: np.random.Gener
     return divided(first, weights[:middle], rng) + divided(second, weights[middle:], rng)
 
 
-def cells(polygon: Polygon, number: int, rng: np.random.Generator) -> list[Polygon]:
-    """Divide a polygon into the Voronoi cells of random sites in it."""
-    if number == 1:
-        return [polygon]
-    if number == 2:
-        return divided(polygon, rng.uniform(0.6, 1.4, 2), rng)
-    sites = _sites(polygon, number, rng)
-    parts = _voronoi(polygon, sites)
-    for _ in range(RELAXED):
-        parts = _voronoi(polygon, np.array([cell.mean(axis=0) for cell in parts]))
-    return parts
-
-
-def _sites(polygon: Polygon, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw points in a convex polygon: in triangles of it, each with a chance as large as its area."""
-    triangles = np.array([[polygon[0], polygon[k], polygon[k + 1]] for k in range(1, len(polygon) - 1)])
-    sizes = np.array([max(area_of(triangle), 0.0) for triangle in triangles])
-    chosen = triangles[rng.choice(len(triangles), number, p=sizes / sizes.sum())]
-    a, b = rng.random((2, number, 1))
-    a, b = np.where(a + b > 1, 1 - a, a), np.where(a + b > 1, 1 - b, b)
-    return np.asarray(chosen[:, 0] + a * (chosen[:, 1] - chosen[:, 0]) + b * (chosen[:, 2] - chosen[:, 0]))
-
-
-def _voronoi(polygon: Polygon, sites: NDArray[np.float64]) -> list[Polygon]:
-    """Return the cells of sites within a convex polygon.
-
-    Mirrored at every side, sites and their images are equally far from that side: so the sides become borders of cells, and
-    no cell reaches beyond them.
-    """
-    from scipy.spatial import Voronoi
-
-    here, there = polygon, np.concatenate([polygon[1:], polygon[:1]])
-    side = there - here
-    normal = np.column_stack([side[:, 1], -side[:, 0]]) / np.linalg.norm(side, axis=1, keepdims=True)
-    images = [sites - 2 * ((sites - at) @ out)[:, None] * out for at, out in zip(here, normal, strict=True)]
-    diagram = Voronoi(np.concatenate([sites, *images]))
-    shapes = []
-    for site in range(len(sites)):
-        corners = diagram.vertices[diagram.regions[diagram.point_region[site]]]
-        angles = np.arctan2(*(corners - sites[site]).T[::-1])
-        shapes.append(corners[np.argsort(angles)])
-    return shapes
-
-
 def shapes_of(place: Geography, seed: int) -> list[Polygon]:
     """Return a shape for every area of a country."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(77,)))
@@ -314,11 +268,10 @@ def shapes_of(place: Geography, seed: int) -> list[Polygon]:
         row, polygon = waiting.pop()
         shapes[row] = polygon
         below = children[row]
-        if below and place.level[below[0]] == 0:
-            parts = cells(polygon, len(below), rng)
-        else:
-            parts = divided(polygon, leaves[below], rng) if below else []
-        waiting += zip(below, parts, strict=True)
+        if below:
+            # Dissemination areas are of different sizes, too.
+            sizes = rng.uniform(0.6, 1.4, len(below)) if place.level[below[0]] == 0 else leaves[below]
+            waiting += zip(below, divided(polygon, sizes, rng), strict=True)
     return [shape for shape in shapes if shape is not None]
 
 
