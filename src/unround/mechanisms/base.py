@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -99,6 +100,29 @@ def keyable(how: Mechanism) -> Keyable:
     if not isinstance(how, Keyable):
         raise InputError(f"keys decide how each count is rounded or changed at random, and {how.name} does not do that.")
     return how
+
+
+class InCases(ABC):
+    """What the mechanisms share whose probabilities are so many of equally likely cases."""
+
+    name: str
+    sentence: str
+    _whole: int = 1  # how many cases there are
+
+    @abstractmethod
+    def _cases(self, published: IntArray, true: IntArray) -> IntArray:
+        """Return in how many cases true counts, not below 0, are published so."""
+
+    def chance(self, published: int | None, true: int) -> Fraction:
+        """Return the probability that `true` is published as `published`."""
+        if published is None or true < 0:
+            return Fraction(0)
+        return Fraction(int(self._cases(np.asarray(published), np.asarray(true))), self._whole)
+
+    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
+        """Return `chance` as floats, for arrays."""
+        y, x, possible = counts(published, true)
+        return np.where(possible, self._cases(y, x) / self._whole, 0.0)
 
 
 def settle(how: object, **values: object) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from unround.errors import InputError
-from unround.mechanisms.base import HIDDEN, FloatArray, IntArray, Window, counts, impossible, settle, window_from
+from unround.mechanisms.base import HIDDEN, FloatArray, InCases, IntArray, Window, impossible, settle, window_from
 from unround.mechanisms.rounding import check_base
 
 Ties = Literal["up", "even"]
@@ -18,26 +18,15 @@ Ties = Literal["up", "even"]
 _POWERS = 10 ** np.arange(19)
 
 
-class Fixed(ABC):
+class Fixed(InCases):
     """What all deterministic rules share: every true count is published in one way."""
-
-    name: str
-    sentence: str
 
     @abstractmethod
     def _rounded(self, true: IntArray) -> IntArray:
         """Return what is published for every true count."""
 
-    def chance(self, published: int | None, true: int) -> Fraction:
-        """Return 1 where `true` is published as `published`, else 0."""
-        if published is None or true < 0:
-            return Fraction(0)
-        return Fraction(int(self._rounded(np.asarray(true)) == published))
-
-    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
-        """Return `chance` as floats, for arrays."""
-        y, x, possible = counts(published, true)
-        return np.where(possible & (self._rounded(x) == y), 1.0, 0.0)
+    def _cases(self, published: IntArray, true: IntArray) -> IntArray:
+        return np.asarray(self._rounded(true) == published, dtype=np.int64)
 
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - nothing is drawn
         """Return what is published for every true count."""
@@ -185,7 +174,7 @@ class Exact(Fixed):
 
 
 @dataclass(frozen=True)
-class Within:
+class Within(InCases):
     """Counts are changed by at most k, every change equally likely; the result may be negative.
 
     >>> list(Within(5).window(2))
@@ -194,30 +183,20 @@ class Within:
     Fraction(1, 11)
     """
 
-    name: ClassVar[str]
-    sentence: ClassVar[str]
     k: int
 
     def __post_init__(self) -> None:
         if self.k < 0:
             raise InputError(f"the largest change must be 0 or more, such as 5; not {self.k}.")
         said = f"Changed by at most {self.k} up or down, every change equally likely, each count independently."
-        settle(self, name=f"within:{self.k}", sentence=said)
+        settle(self, name=f"within:{self.k}", sentence=said, _whole=2 * self.k + 1)
 
     def window(self, published: int | None) -> Window:
         """Return k counts on either side, without negative ones."""
         return window_from(self.likelihood, published, self.k, self.k, f"a change of at most {self.k}")
 
-    def chance(self, published: int | None, true: int) -> Fraction:
-        """Return 1/(2k+1) for the counts within k, else 0."""
-        if published is None or true < 0 or abs(published - true) > self.k:
-            return Fraction(0)
-        return Fraction(1, 2 * self.k + 1)
-
-    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
-        """Return `chance` as floats, for arrays."""
-        y, x, possible = counts(published, true)
-        return np.where(possible & (np.abs(y - x) <= self.k), 1 / (2 * self.k + 1), 0.0)
+    def _cases(self, published: IntArray, true: IntArray) -> IntArray:
+        return np.asarray(np.abs(published - true) <= self.k, dtype=np.int64)
 
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
         """Change every count independently."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -12,19 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, impossible, settle, window_from
+from unround.mechanisms.base import FloatArray, InCases, IntArray, Window, fraction, impossible, settle, window_from
 
 
-class TwoWay(ABC):
+class TwoWay(InCases):
     """What all random rounding shares: a count goes down or up to a neighbouring point of a grid.
 
     A subclass defines the grid (`_steps`) in whole numbers; probabilities are fractions of `_whole`, so that they
     and the draws are exact.
     """
 
-    name: str
-    sentence: str
-    _whole: int
     _reach: int
     _how: str
 
@@ -43,20 +40,9 @@ class TwoWay(ABC):
         """Return the counts that have `published` as a neighbour and can go there."""
         return window_from(self.likelihood, published, self._reach - 1, self._reach - 1, self._how)
 
-    def chance(self, published: int | None, true: int) -> Fraction:
-        """Return the probability that `true` goes to `published`."""
-        if published is None or true < 0:
-            return Fraction(0)
-        down, width, share = (int(step) for step in self._steps(np.asarray(true)))
-        share = {down: self._whole - share, down + width: share}.get(published, 0)
-        return Fraction(share, self._whole)
-
-    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
-        """Return `chance` as floats, for arrays."""
-        y, x, possible = counts(published, true)
-        down, width, share = self._steps(x)
-        cases = np.where(y == down, self._whole - share, np.where(y == down + width, share, 0))
-        return np.where(possible, cases / self._whole, 0.0)
+    def _cases(self, published: IntArray, true: IntArray) -> IntArray:
+        down, width, share = self._steps(true)
+        return np.where(published == down, self._whole - share, np.where(published == down + width, share, 0))
 
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
         """Round every count independently; draws are whole numbers, so the probabilities are exact."""
@@ -137,12 +123,6 @@ class Rounding(TwoWay):
         if low >= 0:
             return Window(low, published + self.base - 1, self._tent)
         return Window(0, published + self.base - 1, self._tent[-low:])
-
-    def chance(self, published: int | None, true: int) -> Fraction:
-        """Return 1 − |true − published|/base, or 0 where that cannot happen."""
-        if published is None or published % self.base or true < 0 or abs(true - published) >= self.base:
-            return Fraction(0)
-        return Fraction(self.base - abs(true - published), self.base)
 
 
 @dataclass(frozen=True)
