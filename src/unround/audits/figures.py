@@ -6,31 +6,23 @@ Nobody documents that they were, so nothing here enters what is proved: bounds b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from math import lcm
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.bounds import FIGURE, Active, BlockBounds, Contradiction
-from unround.audits.model import Model, ModelFigure
+from unround.audits.model import Model
 from unround.bounds.certificates import contradiction
 from unround.bounds.tighten import LARGEST_FACTORS, OFF, BlockRows, tighten
 from unround.evidence.block import CellBounds
-from unround.figures import FigureKind
 from unround.mechanisms.base import BoolArray
 from unround.proofs import contradiction_in_words, figure_value, renamed_figure
-from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Counts, FigureValues
-from unround.structure.figure_verdicts import steps_of
+from unround.release import ABSENT, FIGURE_ABSENT, Counts, FigureValues
+from unround.structure.figure_verdicts import InequalityRow, inequality_rows, steps_of
 from unround.system import Cell, PublishedFigure, System
 
 Ints = NDArray[np.int64]
-
-UNITS = 2 * FIGURE_UNIT.denominator
-"""Half steps are whole multiples of one over this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,95 +60,36 @@ def figures_of(model: Model, values: FigureValues | None) -> FigureValues | None
 # -- inequalities -----------------------------------------------------------------------------------------------------
 
 
-class _Said(NamedTuple):
-    """One inequality in every area: cells, factors (areas × cells), limits."""
-
-    cells: list[int]
-    factors: Ints
-    limits: Ints
-
-
 def block_rows(model: Model, counts: Counts, values: FigureValues) -> BlockRows:
-    """Write down what figures say of every area, in whole numbers: exactly, as `Figure.inequalities` does in fractions."""
-    said: list[_Said] = []
+    """Write down what figures say of every area."""
+    said: list[InequalityRow] = []
     figures: list[int] = []
     for f, one in enumerate(model.figures):
         absent = values[:, f] == FIGURE_ABSENT
         value = np.where(absent, 0, values[:, f])
         universe = counts[:, model.index[one.figure.universe]].astype(np.int64)
         step = steps_of(one.figure.grid, value, np.where(universe > ABSENT, universe, -1))
-        found = _SAYS[one.figure.kind](one, model.index, 2 * value - step, 2 * value + step)
+        found = inequality_rows(one.figure, value, step)
         said += [_reduced(row, absent) for row in found]
         figures += [f] * len(found)
-    sizes = [len(row.cells) for row in said]
+    sizes = [len(row.counts) for row in said]
     areas = len(counts)
     return BlockRows(
         np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-        np.array([cell for row in said for cell in row.cells], dtype=np.int64),
+        np.array([model.index[count] for row in said for count in row.counts], dtype=np.int64),
         np.concatenate([row.factors for row in said], axis=1) if said else np.zeros((areas, 0), dtype=np.int64),
         np.stack([row.limits for row in said], axis=1) if said else np.zeros((areas, 0), dtype=np.int64),
         np.array(figures, dtype=np.int64),
     )
 
 
-def _rate(one: ModelFigure, index: Mapping[str, int], low: Ints, high: Ints) -> list[_Said]:
-    """At least `low` and at most `high` of the universe; both in half units."""
-    per, times = one.figure.per.numerator * UNITS, one.figure.per.denominator
-    cells, whole = [index[one.figure.universe], index[one.figure.numerator]], np.full(len(low), per)
-    least = np.stack([low * times, -whole], axis=1)
-    most = np.stack([-high * times, whole], axis=1)
-    return [
-        _Said(cells, least, np.where(low > 0, 0, OFF)),
-        _Said(cells, most, np.zeros(len(low), dtype=np.int64)),
-    ]
-
-
-def _mean(one: ModelFigure, index: Mapping[str, int], low: Ints, high: Ints) -> list[_Said]:
-    """Units at the lower ends of their groups average no more than `high`, at the upper ends no less than `low`."""
-    groups = one.figure.groups
-    finer = lcm(UNITS, *(edge.denominator for g in groups for edge in (g.low, g.high) if edge is not None)) // UNITS
-    cells, found = [index[group.count] for group in groups], []
-    nothing = np.zeros(len(low), dtype=np.int64)
-    lows, highs = [group.low for group in groups], [group.high for group in groups]
-    if None not in lows:
-        found.append(_Said(cells, _edges(lows, finer)[None, :] - finer * high[:, None], nothing))
-    if None not in highs:
-        found.append(_Said(cells, finer * low[:, None] - _edges(highs, finer)[None, :], nothing))
-    return found
-
-
-def _edges(edges: Sequence[Fraction | None], finer: int) -> Ints:
-    return np.array([int(edge * UNITS * finer) for edge in edges if edge is not None], dtype=np.int64)
-
-
-def _median(one: ModelFigure, index: Mapping[str, int], low: Ints, high: Ints) -> list[_Said]:
-    """No more than half of the units, give or take one, lie below the median, and above it."""
-    groups = one.figure.groups
-    finer = lcm(UNITS, *(edge.denominator for g in groups for edge in (g.low, g.high) if edge is not None)) // UNITS
-    cells = [*(index[group.count] for group in groups), index[one.figure.universe]]
-    found = []
-    for is_low in (True, False):
-        ends = [group.high if is_low else group.low for group in groups]
-        side = np.zeros((len(low), len(groups)), dtype=np.bool_)
-        for g, end in enumerate(ends):
-            if end is not None:
-                edge = int(end * UNITS * finer)
-                side[:, g] = edge < finer * low if is_low else edge > finer * high
-        factors = np.concatenate([2 * side.astype(np.int64), np.full((len(low), 1), -1)], axis=1)
-        found.append(_Said(cells, factors, np.where(side.any(axis=1), 1, OFF)))
-    return found
-
-
-_SAYS = {FigureKind.RATE: _rate, FigureKind.MEAN: _mean, FigureKind.MEDIAN: _median}
-
-
-def _reduced(row: _Said, absent: BoolArray) -> _Said:
+def _reduced(row: InequalityRow, absent: BoolArray) -> InequalityRow:
     """Divide by what factors have in common; switch off what is absent, or too large for exact arithmetic."""
     common = np.maximum(np.gcd.reduce(row.factors, axis=1), 1)
     factors = row.factors // common[:, None]
-    off = absent | (row.limits == OFF) | (np.abs(factors).sum(axis=1) > LARGEST_FACTORS) | ~factors.any(axis=1)
+    off = absent | (np.abs(factors).sum(axis=1) > LARGEST_FACTORS) | ~factors.any(axis=1)
     # Counts are whole numbers: their sum is a multiple of what the factors have in common.
-    return _Said(row.cells, np.where(off[:, None], 0, factors), np.where(off, OFF, row.limits // common))
+    return InequalityRow(row.counts, np.where(off[:, None], 0, factors), np.where(off, OFF, row.limits // common))
 
 
 # -- bounds -----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from math import lcm
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,7 +152,6 @@ class FigureTest(ABC):
     """
 
     usable: Flags
-    limit: ClassVar[int] = 0
 
     @abstractmethod
     def telling(self, values: FigureValues, fine: int) -> Flags:
@@ -161,23 +161,23 @@ class FigureTest(ABC):
     def hits(self, values: FigureValues, fine: int) -> Flags:
         """Return where the published counts give these figures; `fine` is the step of their decimals."""
 
-    def _sides(self, _values: FigureValues, _steps: Ints) -> list[tuple[Ints, Ints]] | None:
-        """Return the least and the largest that each side that must not exceed `limit` can be; None if nothing tells."""
+    def _of_groups(self) -> tuple[Figure, tuple[CountData, ...]] | None:
+        """Return a figure of groups, and the counts that its inequalities are about; None where nothing tells of them."""
         return None
 
     def possible(self, values: FigureValues, steps: Ints) -> Flags | None:
-        """Return where true counts could have given these figures, each side by itself; None where nothing tells."""
-        sides = self._sides(values, steps)
-        if sides is None:
+        """Return where true counts could have given these figures, by each inequality alone; None where nothing tells."""
+        if (of := self._of_groups()) is None:
             return None
-        return np.asarray(np.all([np.full(len(values), True), *(least <= self.limit for least, _ in sides)], axis=0))
+        least = [(row.limits, _extreme(row, of[1], -1)) for row in inequality_rows(of[0], values, steps)]
+        return np.asarray(np.all([np.full(len(values), True), *(end <= limit for limit, end in least)], axis=0))
 
     def excludes(self, values: FigureValues, steps: Ints) -> Flags | None:
         """Return where such figures exclude some of the true counts that were possible."""
-        sides = self._sides(values, steps)
-        if sides is None:
+        if (of := self._of_groups()) is None:
             return None
-        return np.asarray(np.any([np.full(len(values), False), *(most > self.limit for _, most in sides)], axis=0))
+        most = [(row.limits, _extreme(row, of[1], 1)) for row in inequality_rows(of[0], values, steps)]
+        return np.asarray(np.any([np.full(len(values), False), *(end > limit for limit, end in most)], axis=0))
 
     def left(self, _values: FigureValues, _steps: Ints) -> tuple[float, float] | None:
         """Return how many values the count in question has on average before and after, where that is one count."""
@@ -278,7 +278,7 @@ class NearbyRateTest(FigureTest):
 class MeanTest(FigureTest):
     """A mean of units in groups; `total`, where it is published, is the sum of what all units have."""
 
-    groups: tuple[Group, ...]
+    figure: Figure
     counts: tuple[CountData, ...]
     whole: CountData | None
     total: CountData | None
@@ -297,9 +297,9 @@ class MeanTest(FigureTest):
         """Compare with total / universe; or with the middles of the groups, an open one standing for one number."""
         if self.total is not None and self.whole is not None:
             return np.asarray(2 * np.abs(ONE * self.total.shown - values * self.whole.shown) <= fine * self.whole.shown)
-        if not self.groups:
+        if not self.figure.groups:
             return np.zeros(len(values), dtype=np.bool_)
-        middles = [_middle(group) for group in self.groups]
+        middles = [_middle(group) for group in self.figure.groups]
         number = self._number()
         closed = np.zeros(len(values))
         for middle, one in zip(middles, self.counts, strict=True):
@@ -311,23 +311,8 @@ class MeanTest(FigureTest):
         weight = _meant_by_most(low[some] / open_[some], high[some] / open_[some])
         return np.asarray((low <= weight * open_ + 1) & (high >= weight * open_ - 1))
 
-    def _sides(self, values: FigureValues, steps: Ints) -> list[tuple[Ints, Ints]] | None:
-        """Return the least and the largest value that the left side of each inequality (≤ 0) can have, doubled."""
-        if not self.groups:
-            return None
-        found = []
-        for side, ends in ((1, [g.low for g in self.groups]), (-1, [g.high for g in self.groups])):
-            if any(end is None for end in ends):
-                continue
-            edge = 2 * values + side * steps
-            least, most = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.int64)
-            for end, one in zip(ends, self.counts, strict=True):
-                assert end is not None
-                factor = side * (int(2 * ONE * end) - edge)
-                least += factor * np.where(factor > 0, one.low, one.high)
-                most += factor * np.where(factor > 0, one.high, one.low)
-            found.append((least, most))
-        return found
+    def _of_groups(self) -> tuple[Figure, tuple[CountData, ...]] | None:
+        return (self.figure, self.counts) if self.counts else None
 
 
 def _middle(group: Group) -> float | None:
@@ -351,8 +336,7 @@ def _meant_by_most(low: Floats, high: Floats) -> float:
 class MedianTest(FigureTest):
     """A median of units in groups."""
 
-    limit: ClassVar[int] = 1
-    groups: tuple[Group, ...]
+    figure: Figure
     counts: tuple[CountData, ...]
     whole: CountData
     usable: Flags
@@ -364,8 +348,8 @@ class MedianTest(FigureTest):
     def hits(self, values: FigureValues, fine: int) -> Flags:
         """Compare with the median of the published counts, on a straight line through the group that it is in."""
         counts = np.stack([one.shown for one in self.counts], axis=1)
-        lows = np.array([float(g.low) if g.low is not None else np.nan for g in self.groups]) * ONE
-        highs = np.array([float(g.high) if g.high is not None else np.nan for g in self.groups]) * ONE
+        lows = np.array([float(g.low) if g.low is not None else np.nan for g in self.figure.groups]) * ONE
+        highs = np.array([float(g.high) if g.high is not None else np.nan for g in self.figure.groups]) * ONE
         sums = np.cumsum(counts, axis=1)
         half = sums[:, -1] / 2.0
         at = (sums >= half[:, None]).argmax(1)
@@ -375,18 +359,64 @@ class MedianTest(FigureTest):
         middle = lows[at] + (highs[at] - lows[at]) * share
         return np.asarray(np.abs(middle - values) <= fine / 2.0 + 1e-6)  # what is open is nowhere
 
-    def _sides(self, values: FigureValues, steps: Ints) -> list[tuple[Ints, Ints]]:
-        """Return the least and the largest that twice the units on one side, minus all, can be."""
-        found = []
-        for side, ends in ((-1, [g.high for g in self.groups]), (1, [g.low for g in self.groups])):
-            least, most = -self.whole.high, -self.whole.low
-            for end, one in zip(ends, self.counts, strict=True):
-                if end is not None:
-                    beyond = side * (int(2 * ONE * end) - (2 * values + side * steps)) > 0
-                    least = least + np.where(beyond, 2 * one.low, 0)
-                    most = most + np.where(beyond, 2 * one.high, 0)
-            found.append((least, most))
-        return found
+    def _of_groups(self) -> tuple[Figure, tuple[CountData, ...]]:
+        return self.figure, (*self.counts, self.whole)
+
+
+# -- inequalities -----------------------------------------------------------------------------------------------------
+
+_UNITS = 2 * ONE  # half steps are whole multiples of one over this
+
+
+class InequalityRow(NamedTuple):
+    """One inequality in every area: counts, their factors (areas × counts; all 0 where it says nothing), and limits."""
+
+    counts: list[str]
+    factors: Ints
+    limits: Ints
+
+
+def inequality_rows(figure: Figure, values: FigureValues, steps: Ints) -> list[InequalityRow]:
+    """Write down what figures say of every area, in whole numbers: exactly, as `Figure.inequalities` does in fractions."""
+    low, high, nothing = 2 * values - steps, 2 * values + steps, np.zeros(len(values), dtype=np.int64)
+    if figure.kind is FigureKind.RATE:
+        per, times = figure.per.numerator * _UNITS, figure.per.denominator
+        cells, whole = [figure.universe, figure.numerator], np.full(len(values), per)
+        least = np.where(low[:, None] > 0, np.stack([low * times, -whole], axis=1), 0)
+        return [
+            InequalityRow(cells, least, nothing),
+            InequalityRow(cells, np.stack([-high * times, whole], axis=1), nothing),
+        ]
+    groups = figure.groups
+    finer = lcm(_UNITS, *(edge.denominator for g in groups for edge in (g.low, g.high) if edge is not None)) // _UNITS
+    lows, highs = (
+        [None if edge is None else int(edge * _UNITS * finer) for edge in edges]
+        for edges in ([group.low for group in groups], [group.high for group in groups])
+    )
+    cells, low, high = [group.count for group in groups], finer * low[:, None], finer * high[:, None]
+    if figure.kind is FigureKind.MEAN:
+        # Units at the lower ends of their groups average no more than `high`, at the upper ends no less than `low`.
+        rows = [InequalityRow(cells, np.array(lows) - high, nothing)] if None not in lows else []
+        return [*rows, *([InequalityRow(cells, low - np.array(highs), nothing)] if None not in highs else [])]
+    # No more than half of the units, give or take one, lie below the median, and above it.
+    below = np.stack([low[:, 0] > end if end is not None else nothing > 0 for end in highs], axis=1)
+    above = np.stack([high[:, 0] < end if end is not None else nothing > 0 for end in lows], axis=1)
+    return [
+        InequalityRow(
+            [*cells, figure.universe],
+            np.concatenate([2 * side.astype(np.int64), -side.any(axis=1, keepdims=True).astype(np.int64)], axis=1),
+            nothing + 1,
+        )
+        for side in (below, above)
+    ]
+
+
+def _extreme(row: InequalityRow, counts: Sequence[CountData], sign: int) -> Ints:
+    """Return the largest that the left side of an inequality can be, or the least (`sign` −1)."""
+    found = np.zeros(len(row.factors), dtype=np.int64)
+    for factor, count in zip(row.factors.T, counts, strict=True):
+        found += factor * np.where(sign * factor > 0, count.high, count.low)
+    return found
 
 
 def all_there(counts: Sequence[CountData]) -> Flags:
@@ -723,12 +753,12 @@ def _test_for(figure: Figure, data: FigureData) -> FigureTest | None:
     if figure.kind is FigureKind.MEDIAN:
         if whole is None or not counts:
             return None
-        return MedianTest(figure.groups, counts, whole, all_there([*counts, whole]))
+        return MedianTest(figure, counts, whole, all_there([*counts, whole]))
     total = data.count(figure.numerator) if figure.numerator and whole is not None else None
     if not counts and total is None:
         return None
     needed = [one for one in (*counts, *((whole, total) if total is not None else ())) if one is not None]
-    return MeanTest(figure.groups, counts, whole, total, all_there(needed))
+    return MeanTest(figure, counts, whole, total, all_there(needed))
 
 
 def _rate_test(figure: Figure, data: FigureData, whole: CountData | None) -> FigureTest | None:
