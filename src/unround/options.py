@@ -823,7 +823,7 @@ class Simulate(Progress):
     )
 
 
-WAYS = ("exact", "rounding:3", "rounding:5", "rounding:10", "keyed:5", "laplace:1.45", "controlled:5")
+WAYS = ("exact", "rounding:3", "rounding:5", "rounding:10", "laplace:1.45", "controlled:5")
 """The ways of publishing that `reconstruct` compares."""
 
 

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.jit import in_threads
 from unround.mechanisms import HIDDEN, Exact
-from unround.mechanisms.base import keyable
 from unround.options import Stage
 from unround.protection import Protection, publish_counts
 from unround.reconstruction.chain import ChainEffort, Country, area_truth, random_number, worlds_of
@@ -36,7 +34,7 @@ from unround.reconstruction.queries import Published, TableEvidence, evidence, t
 from unround.reconstruction.records import CountTable, PersonRecords, rows_on_disk
 from unround.reconstruction.score import EVERYONE, AreaScore, GuessTally, ratio, score
 from unround.release import ABSENT, SUPPRESSED
-from unround.simulation.persons import Ints, counted, margins
+from unround.simulation.persons import Ints
 
 if TYPE_CHECKING:
     from unround.reconstruction.run import Case
@@ -96,7 +94,7 @@ class Inquiry:
 
     def _answer(self, question: AreaQuestion, areas: Ints, kept: Path, guesses: bool) -> None:
         """Answer for a few areas, in threads, and keep their scores, perhaps with the best guesses beside them."""
-        found: list[tuple[AreaScore, Ints, float] | None] = [None] * len(areas)
+        found: list[AreaScore | None] = [None] * len(areas)
         stop = threading.Event()
 
         def job(first: int, last: int) -> None:
@@ -110,17 +108,16 @@ class Inquiry:
         except BaseException:
             stop.set()
             raise
-        scores, people, outside = zip(*(area for area in found if area is not None), strict=True)
+        scores = [area for area in found if area is not None]
         if guesses:
             self._guesses(areas, scores).write_parquet(kept.with_suffix(".parquet"))
-        GuessTally.of(scores, np.stack(people), outside).save(kept)
+        GuessTally.joined([area.tally for area in scores]).save(kept)
 
-    def _area(self, question: AreaQuestion, area: int) -> tuple[AreaScore, Ints, float]:
-        """Return the score of an area, how many people are in each group, and how far counts are outside of windows."""
+    def _area(self, question: AreaQuestion, area: int) -> AreaScore:
         name, people = self.records.areas[area], int(self.people[area])
         worlds, outside = worlds_of(question.name, area, name, people, self.place, question.known, self.effort, self.seed)
         truth = area_truth(self.records, self.place, area, self.kind)
-        return score(worlds, self.effort.worlds, truth, *self.place.age, self.place.seen), truth.groups.sum(axis=0), outside
+        return score(worlds, outside, self.effort.worlds, truth, *self.place.age, self.place.seen)
 
     def _guesses(self, areas: Ints, scores: Sequence[AreaScore]) -> pl.DataFrame:
         """Return best guesses as a table, one row per person, with the share of worlds that hold each."""
@@ -153,10 +150,7 @@ def way_evidence(
             at for at, how_now in enumerate(mechanisms) if published.tables[at] == table and not isinstance(how_now, Exact)
         ]
         rng = np.random.default_rng(np.random.SeedSequence([seed, table, *how.name.encode()]))
-        if how.keys:
-            counts = _by_keys(how, published, records, columns, rng, seed, sample)
-        else:
-            counts = _drawn(how, published, columns, rng, published.names[table], loose)[sample]
+        counts = _drawn(how, published, columns, rng, published.names[table], loose)[sample]
         shown[:, columns] = np.where(counts == HIDDEN, SUPPRESSED, counts)
         for at in columns:
             mechanisms[at] = how.mechanism
@@ -178,36 +172,6 @@ def _drawn(
     except InputError:
         loose.append(name)
         return how.mechanism.publish(true, rng)
-
-
-def _by_keys(
-    how: Protection,
-    published: Published,
-    records: PersonRecords,
-    columns: Sequence[int],
-    rng: np.random.Generator,
-    seed: int,
-    sample: Ints,
-) -> Ints:
-    """Round by the keys of records, the file's own or drawn ones, and a constant of the table, in the sample alone."""
-    queries = [published.queries[at] for at in columns]
-    grouped = margins(queries, records.sizes)
-    true, shift = published.true.picked(columns), rng.integers(0, (1 << 64) - 1, dtype=np.uint64, endpoint=True)
-    shown = np.zeros((len(sample), len(columns)), dtype=np.int64)
-    for at, area in enumerate(sample.tolist()):
-        keys = _keys_of(records, area, seed)
-        sums = counted(grouped, len(queries), np.zeros(len(keys), np.int64), 1, records.codes_of(area, area + 1), keys)
-        shown[at] = keyable(how.mechanism).publish_keyed(true[area : area + 1], sums + shift)[0]
-    return shown
-
-
-def _keys_of(records: PersonRecords, area: int, seed: int) -> NDArray[np.uint64]:
-    """Return the keys of an area's records; where the file has none, those that are drawn, one after the other, for all."""
-    first, last = int(records.starts[area]), int(records.starts[area + 1])
-    if records.keys is not None:
-        return np.array(records.keys[first:last])
-    chance = np.random.PCG64(np.random.SeedSequence([seed, 25])).advance(first)
-    return np.random.Generator(chance).integers(0, (1 << 64) - 1, last - first, dtype=np.uint64, endpoint=True)
 
 
 def way_questions(

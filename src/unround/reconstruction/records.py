@@ -132,14 +132,6 @@ class Parent:
         return -(-sizes[self.name] // self.band)
 
 
-@dataclass(frozen=True, slots=True)
-class Dependence:
-    """An attribute, and what it depends on, the most telling first."""
-
-    child: str
-    parents: tuple[Parent, ...]
-
-
 def _joint(codes: Mapping[str, Codes], names: Sequence[Parent], sizes: Mapping[str, int]) -> Floats:
     """Count persons by some attributes."""
     place = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
@@ -160,14 +152,14 @@ def _gain(codes: Mapping[str, Codes], child: str, parents: Sequence[Parent], siz
     return likelihood - 0.5 * log(max(float(table.sum()), 2.0)) * needed
 
 
-def dependences(codes: Mapping[str, Codes], sizes: Mapping[str, int]) -> list[Dependence]:
-    """Choose what every attribute depends on; attributes with many values come first."""
+def dependences(codes: Mapping[str, Codes], sizes: Mapping[str, int]) -> dict[str, list[Parent]]:
+    """Choose what every attribute depends on, the most telling first; attributes with many values come first."""
     order = sorted(sizes, key=lambda name: (-sizes[name], name))
-    chosen = []
+    chosen = {}
     for at, child in enumerate(order):
         known = [Parent(name) for name in order[:at]]
         known += [Parent(name, BAND) for name in order[:at] if sizes[name] > FEW]
-        chosen.append(Dependence(child, tuple(_chosen(codes, child, known, sizes))))
+        chosen[child] = _chosen(codes, child, known, sizes)
     return chosen
 
 
@@ -188,13 +180,13 @@ def _chosen(codes: Mapping[str, Codes], child: str, known: Sequence[Parent], siz
     return parents
 
 
-def _conditional(codes: Mapping[str, Codes], depends: Dependence, sizes: Mapping[str, int]) -> Floats:
+def _conditional(codes: Mapping[str, Codes], child: str, parents: Sequence[Parent], sizes: Mapping[str, int]) -> Floats:
     """Return the probability of an attribute given others, the last axis its values."""
-    alone = _joint(codes, [Parent(depends.child)], sizes)
-    shares: Floats = (alone + 0.5 / sizes[depends.child]) / (alone.sum() + 0.5)
-    for number in range(1, len(depends.parents) + 1):
-        table = _joint(codes, [*depends.parents[:number], Parent(depends.child)], sizes)
-        lean = LEAN * sizes[depends.child] ** 0.5
+    alone = _joint(codes, [Parent(child)], sizes)
+    shares: Floats = (alone + 0.5 / sizes[child]) / (alone.sum() + 0.5)
+    for number in range(1, len(parents) + 1):
+        table = _joint(codes, [*parents[:number], Parent(child)], sizes)
+        lean = LEAN * sizes[child] ** 0.5
         shares = (table + lean * shares[..., None, :]) / (table.sum(-1, keepdims=True) + lean)
     return shares
 
@@ -206,17 +198,17 @@ def fit(codes: Mapping[str, Codes], names: Sequence[str], sizes: Mapping[str, in
     at = {name: place for place, name in enumerate(names)}
     step = np.zeros((width, width, most), dtype=np.int32)
     base, logs, sums, start = [], [], [], 0
-    for f, depends in enumerate(chosen):
-        table = _conditional(codes, depends, sizes)
+    for f, (attribute, parents) in enumerate(chosen.items()):
+        table = _conditional(codes, attribute, parents, sizes)
         stride = 1
-        for each in (Parent(depends.child), *reversed(depends.parents)):
+        for each in (Parent(attribute), *reversed(parents)):
             step[f, at[each.name], : sizes[each.name]] = stride * each.classes(sizes)
             stride *= each.size(sizes)
         base.append(start)
         logs.append(np.log(table).ravel())
         sums.append(np.cumsum(table, axis=-1).ravel())
         start += table.size
-    child = np.array([at[depends.child] for depends in chosen], dtype=np.int64)
+    child = np.array([at[attribute] for attribute in chosen], dtype=np.int64)
     factor = np.empty(width, dtype=np.int64)
     factor[child] = np.arange(width)
     return Law(
@@ -303,7 +295,6 @@ class PersonRecords:
     codes: Rows  # the codes of every person
     columns: dict[str, int]  # where the code of each attribute is among them
     numeric: frozenset[str]  # attributes whose values are whole numbers: ages
-    keys: NDArray[np.uint64] | None  # the keys of the records, in units of 2⁻⁶⁴, where the file has them
     simulated: bool  # whether `unround simulate` draws exactly these records again
 
     @property
@@ -433,7 +424,6 @@ def _on_disk(
     areas = pl.Series(sorted(people), dtype=pl.String)
     starts = np.concatenate([[0], np.cumsum([people[area] for area in areas])]).astype(np.int64)
     codes = rows_on_disk(folder / "persons.bin", table.height, len(seen), "i2")
-    keys = rows_on_disk(folder / "keys.bin", table.height, 1, "u8")[:, 0] if KEY in table.columns else None
     free = starts[:-1].copy()
     for block in table.blocks():
         area = np.asarray(areas.search_sorted(block[where].cast(pl.String)), dtype=np.int64)
@@ -442,13 +432,11 @@ def _on_disk(
         place = np.arange(len(area)) + np.repeat(free[here] - begin, number)
         for at, (name, of) in enumerate(seen.items()):
             codes[place, at] = np.asarray(of.search_sorted(_plain(block[name])), np.int16)[order]
-        if keys is not None:
-            keys[place] = (block[KEY].cast(pl.Float64).to_numpy() * 2.0**64).astype(np.uint64)[order]
         free[here] += number
     values = {name: tuple(str(value) for value in of) for name, of in seen.items()}
     numeric = frozenset(name for name, of in seen.items() if of.dtype.is_integer())
     columns = {name: at for at, name in enumerate(seen)}
-    return PersonRecords(str(path), tuple(areas), starts, values, codes, columns, numeric, keys, simulated)
+    return PersonRecords(str(path), tuple(areas), starts, values, codes, columns, numeric, simulated)
 
 
 def _area_column(table: _Table, path: Path) -> str:

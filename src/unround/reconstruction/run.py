@@ -119,6 +119,10 @@ def reconstruct(
     """
     assert given.truth is not None
     truth, ways = Path(given.truth), [parse_protection(name) for name in given.ways]
+    if keyed := next((how.name for how in ways if how.keys), None):
+        raise InputError(
+            f"a reconstruction does not use keys, so that {keyed} is to it what the same rounding without keys is."
+        )
     key = "" if files_used is None else key_of(given.part(ReconstructOptions), releases, (truth, *files_used))
     older = known_by(PAGE, "unround", OURS, "reconstruct")
     with output_folder(Path(given.out), "reconstruct", older, key=key, checkpoint=STARTED) as output:

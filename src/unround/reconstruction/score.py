@@ -163,25 +163,15 @@ class AreaTruth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AreaScore:
-    """What one guess of an area comes to.
+    """What one guess of an area comes to."""
 
-    - `tried`, `again`: Keys that the worlds of all seeds but one hold, by their share, and the sum of the shares of that
-      seed's worlds that hold them.
-    """
-
-    exact: Ints  # true records found exactly, or but for a year of age: (all seeds, then without each seed) × groups
-    near: Ints
-    drawn: float  # true records that a single world finds exactly, on average over the worlds
-    claims: Ints  # keys by the share of worlds that hold them, in bands, and those among them that are true
-    right: Ints
-    tried: Ints
-    again: Floats
+    tally: GuessTally
     guess: Ints  # the records of the best guess
     shares: Floats  # the share of worlds that hold each of them
 
 
-def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int, seen: Seen) -> AreaScore:
-    """Hold the worlds of an area against the truth."""
+def score(worlds: Ints, outside: float, each: int, truth: AreaTruth, radix: int, ages: int, seen: Seen) -> AreaScore:
+    """Hold the worlds of an area against the truth; `outside` is how far their counts are outside of windows."""
     people, seeds = worlds.shape[1], len(worlds) // each
     most = max(people, len(truth.codes)) + 1
     keys, counts = ranked(np.ascontiguousarray(worlds), each, most)
@@ -200,16 +190,17 @@ def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int, seen
             guess, shares = keys[chosen] // most, held[chosen] / len(worlds)
     exact[:, ALONE] = found_alone(worlds, each, truth.codes[truth.groups[:, ALONE]], *seen)
     close[:, ALONE] = 0  # their age is known
-    return AreaScore(
-        exact,
-        close,
-        float(held[right].sum()) / len(worlds),
+    tally = GuessTally(
+        exact[None],
+        close[None],
+        truth.groups.sum(axis=0)[None],
+        np.array([held[right].sum() / len(worlds)]),
+        np.array([outside]),
         _by_band(np.bincount(held, minlength=len(worlds) + 1)),
         _by_band(np.bincount(held[right], minlength=len(worlds) + 1)),
         *_held_again(worlds, each, counts, most),
-        guess,
-        shares,
     )
+    return AreaScore(tally, guess, shares)
 
 
 def bands_of(shares: Floats) -> Ints:
@@ -249,22 +240,15 @@ LEAN = 5  # so many keys weigh what was seen of a band as much as what is known 
 class GuessTally:
     """Scores of some areas."""
 
-    exact: Ints  # records found: areas × (all seeds, then without each) × groups
+    exact: Ints  # records found, exactly or but for a year of age: areas × (all seeds, then without each) × groups
     near: Ints
     people: Ints  # how many true records there are: areas × groups
     drawn: Floats  # records that one world finds, and how far its counts are outside of their windows: areas
     outside: Floats
-    claims: Ints  # by the share of worlds, in bands, over all areas
+    claims: Ints  # keys by the share of worlds that hold them, in bands, over all areas, and those that are true
     right: Ints
-    tried: Ints
-    again: Floats
-
-    @classmethod
-    def of(cls, scores: Sequence[AreaScore], people: Ints, outside: Sequence[float]) -> GuessTally:
-        """Collect the scores of some areas."""
-        rows = {name: np.stack([getattr(area, name) for area in scores]) for name in ("exact", "near", "drawn")}
-        sums = {name: np.sum([getattr(area, name) for area in scores], axis=0) for name in cls.__slots__[5:]}
-        return cls(people=people, outside=np.array(outside, dtype=np.float64), **rows, **sums)
+    tried: Ints  # keys that the worlds of all seeds but one hold, by their share
+    again: Floats  # and the sum of the shares of that seed's worlds that hold them
 
     @classmethod
     def joined(cls, parts: Sequence[GuessTally]) -> GuessTally:
