@@ -252,12 +252,11 @@ class ReleaseFile:
     """One file of a release, with what describes it, in the layout of one of its subclasses; `files` closes what is open."""
 
     def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds, files: ExitStack) -> None:
-        self._paths, self._table, self._rounds, self._files = list(paths), table, rounds, files
-        self.open()
+        self._paths, self._table, self._rounds = list(paths), table, rounds
+        self._out = files.enter_context(self._opened(files))
 
-    def open(self) -> None:
-        """Begin."""
-        self._out: IO[bytes] = self._files.enter_context(self._paths[0].open("wb", buffering=0))
+    def _opened(self, _: ExitStack) -> IO[bytes]:
+        return self._paths[0].open("wb", buffering=0)
 
     def add(self, block: CountBlock, values: Floats) -> None:
         """Write some areas; `values` are the numbers in their cells, figures included, NaN for none."""
@@ -293,16 +292,12 @@ def _symbols(values: Floats, table: Schema, block: CountBlock, rate: bool) -> ND
 class Bulk(ReleaseFile):
     """Statistics Canada's bulk layout: 23 columns, one line per characteristic, Latin-1."""
 
-    def open(self) -> None:
-        """Begin with the header."""
-        super().open()
-        self._begin()
-
-    def _begin(self) -> None:
+    def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds, files: ExitStack) -> None:
+        super().__init__(paths, table, rounds, files)
         self._starts = list[str]()
         self._out.write(_HEADER.encode("latin-1") + b"\r\n")
-        rows = self._table.rows
-        self._names = pl.Series([f'{row.id},"{"  " * row.depth}{row.name}",{_NOTES.get(row.id, "")}' for row in rows])
+        names = [f'{row.id},"{"  " * row.depth}{row.name}",{_NOTES.get(row.id, "")}' for row in table.rows]
+        self._names = pl.Series(names)
 
     def add(self, block: CountBlock, values: Floats) -> None:
         """Write the lines of a block, a few areas at a time."""
@@ -345,12 +340,10 @@ class Bulk(ReleaseFile):
 class ZippedBulk(Bulk):
     """The same, zipped with its companions."""
 
-    def open(self) -> None:
-        """Begin the data inside the archive."""
+    def _opened(self, files: ExitStack) -> IO[bytes]:
         archive = zipfile.ZipFile(self._paths[0], "w", zipfile.ZIP_DEFLATED, compresslevel=1)
-        self._zip = self._files.enter_context(archive)
-        self._out = self._files.enter_context(self._zip.open(DATA, "w", force_zip64=True))
-        self._begin()
+        self._zip = files.enter_context(archive)
+        return self._zip.open(DATA, "w", force_zip64=True)
 
     def close(self) -> None:
         """Finish the data, and add what comes with them."""
@@ -460,14 +453,14 @@ class Tidy(ReleaseFile):
     Figures that are of counts in the table are cells too, and then all numbers are decimals.
     """
 
-    def open(self) -> None:
-        """Find out which cells there are."""
-        self._parts, self._shown = Parts(self._paths[0]), self._table.shown
-        self._figures = described_figures(self._table) if self._rounds.figures != NONE else []
+    def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds, _files: ExitStack) -> None:
+        self._paths, self._table = list(paths), table
+        self._parts, self._shown = Parts(self._paths[0]), table.shown
+        self._figures = described_figures(table) if rounds.figures != NONE else []
         for figure in self._figures:
             number, _, named = figure.name.partition("/")
-            self._shown[self._table.index[int(number)], SEXES.index(named or SEXES[0])] = True
-        self._names = pl.Series([row.name for row in self._table.rows])
+            self._shown[table.index[int(number)], SEXES.index(named or SEXES[0])] = True
+        self._names = pl.Series([row.name for row in table.rows])
 
     def add(self, block: CountBlock, values: Floats) -> None:
         """Write the cells of a block."""
@@ -478,21 +471,12 @@ class Tidy(ReleaseFile):
             assert block.published is not None
             published = pl.Series(block.published[area, row, sex])
             published = published.set(published == MISSING, None)
-        regions = block.regions
-        self._parts.add(
-            pl.DataFrame(
-                {
-                    "region": regions["region"].gather(area),
-                    "region_name": regions["name"].gather(area),
-                    "level": regions["level"].gather(area),
-                    "parent": regions["parent"].gather(area),
-                    "characteristic_id": pl.Series(self._table.ids).gather(row),
-                    "characteristic": self._names.gather(row),
-                    "sex": pl.Series(SEXES).gather(sex),
-                    "published": published,
-                }
-            )
-        )
+        of_area = {"region": "region", "region_name": "name", "level": "level", "parent": "parent"}
+        columns = {shown: block.regions[name].gather(area) for shown, name in of_area.items()}
+        columns["characteristic_id"] = pl.Series(self._table.ids).gather(row)
+        columns["characteristic"] = self._names.gather(row)
+        columns["sex"] = pl.Series(SEXES).gather(sex)
+        self._parts.add(pl.DataFrame({**columns, "published": published}))
 
     def close(self) -> None:
         """Finish the table and describe it."""
@@ -613,11 +597,11 @@ class ReleaseFiles:
         level, last = block.regions["level"].to_numpy(), 0
         for writer, edition, levels in self._writers:
             if edition != last:
-                published, last = block, edition
-                if edition > 1:
-                    published = self._rounds.published(block, self._table, edition)
-                shown = self._rounds.shown(published, self._table)
-                values = figures(shown, self._table, self._rounds.seed, self._rounds.figures)
+                published = self._rounds.published(block, self._table, edition) if edition > 1 else block
+                values = figures(
+                    self._rounds.shown(published, self._table), self._table, self._rounds.seed, self._rounds.figures
+                )
+                last = edition
             keep = np.isin(level, levels)
             if keep.any():
                 writer.add(published.some(keep), values[keep])

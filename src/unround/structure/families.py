@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,12 +90,7 @@ class _Comparison:
                 self._variance[0, at] = measured.small if measured.at_zero == 0 else measured.at_zero
                 self._variance[1:32, at] = np.maximum(measured.variance[1:32], 0.0)
         self._columns = len(mechanisms)
-        self._impossible: list[NDArray[np.uint8]] = []
-        self._far: list[NDArray[np.uint8]] = []
-        self._compared: list[NDArray[np.uint8]] = []
-        self._numbers: list[dict[str, NDArray[np.generic]]] = []
-        self._single: list[tuple[NDArray[np.uint8], NDArray[np.uint8]]] = []
-        self._residual: list[NDArray[np.float32]] = []
+        self._told: dict[str, list[NDArray[Any]]] = {}  # by family, or by family and column: yes and no as bits
 
     def add(
         self,
@@ -136,14 +132,14 @@ class _Comparison:
         compared = complete | (seen & self._known & (low > 0))
         deviation = np.sqrt(np.maximum(variance, 1e-9))
         far = complete & ~self._exact & (np.abs(residual) > _SIGMAS * deviation + 1)
-        self._impossible.append(np.packbits(impossible, axis=1))
-        self._far.append(np.packbits(far, axis=1))
-        self._compared.append(np.packbits(compared, axis=1))
-        self._residual.append(np.where(complete & ~self._exact, residual / deviation, np.nan).astype(np.float32))
-        self._numbers.append(self._family(complete, impossible, residual, shown, deviation))
         alone = np.bincount(family, minlength=len(parents)) == 1
         both = alone[:, None] & complete & ~self._exact & ((shown > 0) | (sums > 0))
-        self._single.append((np.packbits(both, axis=1), np.packbits(both & (residual == 0), axis=1)))
+        told = self._family(complete, impossible, residual, shown, deviation)
+        told |= {"impossible": impossible, "far": far, "compared": compared, "both": both, "same": both & (residual == 0)}
+        told["residual"] = np.where(complete & ~self._exact, residual / deviation, np.nan).astype(np.float32)
+        for name, values in told.items():
+            bits = values.dtype == np.bool_ and values.ndim == 2
+            self._told.setdefault(name, []).append(np.packbits(values, axis=1) if bits else values)
 
     def _of(self, counts: Counts) -> tuple[NDArray[np.int32], NDArray[np.int32], Bools]:
         return self._windows.of(counts, np.zeros(len(counts), dtype=np.bool_))
@@ -161,7 +157,7 @@ class _Comparison:
 
     def _family(
         self, complete: Bools, impossible: Bools, residual: Places, shown: Places, deviation: Floats
-    ) -> dict[str, NDArray[np.generic]]:
+    ) -> dict[str, NDArray[Any]]:
         """Return what tells of each family on its own."""
         exactly = complete & self._exact
         rounded = complete & ~self._exact
@@ -179,13 +175,12 @@ class _Comparison:
             "typical": typical,
         }
 
-    def _unpacked(self, parts: Sequence[NDArray[np.uint8]]) -> Bools:
-        return np.unpackbits(np.concatenate(parts), axis=1, count=self._columns).astype(np.bool_)
-
     def result(self) -> FamilyFit:
         """Decide which columns add up, and which families fit."""
-        impossible, far, compared = (self._unpacked(parts) for parts in (self._impossible, self._far, self._compared))
-        told = {name: np.concatenate([one[name] for one in self._numbers]) for name in self._numbers[0]}
+        told = {name: np.concatenate(parts) for name, parts in self._told.items()}
+        packed = {name: bits for name, bits in told.items() if bits.dtype == np.uint8}
+        told |= {name: np.unpackbits(bits, axis=1, count=self._columns).astype(np.bool_) for name, bits in packed.items()}
+        impossible, far, compared = told["impossible"], told["far"], told["compared"]
         fine = 1 - (impossible & ~self._exact).sum(1) / np.maximum((compared & ~self._exact).sum(1), 1)
         anything = compared.any(axis=1)
         off, apart = told["off"], ~told["off"] & ((fine < _HALF) | (told["typical"] > _TYPICAL))
@@ -194,7 +189,7 @@ class _Comparison:
         broken = impossible & compared
         usual = broken[close].sum(0) <= (1 - _MANY) * compared[close].sum(0)
         fits = close & ((broken & usual).sum(1) <= np.maximum(1, _FEW * (compared & usual).sum(1)))
-        columns = self._adding_up(broken[fits], compared[fits], np.concatenate(self._residual)[fits])
+        columns = self._adding_up(broken[fits], compared[fits], told["residual"][fits])
         strange = close & ((impossible | far) & columns).any(axis=1)
         holds = close & ~strange & columns.any()
         reasons = {
@@ -203,7 +198,7 @@ class _Comparison:
             "rounded counts are too far from the sum: some area is missing": int((anything & apart).sum()),
             "some count cannot be the sum of the children's": int(strange.sum()),
         }
-        both, same = (self._unpacked([one[at] for one in self._single]) & holds[:, None] & columns for at in (0, 1))
+        both, same = (told[name] & holds[:, None] & columns for name in ("both", "same"))
         tried = compared & close[:, None] & columns
         wrong = impossible & tried
         return FamilyFit(
