@@ -182,6 +182,12 @@ class Proposal:
     alike: bool | None = field(default=None, repr=False)
 
 
+def axis_of(cells: Sequence[Column]) -> int | None:
+    """Return the axis along which a sum of some columns adds up; None where several codes change at once, or none."""
+    changing = [axis for axis in range(len(cells[0].codes)) if len({column.codes[axis] for column in cells}) > 1]
+    return changing[0] if len(changing) == 1 else None
+
+
 def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str:
     """Return the table that a sum belongs to: its parts', if all are in one; else its total's.
 

@@ -26,7 +26,7 @@ from unround.mechanisms.bands import Cutoff
 from unround.mechanisms.rounding import Rounding, Sample
 from unround.mechanisms.weighted import Weighted
 from unround.regions import of_sample
-from unround.release import Decisions
+from unround.release import Decisions, axis_of
 from unround.shown import Plain
 from unround.small_files import plain_json
 from unround.structure import Structure
@@ -224,16 +224,10 @@ def splits_of(model: Model) -> list[Split]:
     for total, parts in model.equations:
         cells = (total, *parts)
         alike = len({model.mechanisms[c] for c in cells}) == 1 and len({model.columns[c].block for c in cells}) == 1
-        if len(cells) == 3 and alike and isinstance(model.mechanisms[total], Rounding | Sample) and _axis(model, cells):
+        rounded = isinstance(model.mechanisms[total], Rounding | Sample)
+        if len(cells) == 3 and alike and rounded and axis_of([model.columns[c] for c in cells]):  # but along the first one
             found.append((cells[0], cells[1], cells[2]))
     return found
-
-
-def _axis(model: Model, cells: Sequence[int]) -> int:
-    """Return the axis along which a sum adds up, counted from 0; 0, too, where several codes change at once."""
-    codes = [model.columns[c].codes for c in cells]
-    changing = [k for k in range(len(codes[0])) if len({one[k] for one in codes}) > 1]
-    return changing[0] if len(changing) == 1 else 0
 
 
 def only_estimates(model: Model) -> frozenset[int]:
@@ -319,7 +313,7 @@ def roles_of(model: Model) -> dict[str, NDArray[np.int64]]:
     """Return the cells of counts that are split in two, by what they are there: all totals, all men, all women."""
     found: dict[str, set[int]] = {}
     for split in splits_of(model):
-        axis = _axis(model, split)
+        axis = axis_of([model.columns[c] for c in split]) or 0
         for cell in split:
             found.setdefault(model.columns[cell].codes[axis], set()).add(cell)
     return {name: np.array(sorted(cells)) for name, cells in found.items()}

@@ -12,7 +12,7 @@ import numpy as np
 from unround.expectation import chi_square_tail, surprise
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
-from unround.release import Column, Release, table_of
+from unround.release import Release, axis_of, table_of
 from unround.shown import Plain
 from unround.structure import JudgedSum, Structure
 from unround.tables.labels import age_range
@@ -355,15 +355,10 @@ def _kind(release: Release, judged: JudgedSum, mechanisms: Sequence[Mechanism]) 
         return EXACT_TWICE if any(isinstance(how, Exact) for how in mechanisms) else REPEATS
     if isinstance(mechanisms[0], Exact):
         return UNDER_EXACT
-    if judged.origin == "sex" or _along(release.axes, columns) == "sex":
+    along = axis_of(columns)
+    if judged.origin == "sex" or (along is not None and release.axes[along] == "sex"):
         return AGES_BY_SEX if age_range(columns[0].label) else OTHERS_BY_SEX
     return AGES if all(age_range(column.label) for column in columns[1:]) else PARTS
-
-
-def _along(axes: Sequence[str], columns: Sequence[Column]) -> str | None:
-    """Return the axis along which a sum adds up; None where several codes change at once."""
-    changing = [axis for at, axis in enumerate(axes) if len({column.codes[at] for column in columns}) > 1]
-    return changing[0] if len(changing) == 1 else None
 
 
 def families_of(sums: Sequence[TestedSum]) -> dict[str, list[int]]:

@@ -32,7 +32,7 @@ from unround.mechanisms import Mechanism
 from unround.mechanisms.rounding import TwoWay
 from unround.options import Simulate
 from unround.simulation.counts import TRUE, CountBlock, Draw, _fill, add_up, leaf_nodes, publish, stream, true_counts
-from unround.simulation.people import Cells, Counts, Floats, People
+from unround.simulation.people import Cells, Counts, Floats, People, other_universes, private_universes
 from unround.simulation.profile import (
     BLOCKS,
     EXACT,
@@ -269,33 +269,15 @@ def population(cells: Cells, rng: np.random.Generator, *, weighted: bool) -> Pop
         private.key[:, :, age] = some.key + others.key
     residents, institutional = every(cells.residents, rng), every(cells.institutional, rng)
     households, families = every(cells.households, rng), every(cells.families, rng)
-    ages = private + residents + institutional
-    universes = _private_universes(private, households, families)
-    minors, old = private[:, :, :3].sum(2) + teens, private[:, :, 13:].sum(2)
-    universes |= {
-        "people": ages.sum(2),
-        "adults": ages[:, :, 3:].sum(2),
-        "noninst": universes["private"] + residents.sum(2),
-        "minors": minors,
-        "school": minors - private[:, :, 0] + at_school,
-    }
+    universes = private_universes(private, households, families)
+    universes |= other_universes(private, residents, institutional, at_school, teens)
+    minors, old = universes["minors"], private[:, :, 13:].sum(2)
     by_age = stacked([minors, universes["private"] - minors - old, old])
-    leaves = {8: ages, 50: households, 71: families, 335: by_age, 350: by_age}
+    leaves = {8: private + residents + institutional, 50: households, 71: families, 335: by_age, 350: by_age}
     if not weighted:
         return Population(universes, leaves, {})
     drawn = (calibrated(sample_of(whole, rng), whole, rng) for whole in (private, households, families))
-    return Population(universes, leaves, _private_universes(*drawn))
-
-
-def _private_universes(private: KeyedRecords, households: KeyedRecords, families: KeyedRecords) -> dict[str, KeyedRecords]:
-    """Return the universes that consist of private households and of those who live in them."""
-    return {
-        "private": private.sum(2),
-        "private15": private[:, :, 3:].sum(2),
-        "private25": private[:, :, 5:13].sum(2),
-        "households": households.sum(2),
-        "families": families.sum(2),
-    }
+    return Population(universes, leaves, private_universes(*drawn))
 
 
 # -- the records behind them ------------------------------------------------------------------------------------------

@@ -6,12 +6,14 @@ Everything is drawn for many areas at once. Parts are drawn and totals added up,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Groups = Any  # counts of groups of records, or the records themselves: what can be summed, added and indexed
 
 # DA populations in 60 Canadian cities, 2021: quantiles 1 % 194, 5 % 308, 25 % 442, 50 % 552, 75 % 746,
 # 95 % 1,541, 99 % 3,356, 99.9 % 8,425; 0.4 % below 40, half of those empty. Two log-normals and a few tiny
@@ -205,20 +207,35 @@ def people(traits: Floats, rural: NDArray[np.bool_], rng: np.random.Generator) -
     old = private_ages[:, :, 13:].sum(2)
     for first in (335, 350):
         rows |= {first: private, first + 1: minors, first + 3: private - minors - old, first + 4: old}
-    too_young = _binomial(rng, private_ages[:, :, 0], 0.9)
-    universes = {
-        "people": rows[8],
-        "adults": ages[:, :, 3:].sum(2),
-        "noninst": private + residents.sum(2),
-        "private": private,
-        "private15": private_ages[:, :, 3:].sum(2),
-        "private25": private_ages[:, :, 5:13].sum(2),
-        "minors": minors,
-        "school": minors - too_young,
-        "households": households,
-        "families": rows[71],
-    }
+    at_school = private_ages[:, :, 0] - _binomial(rng, private_ages[:, :, 0], 0.9)
     land = np.where(rural, rng.lognormal(4.5, 1.6, number), rng.lognormal(-1.8, 1.1, number))
-    at_school, institutional = private_ages[:, :, 0] - too_young, collective_ages - residents
-    groups = (private_ages, residents, institutional, at_school, teens, sizes[:, None, :], families["size"][:, None, :])
-    return People(universes, rows, land, own_traits, Cells(*groups))
+    of_homes = sizes[:, None, :], families["size"][:, None, :]
+    universes = private_universes(private_ages, *of_homes)
+    universes |= other_universes(private_ages, residents, collective_ages - residents, at_school, teens)
+    cells = Cells(private_ages, residents, collective_ages - residents, at_school, teens, *of_homes)
+    return People(universes, rows, land, own_traits, cells)
+
+
+def private_universes(private: Groups, households: Groups, families: Groups) -> dict[str, Groups]:
+    """Return the universes that consist of private households and of those who live in them."""
+    return {
+        "private": private.sum(2),
+        "private15": private[:, :, 3:].sum(2),
+        "private25": private[:, :, 5:13].sum(2),
+        "households": households.sum(2),
+        "families": families.sum(2),
+    }
+
+
+def other_universes(
+    private: Groups, residents: Groups, institutional: Groups, at_school: Groups, teens: Groups
+) -> dict[str, Groups]:
+    """Return the universes that people elsewhere belong to, or a part of an age group alone."""
+    ages, minors = private + residents + institutional, private[:, :, :3].sum(2) + teens
+    return {
+        "people": ages.sum(2),
+        "adults": ages[:, :, 3:].sum(2),
+        "noninst": private.sum(2) + residents.sum(2),
+        "minors": minors,
+        "school": minors - private[:, :, 0] + at_school,
+    }

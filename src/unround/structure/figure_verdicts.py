@@ -34,6 +34,7 @@ from unround.mechanisms.base import step_of
 from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Block, Counts, FigureValues, adjustable
 from unround.structure.evidence import FigureVerdict, JudgedFigure
 from unround.structure.residuals import ScatterWindows
+from unround.structure.verify import areas_
 
 _MIX = 11_400_714_819_323_198_485  # 2⁶⁴ over the golden ratio, which mixes whole numbers well
 Ints = NDArray[np.int64]
@@ -650,15 +651,15 @@ def _where_hidden(data: FigureData, at: int, found: JudgedFigure) -> JudgedFigur
         return found
     why = found.why.removesuffix(": it tells nothing.")
     if all(bool((count.low == count.high)[count.there].all()) for count in counts):
-        return replace(found, verdict="evidence", why=f"{why}, so that it tells those hidden in {_areas(hidden)}.")
-    return replace(found, verdict="unclear", why=f"{why}; what it tells of those hidden in {_areas(hidden)} is not used.")
+        return replace(found, verdict="evidence", why=f"{why}, so that it tells those hidden in {areas_(hidden)}.")
+    return replace(found, verdict="unclear", why=f"{why}; what it tells of those hidden in {areas_(hidden)} is not used.")
 
 
 def _of_few(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
     """Judge a rate that is published for a few areas: what published counts do not give, and true ones can, is of these."""
     values, there = data.values(at), data.there(at)
     number = int(there.sum())
-    few = _unclear(figure, f"published for {_areas(number)} only: too few to tell how it was computed", number)
+    few = _unclear(figure, f"published for {areas_(number)} only: too few to tell how it was computed", number)
     test = _test_for(figure, data) if figure.is_complete and figure.kind is FigureKind.RATE and not figure.sampled else None
     if test is None or number < FEWEST_AREAS:
         return few
@@ -674,10 +675,6 @@ def _of_few(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
         return few
     why = f"published counts give it in {_share(hits, compared)} only, and true counts can in all of them."
     return replace(found, verdict="evidence", why=why, compared=compared, hits=hits)
-
-
-def _areas(number: int) -> str:
-    return "1 area" if number == 1 else f"{number:,} areas"
 
 
 def _unclear(figure: Figure, why: str, areas: int) -> JudgedFigure:
@@ -787,13 +784,13 @@ def _against_published(found: JudgedFigure, trial: _FigureTrial, test: FigureTes
         why = f"the published counts give it in {_share(hits, compared)}, but other areas' figures too"
         return replace(found, why=f"{why} ({_percent(by_chance / compared)}).")
     listed = found.figure.numerator or found.figure.kind is not FigureKind.RATE
-    reveals = () if listed else (f"the rounded count of {found.figure.label!r}, which is not listed, in {_areas(hits)}",)
+    reveals = () if listed else (f"the rounded count of {found.figure.label!r}, which is not listed, in {areas_(hits)}",)
     why = f"the published counts give it in {_share(hits, compared)} ({_percent(by_chance / compared)} by chance)"
     return replace(found, verdict="recomputable", why=f"{why}: it tells nothing.", reveals=reveals)
 
 
 def _share(number: int, of: int) -> str:
-    return f"{number:,} of {_areas(of)}"
+    return f"{number:,} of {areas_(of)}"
 
 
 def _percent(share: float) -> str:
@@ -814,7 +811,7 @@ def _against_true(found: JudgedFigure, trial: _FigureTrial, test: FigureTest) ->
     usable = trial.there & test.usable
     judged, wrong = int(usable.sum()), int((usable & ~possible).sum())
     if judged < LEAST_AREAS:
-        return replace(found, why=f"only {_areas(judged)} publish it and all the counts that it is of.")
+        return replace(found, why=f"only {areas_(judged)} publish it and all the counts that it is of.")
     chance = []
     for moved in trial.placebos(usable):
         fits = test.possible(moved, steps_of(found.figure.grid, moved, trial.units))
@@ -852,7 +849,7 @@ def _by_hits_alone(found: JudgedFigure) -> JudgedFigure:
         return replace(found, why="the counts that it is of are not in the file, and too few areas could tell.")
     own, chance = found.hits / found.compared, found.hits_by_chance / found.compared
     error = (chance * (1 - chance) / found.compared) ** 0.5
-    said = f"a ratio of rounded counts fits in {_percent(own)} of {_areas(found.compared)}, {_percent(chance)} by chance"
+    said = f"a ratio of rounded counts fits in {_percent(own)} of {areas_(found.compared)}, {_percent(chance)} by chance"
     if own > chance + max(_NO_BETTER, 3 * error):
         return replace(found, why=f"{said}: more than chance, but not everywhere.")
     verdict: FigureVerdict = "evidence"

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from unround.mechanisms import Mechanism
-from unround.release import Column
+from unround.release import Column, axis_of
 from unround.structure.evidence import FILES, FOUND, LABELS, JudgedSum
 from unround.structure.residuals import TELLING, SumTally
 
@@ -309,9 +309,8 @@ def _overlap(one: JudgedSum, above: str) -> str:
 
 def _pattern(one: JudgedSum, columns: Sequence[Column]) -> tuple[int, str, tuple[str, ...]] | None:
     """Return the axis along which a sum adds up, and its codes there; None where several codes change at once."""
-    cells = [columns[at].codes for at in (one.total, *one.parts)]
-    changing = [axis for axis in range(len(cells[0])) if len({codes[axis] for codes in cells}) > 1]
-    if len(changing) != 1 or len(cells[0]) < 2 or len(one.parts) < 2:
+    cells = [columns[at] for at in (one.total, *one.parts)]
+    axis = axis_of(cells)
+    if axis is None or len(cells[0].codes) < 2 or len(one.parts) < 2:
         return None
-    (axis,) = changing
-    return axis, cells[0][axis], tuple(sorted(codes[axis] for codes in cells[1:]))
+    return axis, cells[0].codes[axis], tuple(sorted(column.codes[axis] for column in cells[1:]))
