@@ -168,7 +168,7 @@ def test_those_who_answered_no_are_counted(tmp_path: Path) -> None:
 def test_every_table_of_a_file_is_read_or_named(tmp_path: Path) -> None:
     other = [f"{name},{30 + at},{10 + at},20" for at, name in enumerate(NAMES)]
     file = put(tmp_path, ["Table 1", *by_sex(), "", "Table 2", "District,All homes,Owned,Rented", *other])
-    found = [unround.describe(file, header=place.layout.header) for place in tables_of(file)]
+    found = [unround.describe(file, header=place.header) for place in tables_of(file)]
     assert [sums(one, one.axes.across[0].name) for one in found] == [{"Total": 2}, {"All homes": 2}]
     assert entries(unround.describe(file), What.UNKNOWN) == ["rows 18–29"]
 

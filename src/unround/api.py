@@ -395,13 +395,13 @@ def _tables_in(path: Path, given: options.ReviewRequest) -> list[DraftTable]:
     drafts, unread = list[DraftTable](), list[Unsettled]()
     for place in places if len(places) > 1 else ():
         try:
-            release = describe(path, sheet=place.sheet, header=place.layout.header, columns=place.columns).release
+            release = describe(path, sheet=place.sheet, header=place.header, columns=place.letters).release
             release = _opened(release, replace(given, describe=None))
         except InputError as problem:
             settle = f'describe it (`unround describe {path} {place.options}`); or --ignore "{place.name}" --because "…"'
             unread.append(Unsettled(place.name, f"the table on {place.name} was not read: {problem}", settle))
             continue
-        origin = Origin(path, None, place.sheet, place.layout.header, place.columns)
+        origin = Origin(path, None, place.sheet, place.header, place.letters)
         name = f"{path.name}, {place.sheet or place.name}"
         drafts.append(DraftTable(release, name, tuple(files_read(path, release)), origin))
     names = [draft.name for draft in drafts]

@@ -95,7 +95,7 @@ def _read(path: Path) -> Iterable[tuple[unround.Release, list[tuple[str, list[st
         try:
             described = unround.describe(path, sheet=sheet)
             others = [
-                unround.describe(path, sheet=sheet, header=other.layout.header, columns=other.columns)
+                unround.describe(path, sheet=sheet, header=other.header, columns=other.letters)
                 for other in described.opened.others
                 if sheet in (None, other.sheet)
             ]

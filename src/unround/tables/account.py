@@ -12,14 +12,14 @@ from dataclasses import replace
 import polars as pl
 
 from unround.mechanisms import Exact
-from unround.release import ABSENT, Entry, Release, What, told_range, why_absent
+from unround.release import ABSENT, UNREADABLE, Entry, Release, What, told_range, why_absent
 from unround.structure import Structure
 from unround.tables.cells import value_columns
 from unround.tables.description import Description, left_out
 from unround.tables.grid import HeadedTable, letters
 from unround.tables.layout import are_numbers, bare_text
 from unround.tables.notes import Documented
-from unround.tables.symbols import SIGNS, flagged_number, hidden_range, plain_numbers
+from unround.tables.symbols import as_counts, flagged_number, plain_numbers
 
 FEW = 6
 """Cells that are listed one by one."""
@@ -142,21 +142,17 @@ def _cell(text: str, description: Description, notes: Documented) -> tuple[What,
     if not text:
         meaning = why_absent(description.missing)
         return What.SUPPRESSED, f"empty: {meaning}; it can be any count", ""
-    code = description.symbols.get(text)
-    if code is None:
-        code = SIGNS.get(text.lower())
-    if code is None and (told := hidden_range(text)) is not None:
-        return What.SUPPRESSED, f"{text}: from {told[0]} to {told[1]}", ""
-    flagged = flagged_number(text)
-    if code is None and flagged is not None:
-        return What.COUNT, f"numbers with the flag {flagged.flag}", ""
+    code = description.symbols.get(text, int(as_counts(pl.Series([text]))[0][0]))
     documented = "; so a note says" if text in notes.signs else ""
-    if code is not None and code > ABSENT:
+    flagged = None if text in description.symbols else flagged_number(text)
+    if code > ABSENT and flagged is not None:
+        return What.COUNT, f"numbers with the flag {flagged.flag}", ""
+    if code > ABSENT:
         return What.COUNT, f"{text} stands for {code}{documented}", ""
-    if code is not None and (told := told_range(code)) is not None:
+    if (told := told_range(code)) is not None:
         return What.SUPPRESSED, f"{text}: from {told[0]} to {told[1]}{documented}", ""
-    if code is not None and (reason := why_absent(code)) not in (None, "not a count"):
-        return What.SUPPRESSED, f"{text}: {reason}{documented}; it can be any count", ""
+    if code != UNREADABLE:
+        return What.SUPPRESSED, f"{text}: {why_absent(code)}{documented}; it can be any count", ""
     said = (
         "a formula whose value is not in the file" if text == "=?" else f"{text[:40]!r} is neither a number nor a known sign"
     )

@@ -15,7 +15,6 @@ from unround.structure import JudgedFigure, JudgedSum, MechanismEvidence, Struct
 from unround.structure.evidence import LABELS, OPTION
 from unround.tables.axes import Axes, DraftAxis
 from unround.tables.description import BY_KEY, KEYS
-from unround.tables.grid import letters
 from unround.tables.roles import Roles
 from unround.tables.suggested import SuggestedProtection, Verdict
 from unround.tables.tidy import Opened
@@ -187,8 +186,8 @@ def where_it_stands(opened: Opened, axes: Axes, roles: Roles) -> dict[str, Any]:
     """Return the keys that say where the table is, and how its numbers are written."""
     keys: dict[str, Any] = {}
     names, layout = opened.table.names, opened.layout
-    if layout is not None and layout.columns is not None:
-        keys["columns"] = "-".join(map(letters, layout.columns))
+    if layout is not None and layout.letters is not None:
+        keys["columns"] = layout.letters
     if opened.sheet is not None:
         keys["sheet"] = opened.sheet
     if layout is not None and (keys or layout.header != (1,) or layout.below or layout.skip):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from unround.errors import InputError
-from unround.tables.grid import Grid
+from unround.tables.grid import Grid, letters
 from unround.tables.symbols import FLAGGED, RANGED, SIGNS
 
 NUMBER = "^[+−-]?(?:[0-9]{1,3}(?:[.,'\u2019 \u00a0\u202f\u2009][0-9]{3})+|[0-9]+)(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]{1,3})?%?$"
@@ -176,6 +176,25 @@ class Layout:
     """The first and the last column, from 0, where tables stand side by side."""
     continued: bool = False
     """Whether the same headings stand beside it, over other rows: one list that goes on there."""
+    sheet: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call the place where it stands in its file."""
+        rows = f"rows {self.rows[0]}–{self.rows[1]}" + (f", columns {self.letters}" if self.letters else "")
+        return rows if self.sheet is None else f"sheet {self.sheet}, {rows}"
+
+    @property
+    def letters(self) -> str | None:
+        """The letters of its columns, where tables stand side by side."""
+        return None if self.columns is None else "-".join(map(letters, self.columns))
+
+    @property
+    def options(self) -> str:
+        """The options that choose it."""
+        header = f"{self.header[0]}-{self.header[-1]}" if len(self.header) > 1 else self.header[0]
+        beside = f" --columns {self.letters}" if self.letters else ""
+        return ("" if self.sheet is None else f'--sheet "{self.sheet}" ') + f"--header {header}{beside}"
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -347,6 +366,7 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 
         spanning,
         tuple(row + start + 1 for row in skip),
         tuple(row + start + 1 for row in shares),
+        sheet=grid.sheet,
     )
 
 

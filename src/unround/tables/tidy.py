@@ -19,7 +19,7 @@ from unround.tables.cells import assemble, read_headed
 from unround.tables.delimited import is_pcaxis, read_parquet, read_px, read_table
 from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Description, read_description
 from unround.tables.frames import as_headed
-from unround.tables.grid import Grid, HeadedTable, columns_between, letters, with_header
+from unround.tables.grid import Grid, HeadedTable, columns_between, with_header
 from unround.tables.layout import Layout, find_layout, find_layouts
 from unround.tables.notes import Documented
 from unround.tables.profile import by_sex
@@ -194,35 +194,6 @@ def take_default(question: Question) -> str:
     return question.default
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a table stands in a file: on which sheet, and with which rows as header."""
-
-    sheet: str | None
-    layout: Layout
-
-    @property
-    def name(self) -> str:
-        """What to call it."""
-        rows = f"rows {self.layout.rows[0]}–{self.layout.rows[1]}"
-        rows += f", columns {self.columns}" if self.columns else ""
-        return rows if self.sheet is None else f"sheet {self.sheet}, {rows}"
-
-    @property
-    def columns(self) -> str | None:
-        """The letters of its columns, where tables stand side by side."""
-        return None if self.layout.columns is None else "-".join(map(letters, self.layout.columns))
-
-    @property
-    def options(self) -> str:
-        """The options that choose it."""
-        header = (
-            f"{self.layout.header[0]}-{self.layout.header[-1]}" if len(self.layout.header) > 1 else self.layout.header[0]
-        )
-        beside = f" --columns {self.columns}" if self.columns else ""
-        return ("" if self.sheet is None else f'--sheet "{self.sheet}" ') + f"--header {header}{beside}"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
     """A table with a header: where it stood in a sheet or file, unless that is a matter of course.
@@ -233,11 +204,15 @@ class Opened:
 
     table: HeadedTable
     path: Path | None = None
-    sheet: str | None = None
     layout: Layout | None = None
-    others: tuple[Place, ...] = ()
+    others: tuple[Layout, ...] = ()
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     headings: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def sheet(self) -> str | None:
+        """The sheet that it stands on, in a spreadsheet."""
+        return None if self.layout is None else self.layout.sheet
 
     @property
     def typed(self) -> str:
@@ -251,7 +226,7 @@ class Opened:
         return (*around, *(text for texts in self.texts.values() for text in texts), *self.table.texts)
 
 
-def tables_of(path: Path) -> list[Place]:
+def tables_of(path: Path) -> list[Layout]:
     """Return where the tables of a file stand, on all of its sheets; a table without a sheet of rows has none."""
     return _places(path, None)[0]
 
@@ -272,24 +247,23 @@ def open_table(
     if header is not None or columns is not None:
         named = sheet or (places[0].sheet if places else None)
         within = columns_between(columns) if columns is not None else None
-        alike = [one for one in places if one.sheet == named and header in (None, one.layout.header)]
-        chosen = next((one for one in alike if within in (None, one.layout.columns)), None)
+        alike = [one for one in places if one.sheet == named and header in (None, one.header)]
+        chosen = next((one for one in alike if within in (None, one.columns)), None)
         if chosen is None:
-            chosen = Place(named, replace(find_layout(read_grid(path, named).only(within), header), columns=within))
+            chosen = replace(find_layout(read_grid(path, named).only(within), header), columns=within)
     else:
         chosen = _chosen(path, [one for one in places if sheet in (None, one.sheet)], ask)
-    grid = read_grid(path, chosen.sheet).only(chosen.layout.columns)
+    grid = read_grid(path, chosen.sheet).only(chosen.columns)
     others = tuple(one for one in places if one.name != chosen.name)
-    headings = _headings(grid, chosen.layout)
-    layout = chosen.layout
-    skip = layout.skip if not headings else ()
-    table = with_header(grid, layout.header, layout.rows, skip, headings, layout.percentages)
-    return Opened(table, path, chosen.sheet, chosen.layout, others, texts, headings)
+    headings = _headings(grid, chosen)
+    skip = chosen.skip if not headings else ()
+    table = with_header(grid, chosen.header, chosen.rows, skip, headings, chosen.percentages)
+    return Opened(table, path, chosen, others, texts, headings)
 
 
-def _places(path: Path, sheet: str | None) -> tuple[list[Place], dict[str, tuple[str, ...]]]:
+def _places(path: Path, sheet: str | None) -> tuple[list[Layout], dict[str, tuple[str, ...]]]:
     """Return the tables of a file, and the texts of sheets that hold none; the sheet that is asked for must hold one."""
-    found: list[Place] = []
+    found: list[Layout] = []
     texts: dict[str, tuple[str, ...]] = {}
     wrong: InputError | None = None
     book = Workbook(path) if is_spreadsheet(path) else None
@@ -300,7 +274,7 @@ def _places(path: Path, sheet: str | None) -> tuple[list[Place], dict[str, tuple
         grid: Grid | None = None
         try:
             grid = read_grid(path) if book is None else book.grid(name)
-            found += [Place(name, layout) for layout in find_layouts(grid)]
+            found += find_layouts(grid)
         except InputError as error:
             wrong = error if wrong is None or name == sheet else wrong
             if name is not None and grid is not None:
@@ -321,9 +295,9 @@ def _texts(grid: Grid) -> tuple[str, ...]:
     return tuple(text for row in rows if (text := " ".join(cell for cell in grid.row(row) if cell)))
 
 
-def _chosen(path: Path, places: list[Place], ask: Ask) -> Place:
+def _chosen(path: Path, places: list[Layout], ask: Ask) -> Layout:
     """Return the table that is meant: the only one, the one that is answered, or the largest."""
-    largest = max(places, key=lambda one: one.layout.rows[1] - one.layout.rows[0])
+    largest = max(places, key=lambda one: one.rows[1] - one.rows[0])
     if len(places) == 1:
         return places[0]
     if len({one.sheet for one in places}) == 1:
