@@ -468,6 +468,18 @@ def test_one_sheet_is_the_sum_of_others(tmp_path: Path) -> None:
     assert unround.review(tmp_path / "draft.xlsx", tmp_path / "out").decision in ("revise", "stop")
 
 
+def test_a_total_on_another_sheet_is_asked_about(tmp_path: Path) -> None:
+    book = xlsxwriter.Workbook(tmp_path / "draft.xlsx")
+    book.add_worksheet("Read me").write_column(0, 0, ["c means confidential.", "201 children live in these parishes."])
+    sheet = book.add_worksheet("Data")
+    rows = [("Ashford", 48, 46), ("Birchley", 41, 46), ("Colwick", 51, "c"), ("Dunmore", 64, 70), ("Elswick", 73, 36)]
+    for at, row in enumerate([("Parish", "Adults", "Children"), *rows]):
+        sheet.write_row(at, 0, row)
+    book.close()
+    review = unround.review(tmp_path / "draft.xlsx", repairs=())
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["sheet Read me"]
+
+
 def test_thousands_in_every_number(tmp_path: Path) -> None:
     """Nothing is below 1,000 in this table: the points group digits all the same."""
     counts = [(3571 + 211 * row, 6405 + 137 * row) for row in range(6)]

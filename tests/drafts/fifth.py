@@ -29,6 +29,16 @@ def table(head: str, *rows: str) -> str:
 
 
 VISITS = ("Ashford,48,46,{}", "Birchley,41,46,{}", "Colwick,51,45,{}", "Elswick,64,70,{}", "Farnley,30,33,{}")
+CHILDREN = ("Ashford,48,46", "Birchley,41,46", "Colwick,51,c", "Dunmore,64,70", "Elswick,73,36")
+WARDS = (
+    "Ashford,48,46",
+    "Birchley,41,46",
+    "Colwick,51,45",
+    "Dunmore,65,69",
+    "Elswick,64,70",
+    "Farnley,30,33",
+    "Garth,72,112",
+)
 RAW: dict[str, tuple[tuple[str, ...], str]] = {
     "dots.csv": (("stop", "revise"), regions(". {1}", "{0}")),
     "arrows.csv": (("stop", "revise"), regions("> {1}", "{0}")),
@@ -89,5 +99,27 @@ RAW: dict[str, tuple[tuple[str, ...], str]] = {
         "D,66,52")),
     "all-but-many.csv": (("publish",), table("School,All pupils,Pupils without boarders", "A,120,101", "B,90,79", "C,77,60",
         "D,66,52")),
+    "total-in-note.csv": (("undecided",), table("Parish,Adults,Children", *CHILDREN, "c: confidential",
+        "Children in the county as a whole: 201")),
+    "total-in-title.csv": (("undecided",), table("Table 3: Children in care by parish (n = 201)", "Parish,Adults,Children",
+        *CHILDREN, "c: confidential")),
+    "total-in-heading.csv": (("undecided",), table("Parish,Adults (n=277),Children (n=201)", *CHILDREN, "c: confidential")),
+    "numbers-in-notes.csv": (("publish",), table("Children in care on 31 March 2023, Table 12", "Parish,Adults,Children",
+        *CHILDREN[:4], "Eastney,70,c", "c: fewer than 5, confidential", "Source: County office, 2023")),
+    "row-of-region.csv": (("stop", "revise"), table("Region,District,Cases,Contacts", *(f"{region},{row}" for region, rows in
+        {"North": (*WARDS[:4], "Region total,205,206"), "South": (*WARDS[4:7], "Hexton,c,c", "Region total,169,218")}.items()
+        for row in rows), "c: confidential")),
+    "row-of-unmarked-region.csv": (("stop", "revise"), table("Area,Cases,Contacts", "North,205,206", *WARDS[:4],
+        "South,169,218", *WARDS[4:7], "Hexton,c,c", "c: confidential")),
+    "row-before-unmarked-region.csv": (("stop", "revise"), table("Area,Cases,Contacts", "Hexton,c,c", *WARDS[4:7],
+        "South,169,218", *WARDS[:4], "North,205,206", "c: confidential")),
+    "row-of-all.csv": (("undecided",), table("Area,Cases,Contacts", *WARDS, "Hexton,c,c", "Norland,374,424",
+        "c: confidential")),
+    "without-one.csv": (("undecided",), table("Borough,Cases,Contacts", *WARDS, "Hexton,34,c", "City,405,424",
+        "City without Hexton,371,421", "c: confidential")),
+    "excluding-one.csv": (("undecided",), table("Borough,Cases,Contacts", *WARDS, "Hexton,34,c", "Greater Norland,405,424",
+        "Excluding Hexton,371,421", "c: confidential")),
+    "two-of-three.csv": (("undecided",), table("Hospital,Day cases,Emergencies,Maternity,Emergencies and maternity",
+        "A,61,48,46,94", "B,53,41,c,43", "C,77,64,70,134", "D,69,51,45,96", "c: confidential")),
 }  # fmt: skip
 """What every file holds, and the decisions that are right."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unround.mechanisms import Exact
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
@@ -30,7 +31,7 @@ def questions(table: ReviewedTable) -> list[Unsettled]:
     counts = table.counts[:, exact]
     names = [table.columns[at].label or table.columns[at].key for at in exact]
     asked = _balanced(counts, known, names, "rows") + _running(counts, names, "row") + _within(counts, known, names)
-    asked += _left_out(counts, table.area_codes)
+    asked += _left_out(counts, table.area_codes, table.nested is not None) + _together(np.ascontiguousarray(counts.T), names)
     if table.nested is None:  # otherwise, sums between areas are known, and used
         turned = np.ascontiguousarray(counts.T)
         asked += _balanced(turned, (), table.area_codes, "columns")
@@ -75,59 +76,85 @@ _AND = re.compile(r"\s*(?:[+&,/]|\b(?:and|und|et|en|og|och)\b)\s*", re.IGNORECAS
 """What stands between the names of areas that are counted together."""
 
 
+_WITHOUT = re.compile(r"(\b(?:without|excl\w*|except\w*|ohne|hors|sans|sin|zonder|less|minus)\b[.:]?)", re.IGNORECASE)
+"""What stands before the name of what is left out."""
+
+
 def _together(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
-    """Ask about rows named after two or more others, such as "Wards E and F", where a hidden count would follow."""
+    """Ask about rows called "Wards E and F", or "City without Ward E", where a hidden count would follow."""
     asked = []
     shown = counts > ABSENT
     rows = defaultdict(set)
     for row, name in enumerate(names):
         rows["".join(name.casefold().split()[-1:])].add(row)
-    for whole, name in enumerate(names):
-        pieces = ["".join(piece.split()[-1:]) for piece in _AND.split(name.casefold())]
-        named = [rows.get(piece, set()) - {whole} for piece in pieces]
-        parts = sorted({row for some in named for row in some})
-        if len(parts) < 2 or any(len(some) != 1 for some in named):
-            continue
+
+    def called(text: str) -> set[int]:
+        return rows.get("".join(text.casefold().split()[-1:]), set())
+
+    def ask(name: str, whole: int, parts: Sequence[int]) -> None:
         rest = counts[whole].astype(np.int64) - counts[parts].sum(axis=0, dtype=np.int64)
         unknown = (~shown[[whole, *parts]]).sum(axis=0)
         if not (unknown == 1).any() or rest[unknown == 0].any():
-            continue
-        what = f"{name} = " + " + ".join(names[row] for row in parts)
+            return
+        what = f"{names[whole]} = " + " + ".join(names[row] for row in parts)
         number = "a hidden count" if (unknown == 1).sum() == 1 else f"{(unknown == 1).sum():,} hidden counts"
         why = f"{name} is called like several rows together. If it is their sum, {number} can be worked out"
+        if names[whole] != name:
+            why = f"{name} is called like {names[whole]} without a row. If it is that, {number} can be worked out"
         settle = f'hide it where one of them is hidden; or leave the question aside: --ignore "{what}" --because "…"'
         asked.append(Unsettled(what, why, settle))
+
+    for own, name in enumerate(names):
+        named = [called(piece) - {own} for piece in _AND.split(name)]
+        parts = sorted({row for some in named for row in some})
+        if len(parts) > 1 and all(len(some) == 1 for some in named):
+            ask(name, own, parts)
+        first, word, last = _WITHOUT.split(name, maxsplit=1) if _WITHOUT.search(name) else ("", "", "")
+        for part in called(last) - {own} if word else ():
+            for whole in sorted(called(first) - {own, part} or {*range(len(names))} - {own, part}):
+                if (counts[whole] >= counts[own])[shown[[whole, own]].all(axis=0)].all():
+                    ask(name, whole, sorted((own, part)))
     return asked
 
 
-def _left_out(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
-    """Ask about rows that are a little more than all those above, or below, them: a row of one or two may be left out.
+def _left_out(counts: Counts, names: Sequence[str], nested: bool) -> list[Unsettled]:
+    """Ask about rows a little above the sum of all those above, or below, them: a row left out, or hidden, may be the rest.
 
-    Such rows must divide the whole table, as a last row or the totals of regions do.
+    Such rows must divide the whole table, as a last row or the totals of regions do. Where sums between areas are known
+    (`nested`), hidden rows follow from these, or do not.
     """
-    printed = counts[:, (counts > ABSENT).all(axis=0)].astype(np.int64)
+    blank: NDArray[np.bool_] = np.asarray((counts <= ABSENT).all(axis=1) & (not nested))
+    printed = np.where(blank[:, None], 0, counts)[:, (counts[~blank] > ABSENT).all(axis=0)].astype(np.int64)
     rows = list(range(len(printed)))
     for order in (rows, rows[::-1]) if printed.shape[1] > 1 else ():
-        rests, group = {}, list[int]()
+        rests, group, hidden = {}, list[int](), dict[int, list[int]]()
         for row in order:
             rest = printed[row] - printed[group].sum(axis=0)
-            if len(group) >= LEAST_ROWS and (rest >= 0).all() and (rest <= printed[group].max(axis=0)).all():
-                rests[row], group = rest, []
+            there = int((~blank[group]).sum())
+            if there >= LEAST_ROWS and not blank[row] and (rest >= 0).all() and (rest <= printed[group].max(axis=0)).all():
+                rests[row], hidden[row], group = rest, [at for at in group if blank[at]], []
             else:
                 group.append(row)
         small = {row: int(((rest > 0) & (rest <= SMALL)).sum()) for row, rest in rests.items()}
-        if not group and any(small.values()):
-            return [_more_than_its_rows(names[row], number) for row, number in small.items() if number]
+        asked = [_more_than_its_rows(names[row], number) for row, number in small.items() if number and not hidden[row]]
+        asked += [_rest_is_hidden(names[row], names[one[0]]) for row, one in hidden.items() if len(one) == 1]
+        if not group and asked:
+            return asked
     return []
 
 
 def _more_than_its_rows(name: str, small: int) -> Unsettled:
-    what = f"{name} − its rows"
     number = "a count of one or two" if small == 1 else f"{small:,} counts of one or two"
-    why = (
-        f"in every column, {name} is at least what the rows beside it add up to. If it counts them all, and rows were left "
-        f"out, {number} can be worked out"
-    )
+    return _all_its_rows(name, f"and rows were left out, {number} can be worked out")
+
+
+def _rest_is_hidden(name: str, hidden: str) -> Unsettled:
+    return _all_its_rows(name, f"the counts of {hidden}, which are hidden, are the rest")
+
+
+def _all_its_rows(name: str, then: str) -> Unsettled:
+    what = f"{name} − its rows"
+    why = f"in every column, {name} is at least what the rows beside it add up to. If it counts them all, {then}"
     return Unsettled(what, why, f'leave out {name}, too; or leave the question aside: --ignore "{what}" --because "…"')
 
 

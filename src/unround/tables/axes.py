@@ -31,6 +31,7 @@ _MOST = 0.6
 """An axis with so many ages among its codes is one of ages."""
 LONGEST_NAME = 40
 _LABELLED = re.compile(r"[^:]{1,30}: .+")
+_GROUP = re.compile(r" \([^()]*\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,9 @@ class DraftAxis:
     figures: frozenset[str] = frozenset()
 
     def names_of(self, code: str) -> tuple[str, str]:
-        """Return a code and what people read for it."""
-        return code, self.labels.get(code, code)
+        """Return a code and what people read for it, without the group that tells it from others of its name."""
+        names = code, self.labels.get(code, code)
+        return names if self.within is None else (_GROUP.sub("", names[0]), _GROUP.sub("", names[1]))
 
 
 @dataclass(frozen=True, slots=True)

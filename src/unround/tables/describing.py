@@ -409,7 +409,7 @@ def _finished(
         made = replace(made, structure=find_structure(final))
     final = trusted(final, made.structure)
     entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes), *_without_sum(made, known)]
-    entries += _telling(made)
+    entries += [*_telling(made), *_totals_in_texts(made, known)]
     if mechanism is None and not made.protection.note:
         entries += _at_random(made, known)
     entries = write_open(draft, entries)
@@ -436,6 +436,44 @@ def _telling(made: Described) -> list[Entry]:
                 settle = "take the number out of the text, if it tells what is hidden"
                 found.append(Entry(f"cell {letters(at)}{table.number(row)}", What.UNKNOWN, why, False, settle))
     return found
+
+
+_NO_TOTAL = re.compile(
+    r"\d{1,2}\.? [^\W\d]{3,}\.? (?:18|19|20|21)\d\d|(?<![\w.,])(?:18|19|20|21)\d\d(?!\d)|\d[\d.,]* ?%|"
+    r"\b(?:table|tab|page|row|note|figure|section|tabelle|tableau|tabla|tabel)\.? \d+",
+    re.IGNORECASE,
+)
+"""Numbers in texts that are no totals: dates, years, percentages, and those of tables and pages."""
+_SIZE = re.compile(r"\bn ?[=:] ?([\d.,]*\d)|\((\d[\d.,]*)\)", re.IGNORECASE)
+"""How many there are, in a heading."""
+
+
+def _totals_in_texts(made: Described, known: _Known) -> list[Entry]:
+    """Return an entry for every text with a number that may be the total of a column where counts are hidden."""
+    opened, layout = made.opened, made.opened.layout
+    axis = next((axis for axis in made.axes.all if [axis.name] == list(made.release.areas)), None)
+    if axis is None or len(axis.codes) != len(known.counts):
+        return []
+    heads = {one.candidate.total for one in made.verdicts if one.used and one.candidate.axis == axis.name}
+    whole = np.array([code in heads or is_whole(axis, at) for at, code in enumerate(axis.codes)])
+    texts = [(f"row {row}", text) for row, text in (*layout.above.items(), *layout.below.items())] if layout else []
+    texts += [(f"sheet {sheet}", text) for sheet, those in opened.texts.items() for text in those]
+    texts += [("notes", text) for text in opened.table.texts]
+    told = [(place, text, re.findall(r"\d[\d.,\u00a0\u202f]*", _NO_TOTAL.sub(" ", text))) for place, text in texts]
+    found = dict[str, Entry]()
+    for codes, column in zip(known.columns, known.counts.T, strict=True):
+        shown = column > ABSENT
+        hidden, rest = int((~shown & ~whole).sum()), column[shown & ~whole].astype(np.int64)
+        if not hidden or not rest.size or (shown & whole).any():
+            continue
+        heading = " / ".join(codes)
+        for place, text, numbers in (*told, (f"heading {heading}", heading, map("".join, _SIZE.findall(heading)))):
+            for number in (int(re.sub(r"\D", "", one)) for one in numbers):
+                if rest.sum() <= number <= rest.sum() + hidden * rest.max():
+                    why = f"{number:,} may be the total of {heading}, where counts are hidden: {text[:80]}"
+                    settle = "take the number out of the text, if it tells what is hidden"
+                    found.setdefault(place, Entry(place, What.UNKNOWN, why, False, settle))
+    return list(found.values())
 
 
 def _folder(opened: Opened) -> Path | None:

@@ -431,7 +431,17 @@ def _first_row(
         some = any(numbers[at][row] for at in there)
         return some and sum(numbers[at][row] or signs[at][row] for at in there) >= max(1, len(values) / 2)
 
+    def is_hidden(row: int) -> bool:
+        cells = grid.row(row)
+        named = any(cells[at] for at in range(values[0]))
+        return named and all(signs[at][row] and not re.search(r"\d", cells[at]) for at in values)
+
     first = next((row for row in range(height) if counts(row)), 0)
+    top = first
+    while top > 1 and is_hidden(top - 1) and any(filled[at][top - 2] for at in values):
+        top -= 1
+    if top < first:
+        return top  # all counts are hidden in the first rows
     if first + 1 < height:
         row = grid.row(first)
         shown = [row[at] for at in values if numbers[at][first]]

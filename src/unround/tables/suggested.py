@@ -353,6 +353,7 @@ def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
     Beside a group that stands out, one with hidden counts need only agree where all are printed.
     """
     many = len(counts)
+    blank: NDArray[np.bool_] = np.asarray((counts <= ABSENT).all(axis=1))
     for step in (1, -1):
         found: list[tuple[int, list[int], str]] = []
         where = "below" if step == 1 else "above"
@@ -363,7 +364,9 @@ def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
             long = _adds_up(counts, head, rest, base, sure=True)
             sure += bool(long)
             long = long or _adds_up(counts, head, rest, base, sure=False)
-            if long:
+            if not long and blank[rest].any() and (long := _may_add_up(counts, head, rest, base, blank)):
+                found.append((head, sorted(rest[:long]), f"the rows {where} it may add up to it, one of which is hidden"))
+            elif long:
                 found.append((head, sorted(rest[:long]), f"the rows {where} it add up to it"))
             place += 1 + long
         if sure and len(found) > 1 and sum(1 + len(parts) for _, parts, _ in found) >= many - 2:
@@ -387,6 +390,19 @@ def _adds_up(counts: Counts, head: int, rest: Sequence[int], base: int, sure: bo
             if fit.fits and fit.compared:
                 return long
     return 0
+
+
+def _may_add_up(counts: Counts, head: int, rest: Sequence[int], base: int, blank: NDArray[np.bool_]) -> int:
+    """Return how many of the rows that follow may add up to one: all up to the next such group, if one of them is blank."""
+    so_far = np.zeros(counts.shape[1], dtype=np.int64)
+    for long, row in enumerate(rest):
+        if long > 1 and _adds_up(counts, row, rest[long + 1 :], base, sure=True):
+            rest = rest[:long]
+            break
+        so_far += np.maximum(counts[row], 0)
+        if ((counts[head] > ABSENT) & (counts[head] < so_far - 9 * base)).any():
+            return 0
+    return len(rest) if len(rest) > 1 and blank[list(rest)].any() and not blank[head] else 0
 
 
 def verdict(candidate: Candidate, axis: DraftAxis, counts: Counts, base: int) -> Verdict:
