@@ -288,7 +288,7 @@ def _addresses(data: bytes) -> None:
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 AUDIT_FILES = {
-    "audit-summary": "summary.json", "audit-model": "model/model.json", "audit-proofs": "proofs.jsonl",
+    "audit-summary": "summary.json", "audit-model": "model/model.json", "audit-proofs": "proofs.jsonl.gz",
     "audit-areas": "model/areas.parquet", "audit-published": "model/published.parquet", "audit-findings": "findings.parquet",
     "audit-prior": "model/prior.npz",
 }  # fmt: skip
@@ -323,14 +323,19 @@ def _object(line: str) -> dict[str, object]:
 
 
 def _of_audit(name: str) -> Callable[[], tuple[bytes, ...]]:
-    return lambda: ((audit_folder() / name).read_bytes()[:LONGEST],)
+    return lambda: ((_certificates() if name.endswith(".gz") else (audit_folder() / name).read_bytes())[:LONGEST],)
+
+
+@cache
+def _certificates() -> bytes:
+    return gzip.decompress((audit_folder() / "proofs.jsonl.gz").read_bytes())
 
 
 def _audit(name: str) -> Run:
     """Put an input in place of one file of an audit, and look through all of it."""
 
     def run(data: bytes) -> None:
-        from unround.audits.certificates import read_proof
+        from unround.audits.certificates import proofs_in, read_proof
         from unround.explanation.cell import explain_at
         from unround.job import AuditFolder
         from unround.job.folder import OURS, seal
@@ -338,7 +343,7 @@ def _audit(name: str) -> Run:
         from unround.tables.delimited import FATAL, fault_in
 
         file = _damaged() / name
-        file.write_bytes(data)
+        file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
         try:
             if name.endswith(".parquet") and fault_in(file, len(data)) == FATAL.format(file):
                 return  # files from elsewhere are tried out by another process, those of an audit are not
@@ -346,8 +351,8 @@ def _audit(name: str) -> Run:
                 seal(_damaged(), OURS)  # or nobody would look further than the hashes
             folder = AuditFolder.open(_damaged())
             _ = folder.model, folder.areas, folder.prior, folder.findings.height
-            if name == "proofs.jsonl":
-                for line in data.decode("utf-8", errors="replace").splitlines():
+            if name == "proofs.jsonl.gz":
+                for line in proofs_in(file):
                     check_proof(*read_proof(_object(line)))
             else:
                 explain_at(folder, 0, 0)
@@ -383,12 +388,12 @@ def _verified(data: bytes) -> None:
     from unround.job.folder import OURS, seal
     from unround.job.verify import verify
 
-    names = ("proofs.jsonl", "summary.json")
-    (_damaged() / names[0]).write_bytes(data)
+    names = ("proofs.jsonl.gz", "summary.json")
+    (_damaged() / names[0]).write_bytes(gzip.compress(data))
     try:
         seal(_damaged(), OURS)
         told = verify(_damaged())
-        if told.holds and data.split() != (audit_folder() / names[0]).read_bytes().split():
+        if told.holds and data.split() != _certificates().split():
             _same_certificates(data)
     finally:
         for one in names:
@@ -397,7 +402,7 @@ def _verified(data: bytes) -> None:
 
 def _same_certificates(data: bytes) -> None:
     """Raise where certificates that hold are not those of the audit: written another way, perhaps, but the same."""
-    ours = [json.loads(line) for line in (audit_folder() / "proofs.jsonl").read_bytes().splitlines()]
+    ours = [json.loads(line) for line in _certificates().splitlines()]
     proved = sorted((str(one["cell"]), one["value"]) for one in ours)
     changed = [json.loads(line) for line in data.splitlines() if line.strip()]
     if sorted((str(one["cell"]), one["value"]) for one in changed) != proved:
@@ -528,7 +533,7 @@ TARGETS: tuple[Target, ...] = (
         for name, of in AUDIT_FILES.items()
     ),
     Target("audit-arrays", _array_seeds, _prior_arrays, ("'shape': (", "'descr': '", "<f8", "|O", ",), }", "-1"), 1),
-    Target("audit-verify", _of_audit("proofs.jsonl"), _verified, ('"', "{", "}", "null", "-1"), 1),
+    Target("audit-verify", _of_audit("proofs.jsonl.gz"), _verified, ('"', "{", "}", "null", "-1"), 1),
     *WRITTEN,
 )
 BY_NAME = {target.name: target for target in TARGETS}

@@ -15,7 +15,7 @@ import pytest
 
 from unround import simulate
 from unround.audits.bounds import BlockBounds
-from unround.audits.certificates import read_proof
+from unround.audits.certificates import proofs_in, read_proof
 from unround.audits.claims import ClaimKind, decide
 from unround.errors import InputError
 from unround.evidence.block import BlockPosterior, CellBounds, Windows
@@ -75,7 +75,7 @@ def findings(folder: AuditFolder) -> pl.DataFrame:
 
 
 def proofs(folder: AuditFolder) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder.path / "proofs.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in proofs_in(folder.path / "proofs.jsonl.gz")]
 
 
 # -- simulated truth --------------------------------------------------------------------------------------------------
@@ -532,7 +532,7 @@ def test_an_older_audit_is_replaced(census: Path, tmp_path: Path) -> None:
         "findings.parquet",
         "hidden.parquet",
         "model",
-        "proofs.jsonl",
+        "proofs.jsonl.gz",
         "run.json",
         "summary.json",
         "suspects.csv",

@@ -50,7 +50,7 @@ def test_a_zipped_bulk_file_with_its_truth(run: Run, census: Path, tmp_path: Pat
 def test_the_same_command_gives_the_same_files(run: Run, census: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         assert run("audit", str(census / ZIPPED), "-o", str(tmp_path / name)).code == 0
-    for name in ("findings.csv", "contradictions.csv", "proofs.jsonl", "model/model.json", "report-public.html"):
+    for name in ("findings.csv", "contradictions.csv", "proofs.jsonl.gz", "model/model.json", "report-public.html"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 

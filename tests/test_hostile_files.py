@@ -756,7 +756,9 @@ def test_special_files_are_refused_wherever_a_file_is_read(
         assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["summary.json", "model/model.json", "model/prior.npz", "findings.parquet", "proofs.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["summary.json", "model/model.json", "model/prior.npz", "findings.parquet", "proofs.jsonl.gz"]
+)
 def test_a_pipe_in_an_audit_is_not_waited_for(run: Run, hostile_audit: Path, tmp_path: Path, name: str) -> None:
     folder = Path(shutil.copytree(hostile_audit, tmp_path / "audit"))
     (folder / name).unlink()

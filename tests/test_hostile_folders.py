@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -91,16 +92,16 @@ def change(folder: Path, name: str, rng: random.Random) -> str:
         key, how = rng.choice(table.columns), rng.choice(sorted(TABLES))
         TABLES[how](table, key).write_parquet(path)
     else:
-        lines = (
-            path.read_text(encoding="utf-8").splitlines() if name.endswith(".jsonl") else [path.read_text(encoding="utf-8")]
-        )
+        packed = name.endswith(".gz")
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines() if packed else [path.read_text(encoding="utf-8")]
         at = rng.randrange(len(lines))
         told = json.loads(lines[at])
         key, how = edited(told, rng), ""
         if name == "summary.json" and SEAL in told:
             told[SEAL] = seal_of(told)
         lines[at] = json.dumps(told)
-        path.write_text("\n".join(lines), encoding="utf-8")
+        text = "\n".join(lines).encode()
+        path.write_bytes(gzip.compress(text) if packed else text)
     if name != "summary.json" and (folder / "model").is_dir():
         seal(folder, OURS)
     return f"{name}: {key} {how}"
@@ -148,7 +149,7 @@ def faults(folder: Path, what: dict[str, Callable[[Path], object]]) -> list[str]
 
 
 FILES = (
-    "summary.json", "summary.json", "model/model.json", "run.json", "proofs.jsonl", "findings.parquet",
+    "summary.json", "summary.json", "model/model.json", "run.json", "proofs.jsonl.gz", "findings.parquet",
     "model/areas.parquet", "model/published.parquet", "model/prior.npz",
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from fuzz.targets import AUDIT_FILES, BY_NAME, CORPUS, TARGETS
 
 from tests.test_hostile_files import MEMORY, THOROUGH, bounded, put, whole
 from unround import parse
-from unround.audits.certificates import read_proof
+from unround.audits.certificates import proofs_in, read_proof
 from unround.errors import InputError
 from unround.explanation.cell import explain_in, infer_area
 from unround.job import AuditFolder
@@ -204,7 +204,7 @@ def looked_through(path: Path) -> None:
     explain_in(infer_area(folder, 0), 0)
 
 
-@pytest.mark.parametrize("name", [name for name in AUDIT_FILES.values() if name != "proofs.jsonl"])
+@pytest.mark.parametrize("name", [name for name in AUDIT_FILES.values() if name != "proofs.jsonl.gz"])
 def test_damaged_audits_are_told_as_such(hostile_audit: Path, damaged: Path, name: str) -> None:
     content = (hostile_audit / name).read_bytes()
     half = len(content) // 2
@@ -228,7 +228,7 @@ def test_damaged_audits_are_told_as_such(hostile_audit: Path, damaged: Path, nam
 
 
 def test_damaged_certificates_are_told_as_such(hostile_audit: Path) -> None:
-    line = json.loads((hostile_audit / "proofs.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    line = json.loads(next(proofs_in(hostile_audit / "proofs.jsonl.gz")))
     for key in ("cells", "sums", "steps", "cell", "value"):
         for wrong in ({}, {key: None}, {key: [1]}, {key: "x"}):
             spoilt = {name: value for name, value in line.items() if name != key} | wrong

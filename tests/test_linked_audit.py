@@ -18,7 +18,7 @@ import unround
 from tests.conftest import Run
 from tests.shapes import examples
 from unround import check_proof
-from unround.audits.certificates import read_proof
+from unround.audits.certificates import proofs_in, read_proof, write_proofs
 from unround.audits.claims import REASONS, RestsOn
 from unround.bounds.prover import BETWEEN
 from unround.engines import linked_weights
@@ -143,8 +143,8 @@ def likely(folder: AuditFolder) -> tuple[int, float, float]:
     return number, stated, right
 
 
-def proofs_in(folder: AuditFolder) -> Iterator[dict[str, object]]:
-    for line in (folder.path / "proofs.jsonl").read_text(encoding="utf-8").splitlines():
+def proved_in(folder: AuditFolder) -> Iterator[dict[str, object]]:
+    for line in proofs_in(folder.path / "proofs.jsonl.gz"):
         yield json.loads(line)
 
 
@@ -182,7 +182,7 @@ def test_without_links_it_is_the_audit_of_areas_that_have_nothing_to_do_with_eac
     apart = replace(small, areas=small.areas.with_columns(parent=pl.lit(None, dtype=pl.String)))
     other = audited(apart, tmp_path / "apart")
     assert other.findings.equals(alone.findings)
-    assert (other.path / "proofs.jsonl").read_bytes() == (alone.path / "proofs.jsonl").read_bytes()
+    assert (other.path / "proofs.jsonl.gz").read_bytes() == (alone.path / "proofs.jsonl.gz").read_bytes()
     # The check of the release looks at areas within areas whether or not they are linked, and the list of areas names them.
     apart_from = dict.fromkeys(("check", "files", "seal"))
     assert other.summary | apart_from == alone.summary | apart_from
@@ -203,7 +203,7 @@ def test_blocks_of_any_size_find_the_same(tmp_path: Path) -> None:
 
 def test_every_certificate_checks_without_the_engine(linked: AuditFolder) -> None:
     across = 0
-    for line in proofs_in(linked):
+    for line in proved_in(linked):
         system, proof = read_proof(line)
         assert check_proof(system, proof)
         others = {str(cell.name).partition(BETWEEN)[0] for cell in system.cells if BETWEEN in cell.name}
@@ -381,15 +381,15 @@ def test_new_zealand_small_areas_districts_and_regions_in_one_command(run: Run, 
     assert ran.code == 0, ran.err
     folder = AuditFolder.open(out)
     assert sum(level["linked"] for level in folder.summary["linked"]["levels"]) > 10
-    for line in proofs_in(folder):
+    for line in proved_in(folder):
         assert check_proof(*read_proof(line))
 
 
 def test_certificates_of_families_are_verified_against_all_their_areas(linked: AuditFolder, tmp_path: Path) -> None:
     assert unround.verify(linked).problems == ()
     shutil.copytree(linked.path, tmp_path / "audit")
-    file = tmp_path / "audit" / "proofs.jsonl"
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    file = tmp_path / "audit" / "proofs.jsonl.gz"
+    lines = [json.loads(line) for line in proofs_in(file)]
     number, between = next(
         (k, one)
         for k, line in enumerate(lines)
@@ -398,7 +398,7 @@ def test_certificates_of_families_are_verified_against_all_their_areas(linked: A
         if one["total"].split(" · ")[0] != one["parts"][0].split(" · ")[0]
     )
     between["parts"].pop()  # an area is left out
-    file.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    write_proofs(file, lines)
     seal(tmp_path / "audit", OURS)
     problem, *_ = unround.verify(tmp_path / "audit").problems
     assert f"line {number + 1}:" in problem

@@ -197,8 +197,8 @@ def test_one_finding_stands_for_those_from_the_same_sums(survey: AuditFolder) ->
 
 def test_a_finding_without_its_certificate_is_not_shown_as_proved(survey: AuditFolder, tmp_path: Path) -> None:
     folder = copied(survey, tmp_path / "audit")
-    folder.put({"proofs.jsonl": ""})
-    with pytest.raises(Damaged, match=r"proofs\.jsonl has no certificate"):
+    folder.put({"proofs.jsonl.gz": ""})
+    with pytest.raises(Damaged, match=r"proofs\.jsonl\.gz has no certificate"):
         page(folder)
 
 
@@ -342,7 +342,7 @@ def test_the_public_page_does_not_depend_on_any_single_finding(census: AuditFold
     folder = copied(census, tmp_path / "audit")
     before = page(folder, public=True)
     assert before == texts(census)[1]
-    for name in ("findings.parquet", "findings.csv", "proofs.jsonl", "contradictions.csv"):
+    for name in ("findings.parquet", "findings.csv", "proofs.jsonl.gz", "contradictions.csv"):
         (folder.path / name).unlink()
     (folder.path / "model" / "areas.parquet").unlink()
     (folder.path / "model" / "published.parquet").unlink()

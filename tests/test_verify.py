@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -13,6 +14,8 @@ import pytest
 
 import unround
 from unround import AuditFolder
+from unround.audits import certificates
+from unround.audits.certificates import proofs_in, write_proofs
 from unround.job.folder import OURS, Damaged, seal
 
 Lines = list[dict[str, Any]]
@@ -27,10 +30,10 @@ def folder(audited_census: Path, tmp_path: Path) -> Path:
 
 def rewritten(folder: Path, change: Callable[[Lines], object]) -> Sequence[str]:
     """Change the certificates, and the hashes with them, as somebody would who knows how; return what is wrong then."""
-    file = folder / "proofs.jsonl"
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    file = folder / "proofs.jsonl.gz"
+    lines = [json.loads(line) for line in proofs_in(file)]
     change(lines)
-    file.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    write_proofs(file, lines)
     seal(folder, OURS)
     return unround.verify(folder).problems
 
@@ -57,13 +60,32 @@ def invented(lines: Lines) -> None:
 
 
 def test_bytes_that_are_no_text_are_no_certificate(folder: Path) -> None:
-    first, *others = (folder / "proofs.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "proofs.jsonl").write_bytes(b"".join([first.replace(b'"text": "', b'"text": "\xb0'), *others]))
+    file = folder / "proofs.jsonl.gz"
+    first, *others = gzip.decompress(file.read_bytes()).splitlines(keepends=True)
+    file.write_bytes(gzip.compress(b"".join([first.replace(b'"text": "', b'"text": "\xb0'), *others])))
     seal(folder, OURS)
     problems = unround.verify(folder).problems
-    assert problems[0].startswith("proofs.jsonl, line 1: this is no certificate")
+    assert problems[0].startswith("proofs.jsonl.gz, line 1: this is no certificate")
     assert "without a certificate" in problems[1]
     assert len(problems) == 2
+
+
+@pytest.mark.parametrize("how", [lambda packed: packed[:-20], lambda packed: b"{}\n" + packed])
+def test_certificates_that_cannot_be_unpacked_are_none(folder: Path, how: Callable[[bytes], bytes]) -> None:
+    file = folder / "proofs.jsonl.gz"
+    file.write_bytes(how(file.read_bytes()))
+    seal(folder, OURS)
+    problems = unround.verify(folder).problems
+    assert any("proofs.jsonl.gz cannot be unpacked" in one for one in problems), problems
+    with pytest.raises(unround.InputError, match=r"proofs\.jsonl\.gz"):
+        unround.audit(folder)
+
+
+def test_a_line_without_an_end_does_not_fill_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificates, "LONGEST_LINE", 1_000)
+    with gzip.open(folder / "proofs.jsonl.gz", "wb") as file:
+        file.write(b" " * 2_500)
+    assert [len(line) for line in certificates.proofs_in(folder / "proofs.jsonl.gz")] == [1_000, 1_000, 500]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +119,7 @@ def test_a_certificate_that_was_tampered_with_is_found(
 
 def test_a_claim_that_was_made_stronger_is_found(folder: Path) -> None:
     """A finding that is conditional is not proved because somebody says so, in both files."""
-    lines = [json.loads(line) for line in (folder / "proofs.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in proofs_in(folder / "proofs.jsonl.gz")]
     found = pl.read_parquet(folder / "findings.parquet")
     found = found.with_columns(pl.col("kind").replace({"conditional": "proved"}))
     found.write_parquet(folder / "findings.parquet")
@@ -129,7 +151,7 @@ def test_every_damaged_file_is_named_by_whoever_needs_it(folder: Path, how: str)
         if name.startswith("model/") or name == "summary.json":
             with pytest.raises(unround.InputError, match=name if name != "summary.json" else "audit"):
                 unround.explain(folder, code, cell.codes[0])
-        elif name in ("findings.parquet", "proofs.jsonl"):
+        elif name in ("findings.parquet", "proofs.jsonl.gz"):
             with pytest.raises(Damaged, match=name):
                 unround.audit(folder)
         file.write_bytes(content)

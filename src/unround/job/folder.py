@@ -113,7 +113,7 @@ ESTIMATES = "estimates.parquet"
 HIDDEN = "hidden.parquet"
 """Counts that are not printed, each with the interval that a reader can work out."""
 
-PROOFS = "proofs.jsonl"
+PROOFS = "proofs.jsonl.gz"
 REPORT = "report.html"
 PUBLIC_REPORT = "report-public.html"
 """The same for everybody's eyes: without any area, or any value that was inferred."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from unround.audits.certificates import conditions_of, read_proof
+from unround.audits.certificates import conditions_of, proofs_in, read_proof
 from unround.audits.claims import ClaimKind
 from unround.audits.figures import published_figure
 from unround.bounds.prover import BETWEEN
@@ -82,14 +82,15 @@ def verify(path: Path, progress: Callable[[str, int, int], None] = lambda *_: No
     claimed = _claimed(folder)
     checked = _Certificates(folder)
     proved = Counter[tuple[str, ...]]()
-    # A byte that is no text is shown as such, and makes its line no certificate.
-    with folder.file(PROOFS).open(encoding="utf-8", errors="backslashreplace") as lines:
-        for number, line in enumerate(lines, 1):
+    try:
+        for number, line in enumerate(proofs_in(folder.file(PROOFS)), 1):
             progress("Checking certificates", number, max(len(claimed), number))
             where, fault = checked.fault(line, claimed)
             proved[where] += 1
             if fault:
                 problems.append(f"{PROOFS}, line {number}: {fault}.")
+    except InputError as error:
+        problems.append(str(error))
     missing = [where for where in claimed if not proved[where]]
     problems += [
         f"{FINDINGS}: {' '.join(where)} is said to be {claimed[where][0]}, without a certificate." for where in missing

@@ -7,7 +7,6 @@ blocks become the files of the audit, with no more in memory than a few million 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import threading
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.audits.block import Auditor, distributions_of, estimates_frame, hidden_frame
 from unround.audits.bounds import NestedAreas
-from unround.audits.certificates import InferredBlock, proof_lines
+from unround.audits.certificates import InferredBlock, proof_lines, write_proofs
 from unround.audits.figures import figures_of
 from unround.audits.findings import RANK, Labels, findings_frame, plain_zeros, ranked
 from unround.audits.keys import Keys
@@ -235,9 +234,7 @@ class Job:
             _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
             _suspects(self.model, inferred, areas, self.axes).write_parquet(part / ABSURD)
             hidden_frame(inferred, areas, self.axes, self.labels).write_parquet(part / files.HIDDEN)
-            with (part / files.PROOFS).open("w", encoding="utf-8") as lines:
-                for line in proof_lines(self.model, inferred.claims.certified, areas, self.axes):
-                    lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+            write_proofs(part / files.PROOFS, proof_lines(self.model, inferred.claims.certified, areas, self.axes))
             if self.options.estimates:
                 whole = self.options.estimates == DISTRIBUTIONS
                 distributions = distributions_of(auditor, inferred, areas, nested) if whole else None

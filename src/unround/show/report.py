@@ -78,7 +78,7 @@ FILES = {
     "findings.csv": "every listed claim, those that matter most first (also as findings.parquet)",
     "contradictions.csv": "inconsistent published figures, with the smallest clash",
     "suspects.csv": "areas whose counts are possible, but add up absurdly badly",
-    "proofs.jsonl": "a certificate for every proved count",
+    "proofs.jsonl.gz": "a certificate for every proved count",
     "estimates.parquet": "an estimate of every count, with error bars",
     "summary.json": "the numbers above, and more",
 }
@@ -261,8 +261,8 @@ def _files(folder: AuditFolder, verbose: bool) -> doc.Part:
     summary, path = folder.summary, str(folder.path)
     claims = any(summary[kind] for kind in CLAIMS)
     useful = {"contradictions.csv": summary["contradictions"], "suspects.csv": summary["suspect"]["areas"]}
-    useful |= {"proofs.jsonl": claims, "findings.csv": claims}
-    useful |= {} if verbose else dict.fromkeys(("proofs.jsonl", "estimates.parquet", "summary.json"), False)
+    useful |= {"proofs.jsonl.gz": claims, "findings.csv": claims}
+    useful |= {} if verbose else dict.fromkeys(("proofs.jsonl.gz", "estimates.parquet", "summary.json"), False)
     listed, in_csv = summary["listed"]["claims"], summary["listed"]["in_csv"]
     first = f"the first {in_csv:,} of {listed:,} claims; findings.parquet has all"
     said = FILES | ({"findings.csv": first} if listed > in_csv else {})
@@ -470,7 +470,7 @@ def _findings(folder: AuditFolder, strong: Mapping[str, Sequence[Strong]]) -> do
     parts: list[doc.Part] = [
         doc.Text(
             "Small counts come first, zeros last; one finding stands for all that rest on the same sums of an area. In each "
-            "argument, A is the count in question. Claims are in `findings.csv`, all proofs in `proofs.jsonl`; `unround "
+            "argument, A is the count in question. Claims are in `findings.csv`, all proofs in `proofs.jsonl.gz`; `unround "
             "explain` gives the argument for any count."
         )
     ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unround.audits.bounds import ASSUMPTION
-from unround.audits.certificates import read_proof
+from unround.audits.certificates import proofs_in, read_proof
 from unround.audits.model import short_label
 from unround.explanation.cell import explain_at
 from unround.figures import FigureKind
@@ -156,8 +156,8 @@ def _certificates(folder: AuditFolder, rows: Sequence[dict[str, Any]]) -> list[d
     keys = [(*(row[axis] for axis in axes), columns[_cell(folder, row)].key) for row in rows]
     marks = {f'"key": {json.dumps(key[-1], ensure_ascii=False)}' for key in keys}
     certificates: dict[tuple[Any, ...], dict[str, Any]] = {}
-    with folder.undamaged(PROOFS), folder.file(PROOFS).open(encoding="utf-8") as file:
-        for line in file:
+    with folder.undamaged(PROOFS):
+        for line in proofs_in(folder.file(PROOFS)):
             if any(mark in line for mark in marks):
                 proof = json.loads(line)
                 if (fault := fault_in_proof(*read_proof(proof))) is not None:

@@ -303,7 +303,7 @@ def _variant(explorer: Explorer, at: int) -> str:
 
 
 def certificate(asked: Asked) -> Page:
-    """Return the certificate of a proved cell, as it stands in proofs.jsonl."""
+    """Return the certificate of a proved cell, as it stands in proofs.jsonl.gz."""
     explorer, row, at = asked.explorer, _row(asked), _cell(asked)
     seen, axes = explorer.look(row), tuple(explorer.folder.told["areas"])
     written = [certificate for certificate in seen.certificates if certificate.cell == at]
