@@ -151,18 +151,22 @@ def _published(value: int | None, mechanism: str) -> str:
 
 
 def _certificates(folder: AuditFolder, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Find the certificates of some findings; all others are passed over without being parsed."""
+    """Find the certificates of some findings, and check these; of all others, only those of the same counts are parsed."""
     axes, columns = folder.told["areas"], folder.model.columns
     keys = [(*(row[axis] for axis in axes), columns[_cell(folder, row)].key) for row in rows]
+    wanted = set(keys)
     marks = {f'"key": {json.dumps(key[-1], ensure_ascii=False)}' for key in keys}
     certificates: dict[tuple[Any, ...], dict[str, Any]] = {}
     with folder.undamaged(PROOFS):
         for line in proofs_in(folder.file(PROOFS)):
             if any(mark in line for mark in marks):
                 proof = json.loads(line)
+                key = (*(proof[axis] for axis in axes), proof["key"])
+                if key not in wanted:
+                    continue
                 if (fault := fault_in_proof(*read_proof(proof))) is not None:
                     raise ValueError(fault)
-                certificates[(*(proof[axis] for axis in axes), proof["key"])] = proof
+                certificates[key] = proof
     missing = [key for key in keys if key not in certificates]
     if missing:
         raise Damaged(folder.path, PROOFS, f"has no certificate for {' '.join(map(str, missing[0]))}")
