@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import int64, njit
 from numpy.typing import NDArray
 
 from tests import shapes
@@ -21,7 +22,7 @@ from unround.bounds.tighten import tighten
 from unround.errors import InputError, InternalError
 from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Windows, WindowTable, windows_of
 from unround.evidence.cells import EvidenceBlock
-from unround.jit import in_threads
+from unround.jit import in_threads, inner
 from unround.mechanisms import (
     Exact,
     Laplace,
@@ -524,3 +525,19 @@ def test_where_what_moved_bounds_last_is_not_enough_all_sums_are_taken(monkeypat
     monkeypatch.setattr(prover, "_of_area", lambda *_: iter([([[(0, 2), (0, 3), (0, 4), (0, 5), (0, 6)]], [], True)]))
     with pytest.raises(InternalError, match="no certificate was found for c1"):
         prover.prove(0, [1])
+
+
+def test_an_inner_function_is_machine_code_only_in_what_calls_it() -> None:
+    def root(x: int) -> int:
+        return int(x**0.5)
+
+    called, alone = inner(root), njit(root)
+    for compiled in (called, alone):
+        compiled.compile((int64,))
+    symbols = []
+    for compiled in (called, alone):
+        (made,) = compiled.overloads.values()
+        engine = alone.targetctx.codegen()._engine
+        symbols.append(engine.is_symbol_defined(made.fndesc.llvm_func_name))
+    assert symbols == [False, True]
+    assert njit(lambda x: called(x) + 1)(50) == 8
