@@ -5,7 +5,8 @@
 
 Requests are sent when their time has come, whether earlier ones have been answered or not, as people do. What they ask for
 is drawn from real addresses: areas, tables, counts, searches, findings, the structure, their JSON and CSV twins, and one in
-ten that is wrong. A request is lost where no whole answer comes within half a minute.
+ten that is wrong. A request is lost where no whole answer comes within half a minute, not counting time in which the machine
+does not let even this program run.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from urllib.parse import quote
 
 AREAS, RATE, SECONDS = 2_000, 200, 60
 PATIENCE = 30.0
-"""Seconds after which a request counts as lost."""
+"""Seconds after which a request counts as lost, of those in which this program runs."""
+TICK = 1.0
+"""Seconds after which it looks whether it runs: where they take longer, the machine stood still, or was busy with others."""
 COMPILING = 600.0
 """Seconds that kernels may take to be compiled, before anything is measured."""
 WRONG = (
@@ -70,6 +73,10 @@ class Told:
         Seconds of processor time that the server took, where that is known: it says what a busy machine hides.
     again : int
         How many were sent twice, because an idle connection was closed in the moment in which it was used again.
+    busy : int
+        How many were answered by words that others are waiting, and when to ask again.
+    stood_still : float
+        Seconds in which not even the program that sends them was let run.
     """
 
     sent: int = 0
@@ -78,16 +85,16 @@ class Told:
     times: list[float] = field(default_factory=list)
     work: float = 0.0
     again: int = 0
+    busy: int = 0
+    stood_still: float = 0.0
 
     def __add__(self, other: Told) -> Told:
-        both = self.statuses + other.statuses
-        lost, times = self.lost + other.lost, self.times + other.times
-        return Told(self.sent + other.sent, both, lost, times, self.work + other.work, self.again + other.again)
+        return Told(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
 
     @property
     def failed(self) -> int:
         """How many were answered by a fault of the server."""
-        return sum(times for status, times in self.statuses.items() if status >= 500)
+        return sum(times for status, times in self.statuses.items() if status >= 500) - self.busy
 
     @property
     def ok(self) -> bool:
@@ -109,6 +116,7 @@ class Told:
             f"answered  {answered:,} ({statuses})",
             f"lost      {len(self.lost):,}; {self.again:,} sent twice, as an idle connection was just being closed",
             f"errors    {self.failed:,} answered by a fault of the server",
+            f"busy      {self.busy:,} told to ask again in a moment; this machine stood still for {self.stood_still:.0f} s",
             f"time      p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms",
         ]
         if self.work and answered:
@@ -163,12 +171,15 @@ def addresses(folder: Path, rng: random.Random) -> Iterator[bytes]:
         yield f"GET {address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() if address else rng.choice(RAW)
 
 
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
 class Closed(ConnectionError):  # noqa: N818 - it says what became of the connection
     """The server closed the connection before it said anything."""
 
 
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
-    """Read a whole answer; return its status, and whether the connection goes on."""
+async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool, bool]:
+    """Read a whole answer; return its status, whether the connection goes on, and whether it says when to ask again."""
     try:
         first = await reader.readexactly(1)
     except (asyncio.IncompleteReadError, ConnectionError) as problem:
@@ -185,45 +196,66 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
         await reader.read()
     else:
         raise ConnectionError("an answer whose end nobody knows")
-    return int(found[1]), not closes
+    return int(found[1]), not closes, b"\r\nretry-after:" in head.lower()
 
 
 async def send(host: str, port: int, asked: Iterator[bytes], rate: float, seconds: float) -> Told:
     """Send requests at a rate for so long; return what came of them."""
     told = Told()
-    idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    idle: list[Connection] = []
+
+    async def exchange(request: bytes) -> tuple[int, bool, bool, Connection]:
+        # One that has been idle for long may have been closed by the server, as browsers know too.
+        while idle and (idle[-1][0].at_eof() or idle[-1][1].is_closing()):
+            idle.pop()[1].close()
+        used = bool(idle)
+        reader, writer = idle.pop() if used else await asyncio.open_connection(host, port)
+        try:
+            writer.write(request)
+            try:
+                return *await _answer(reader), (reader, writer)
+            except Closed:
+                # The server may close an idle connection in the moment in which it is used again. Then whoever asks has
+                # to ask again, as RFC 9112 (9.3.1) says and browsers do; on a new connection, that is no excuse.
+                if not used:
+                    raise
+                writer.close()
+                told.again += 1
+                reader, writer = await asyncio.open_connection(host, port)
+                writer.write(request)
+                return *await _answer(reader), (reader, writer)
+        except BaseException:
+            writer.close()
+            raise
 
     async def one(request: bytes, due: float) -> None:
+        asked, waited = asyncio.create_task(exchange(request)), 0.0
+        while not asked.done() and waited < PATIENCE:
+            await asyncio.wait({asked}, timeout=TICK)
+            waited += TICK  # however long it took: then the machine was busy with others
+        asked.cancel()
         try:
-            async with asyncio.timeout(PATIENCE):
-                # One that has been idle for long may have been closed by the server, as browsers know too.
-                while idle and (idle[-1][0].at_eof() or idle[-1][1].is_closing()):
-                    idle.pop()[1].close()
-                used = bool(idle)
-                reader, writer = idle.pop() if used else await asyncio.open_connection(host, port)
-                writer.write(request)
-                try:
-                    status, goes_on = await _answer(reader)
-                except Closed:
-                    # The server may close an idle connection in the moment in which it is used again. Then whoever asks has
-                    # to ask again, as RFC 9112 (9.3.1) says and browsers do; on a new connection, that is no excuse.
-                    if not used:
-                        raise
-                    writer.close()
-                    told.again += 1
-                    reader, writer = await asyncio.open_connection(host, port)
-                    writer.write(request)
-                    status, goes_on = await _answer(reader)
-        except (OSError, EOFError, TimeoutError, ValueError) as problem:
-            told.lost.append(f"{request[:80]!r}: {problem!r}")
+            status, goes_on, later, connection = await asked
+        except (OSError, EOFError, ValueError, asyncio.CancelledError) as problem:
+            why = "no answer in time" if isinstance(problem, asyncio.CancelledError) else repr(problem)
+            told.lost.append(f"{request[:80]!r}: {why}")
             return
         told.statuses[status] += 1
         told.times.append(time.monotonic() - due)
+        told.busy += status == 503 and later
         if goes_on:
-            idle.append((reader, writer))
+            idle.append(connection)
         else:
-            writer.close()
+            connection[1].close()
 
+    async def look_at_the_clock() -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(TICK)
+            late = time.monotonic() - before - TICK
+            told.stood_still += late if late > TICK else 0.0
+
+    clock = asyncio.create_task(look_at_the_clock())
     start, tasks = time.monotonic(), list[asyncio.Task[None]]()
     for number in range(round(rate * seconds)):
         due = start + number / rate
@@ -232,6 +264,7 @@ async def send(host: str, port: int, asked: Iterator[bytes], rate: float, second
         tasks.append(asyncio.create_task(one(next(asked), due)))
         told.sent += 1
     await asyncio.gather(*tasks)
+    clock.cancel()
     for _, writer in idle:
         writer.close()
         with suppress(OSError):

@@ -26,7 +26,8 @@ BUSY = 10
 """By the clock it may take so many times as long: a busy machine is no fault of it."""
 LONGEST_MESSAGE = 20_000
 
-_PADDING = " \t\r\n\u00a0\u202f\u2009\"'"
+_BLANKS = " \t\r\n\u00a0\u202f\u2009"
+_PADDING = _BLANKS + "\"'"
 _BETWEEN = "[, \u00a0\u202f\u2009'\u2019]"
 _GROUPED = re.compile("[+-]?[0-9]{1,3}((,[0-9]{3})+|([ \u00a0\u202f\u2009][0-9]{3})+|(['\u2019][0-9]{3})+)(\\.[0-9]*)?")
 _PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
@@ -99,7 +100,7 @@ def _flagged(bare: str) -> int | None:
         digits, flag = bare[1:].removeprefix("*"), "*"
     else:
         digits = next(iter(re.findall(rf"\A(?:[0-9]|{_BETWEEN}(?=[0-9]))+", bare)), "")
-        flag = bare[len(digits) :].strip()
+        flag = bare[len(digits) :].strip(_BLANKS)
     if not _FLAG.fullmatch(flag) or not re.fullmatch(f"[0-9]{{1,9}}|[0-9]{{1,3}}({_BETWEEN}[0-9]{{3}})+", digits):
         return None
     number = int(re.sub(_BETWEEN, "", digits))

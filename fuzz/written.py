@@ -71,6 +71,42 @@ ACRO_LIST = json.dumps(
 )
 ACRO_TABLE = "sex,young,old,All\nm,12,30,42\nf,,25,37\nAll,24,55,79\n"
 
+STATUSES = """\
+region,sex,freq,sdcStatus
+Total,Total,100,s
+Total,M,60,s
+Total,F,40,s
+A,Total,50,s
+A,M,23,u
+A,F,27,x
+B,Total,50,s
+B,M,37,z
+B,F,13,w
+"""
+GEOJSON = json.dumps(
+    {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"code": code, "name": "A"},
+                "geometry": {"type": "Polygon", "coordinates": [[[at, 0], [at + 1, 0], [at + 1, 1], [at, 0]]]},
+            }
+            for at, code in enumerate(("D01", "D02"))
+        ],
+    }
+)
+TOPOJSON = json.dumps(
+    {
+        "type": "Topology",
+        "transform": {"scale": [0.1, 0.1], "translate": [0, 0]},
+        "arcs": [[[0, 0], [9, 0], [0, 9]], [[9, 9], [-9, 0], [0, -9]]],
+        "objects": {"a": {"type": "Polygon", "arcs": [[0, 1]], "properties": {"code": "D01"}}},
+    }
+)
+AREA_LEVELS = "SA2_CODE,TA_CODE\n1,north\n2,north\n"
+NESTED = "child,parent\n1,north\n2,north\n"
+
 # A sheet with a title above its header, and its description; then one whose header has two rows.
 HEADED = """\
 Table 3: persons by age;;;;
@@ -151,6 +187,7 @@ XLSX_PARTS = {
 <Relationship Id="r2" Type="{_RELATED}/sharedStrings" Target="sharedStrings.xml"/></Relationships>""",
     "xl/sharedStrings.xml": f'<sst xmlns="{_CELLS}" count="1" uniqueCount="1"><si><t>B</t></si></sst>',
 }
+SHEET_TOML = 'value = "Total"\n[axes.Region]\n'
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns"
 CONTENT = f"""<?xml version="1.0"?><office:document-content xmlns:office="{_OASIS}:office:1.0"
 xmlns:table="{_OASIS}:table:1.0" xmlns:text="{_OASIS}:text:1.0"><office:body><office:spreadsheet><table:table table:name="s">
@@ -322,6 +359,53 @@ def _described(table: str, toml: str, *, alter_table: bool) -> Run:
     return run
 
 
+def _statuses(data: bytes) -> None:
+    """Describe a table of suppressed counts, and read it so."""
+    from unround.tables import describe, read
+
+    path, toml = as_file("s.csv", data), place() / "s.toml"
+    toml.write_text(describe(path).toml(toml), encoding="utf-8")
+    gone_through(read(path, toml=toml))
+
+
+def _nested(data: bytes) -> None:
+    from unround.tables import read
+    from unround.tables.hierarchy import with_areas
+
+    release = read(as_file("k.csv", TABLE.encode()), "tidy", toml=as_file("k.toml", TABLE_TOML.encode()))
+    gone_through(with_areas(release, as_file("nested.csv", data)))
+
+
+def _shapes(data: bytes) -> None:
+    """Read shapes, and match them with the areas of an audit, as a map would."""
+    from fuzz.targets import audit_folder
+    from unround.boundaries import boundaries_of
+    from unround.job import AuditFolder
+
+    boundaries_of(AuditFolder.open(audit_folder()), as_file("shapes.json", data))
+
+
+def _written_back(name: str, part: str, others: Mapping[str, str], toml: str) -> Run:
+    """Write every count of a draft back one higher: a second reading finds what was to be written, or it is refused."""
+
+    def run(data: bytes) -> None:
+        from unround.release import ABSENT
+        from unround.reviews.layout import Origin, counts_by_name, write_back
+        from unround.tables import read
+
+        path = as_file(name, _packed({**others, part: data}) if part else data)
+        described = as_file("w.toml", toml.encode())
+        release = read(path, "tidy", toml=described)
+        before = counts_by_name(release)
+        wanted = {cell: count + 1 for cell, count in before.items() if count > ABSENT}
+        target = write_back(Origin(path, described), release, wanted, place() / "back")
+        after = counts_by_name(read(target, "tidy", toml=described))
+        if any(after.get(cell) != count for cell, count in wanted.items()):
+            raise Fault("what was written back is not what was to be written")
+
+    return run
+
+
 def _grid(data: bytes) -> None:
     from unround.tables.spreadsheet import read_grid
 
@@ -379,6 +463,18 @@ WRITTEN: tuple[Target, ...] = (
     Target("two-rows-table", (TWO_ROWS.encode(),), _described(TWO_ROWS, TWO_ROWS_TOML, alter_table=True), (",", "\n"), 2),
     Target("grid", (HEADED.encode(), TWO_ROWS.encode()), _grid, (";", ",", "\t", '"', "\n", "\ufeff"), 5),
     Target("pcaxis", (PX.encode(), PX.encode("cp1252")), _px, ('"', ";", "=", "DATA=", "VALUES(", "STUB", "KEYS"), 10),
+    Target("statuses", (STATUSES.encode(),), _statuses, (",", "\n", "u", "x", "sdcStatus", "freq"), 3),
+    Target("nesting", (NESTED.encode(), AREA_LEVELS.encode()), _nested, (",", "\n", "parent", "1", "2"), 3),
+    Target("shapes", (GEOJSON.encode(), TOPOJSON.encode()), _shapes, (*_JSON, "null", "1e308", "arcs", "D02"), 4),
+    Target("back-csv", (HEADED.encode(),), _written_back("w.csv", "", {}, HEADED_TOML), (";", "\n", "1.2", "x", '"'), 2),
+    Target(
+        "back-xlsx",
+        (SHEET.encode(),),
+        _written_back("w.xlsx", "xl/worksheets/sheet1.xml", XLSX_PARTS, SHEET_TOML),
+        _XML,
+        3,
+    ),
+    Target("back-ods", (CONTENT.encode(),), _written_back("w.ods", "content.xml", ODS_PARTS, SHEET_TOML), _XML, 3),
     Target("xlsx-cells", (SHEET.encode(),), _sheet("p.xlsx", "xl/worksheets/sheet1.xml", XLSX_PARTS), _XML, 4),
     Target("ods-cells", (CONTENT.encode(),), _sheet("p.ods", "content.xml", ODS_PARTS), _XML, 4),
 )

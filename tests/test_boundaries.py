@@ -110,6 +110,11 @@ def test_topojson_says_the_same_as_geojson(tmp_path: Path) -> None:
             b'{"type": "FeatureCollection", "features": [{"geometry": {"type": "Polygon", "coordinates": [[1,2,3]]}}]}',
             "not written",
         ),
+        (
+            b'{"type": "FeatureCollection", "features": [{"geometry": {"type": "Polygon", "coordinates": [[[1%s, 1]]]}}]}'
+            % (b"0" * 400),
+            "not written",
+        ),
         (b'{"type": "FeatureCollection", "features": []}', "no areas in it"),
         (b'{"type": "Topology", "arcs": [], "objects": {"a": {"type": "Polygon", "arcs": [[7]]}}}', "not written"),
         (b"\x1f\x8bnonsense", "cannot be read"),

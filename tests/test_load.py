@@ -7,9 +7,12 @@ import itertools
 import os
 import random
 import threading
+import time
+from functools import partial
 from pathlib import Path
 
-from fuzz import soak
+import pytest
+from fuzz import load, soak
 from fuzz.load import RATE, Told, addresses, run, send
 
 from unround.web.app import Pages
@@ -86,6 +89,33 @@ def test_a_connection_that_was_idle_may_be_closed_but_a_new_one_may_not() -> Non
     assert "sent twice" in str(told)
     asked.clear()
     assert asyncio.run(ask(20)).lost, "a new connection that is closed without an answer is a loss"
+
+
+def test_a_machine_that_stands_still_loses_nothing_but_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "TICK", 0.05)
+    monkeypatch.setattr(load, "PATIENCE", 1.0)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        if answers:
+            time.sleep(2)
+            writer.write(b"HTTP/1.1 503 Busy\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n")
+        else:
+            await reader.read(1)  # it never says anything
+        writer.close()
+
+    async def ask(answers: bool) -> Told:
+        async with await asyncio.start_server(partial(serve, answers=answers), "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            return await send("127.0.0.1", port, itertools.repeat(b"GET / HTTP/1.1\r\n\r\n"), 50, 1 / 50)
+
+    told = asyncio.run(ask(True))
+    assert told.ok, str(told)
+    assert (told.busy, told.failed) == (1, 0)
+    assert told.stood_still > 1
+    told = asyncio.run(ask(False))
+    assert not told.ok
+    assert "no answer in time" in str(told)
 
 
 def test_what_is_lost_is_told() -> None:

@@ -268,6 +268,15 @@ def numbers_in(frame: pl.DataFrame) -> bool:
     return bool((frame["all"].cast(int) == frame["young"].cast(int) + frame["old"].cast(int)).all())
 
 
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_line_ends_of_other_systems_stay(tmp_path: Path, end: str) -> None:
+    (tmp_path / "towns.csv").write_bytes(f'"Towns, 5"" tall",,,\n{TABLE}'.replace("\n", end).encode())
+    unround.reconcile(tmp_path / "towns.csv", tmp_path / "out", base=5)
+    title, head, *lines, last = (tmp_path / "out" / "towns.csv").read_bytes().decode().split(end)
+    assert (title, head, last) == ('"Towns, 5"" tall",,,', "town,all,young,old", "")
+    assert numbers_in(pl.DataFrame([line.split(",") for line in lines], head.split(","), orient="row"))
+
+
 def test_a_csv_keeps_everything_but_its_counts(tmp_path: Path) -> None:
     path = tmp_path / "towns.csv"
     path.write_text(TABLE)

@@ -83,6 +83,7 @@ class Visitor:
 
     def __init__(self, app: Any, path: str) -> None:
         self.app, self.path, self.left, self.status = app, path, anyio.Event(), 0
+        self.heads, self.body = dict[str, str](), b""
         self.began = False
 
     async def __call__(self) -> None:
@@ -109,6 +110,8 @@ class Visitor:
     async def send(self, message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            self.heads = {name.decode(): value.decode() for name, value in message["headers"]}
+        self.body += message.get("body", b"")
 
 
 class Slow:
@@ -161,6 +164,64 @@ def test_work_whose_client_has_left_is_dropped(monkeypatch: pytest.MonkeyPatch, 
 
     with slow_cells(monkeypatch, hostile_audit) as (app, slow):
         anyio.run(story, app, slow)
+
+
+def test_whose_turn_does_not_come_is_told_so_and_asked_to_come_again(
+    monkeypatch: pytest.MonkeyPatch, hostile_audit: Path
+) -> None:
+    """Nobody waits without a word until his patience ends; what has begun is not given up, however long it takes."""
+
+    async def story(app: Any, slow: Slow) -> None:
+        first, late, plain = (Visitor(app, path) for path in ("/area/a/b", "/area/a/last", "/area/a/last.json"))
+        async with anyio.create_task_group() as group:
+            group.start_soon(first)
+            await until(lambda: slow.times == 1)
+            monkeypatch.setattr(web, "TURN", 0.05)
+            for visitor in (late, plain):
+                with anyio.fail_after(600):
+                    await visitor()
+                assert visitor.status == 503
+                assert visitor.heads["retry-after"] == visitor.heads["refresh"] == "5"
+                assert b"This machine is busy: others who asked before are still being answered." in visitor.body
+            assert (first.status, slow.times) == (0, 1)
+            slow.go_on.set()
+        assert (first.status, slow.times) == (200, 1)
+
+    with slow_cells(monkeypatch, hostile_audit) as (app, slow):
+        anyio.run(story, app, slow)
+
+
+def test_a_machine_without_memory_or_threads_is_no_reason_for_silence(
+    monkeypatch: pytest.MonkeyPatch, hostile_audit: Path
+) -> None:
+    def exhausted(_asked: Asked) -> Page:
+        raise MemoryError
+
+    async def no_thread(*_: object, **__: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(web, "VIEWS", (("/about", exhausted), *web.VIEWS))
+    answer = answer_to(hostile_audit, "/about.json")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "too little memory left" in answer.json()["error"]
+    monkeypatch.setattr(anyio.to_thread, "run_sync", no_thread)
+    answer = answer_to(hostile_audit, "/areas.json")
+    assert answer.status_code == 500
+    assert "could not be made" in answer.json()["error"]
+
+
+def test_what_is_wrong_for_the_moment_is_not_remembered(monkeypatch: pytest.MonkeyPatch, hostile_audit: Path) -> None:
+    answers = [
+        {"error": "other systems are being solved: try again in a moment."},
+        {"solution": {}, "shown": "<p>solved</p>"},
+    ]
+    with explorer(hostile_audit) as app:
+        monkeypatch.setattr(app.state.bench, "solve", lambda *_: answers.pop(0))
+        asked = TestClient(app, base_url=HERE)
+        first, again, remembered = (asked.get("/try?system=5") for _ in range(3))
+    assert "other systems are being solved" in first.text
+    assert "<p>solved</p>" in again.text
+    assert remembered.text == again.text
 
 
 def test_trying_a_system_waits_for_no_count(monkeypatch: pytest.MonkeyPatch, hostile_audit: Path) -> None:

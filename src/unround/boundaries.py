@@ -59,7 +59,7 @@ def read_shapes(path: str | Path) -> list[Shape]:
                 f"{path} is neither GeoJSON (a FeatureCollection) nor TopoJSON (a Topology), but {content.get('type')!r}."
             )
         shapes = [Shape(_properties(about), rings) for about, geometry in named if (rings := tuple(_rings(geometry, arcs)))]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError):
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError):
         raise InputError(f"{path} has shapes that are not written as GeoJSON or TopoJSON writes them. {HELP}") from None
     if not shapes:
         raise InputError(f"{path} has no areas in it: boundaries are polygons, and it has none.")

@@ -397,18 +397,18 @@ def _thousands(table: HeadedTable) -> str:
 
 
 def _spans(text: str, delimiter: str) -> list[list[tuple[int, int]]]:
-    """Return where each cell of each row begins and ends."""
+    """Return where each cell of each row begins and ends; quotes count where a cell begins with one, as in reading."""
     rows: list[list[tuple[int, int]]] = [[]]
     start, at, quoted = 0, 0, False
     while at < len(text):
         sign = text[at]
         if sign == '"':
-            quoted = not quoted
-        elif not quoted and sign in (delimiter, "\n"):
-            end = at - 1 if sign == "\n" and text[at - 1 : at] == "\r" else at
-            rows[-1].append((start, end))
+            quoted = not quoted and text[start] == '"' and (at == start or text[at - 1] == '"')
+        elif not quoted and sign in (delimiter, "\n", "\r"):
+            rows[-1].append((start, at))
+            at += text.startswith("\r\n", at)
             start = at + 1
-            if sign == "\n":
+            if sign != delimiter:
                 rows.append([])
         at += 1
     rows[-1].append((start, len(text)))

@@ -63,13 +63,14 @@ FRACTIONS = 0.02
 EXACT_DIGITS = 15
 """Digits that every floating number keeps."""
 
-_PADDING = " \t\r\n\u00a0\u202f\u2009\"'"
+_BLANKS = " \t\r\n\u00a0\u202f\u2009"
+_PADDING = f"{_BLANKS}\"'"
 _GROUPED = "^[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:[ \u00a0\u202f\u2009][0-9]{3})+|(?:['\u2019][0-9]{3})+)(?:\\.[0-9]*)?$"
 NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 
 _DIGITS = r"[0-9]{1,3}(?:[, \u00a0\u202f\u2009'\u2019][0-9]{3})+|[0-9]{1,9}"
 _FLAG = r"[*†‡§#^~!¹²³⁴⁵⁶⁷⁸⁹]{1,3}|\([a-zA-Z*†0-9]{1,2}\)|\[(?:note )?[0-9a-zA-Z]{1,2}\]|[a-zA-Z]{1,2}\)?"
-FLAGGED = rf"^(?:({_DIGITS})\s*({_FLAG})|\(({_DIGITS})\)|\*{{1,2}}({_DIGITS}))$"
+FLAGGED = rf"^(?:({_DIGITS})[{_BLANKS}]*({_FLAG})|\(({_DIGITS})\)|\*{{1,2}}({_DIGITS}))$"
 """A number with a sign beside it that leaves it a number: provisional, revised, of low quality, or a reference to a note."""
 RANGED = r"^(?:<|≤|&lt;) ?=? ?[0-9]{1,4}$|^[0-9]{1,4} ?[-–—] ?[0-9]{1,4}$"
 """A range in place of a count, as it is mostly written."""

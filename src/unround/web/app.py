@@ -39,7 +39,7 @@ class Pages(Remembered[Key, Response]):
     """The pages shown last, as far as there is room for them."""
 
     def keep(self, key: Key, page: Response) -> Response:
-        """Remember a page, unless something is wrong with it or it is large; return it."""
+        """Remember a page, unless it is no good answer or large; return it."""
         size = len(page.body) + len(key[1]) + len(key[2])
         return self.put(key, page, size) if page.status_code == 200 and size <= self.most // 8 else page
 
@@ -77,6 +77,14 @@ others go on."""
 
 LEFT = 499
 """The status of what nobody waits for any more; by custom, as there is none for it."""
+
+TURN = 15.0
+"""Seconds that a request waits for its turn before it is asked to come again: on a busy machine, or while kernels are
+compiled, many would otherwise wait until they give up without a word."""
+BUSY = "This machine is busy: others who asked before are still being answered. Ask again in a moment, as browsers do."
+NO_MEMORY = "This machine has too little memory left for this page. Ask again in a moment, as browsers do."
+AGAIN = {"Retry-After": "5", "Refresh": "5"}
+"""When to ask again: for programs, and for browsers, which then do."""
 
 log = logging.getLogger("unround.web")
 
@@ -117,7 +125,10 @@ class _Site:
         """Return the endpoint that answers with what a view says, shown in one way."""
 
         def endpoint(request: Request) -> Response:
-            return self.pages.keep(self._key(request), shown(request, view(self._asked(request))))
+            page = view(self._asked(request))
+            answer = shown(request, page)
+            # What is wrong with a system may be that the machine is busy: a page may say so once, and not for ever.
+            return self.pages.keep(self._key(request), answer) if page.status == 200 else answer
 
         return self._answered(endpoint, view)
 
@@ -145,6 +156,8 @@ class _Site:
                 return endpoint(request)
             except InputError as problem:
                 return self.refused(request, problem)
+            except MemoryError:
+                return self._problem(request, NO_MEMORY, 503, AGAIN)
             except Exception as problem:  # a fault of ours: the visitor learns only that, the terminal everything
                 log.exception("%s could not be answered", request.url.path)
                 return self.failed(request, problem)
@@ -152,11 +165,15 @@ class _Site:
         limiter = self._limiter(view)
 
         async def in_turn(request: Request) -> Response:
-            # What was shown before takes no thread, and no turn.
-            if (again := self._again(request)) is not None:
-                return again
             try:
-                return await _unless_left(request, lambda: safely(request), limiter)
+                # What was shown before takes no thread, and no turn.
+                if (again := self._again(request)) is not None:
+                    return again
+                answer = await _in_time(request, lambda: safely(request), limiter)
+                return answer or self._problem(request, BUSY, 503, AGAIN)
+            except Exception as problem:  # there may be no room for another thread
+                log.exception("%s could not be answered", request.url.path)
+                return self.failed(request, problem)
             finally:
                 self.answered.set()
 
@@ -222,7 +239,7 @@ class _Site:
             answer = _json({"error": said}, status)
         else:
             try:
-                title = "Not found" if status == 404 else "Not possible"
+                title = {404: "Not found", 503: "One moment"}.get(status, "Not possible")
                 back = Links([("Overview", "/"), ("Search areas", "/areas"), ("Findings", "/findings")])
                 page = Page(title, [Section(title, [Text(said, "lead pre"), back], level=1)], {"error": said})
                 answer = self._shown(page, status, {"twin": "", "sheet": "", "path": request.url.path})
@@ -232,18 +249,21 @@ class _Site:
         return answer
 
 
-async def _unless_left(request: Request, work: Callable[[], Response], limiter: anyio.CapacityLimiter) -> Response:
-    """Do some work when its turn comes, unless whoever asked for it has left by then."""
-    answer = Response(status_code=LEFT)
+async def _in_time(request: Request, work: Callable[[], Response], limiter: anyio.CapacityLimiter) -> Response | None:
+    """Do some work, unless its turn does not come in time, which is None, or whoever asked for it has left by then."""
+    answer: Response | None = None
 
     async def watch(waiting: anyio.CancelScope) -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
+        nonlocal answer
+        answer = Response(status_code=LEFT)
         waiting.cancel()
 
     async with anyio.create_task_group() as both:
         both.start_soon(watch, both.cancel_scope)
-        answer = await anyio.to_thread.run_sync(work, limiter=limiter)
+        with anyio.move_on_after(TURN):  # which ends the wait for a turn only: what has begun is not given up
+            answer = await anyio.to_thread.run_sync(work, limiter=limiter)
         both.cancel_scope.cancel()
     return answer
 

@@ -190,9 +190,10 @@ function live(form) {
     answer.setAttribute("aria-busy", "true");
     try {
       const page = await fetch(address, { signal: asked.signal });
-      if (!page.ok) throw new Error(`status ${page.status}`);
+      if (!page.ok && page.status !== 503) throw new Error(`status ${page.status}`);
       const found = new DOMParser().parseFromString(await page.text(), "text/html");
-      answer.replaceChildren(...found.getElementById("answer").childNodes);
+      // Where the machine is busy, the page has no answer, but says so.
+      answer.replaceChildren(...(found.getElementById("answer") ?? found.querySelector("main")).childNodes);
       history.replaceState(null, "", address);
       answer.removeAttribute("aria-busy");
     } catch (problem) {
