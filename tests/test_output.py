@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -14,9 +15,11 @@ import polars as pl
 import pytest
 
 import unround
+from unround.arguments import write_result
 from unround.errors import InputError
 from unround.job.work import safe_for_spreadsheets
 from unround.output import KEPT, LOCK, MOVING, OutputFolder, Stopped, output_folder, write_whole
+from unround.show.plots import Plot, save
 
 NAMES = ("note", "part", "folder", "seal")
 """What a result consists of here; `folder` is one, and an older result may have an `extra` file."""
@@ -404,3 +407,23 @@ def test_who_stops_a_run_while_it_moves_files_is_heard_when_all_are_there(
         signal.signal(number, before)
     assert stopped
     assert contents(tmp_path / "out") == WHOLE["new"]
+
+
+def test_a_result_and_its_page_are_both_there_or_neither(tmp_path: Path) -> None:
+    """Where the disk is full after the first of them, and a plot is not cut short either."""
+    plot = Plot("x" * 9_000, "", ())
+    write_result(tmp_path / "out", "compare", {"a": 1}, "old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, before[1]))
+    try:
+        for folder in ("out", "new"):
+            with pytest.raises(InputError, match=r"cannot continue writing to .*File too large"):
+                write_result(tmp_path / folder, "compare", {"a": 2}, "x" * 5_000)
+        with pytest.raises(InputError, match="cannot be written: File too large"):
+            save(plot, tmp_path / "plot.html")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["compare.html", "compare.json", "out"]
+    assert '"a": 1' in (tmp_path / "out" / "compare.json").read_text()
+    write_result(tmp_path / "out", "compare", {"a": 2}, "new")
+    assert (tmp_path / "out" / "compare.html").read_text() == "new"

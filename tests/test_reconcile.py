@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -408,6 +409,20 @@ def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
         unround.reconcile(tmp_path / "towns.csv", format="pdf")
     with pytest.raises(InputError, match="would replace"):
         unround.reconcile(tmp_path / "towns.csv", tmp_path, base=5)
+
+
+def test_a_table_that_is_gone_or_damaged_meanwhile_is_said_in_words(reconciled: run.Reconciled, tmp_path: Path) -> None:
+    from starlette.testclient import TestClient
+
+    from unround.web.reconciled import reconciled_app
+
+    folder = Path(shutil.copytree(reconciled.folder, tmp_path / "folder"))
+    asked = TestClient(reconciled_app(folder, frozenset({"localhost"})), base_url="http://localhost")
+    assert asked.get("/").status_code == 200
+    (folder / run.COUNTS).write_bytes(b"PAR1")
+    for path in ("/", "/index.json", "/area/x", "/area/x.json"):
+        answer = asked.get(path)
+        assert (answer.status_code, "is gone, damaged, or being written anew" in answer.text) == (400, True)
 
 
 def test_the_explorer_shows_published_reconciled_and_the_difference(reconciled: run.Reconciled) -> None:

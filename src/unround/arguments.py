@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from unround.errors import ArgumentError, InputError, UnknownFormat
 from unround.options import AnyPath, Table
-from unround.output import write_json, write_whole
+from unround.output import output_folder, write_json, write_whole
 
 if TYPE_CHECKING:
     from unround.job import AuditFolder
@@ -248,11 +248,9 @@ def write_text(file: Path, text: str) -> None:
 
 
 def write_result(out: AnyPath, name: str, data: Mapping[str, Any], page: str) -> None:
-    """Write a result as JSON and as a page, both complete before either replaces an older one."""
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / f"{name}.json", data)
-        write_whole(folder / f"{name}.html", page)
-    except OSError as problem:
-        raise InputError(f"cannot write to {folder}: {problem.strerror}. Choose another folder.") from None
+    """Write a result as JSON and as a page: both, in place of older ones, or neither."""
+    names = f"{name}.json", f"{name}.html"
+    with output_folder(Path(out), name, lambda _: names) as output:
+        write_json(output.done / names[0], data)
+        write_whole(output.done / names[1], page)
+        output.publish(names)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround.errors import InputError
+from unround.output import write_whole
 from unround.show.page import page
 from unround.show.parts import QUIET, Chart, Charts, Document, Text
 
@@ -100,7 +101,7 @@ def save(plot: Plot, path: Path) -> None:
     check_plot(path)
     content = page(document(plot)) if path.suffix.lower() == ".html" else svg(plot)
     try:
-        path.write_bytes(content.encode())
+        write_whole(path, content)
     except OSError as problem:
         raise InputError(f"{path} cannot be written: {problem.strerror}.") from None
 

@@ -23,6 +23,8 @@ from unround.web.guard import Guard
 from unround.web.page import area_address, meant
 from unround.web.trial import Bench
 
+View = Callable[[Request], tuple[Document, Any]]
+
 MOST_LISTED = 500
 """Areas that the first page lists: those whose counts changed most."""
 
@@ -35,19 +37,25 @@ def is_reconciled(folder: Path) -> bool:
 def reconciled_app(folder: Path, hosts: frozenset[str]) -> Starlette:
     """Return the explorer of a folder that `reconcile` wrote."""
     table = Reconciled.open(folder)
-    views: dict[str, Callable[[Request], tuple[Document, Any]]] = {
+    views: dict[str, View] = {
         "/": lambda _: _start(table),
         "/area/{code}": lambda request: _area(table, meant(request.path_params["code"])),
     }
+    gone = f"{table.folder / COUNTS} is gone, damaged, or being written anew. Reload when it is complete."
+
+    def answering(view: View, respond: Callable[[tuple[Document, Any]], Response]) -> Callable[[Request], Response]:
+        def endpoint(request: Request) -> Response:
+            try:
+                return respond(view(request))
+            except (OSError, pl.exceptions.PolarsError):
+                raise HTTPException(400, gone) from None
+
+        return endpoint
+
     routes = []
     for address, view in views.items():
-
-        def shown(request: Request, view: Callable[[Request], tuple[Document, Any]] = view) -> Response:
-            return Response(page(view(request)[0]), media_type="text/html")
-
-        def plain(request: Request, view: Callable[[Request], tuple[Document, Any]] = view) -> Response:
-            return JSONResponse(view(request)[1])
-
+        shown = answering(view, lambda made: Response(page(made[0]), media_type="text/html"))
+        plain = answering(view, lambda made: JSONResponse(made[1]))
         routes += [Route("/index.json" if address == "/" else f"{address}.json", plain), Route(address, shown)]
     app = Starlette(routes=routes)
     app.add_middleware(Guard, hosts=hosts)
