@@ -141,13 +141,12 @@ def _run(
     states: Ints | None = None,
     best: bool = False,
 ) -> None:
-    """Compute posteriors, or draw states, of all areas that are feasible: one kernel, compiled once."""
+    """Compute posteriors, or draw states, of all areas that are feasible."""
     forest, given, filled = forest_of(block.compiled), block.arrays(), result.arrays(found)
-    drawn = np.zeros((0, 1, block.compiled.columns), dtype=np.int32) if states is None else states
 
     def job(first: int, last: int) -> None:
-        own = buffers_for(forest), draw_for(forest, best)
-        _areas((first, last), forest, own, given, question, filled, drawn)
+        drawn = None if states is None else (draw_for(forest, best), states)
+        _areas((first, last), forest, buffers_for(forest), given, question, filled, drawn)
 
     in_threads(job, len(given.low))
 
@@ -156,16 +155,21 @@ def _run(
 def _areas(
     between: tuple[int, int],
     forest: Forest,
-    own: tuple[Buffers, Draw],
+    buffers: Buffers,
     block: BlockArrays,
     question: _Question,
     results: PosteriorArrays,
-    states: Ints,
+    drawn: tuple[Draw, Ints] | None,
 ) -> None:
-    """Fill in the posteriors of a range of areas; or states alone."""
+    """Fill in the posteriors of a range of areas; or states alone.
+
+    It is compiled once for each: nobody waits for code that draws states who does not draw any.
+    """
     chosen, value, wanted, rates, seed = question
     mode, probability, mean, deviation, cut, possible, asked, places, chances = results
-    arena, scratch, (buffers, draw) = np.empty(1 << 16), np.empty((3, 1 << 13)), own
+    arena, scratch, best = np.empty(1 << 16), np.empty((3, 1 << 13)), False
+    if drawn is not None:
+        best = drawn[0].best
     for a in range(between[0], between[1]):
         if not chosen[a]:
             continue
@@ -177,12 +181,15 @@ def _areas(
         here = Here(forest, buffers, arena, scratch, block.evidence, a, low, high)
         if len(wanted):
             prune_to(forest, buffers, wanted[a])
-        if not (set_local_evidence(here) and weigh_rates(here, rates) and upward_pass(here, draw.best)):
+        if not (set_local_evidence(here) and weigh_rates(here, rates) and upward_pass(here, best)):
             continue
-        seed_for(seed, a, draw.random)
-        for k in range(len(states)):
-            sample(here, draw, states[k, a])
-        if len(states) or not downward_pass(here):
+        if drawn is not None:
+            draw, states = drawn
+            seed_for(seed, a, draw.random)
+            for k in range(len(states)):
+                sample(here, draw, states[k, a])
+            continue
+        if not downward_pass(here):
             continue
         possible[a] = True
         for c in range(len(forest.homes)):
