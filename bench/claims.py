@@ -17,8 +17,7 @@ import numpy as np
 
 import unround
 from unround.options import ReconstructOptions
-from unround.reconstruction.asking import claimed
-from unround.reconstruction.run import read_case
+from unround.reconstruction.run import claimed, read_case
 
 FEW = ("age", "sex", "marital")
 SETTINGS: tuple[tuple[str, tuple[str, ...]], ...] = (("exact", FEW), ("rounding:3", FEW), ("exact", ()))

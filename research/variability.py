@@ -19,9 +19,8 @@ from ortools.sat.python import cp_model
 from unround.errors import InputError
 from unround.options import ReconstructOptions, Stage
 from unround.output import scratch_folder
-from unround.reconstruction.asking import sample_of, true_cells
 from unround.reconstruction.claims import UNBOUNDED, AreaBounds, CrossTable, area_bounds, cross_table
-from unround.reconstruction.run import read_case
+from unround.reconstruction.run import read_case, sample_of, true_cells
 from unround.release import Release
 from unround.show.parts import Bullets, Document
 from unround.show.words import percent

@@ -22,6 +22,7 @@ from unround import simulate
 from unround.job import cluster as audits_cluster
 from unround.job.work import PARTS
 
+dask = pytest.importorskip("dask", reason="the extra unround[cluster] is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra unround[cluster] is not installed")
 
 COMMAND = ("audit", "census/98-401-X2021006_English_CSV_data.csv", "-o", "out", "--block", "8")
@@ -181,6 +182,7 @@ def test_certificates_keep_others_out(place: Path, tmp_path: Path, monkeypatch: 
     with monkeypatch.context() as patched:
         for name, value in told.items():
             patched.setenv(name, value)
+        dask.config.refresh()  # for the client of this process, which asks the scheduler for its workers
         cluster = Cluster(tmp_path, "tls")
         try:
             assert cluster.address.startswith("tls://")
@@ -192,6 +194,7 @@ def test_certificates_keep_others_out(place: Path, tmp_path: Path, monkeypatch: 
             refused = subprocess.run(again, cwd=place, check=False, capture_output=True, text=True, env=stranger)
         finally:
             cluster.close()
+    dask.config.refresh()
     assert json.loads((place / "out" / "run.json").read_text())["cluster"] == cluster.address
     assert refused.returncode == 2
     assert "asks for certificates, and Dask's configuration names none" in refused.stderr

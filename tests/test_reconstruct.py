@@ -24,7 +24,6 @@ from unround.figures import Figure, FigureKind, Group
 from unround.mechanisms import Exact, Mechanism, Rounding, mechanism
 from unround.options import ReconstructOptions
 from unround.protection import parse_protection
-from unround.reconstruction.asking import BLOCK, AreaQuestion, Inquiry, sample_of, way_questions, without_questions
 from unround.reconstruction.chain import NATIONAL, TABLES
 from unround.reconstruction.claims import (
     Columns,
@@ -34,7 +33,19 @@ from unround.reconstruction.claims import (
     read_claim,
 )
 from unround.reconstruction.records import read_records
-from unround.reconstruction.run import Case, inquiry_of, key_of, questions_of, read_case
+from unround.reconstruction.run import (
+    BLOCK,
+    AreaQuestion,
+    Case,
+    Inquiry,
+    inquiry_of,
+    key_of,
+    questions_of,
+    read_case,
+    sample_of,
+    way_questions,
+    without_questions,
+)
 from unround.reconstruction.score import AreaTruth, GuessTally, Seen, found_alone, gain, score
 from unround.simulation.persons import Query, counted, margins, query
 

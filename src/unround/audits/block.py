@@ -50,8 +50,8 @@ from unround.audits.weigh import BlockProbabilities, Distribution, Weighing, wei
 from unround.bounds.tighten import tighten
 from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows, WindowTable
 from unround.evidence.keys import KeyedEvidence, keyed_evidence
+from unround.mechanisms import Weighted
 from unround.mechanisms.base import BoolArray
-from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior
 from unround.release import ABSENT, NOT_APPLICABLE, Counts, FigureValues, adjustable, why_absent
 

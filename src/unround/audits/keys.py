@@ -23,8 +23,7 @@ from unround.checks.run import NOT_INDEPENDENT
 from unround.errors import InputError
 from unround.evidence.keys import ANY_CONSTANT, Keyed, KeyedRepeat
 from unround.mechanisms.bands import Cutoff
-from unround.mechanisms.rounding import Rounding, Sample
-from unround.mechanisms.weighted import Weighted
+from unround.mechanisms.rounding import Rounding, Sample, Weighted
 from unround.regions import of_sample
 from unround.release import Decisions, axis_of
 from unround.shown import Plain

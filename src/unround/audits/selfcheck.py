@@ -23,9 +23,8 @@ from unround.bounds.tighten import tighten
 from unround.engines.forest import marginals
 from unround.evidence.block import Distributions, WindowTable
 from unround.evidence.cells import EvidenceBlock
-from unround.mechanisms import Exact, Mechanism, Unpublished
+from unround.mechanisms import Exact, Mechanism, Unpublished, Weighted
 from unround.mechanisms.base import FloatArray
-from unround.mechanisms.weighted import Weighted
 from unround.prior import VARIANTS, Prior
 from unround.release import ABSENT, NOT_AVAILABLE, Counts
 

@@ -13,7 +13,7 @@ from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.release import ABSENT, Counts, Release, adjustable
 from unround.structure import Structure
-from unround.structure.families import columns_to_compare
+from unround.structure.nesting import columns_to_compare
 from unround.tables.spool import Spool
 
 _NOT_CODES = ("region_name", "level", "adjustable")

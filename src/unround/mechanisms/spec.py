@@ -12,9 +12,8 @@ from unround.mechanisms.base import Mechanism, fraction
 from unround.mechanisms.cellkey import LARGEST_CHANGE, CellKey, largest_variance
 from unround.mechanisms.noise import CLAMPED, Gaussian, Laplace
 from unround.mechanisms.plain import Digits, Exact, Midpoint, Nearest, Unpublished, Within
-from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
+from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample, Weighted
 from unround.mechanisms.transition import Transition
-from unround.mechanisms.weighted import Weighted
 
 LONGEST = 1_000_000  # most characters of a mechanism; a whole table of probabilities can be written out
 

@@ -6,7 +6,7 @@
 - `verify`: whether a sum holds, by its residuals, or like its neighbours where it is too small to judge
 - `propose`: sums and repeated counts that nobody proposed, searched for in the counts
 - `balances`: columns that balance others though no total of either is printed
-- `families`: whether areas add up to their parents; `nesting`: which areas make up which
+- `nesting`: which areas make up which, and whether they add up
 - `figure_verdicts`: figures held against counts, and what published rates, means and medians tell
 - `decisions`: what the user decides, in place of the verdicts of the counts
 - `evidence`: what comes out
