@@ -90,7 +90,6 @@ def _views(folder: Path) -> dict[str, list[str]]:
     return {
         "search as one types": [f"/areas.json?few=1&q={code[-k:]}" for code in some[: EACH // 3] for k in (2, 4, 7)],
         "an area": [f"/area/{code}" for code in some],
-        "an area by risk": [f"/area/{code}?sort=risk" for code in some],
         "a count, its histogram and argument": [f"/area/{area}/{key}" for area, key in keys],
         # A different page every time: what was shown before is remembered.
         "findings with facets": [f"/findings{filters[k % len(filters)]}&page={1 + k // len(filters)}" for k in range(EACH)],

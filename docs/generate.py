@@ -25,11 +25,11 @@ from research.__main__ import COMMANDS as RESEARCH
 from research.__main__ import app as research
 
 from docs.growth_figures import growth_plot
+from docs.panels import svg
 from docs.speed_tables import with_tables
 from unround.cli import COMMANDS as FUNCTIONS
-from unround.cli import app, progress
+from unround.cli import app, voice
 from unround.cli import run as unround_command
-from unround.show.plots import svg
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = tuple(command.name for command in FUNCTIONS)
@@ -71,7 +71,7 @@ def run(command: str, folder: Path = ROOT) -> str:
     with (
         patch.dict(os.environ, terminal),
         patch.object(sys, "argv", words),
-        patch.object(progress, "EVERY", 3600.0),  # signs of life are not what a reader is to see
+        patch.object(voice, "EVERY", 3600.0),  # signs of life are not what a reader is to see
         patch.object(sys.modules["__main__"], "__package__", None),  # or --help would show the name of this program
         contextlib.chdir(folder),
         contextlib.redirect_stdout(out),

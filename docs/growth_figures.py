@@ -9,9 +9,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from docs.panels import Plot
 from unround.show.charts import Picture, Scale
 from unround.show.parts import Chart
-from unround.show.plots import Plot
 
 LARGEST = 3
 """How many of the largest runs a slope is fitted to: in smaller ones, most of the time is that of any run at all."""

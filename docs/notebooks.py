@@ -63,9 +63,7 @@ def _outputs(code: str, names: dict[str, Any], number: int) -> list[dict[str, An
 
 
 def _data(value: Any) -> dict[str, list[str]]:
-    """Return what a notebook would show of a value, charts as drawings."""
-    if hasattr(value, "_repr_svg_"):
-        return {"image/svg+xml": _lines(value._repr_svg_()), "text/plain": ["a picture"]}
+    """Return what a notebook would show of a value."""
     html = value._repr_html_() if hasattr(value, "_repr_html_") else None
     text = {"text/plain": _lines(repr(value))}
     return text if html is None else {"text/html": _lines(html), "text/plain": _lines(type(value).__name__)}

@@ -29,6 +29,7 @@ from research.paper import (
 from research.paper_document import EXPLAINED, prediction_text, summary, value_text, weighed
 from research.searches import Experiment, condition
 
+from docs.panels import svg
 from docs.paper_figures import Place, distances, found_against_predicted, histograms, places
 from docs.paper_runs import excess, pooled, read_run, ten_seeds
 from unround.errors import InputError
@@ -53,8 +54,6 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
     progress : callable, optional
         Told how many areas of the census at hand are done, while the experiment runs.
     """
-    from unround.show.plots import save
-
     figures = folder / "figures"
     figures.mkdir(parents=True, exist_ok=True)
     if fresh:
@@ -69,7 +68,7 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
         "paper-found.svg": found_against_predicted(runs),
     }
     for name, chart in charts.items():
-        save(chart, figures / name)
+        (figures / name).write_text(svg(chart), encoding="utf-8")
     page = folder / "paper.md"
     page.write_text(text(runs, keyed, hamlet, town), encoding="utf-8")
     return [page, *(figures / name for name in charts)]

@@ -9,11 +9,11 @@ from typing import Any
 from research.paper import FIVE, LAPLACE, noise_distances
 from research.searches import Experiment
 
+from docs.panels import Plot
 from unround.equations import parse
 from unround.mechanisms import Laplace
 from unround.show.charts import Picture, Scale, columns, ticks
 from unround.show.parts import Chart
-from unround.show.plots import Plot
 from unround.simulation import Rounds, schema
 from unround.solution import Solution, solve
 

@@ -73,11 +73,11 @@ REFERENCE: Mapping[str, Sequence[str]] = {
 """The public names; those that no chapter names come last."""
 
 MEMBERS: Mapping[str, Sequence[str]] = {
-    "Solution": ("to_polars", "to_pandas", "plot", "to_json"),
-    "AuditFolder": ("open", "findings", "areas", "explain", "posterior", "to_polars", "to_pandas", "plot"),
-    "Explanation": ("to_polars", "to_pandas", "plot", "to_json"),
-    "Posterior": ("to_polars", "to_pandas", "plot"),
-    "Check": ("verdict", "to_polars", "to_pandas", "plot", "to_json"),
+    "Solution": ("to_polars", "to_pandas", "save", "to_json"),
+    "AuditFolder": ("open", "findings", "areas", "explain", "posterior", "to_polars", "to_pandas", "save"),
+    "Explanation": ("to_polars", "to_pandas", "save", "to_json"),
+    "Posterior": ("to_polars", "to_pandas", "save"),
+    "Check": ("verdict", "to_polars", "to_pandas", "save", "to_json"),
     "Mechanism": ("window", "likelihood", "publish"),
     "Release": ("blocks", "index"),
 }

@@ -33,7 +33,7 @@ def main() -> None:
     page = OUT / "small-town.html"
     show("solve", "48! = 20 + 20 + 20")
     show("solve", "examples/compound.txt", "--top", "3")
-    show("solve", "examples/small-town.txt", "--plot", str(page.relative_to(HERE.parent)))
+    show("solve", "examples/small-town.txt", "--page", str(page.relative_to(HERE.parent)))
     audit = str((OUT / "audit").relative_to(HERE.parent))
     show("audit", "examples/survey.toml", "-o", audit)
     show("explain", audit, "D08", "30-44/men")

@@ -13,7 +13,7 @@ from pathlib import Path
 WATCHED = (
     "unround.tables", "unround.equations", "unround.mechanisms", "unround.structure", "unround.system", "unround.web",
     "unround.job.folder", "unround.job.verify", "unround.audits.keys", "unround.reviews",
-    "unround.protection.key_sums", "unround.simulation.counts", "unround.arguments", "unround.small_files",
+    "unround.protection.key_sums", "unround.simulation.counts", "unround.api", "unround.small_files",
 )  # fmt: skip
 MEGABYTES = 3_000
 """Of memory, all in all; the libraries take a few hundred."""

@@ -149,7 +149,6 @@ def addresses(folder: Path, rng: random.Random) -> Iterator[bytes]:
         lambda: "/": 4,
         area: 20,
         lambda: f"{area()}.json": 10,
-        lambda: f"{area()}?sort=risk": 5,
         lambda: f"{area()}?table={rng.randrange(tables)}": 10,
         lambda: f"{area()}.csv": 3,
         cell: 1,

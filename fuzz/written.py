@@ -266,7 +266,7 @@ def _entries(data: bytes) -> None:
 
 
 def _prior(data: bytes) -> None:
-    from unround.arguments import prior_of
+    from unround.api import prior_of
 
     prior_of(as_file("prior.json", data))
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from unround.show import charts
-from unround.show.claims import OVERSTATED, between, claims_parts, value_named
 from unround.show.parts import (
     PAGE,
     QUIET,
@@ -26,6 +25,7 @@ from unround.show.parts import (
     Text,
     titled,
 )
+from unround.show.selfcheck import OVERSTATED, between, claims_parts, value_named
 from unround.show.words import percent, several
 from unround.shown import plain
 

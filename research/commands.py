@@ -15,7 +15,7 @@ from research.searches import Compound, Experiment, ReleaseSearches, experiment,
 from research.variability import measure
 from research.worlds import write_world
 from unround import read
-from unround.arguments import mechanism_name, refuse_file, write_result
+from unround.api import mechanism_name, refuse_file, write_result
 from unround.comparison import TODAY
 from unround.errors import ArgumentError
 from unround.mechanisms import Mechanism

@@ -21,7 +21,7 @@ from numba.core.dispatcher import Dispatcher
 from research.__main__ import app as research
 
 from tests import shared
-from unround.cli import app, progress
+from unround.cli import app, voice
 from unround.cli import run as run_unround
 
 settings.register_profile(
@@ -173,7 +173,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(sys, "argv", ["unround", *arguments])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         monkeypatch.setenv("COLUMNS", "120")
-        monkeypatch.setattr(progress, "EVERY", 3600.0)  # on a busy machine, signs of life would come between
+        monkeypatch.setattr(voice, "EVERY", 3600.0)  # on a busy machine, signs of life would come between
         code = 0
         try:
             run_unround(research if arguments[:1] in (("calibrate",), ("paper",), ("world",), ("variability",)) else app)

@@ -56,7 +56,6 @@ ORDER = [
     "reconstruction",
     "show",
     "web",
-    "arguments",
     "results",
     "api",
     "cli",

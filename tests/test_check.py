@@ -24,7 +24,7 @@ from unround.mechanisms import Exact, Rounding, Sample, mechanism
 from unround.options import AuditOptions
 from unround.prior.deconvolve import BELOW, CAP
 from unround.release import Column, Proposal
-from unround.show.check import fit_in_words, residual_plot
+from unround.show.check import fit_in_words
 from unround.tables import read
 
 LARGE = even_series(5, 2)[0].real
@@ -399,23 +399,23 @@ def folder(tmp_path_factory):
 
 
 def test_the_command_prints_draws_and_writes_json(run, folder, tmp_path):
-    said = run("check", str(folder.files[0]), "--plot", str(tmp_path / "check.svg"))
+    said = run("check", str(folder.files[0]), "--page", str(tmp_path / "check.html"))
     assert said.code == 0, said.err
     assert "The data fit the declared mechanism: 4 of 4 families" in " ".join(said.out.split())
     assert "ages by sex" in said.out
-    assert (tmp_path / "check.svg").read_text(encoding="utf-8").startswith("<svg")
+    page = (tmp_path / "check.html").read_text(encoding="utf-8")
+    assert "Observed and expected residuals" in page
+    assert page.count("<svg") >= 4
     told = json.loads(run("check", str(folder.files[0]), "--json").out)
     assert told["fit"]["verdict"] == FITS
-    wrong = run("check", str(folder.files[0]), "--plot", "check.gif")
+    wrong = run("check", str(folder.files[0]), "--page", "check.gif")
     assert wrong.code == 2
-    assert ".svg or .html" in wrong.err
+    assert "written as .html" in wrong.err
 
 
-def test_there_is_nothing_to_draw_where_nothing_was_tested():
-    from unround.errors import InputError
-
-    with pytest.raises(InputError, match="nothing to draw"):
-        residual_plot(check_release(release_of(np.zeros((3, 1)), [Column("a", ("a", "total"), "a")])))
+def test_nothing_is_drawn_where_nothing_was_tested(tmp_path):
+    check_release(release_of(np.zeros((3, 1)), [Column("a", ("a", "total"), "a")])).save(tmp_path / "page.html")
+    assert "<svg" not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):

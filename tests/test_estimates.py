@@ -45,7 +45,7 @@ def test_distributions_have_the_stated_means(audited: unround.AuditFolder) -> No
 
 def test_estimates_alone_are_means(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "audit"
-    assert run("audit", str(SURVEY), "--estimates", "-o", str(out), "--prior", "flat").code == 0
+    assert run("audit", str(SURVEY), "--estimates", "means", "-o", str(out), "--prior", "flat").code == 0
     assert "counts" not in pl.read_parquet_schema(out / "estimates.parquet")
     assert run("audit", str(SURVEY), "-o", str(out), "--prior", "flat", "--estimates", "distributions").code == 0
     assert "counts" in pl.read_parquet_schema(out / "estimates.parquet")

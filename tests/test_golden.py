@@ -26,11 +26,12 @@ import pytest
 from research.__main__ import app as research
 
 from unround import __version__
-from unround.cli import app, progress
+from unround.cli import app, voice
 from unround.cli import run as run_command
 
 GOLDEN = Path(__file__).parent / "golden"
 EXAMPLES = Path(__file__).parents[1] / "examples"
+SHAPES = "census/boundaries.geojson.gz"
 BULK = "census/98-401-X2021006_English_CSV_data.csv"
 SYSTEM = "'110! = a: 30 + 65 + 10; a = 10 + 10 + 10'"
 
@@ -92,7 +93,7 @@ STORIES = {
         unround simulate -o census --areas 60 --seed 3 --boundaries
         unround simulate -o census2 --areas 5 --json
         unround check {BULK}
-        unround audit {BULK} -o audit --truth census/truth.parquet --estimates --boundaries census/boundaries.geojson.gz
+        unround audit {BULK} -o audit --truth census/truth.parquet --estimates means --boundaries {SHAPES}
         cat audit/report.html
         unround serve audit --get /
         unround serve audit --get /map
@@ -239,7 +240,7 @@ def run(command: str) -> str:
     code: object = 0
     with (
         patch.object(sys, "argv", [program, *words]),
-        patch.object(progress, "EVERY", 3600.0),
+        patch.object(voice, "EVERY", 3600.0),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(out),
     ):

@@ -15,11 +15,12 @@ import polars as pl
 import pytest
 
 import unround
-from unround.arguments import write_result
+from unround.api import write_result
 from unround.errors import InputError
 from unround.job.work import safe_for_spreadsheets
 from unround.output import KEPT, LOCK, MOVING, OutputFolder, Stopped, output_folder, write_whole
-from unround.show.plots import Plot, save
+from unround.show import page
+from unround.show.parts import Document, Text
 
 NAMES = ("note", "part", "folder", "seal")
 """What a result consists of here; `folder` is one, and an older result may have an `extra` file."""
@@ -410,8 +411,8 @@ def test_who_stops_a_run_while_it_moves_files_is_heard_when_all_are_there(
 
 
 def test_a_result_and_its_page_are_both_there_or_neither(tmp_path: Path) -> None:
-    """Where the disk is full after the first of them, and a plot is not cut short either."""
-    plot = Plot("x" * 9_000, "", ())
+    """Where the disk is full after the first of them, and a page of its own is not cut short either."""
+    document = Document("A page", [Text("x" * 900)])
     write_result(tmp_path / "out", "compare", {"a": 1}, "old")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, before[1]))
@@ -420,7 +421,7 @@ def test_a_result_and_its_page_are_both_there_or_neither(tmp_path: Path) -> None
             with pytest.raises(InputError, match=r"cannot continue writing to .*File too large"):
                 write_result(tmp_path / folder, "compare", {"a": 2}, "x" * 5_000)
         with pytest.raises(InputError, match="cannot be written: File too large"):
-            save(plot, tmp_path / "plot.html")
+            page.write(tmp_path / "page.html", document)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["compare.html", "compare.json", "out"]

@@ -209,27 +209,32 @@ SEEN = {
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_pictures_are_our_own_drawings(
+def test_cards_and_pages_have_pictures(
     name: str, audited: unround.AuditFolder, solution: unround.Solution, checked: unround.Check, tmp_path: Path
 ) -> None:
-    picture = RESULTS[name](audited=audited, solution=solution, checked=checked).plot()
-    drawn = picture._repr_svg_()
-    assert drawn.startswith("<svg")
-    assert f'class="{SEEN[name]}' in drawn
-    assert "href" not in drawn
-    picture.save(tmp_path / "picture.svg")
-    assert (tmp_path / "picture.svg").read_text(encoding="utf-8") == drawn
+    result = RESULTS[name](audited=audited, solution=solution, checked=checked)
+    result.save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for drawn in (page, result._repr_html_()):
+        assert "<svg" in drawn
+        assert f'class="{SEEN[name]}' in drawn
+    assert page.startswith("<!doctype html>")
+    assert 'src="http' not in page  # everything is inside
 
 
-def test_a_picture_of_pixels_is_refused_with_a_way_out(solution: unround.Solution, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"as \.svg or \.html.*makes a \.png of an \.svg"):
-        solution.plot().save(tmp_path / "x.png")
+def test_a_page_has_a_name_that_says_so(solution: unround.Solution, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"written as \.html"):
+        solution.save(tmp_path / "x.svg")
+    with pytest.raises(InputError, match="there is no folder"):
+        solution.save(tmp_path / "none" / "x.html")
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_to_draw_is_said_in_words() -> None:
-    with pytest.raises(InputError, match="there is nothing to draw"):
-        unround.solve("100! = 20 + 20").plot()
+def test_where_nothing_is_likely_nothing_is_drawn(tmp_path: Path) -> None:
+    unround.solve("100! = 20 + 20").save(tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "No true counts fit" in page
+    assert "<svg" not in page
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ FOLDER = ".audit"
 THOROUGH = "UNROUND_THOROUGH" in os.environ
 KILLS = 20 if THOROUGH else 6
 RELEASE = "census/98-401-X2021006_English_CSV_data.csv"
-COMMAND = ("audit", RELEASE, "-o", "out", "--truth", "census/truth.parquet", "--estimates", "--block", "6")
+COMMAND = ("audit", RELEASE, "-o", "out", "--truth", "census/truth.parquet", "--estimates", "means", "--block", "6")
 QUICK = AuditOptions(prior="flat", block=6)
 
 

@@ -362,11 +362,12 @@ def test_the_explorer_shows_all_three(census: AuditFolder) -> None:
     told = client.get(f"{row['address']}.json").json()
     assert [told[name] for name in names] == pytest.approx([row[name] for name in names], abs=1e-9)
     area = row["address"].rsplit("/", 1 + row["key"].count("/"))[0]
-    by_risk = client.get(f"{area}.json?sort=risk").json()["cells"]
-    (ranked,) = [one for one in by_risk if one["key"] == row["key"]]
-    assert [ranked[name] for name in names] == pytest.approx([row[name] for name in names], abs=1e-9)
-    assert probabilities(row) in client.get(f"{area}?sort=risk").text
-    assert "averages over several priors" in client.get(area).text
+    lines = [line for table in client.get(f"{area}.json").json()["tables"] for line in table["lines"]]
+    (shown,) = [cell for line in lines for cell in line["cells"] if cell and cell["key"] == row["key"]]
+    assert [shown[name] for name in names] == pytest.approx([row[name] for name in names], abs=1e-9)
+    page = client.get(area).text
+    assert probabilities(row) in page
+    assert "averages over several priors" in page
 
 
 def test_whole_distributions_are_worked_out_for_single_counts_only(
@@ -376,7 +377,7 @@ def test_whole_distributions_are_worked_out_for_single_counts_only(
     usual = Weighing.distributions
     monkeypatch.setattr(Weighing, "distributions", lambda here, variant: asked.append(variant) or usual(here, variant))
     client, code = browser(census), census.areas["region"][-1]
-    for address in (f"/area/{code}", f"/area/{code}.json", f"/area/{code}?sort=risk", f"/area/{code}.csv"):
+    for address in (f"/area/{code}", f"/area/{code}.json", f"/area/{code}.csv"):
         assert client.get(address).status_code == 200
     assert not asked
     told = client.get(f"/area/{code}/{census.model.columns[-1].key}.json").json()

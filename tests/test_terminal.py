@@ -16,7 +16,7 @@ import pytest
 
 import unround
 from tests.conftest import Run
-from unround.cli import COMMANDS, GROUPS, progress
+from unround.cli import COMMANDS, GROUPS, voice
 from unround.cli.build import summary
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -144,8 +144,8 @@ def test_shells_complete_commands_and_options(run: Run) -> None:
 def test_a_sign_of_life_comes_every_few_seconds_when_nobody_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = io.StringIO()
     monkeypatch.setattr(sys, "stderr", errors)
-    monkeypatch.setattr(progress, "EVERY", 0.02)
-    with progress.stages() as step:
+    monkeypatch.setattr(voice, "EVERY", 0.02)
+    with voice.stages() as step:
         step("Inferring", 1, 4)
         deadline = time.monotonic() + 600
         while errors.getvalue().count("\n") < 2 and time.monotonic() < deadline:
@@ -161,7 +161,7 @@ def test_a_sign_of_life_says_that_functions_are_compiled_as_long_as_they_are() -
     from numba.core import event
 
     from unround import jit
-    from unround.cli.progress import compiling
+    from unround.cli.voice import compiling
 
     assert not jit.is_compiling()
     with event.trigger_event("numba:compile"):
@@ -172,6 +172,6 @@ def test_a_sign_of_life_says_that_functions_are_compiled_as_long_as_they_are() -
 def test_a_short_command_gives_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = io.StringIO()
     monkeypatch.setattr(sys, "stderr", errors)
-    with progress.stages() as step:
+    with voice.stages() as step:
         step("Simulating", 10, 10)
     assert errors.getvalue() == ""

@@ -75,7 +75,6 @@ PAGES = {
     "/areas": "/areas.json",
     "/areas?q=D1": "/areas.json?q=D1",
     area_address("D01"): f"{area_address('D01')}.json",
-    f"{area_address('D01')}?sort=risk": f"{area_address('D01')}.json?sort=risk",
     area_address(SLASHED): f"{area_address(SLASHED)}.json",
     cell_address(IMAGE, "30-44/men"): f"{cell_address(IMAGE, '30-44/men')}.json",
     cell_address(SLASHED, f"{OLDEST}/women"): f"{cell_address(SLASHED, f'{OLDEST}/women')}.json",
@@ -178,15 +177,6 @@ def test_an_area_shows_every_finding_of_the_audit(census: TestClient, census_aud
             assert cell["probability"] == pytest.approx(one["probability"], abs=1e-12)
 
 
-def test_sorted_by_risk_the_claims_come_first(census: TestClient, census_audit: Path) -> None:
-    region = pl.read_parquet(census_audit / "findings.parquet")["region"].value_counts(sort=True)["region"][0]
-    cells = told(census, f"{area_address(region)}.json?sort=risk")["cells"]
-    kinds = [cell["kind"] for cell in cells]
-    assert kinds == sorted(kinds, key=["proved", "conditional", "likely", "open", "given"].index)
-    likely = [cell["probability"] for cell in cells if cell["kind"] == "likely"]
-    assert likely == sorted(likely, reverse=True)
-
-
 def test_certificates_hold(hostile: TestClient, hostile_audit: Path) -> None:
     proved = pl.read_parquet(hostile_audit / "findings.parquet").filter(pl.col("kind") == "proved").to_dicts()[:5]
     assert proved
@@ -223,7 +213,6 @@ def test_a_table_that_is_not_by_sex(tmp_path: Path) -> None:
         "/findings",
         proved[0]["address"],
         area_address("2020/p1"),
-        f"{area_address('2020/p1')}?sort=risk",
         "/structure/0",
     ):
         assert asked.get(view).status_code == 200
@@ -464,7 +453,7 @@ def test_an_area_opens_at_its_findings(census: TestClient, census_audit: Path) -
     assert page.count('<li class="row') == own.height
     assert page.index('<li class="row') < page.index("all counts of this area")
     assert '<details class="all-counts" id="counts">' in page  # folded
-    assert '<details class="all-counts" id="counts" open>' in census.get(f"{area_address(region)}?sort=risk").text
+    assert '<details class="all-counts" id="counts" open>' in census.get(f"{area_address(region)}?table=0").text
     assert len(told(census, f"{area_address(region)}.json")["findings"]) == own.height
 
 

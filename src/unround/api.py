@@ -11,38 +11,22 @@ it needs when it is called, so that `import unround` and `unround --help` stay q
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
-from collections.abc import Iterable, Mapping
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unround import options
-from unround.arguments import (
-    audit_folder,
-    equations_of,
-    files_read,
-    finished_audit,
-    folder_to_show,
-    header_rows,
-    lent_to,
-    mechanism_name,
-    open_table,
-    path_or_none,
-    paths_of,
-    prior_of,
-    reasons_of,
-    refuse_file,
-    refuse_hopeless,
-    refuse_overwriting,
-    said_of_columns,
-    temporary_folder,
-    toml_of,
-    write_result,
-    write_text,
-)
 from unround.errors import ArgumentError, InputError, UnknownFormat
-from unround.options import AuditOptions, takes
+from unround.options import AnyPath, AuditOptions, Table, takes
+from unround.output import output_folder, refuse_overwriting, write_json, write_text, write_whole
 from unround.small_files import require_unchanged, watching
 
 if TYPE_CHECKING:
@@ -53,6 +37,7 @@ if TYPE_CHECKING:
     from unround.explanation.cell import Explanation
     from unround.inspection import Inspection
     from unround.job.verify import Verification
+    from unround.mechanisms import Mechanism
     from unround.protection.release import Protected
     from unround.reconciliation import Reconciled
     from unround.reconstruction import Reconstruction
@@ -64,6 +49,9 @@ if TYPE_CHECKING:
     from unround.solution import Solution
     from unround.system import System
     from unround.tables import Described
+    from unround.tables.description import Description
+
+_Result = TypeVar("_Result")
 
 # -- one system -------------------------------------------------------------------------------------------------------
 
@@ -136,7 +124,7 @@ def read(given: options.Read) -> Release:
     return _opened(given.table, given)
 
 
-def _read(table: options.Table, given: options.Opening, progress: options.Stage = lambda *_: None) -> Release:
+def _read(table: Table, given: options.Opening, progress: options.Stage = lambda *_: None) -> Release:
     """Open a table, or several as one, as the options say."""
     from unround.tables import join
     from unround.tables.description import decided
@@ -144,7 +132,7 @@ def _read(table: options.Table, given: options.Opening, progress: options.Stage 
 
     tables = _listed(table)
     if len(tables) == 1:
-        release = open_table(tables[0], given.format, given.describe, given.sheet, getattr(given, "exact", ()))
+        release = open_table(tables[0], given)
         if release.decisions.matches:
             raise InputError("[[match]] links the columns of several files, but only one is given.")
     elif not tables:
@@ -153,7 +141,7 @@ def _read(table: options.Table, given: options.Opening, progress: options.Stage 
         said = None if given.describe is None else said_of_columns(given.describe)
         if given.describe is not None and said is None:
             raise InputError("axes are those of one table: with several, give each tidy one as the TOML that describes it.")
-        releases = [open_table(table, given.format, None, given.sheet) for table in tables]
+        releases = [open_table(table, options.Opening(format=given.format, sheet=given.sheet)) for table in tables]
         size = sum(release.size for release in releases)
         matches = said.matches if said else ()
         release = join(releases, matches, lambda done: progress("Reading the files", done, size))
@@ -161,7 +149,7 @@ def _read(table: options.Table, given: options.Opening, progress: options.Stage 
     return release if given.nesting is None else with_areas(release, Path(given.nesting))
 
 
-def _opened(table: options.Table, given: options.Reading) -> Release:
+def _opened(table: Table, given: options.Reading) -> Release:
     """Return a table that was read, with what is said of how its counts were published."""
     from unround.structure import declaring, declaring_exact
 
@@ -172,7 +160,7 @@ def _opened(table: options.Table, given: options.Reading) -> Release:
     return declaring_exact(release, given.exact)
 
 
-def _truth(table: options.Table | None, release: Release) -> Release | None:
+def _truth(table: Table | None, release: Release) -> Release | None:
     """Return the true counts, if they are given, in the columns of a release that was made from several files."""
     from unround.tables import with_truth
 
@@ -201,7 +189,7 @@ def describe(given: options.Describe) -> Described:
 
     how = mechanism_name(given.base, given.mechanism)
     table = Path(given.table) if isinstance(given.table, str | os.PathLike) else given.table
-    target = path_or_none(given.out)
+    target = path_of(given.out)
     refuse_overwriting(target)
     if isinstance(table, Path) and table.suffix.lower() == ".toml":
         raise InputError(f"{table} is a description, not a table. To see what comes of it, run: unround check {table}")
@@ -244,7 +232,7 @@ def audit(given: options.Audit) -> AuditFolder:
     from unround.results import AuditFolder
     from unround.show.report import write_pages
 
-    boundaries = path_or_none(given.boundaries)
+    boundaries = path_of(given.boundaries)
     shapes = None if boundaries is None else read_shapes(boundaries)  # a fault in it shows before anything takes long
 
     def report_on(folder: job.AuditFolder) -> None:
@@ -257,10 +245,11 @@ def audit(given: options.Audit) -> AuditFolder:
     if (finished := finished_audit(given.table)) is not None:
         report_on(finished)
         return AuditFolder.open(finished.path)
-    into = path_or_none(given.out) or temporary_folder()
+    into = path_of(given.out) or temporary_folder()
     with watching():  # what is read here must be what is read again, and what is kept for another run
         release = _opened(given.table, given)
-        refuse_hopeless(release)
+        if release.obstacle:
+            raise InputError(release.obstacle)
         done = audit_into(
             release,
             into,
@@ -305,7 +294,7 @@ def review(given: options.ReviewRequest) -> Review:
 
     return decide_on(
         drafts,
-        path_or_none(given.out),
+        path_of(given.out),
         auditing,
         ReviewOptions(repairs, accepted, ignored, given.reviewer, given.seed, given.draws, given.apply),
         truth=truth,
@@ -315,7 +304,7 @@ def review(given: options.ReviewRequest) -> Review:
     )
 
 
-def _listed(tables: options.Table) -> list[options.Table]:
+def _listed(tables: Table) -> list[Table]:
     return list(tables) if isinstance(tables, list | tuple) else [tables]
 
 
@@ -338,7 +327,7 @@ def _drafts(given: options.ReviewRequest) -> tuple[list[DraftTable], DraftTable 
         if not drafts:
             release = _opened(table, given)
             files = tuple(files_read(table, release))
-            origin = Origin(Path(table), toml_of(given.describe), given.sheet) if name != "the table" else None
+            origin = Origin(Path(table), path_of(given.describe), given.sheet) if name != "the table" else None
             drafts = [DraftTable(release, name, files, origin)]
         everything += drafts
     return everything, None
@@ -446,7 +435,7 @@ def serve(given: options.Serve) -> None:
 
             webbrowser.open(address)
 
-    serve_pages(folder_to_show(given.folder), given.host, given.port, started, path_or_none(given.boundaries))
+    serve_pages(folder_to_show(given.folder), given.host, given.port, started, path_of(given.boundaries))
 
 
 @takes(options.View)
@@ -456,7 +445,7 @@ def view(given: options.View) -> tuple[int, bytes]:
 
     if not given.address.startswith("/"):
         raise InputError(f"an address starts with a slash, as in /findings.json; not {given.address!r}.")
-    return get(folder_to_show(given.folder), given.address, path_or_none(given.boundaries))
+    return get(folder_to_show(given.folder), given.address, path_of(given.boundaries))
 
 
 @takes(options.DiffRequest)
@@ -511,7 +500,7 @@ def protect(given: options.Protect) -> Protected:
             return
         if release.file_format in ("tidy", "described"):
             counts = counts_by_name(read(folder / ABOUT))
-            write_back(Origin(Path(given.table), toml_of(given.describe), given.sheet), release, counts, folder / PUBLISHED)
+            write_back(Origin(Path(given.table), path_of(given.describe), given.sheet), release, counts, folder / PUBLISHED)
 
     return publish(
         release,
@@ -523,7 +512,7 @@ def protect(given: options.Protect) -> Protected:
             given.clamp,
             given.additive,
             given.constant,
-            path_or_none(given.key_sums),
+            path_of(given.key_sums),
         ),
         progress=given.progress,
         command=given.command,
@@ -552,12 +541,13 @@ def reconcile(given: options.Reconcile) -> Reconciled:
 
     reading = replace(given.part(options.Reading), format="auto")
     release = _opened(given.table, reading)
-    refuse_hopeless(release)
-    into = path_or_none(given.out) or temporary_folder()
+    if release.obstacle:
+        raise InputError(release.obstacle)
+    into = path_of(given.out) or temporary_folder()
     if any(path.resolve().parent == into.resolve() for path in files_read(given.table, release)):
         raise InputError(f"the result would replace the table in {into}: choose another folder with -o.")
     matches = release.decisions.matches
-    written = tables_of(_listed(given.table), given.describe, given.sheet, toml_of(given.describe), matches, given.format)
+    written = tables_of(_listed(given.table), given.describe, given.sheet, path_of(given.describe), matches, given.format)
     made = reconcile_into(
         release,
         into,
@@ -644,3 +634,211 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
         )
     reading = vars(given.part(options.Reading))
     return measure([read(table, **reading) for table in _listed(given.table)], given, paths_of(given.table), write_page)
+
+
+# -- what is given, and what it stands for ----------------------------------------------------------------------------
+
+
+def open_table(table: Table, given: options.Opening) -> Release:
+    """Return one table as a release. A table that nobody described is described on the way."""
+    release = _release_of(table, given)
+    if not release.columns:
+        figures = "; ".join(f"{len(those):,} columns of {why}" for why, those in release.left_out.items())
+        raise InputError(
+            f"{release.source} has no counts{f': it has {figures}' if figures else ''}. There is nothing to audit in a "
+            "table without counts; give the table of counts that its figures come from."
+        )
+    return release
+
+
+def _release_of(table: Table, given: options.Opening) -> Release:
+    from unround.release import Release
+    from unround.tables import describe, read_frame
+    from unround.tables import read as read_file
+    from unround.tables.description import decided
+    from unround.tables.frames import from_frame
+
+    description, exact = given.describe, getattr(given, "exact", ())
+    if isinstance(table, str | os.PathLike):
+        if not os.fspath(table):
+            raise InputError("the name of the file is empty.")
+        if isinstance(description, Mapping):
+            raise InputError("a file is described by a TOML file; only a frame is described by keys and values.")
+        said = said_of_columns(table if description is None else description)
+        if said is not None:
+            data = _data_of(said) if description is None else table
+            return decided(_release_of(data, replace(given, describe=None)), said)
+        try:
+            if given.sheet is None:
+                return read_file(Path(table), given.format, path_of(description))
+        except UnknownFormat:
+            pass
+        return describe(Path(table), sheet=given.sheet, exact=exact).release
+    if given.sheet is not None:
+        raise ArgumentError("{sheet} is for spreadsheets, and this is not a file: leave it out.")
+    if given.format != "auto":
+        raise ArgumentError("{format} is for files, and this is not a file: leave it out.")
+    if isinstance(table, Release):
+        said = None if description is None else said_of_columns(description)
+        if description is not None and said is None:
+            raise InputError("axes are those of a table that is yet to be read, not of a Release.")
+        return table if said is None else decided(table, said)
+    if description is not None and not isinstance(description, Mapping):
+        raise InputError("a frame is described by keys and values, not by a file.")
+    if description is None:
+        return read_frame(table) or describe(table, exact=exact).release
+    return from_frame(table, description)
+
+
+def _data_of(said: Description) -> Path:
+    """Return the file that a TOML is about."""
+    if said.data is None:
+        raise InputError(f'{said.where} does not say which file it is about: add data = "…", or give the table too.')
+    return said.data
+
+
+def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str | None:
+    """Return the name of the mechanism that a base or a mechanism stands for; None where neither is given."""
+    from unround.mechanisms import Mechanism, Rounding
+
+    if base is not None:
+        return Rounding(base).name
+    return mechanism.name if isinstance(mechanism, Mechanism) else mechanism
+
+
+def said_of_columns(description: object) -> Description | None:
+    """Return what a TOML, or keys and values, say of the columns of a table that needs no axes to be read; else None."""
+    from unround.small_files import is_file, parsed_toml, small_text
+    from unround.tables.description import make_description, read_description, says_axes
+
+    if isinstance(description, Mapping):
+        return None if says_axes(description) else make_description(description)
+    if not isinstance(description, str | os.PathLike) or Path(description).suffix.lower() != ".toml":
+        return None
+    path = Path(description)
+    if not is_file(path) or says_axes(parsed_toml(small_text(path, "TOML"), str(path))):
+        return None
+    return read_description(path)
+
+
+def audit_folder(folder: job.AuditFolder | AnyPath) -> job.AuditFolder:
+    """Return an audit by its folder."""
+    from unround.job import AuditFolder
+
+    return folder if isinstance(folder, AuditFolder) else AuditFolder.open(Path(folder))
+
+
+def folder_to_show(folder: Any) -> Path:
+    """Return the folder of an audit, or of a table that was made to add up."""
+    from unround.reconciliation import Reconciled
+    from unround.web.reconciled import is_reconciled
+
+    given = folder.folder if isinstance(folder, Reconciled) else folder
+    return Path(given) if isinstance(given, str | os.PathLike) and is_reconciled(Path(given)) else audit_folder(given).path
+
+
+def finished_audit(table: Table) -> job.AuditFolder | None:
+    """Return the finished audit that stands in the place of a table; None if it is a table."""
+    from unround.job import AuditFolder
+
+    single = table[0] if isinstance(table, list | tuple) and len(table) == 1 else table
+    is_folder = isinstance(single, str | os.PathLike) and Path(single).is_dir()
+    return audit_folder(single) if is_folder or isinstance(single, AuditFolder) else None
+
+
+def equations_of(source: AnyPath) -> tuple[str, str]:
+    """Return the text of a system, and what to call it in errors."""
+    from unround.small_files import SMALL, decoded, plain_text
+
+    if isinstance(source, str) and ("=" in source or not source.strip()):
+        return source, "<text>"
+    if source == "-":
+        content = sys.stdin.buffer.read(SMALL + 1)
+        if len(content) > SMALL:
+            raise InputError(f"standard input has more than {SMALL:,} bytes, more than a system can have.")
+        return decoded(content, "standard input"), "standard input"
+    return plain_text(source, 'To type equations, use =, as in "48! = 20 + 20 + 20".'), os.fspath(source)
+
+
+def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
+    """Return the weights in a JSON file; None for a flat prior."""
+    from unround.small_files import plain_text
+
+    if source == "flat":
+        return None
+    example = 'It should look like {"men": {"12": 0.5, "13": 0.5}}: for each cell, weights of its true counts.'
+    text = plain_text(source, 'The prior is "flat" or a JSON file.')
+    try:
+        loaded = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError(f"{source} is not JSON. {example}") from None
+    try:
+        return {str(name): {int(v): float(p) for v, p in weights.items()} for name, weights in loaded.items()}
+    except (ValueError, AttributeError, TypeError, OverflowError):
+        raise InputError(f"{source} cannot be used as a prior. {example}") from None
+
+
+def header_rows(given: Sequence[int] | str | None) -> list[int] | None:
+    """Return the rows of a header: numbers, or text such as 4, 4-5 or 4,5."""
+    if given is None or not isinstance(given, str):
+        return None if given is None else list(given)
+    first, dash, last = (part.strip() for part in given.partition("-"))
+    pieces = [part.strip() for part in given.split(",")] if not dash else [first, last]
+    if not all(piece.isdigit() and 0 < int(piece) < 10_000 for piece in pieces) or (dash and int(first) > int(last)):
+        raise ArgumentError(f"{{header}} must be rows, counted from 1, such as 4 or 4-5; not {given!r}.")
+    return list(range(int(first), int(last) + 1)) if dash else sorted({int(piece) for piece in pieces})
+
+
+def reasons_of(cells: Sequence[str], because: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Return everything that is accepted or left aside with its reason."""
+    if cells and len(because) not in (1, len(cells)):
+        raise ArgumentError(
+            f"{{accept}} and {{ignore}} name {len(cells)}, with {len(because)} reasons: give {{because}} once for all, or "
+            "once for each."
+        )
+    return zip(cells, tuple(because) * len(cells) if len(because) == 1 else because, strict=True)
+
+
+def path_of(given: object) -> Path | None:
+    """Return a path, if it is one."""
+    return Path(given) if isinstance(given, str | os.PathLike) else None
+
+
+def paths_of(*given: Any) -> list[Path] | None:
+    """Return all files that take part in an audit; None if something is not a file, so that its state cannot be told."""
+    flat = [path for item in given if item is not None for path in (item if isinstance(item, list | tuple) else [item])]
+    return [Path(item) for item in flat] if all(isinstance(item, str | os.PathLike) for item in flat) else None
+
+
+def files_read(table: Table, release: Release) -> list[Path]:
+    """Return the files that a table was read from: those that were given, and what a description of it names."""
+    given = paths_of(table) or []
+    return list(dict.fromkeys(path for path in (*given, *map(Path, release.source.split(" + "))) if path.is_file()))
+
+
+def refuse_file(out: AnyPath | None) -> None:
+    """Raise if a file is where a folder is to be: before a long run, not after it."""
+    if out is not None and Path(out).exists() and not Path(out).is_dir():
+        raise InputError(f"{out} is a file: choose a folder to write into.")
+
+
+def temporary_folder() -> Path:
+    """Return a folder to write into that nobody named; it goes away with the process at the latest."""
+    parent = tempfile.mkdtemp(prefix="unround-")
+    atexit.register(shutil.rmtree, parent, ignore_errors=True)
+    return Path(parent) / "audit"
+
+
+def lent_to(result: _Result, folder: Path) -> _Result:
+    """Let a temporary folder last as long as a result that lies in it."""
+    weakref.finalize(result, shutil.rmtree, folder.parent, ignore_errors=True)
+    return result
+
+
+def write_result(out: AnyPath, name: str, data: Mapping[str, Any], page: str) -> None:
+    """Write a result as JSON and as a page: both, in place of older ones, or neither."""
+    names = f"{name}.json", f"{name}.html"
+    with output_folder(Path(out), name, lambda _: names) as output:
+        write_json(output.done / names[0], data)
+        write_whole(output.done / names[1], page)
+        output.publish(names)

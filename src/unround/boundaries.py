@@ -325,7 +325,7 @@ def boundaries_of(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape]
     import polars as pl
 
     shapes, areas = shapes or read_shapes(path), folder.areas
-    axis = folder.told["areas"][0]
+    axis = folder.area_axes[0]
     columns = [areas[name].cast(pl.String).fill_null("").to_list() for name in (axis, "code") if name in areas.columns]
     at, matched = match(shapes, list(zip(*columns, strict=True)), str(path))
     mine = [(shape, row) for shape, row in zip(shapes, at, strict=True) if row >= 0]

@@ -17,7 +17,7 @@ from unround.output import scratch_folder
 from unround.prior import Prior
 from unround.release import ABSENT, Release, adjustable, table_of, why_absent
 from unround.score.summary import contradiction_rows
-from unround.shown import Plottable, Tabular, plain
+from unround.shown import Tabular, plain
 from unround.structure import JudgedSum, Nesting, Structure, find_nesting
 from unround.tables.account import account
 from unround.tables.spool import Spool, Stage, survey
@@ -43,7 +43,7 @@ class TableInside:
 
 
 @dataclass(frozen=True)
-class Inspection(Tabular, Plottable):
+class Inspection(Tabular):
     """What is in a release.
 
     - `release`, `structure`: What was published, and how it adds up.

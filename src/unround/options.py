@@ -62,7 +62,6 @@ class Option:
     - `shown`: The default in words, where it is not the value itself.
     - `choices`: The values that it takes; `least`, `most`: the range of a number; `above`: what it must exceed.
     - `short`: A spelling of one letter.
-    - `bare`: The value that it has on the command line if it is given without one.
     - `needs`: Options of which one must be given too; `excludes`: those that must not.
     - `split`: Whether a list may be given with commas in between; "none" is then an empty one.
     - `shell`: The type on the command line, where it cannot be told from the annotation.
@@ -76,7 +75,6 @@ class Option:
     most: float | None = None
     above: float | None = None
     short: str | None = None
-    bare: str | None = None
     needs: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     split: bool = False
@@ -410,10 +408,9 @@ class AuditOptions(Options):
     )
     link: bool = option("Infer areas within areas together, or each area alone.", default=True)
     estimates: str | None = option(
-        "Also write an estimate of every count; with the probability of every possible count, if you add distributions.",
-        "[distributions]",
+        "Also write an estimate of every count: means, or distributions for the probability of every possible count, too.",
+        "means|distributions",
         choices=(MEANS, DISTRIBUTIONS),
-        bare=MEANS,
         default=None,
     )
     zeros: bool = option(

@@ -334,3 +334,17 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def write_json(path: Path, content: Any, *, indent: int | None = 2) -> None:
     """Write plain data, whole or not at all; without indentation, which people need, in a tenth of the time."""
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=indent) + "\n")
+
+
+def refuse_overwriting(file: Path | None) -> None:
+    """Raise if a file is there: somebody may have worked on it."""
+    if file is not None and file.exists():
+        raise InputError(f"{file} exists, and may hold work of yours: delete it, or choose another name.")
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a file of text: complete, or not at all."""
+    try:
+        write_whole(file, text)
+    except OSError as problem:
+        raise InputError(f"{file} cannot be written: {problem.strerror}.") from None

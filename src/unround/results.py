@@ -10,13 +10,13 @@ from unround import job
 from unround.errors import InputError
 from unround.explanation import cell as explanation
 from unround.explanation import posterior as distributions
-from unround.shown import Plottable, Tabular
+from unround.shown import Tabular
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-class AuditFolder(Tabular, Plottable, job.AuditFolder):
+class AuditFolder(Tabular, job.AuditFolder):
     """What `unround.audit` returns: a finished audit, in its folder.
 
     `AuditFolder.open(path)` opens one that is there already. As a table it has a row for every finding.

@@ -1,4 +1,4 @@
-"""What all results can do: become plain data, be printed, appear in a notebook, become tables, draw themselves.
+"""What all results can do: become plain data, be printed, appear in a notebook, become tables and pages.
 
 Results are made in rooms that know nothing of how they are shown. This is the one place where the arrow points down the map:
 `unround.show` is looked up by name when somebody wants to see a result, and finds the document for its class.
@@ -46,7 +46,7 @@ class Plain:
 
 
 class Shown:
-    """A result that shows itself: `print` gives what the terminal would show, and a notebook makes a card of it."""
+    """A result that shows itself: `print` gives what a terminal would show, a notebook makes a card, and `save` a page."""
 
     __slots__ = ()
 
@@ -56,15 +56,9 @@ class Shown:
     def _repr_html_(self) -> str:
         return str(_show().card(self))
 
-
-class Plottable(Shown):
-    """A result that can be drawn as well."""
-
-    __slots__ = ()
-
-    def plot(self) -> Any:
-        """Return it as a picture, which a notebook shows and `save` writes: as .svg or .html."""
-        return _show().plot(self)
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as a page with its pictures: one .html file that needs no other."""
+        _show().save(self, path)
 
 
 class Tabular(Shown):

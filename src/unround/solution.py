@@ -17,7 +17,7 @@ from unround.errors import InputError
 from unround.mechanisms import TAIL, Mechanism, Unpublished
 from unround.mechanisms.base import ALIKE, reaches
 from unround.proofs import Proof, contradiction_in_words, proofs_of
-from unround.shown import Plain, Plottable, Tabular, frame_of
+from unround.shown import Plain, Tabular, frame_of
 from unround.system import Cell, PublishedFigure, System
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class FigureAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution(Tabular, Plottable):
+class Solution(Tabular):
     """Everything inferred about a system.
 
     Parameters

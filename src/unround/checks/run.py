@@ -40,7 +40,7 @@ from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.output import scratch_folder
 from unround.proofs import contradiction_in_words
 from unround.release import Column, Release
-from unround.shown import Plottable, Tabular
+from unround.shown import Tabular
 from unround.structure import JudgedFigure, Structure
 from unround.structure.evidence import INFERRED
 from unround.system import Cell, Sum, System
@@ -151,7 +151,7 @@ AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
-class Check(Tabular, Plottable):
+class Check(Tabular):
     """What was found about a release.
 
     Parameters

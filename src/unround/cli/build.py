@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
-from unround.cli.progress import stages
-from unround.cli.voice import Quiet, quietly, tell
+from unround.cli.voice import Quiet, quietly, stages, tell
 from unround.errors import ArgumentError, InputError, renamed
 from unround.options import Argument, Hook, Option, declaration, in_order, type_of
 
@@ -195,32 +194,6 @@ def _kept_apart(text: str) -> str:
     return "\n\n".join(f"\b\n{piece}" if "\n  " in piece else piece for piece in text.split("\n\n"))
 
 
-class ShellCommand(TyperCommand):
-    """A command that also understands options with a value that may be left out."""
-
-    bare: Mapping[str, tuple[str, Sequence[str]]] = {}
-    """Such options: the value that is meant, and those that may follow."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse what was typed."""
-        return super().parse_args(ctx, with_values(args, self.bare))
-
-
-def with_values(args: Sequence[str], bare: Mapping[str, tuple[str, Sequence[str]]]) -> list[str]:
-    """Return the words of a command line in which every option has its value.
-
-    >>> with_values(["--estimates", "-o", "audit"], {"--estimates": ("means", ["means", "distributions"])})
-    ['--estimates', 'means', '-o', 'audit']
-    """
-    end = list(args).index("--") if "--" in args else len(args)
-    words: list[str] = []
-    for at, word in enumerate(args[:end]):
-        words.append(word)
-        if word in bare and (at + 1 == end or args[at + 1] not in bare[word][1]):
-            words.append(bare[word][0])
-    return [*words, *args[end:]]
-
-
 class Groups(TyperGroup):
     """All commands, listed in groups by --help."""
 
@@ -250,11 +223,6 @@ def built(name: str, help_text: str, epilog: str, groups: Mapping[str, Sequence[
         epilog=epilog,
     )
     for single in (made for commands in groups.values() for made in commands):
-        bare = {
-            option(field.name): (declared.bare, declared.choices)
-            for field in fields(single.function.group)  # type: ignore[attr-defined]
-            if (declared := declaration(field)).bare
-        }
         # Given as short_help, the first line is shown whole; it would be cut after 45 letters.
-        app.command(cls=type("Command", (ShellCommand,), {"bare": bare}), short_help=summary(single))(typed_command(single))
+        app.command(short_help=summary(single))(typed_command(single))
     return app

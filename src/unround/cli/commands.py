@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unround import api
-from unround.arguments import refuse_overwriting, write_text
 from unround.cli.build import Call, command, listed
 from unround.cli.voice import console, print_json, say, tell
 from unround.errors import InputError
+from unround.output import refuse_overwriting, write_text
 
 if TYPE_CHECKING:
     from unround.comparison import Comparison
@@ -42,26 +42,33 @@ def show(result: Any, json: bool, **options: Any) -> None:
         show_document(result, console(), **options)
 
 
-def _check_plot(file: Path | None) -> Path | None:
-    """Refuse a picture that cannot be drawn before anything takes long."""
+def _page_name(file: Path | None) -> Path | None:
+    """Refuse a page that cannot be written before anything takes long."""
     if file is not None:
-        from unround.show.plots import check_plot
+        from unround.show.page import check_name
 
-        check_plot(file)
+        check_name(file)
     return file
 
 
-Plot = Annotated[
+PageFile = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw what was found as a picture: .svg or .html.", callback=_check_plot),
+    typer.Option("--page", metavar="FILE", help="Also write it as a page with pictures: .html.", callback=_page_name),
 ]
+
+
+def write_page(result: Any, page: Path | None) -> None:
+    """Write a result as a page, if that is wanted, and say so."""
+    if page is not None:
+        result.save(page)
+        say(f"Page written: {page}", err=True)
 
 
 @command(api.solve)
 def solve(
     call: Call[Solution],
     *,
-    plot: Plot = None,
+    page: PageFile = None,
     expect: Annotated[
         bool, typer.Option("--expect", help="In place of a solution: how often sums of this shape give counts away.")
     ] = False,
@@ -70,7 +77,7 @@ def solve(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show a solution, and draw it if asked; or what is to be expected of such sums."""
+    """Show a solution; or what is to be expected of such sums."""
     if expect:
         show(call.of(api.expect, "--expect")(areas=areas), json)
         return
@@ -78,14 +85,7 @@ def solve(
         raise InputError("--areas goes with --expect: give both, or neither.")
     solution = call()
     show(solution, json)
-    if plot is not None and solution.feasible:
-        from unround.show.plots import MOST_PANELS, posterior_plot, save
-
-        save(posterior_plot(solution), plot)
-        more = len(solution.cells) - MOST_PANELS
-        say(f"Drawn: {plot}{f' (the first {MOST_PANELS} cells)' if more > 0 else ''}", err=True)
-    elif plot is not None:
-        tell(f"Nothing to draw: {plot} was not written.", err=True)
+    write_page(solution, page)
     if not solution.feasible:
         raise typer.Exit(1)
 
@@ -127,21 +127,17 @@ def check(
         Path | None,
         typer.Option("--write", metavar="TOML", help="Draft a description with what was found, to edit and pass to audit."),
     ] = None,
-    plot: Plot = None,
+    page: PageFile = None,
     everything: Everything = False,
     json: Json = False,
 ) -> None:
-    """Show what is in a file and whether it fits; draft a description and draw the residuals if asked."""
+    """Show what is in a file and whether it fits; draft a description and write a page if asked."""
     refuse_overwriting(write)
     inspected = call()
     if write is not None:
         write_text(write, inspected.toml(write))
-    if plot is not None:
-        from unround.show.check import residual_plot
-        from unround.show.plots import save
-
-        save(residual_plot(inspected), plot)
     show(inspected, json, everything=everything)
+    write_page(inspected, page)
     if write is not None:
         tables = [str(table) for table in call.typed["table"]]
         named = f"{' '.join(tables)} --describe {write}" if len(tables) > 1 else write

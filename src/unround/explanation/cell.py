@@ -26,7 +26,7 @@ from unround.job.folder import find_area, find_cell
 from unround.mechanisms.base import FloatArray
 from unround.proofs import proof_in_words
 from unround.release import ABSENT, Counts
-from unround.shown import Plain, Plottable, Tabular
+from unround.shown import Plain, Tabular
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +50,7 @@ class SumShown(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation(Finding, Plain, Tabular, Plottable):
+class Explanation(Finding, Plain, Tabular):
     """Everything that an audit knows about one cell: the finding, and the argument for it.
 
     - `area`, `cell`: Where it is: its area, and its place on the other axes, with labels.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unround.explanation.cell import infer_area, named_area
 from unround.job import AuditFolder
 from unround.job.folder import find_area, find_cell
-from unround.shown import Plottable, Tabular, frame_of
+from unround.shown import Tabular, frame_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,7 +69,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior(Tabular, Plottable):
+class Posterior(Tabular):
     """How likely every count of one area is, by the keys of its cells.
 
     Parameters

@@ -323,6 +323,16 @@ class AuditFolder:
             raise Damaged(self.path, _MODEL_FILE, f"is no model ({fault})")
         return told
 
+    @property
+    def area_axes(self) -> list[str]:
+        """The axes that say which area it is."""
+        return list(self.told["areas"])
+
+    @property
+    def axes(self) -> list[str]:
+        """The other axes, which say what is counted."""
+        return list(self.told["axes"])
+
     @cached_property
     def model(self) -> Model:
         """What all areas share."""

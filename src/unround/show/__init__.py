@@ -1,17 +1,19 @@
 """Everything that a person sees. A result becomes a document, and a document is printed, or made a page or a card.
 
 - `parts`: what documents are made of; `terminal`, `page`: the two that show them
-- one module per command, with its sentences, tables and document: `solve`, `inspect`, `check`, `explain`,
+- one module per command, with its sentences, tables and document: `solve`, `check`, `explain`,
   `compare`, `reconcile`, `reconstruct`, `diff`, `rates`, `review`; of an audit `report`, with
-  `audit`, `selfcheck`, `claims` and `strongest`
+  `audit`, `selfcheck` and `strongest`
 - `words`: numbers, kinds of claims, and what is said of audits and counts
-- `palette`, `charts`, `maps`, `plots`: colours, and everything that is drawn
+- `palette`, `charts`, `maps`: colours, and everything that is drawn
 - `site`: the templates and the stylesheet of the explorer
 """
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,8 +27,8 @@ WIDTH = 100
 DOCUMENTS = {
     "Solution": "solve.solution",
     "Expectation": "solve.expectation",
-    "Described": "inspect.description",
-    "Inspection": "inspect.inspection",
+    "Described": "check.description",
+    "Inspection": "check.inspection",
     "Check": "check.check",
     "AuditFolder": "report.short",
     "Explanation": "explain.explanation",
@@ -42,34 +44,17 @@ DOCUMENTS = {
 }
 """The function that makes a document of a result, by the name of its class."""
 
-PLOTS = {
-    "Solution": "plots.posterior_plot",
-    "Posterior": "plots.posterior_plot",
-    "Explanation": "plots.posterior_plot",
-    "AuditFolder": "plots.claims_plot",
-    "Inspection": "check.residual_plot",
-    "Check": "check.residual_plot",
-}
-"""The same for pictures."""
-
-
-def _made(result: object, by_class: dict[str, str], **options: Any) -> Any:
-    name = next(by_class[kind.__name__] for kind in type(result).__mro__ if kind.__name__ in by_class)
-    module, function = name.split(".")
-    return getattr(import_module(f"unround.show.{module}"), function)(result, **options)
-
 
 def document(result: object, **options: Any) -> Document:
     """Return what a result has to say."""
     from unround.show.parts import Document
 
-    made: Document = result if isinstance(result, Document) else _made(result, DOCUMENTS, **options)
+    if isinstance(result, Document):
+        return result
+    name = next(DOCUMENTS[kind.__name__] for kind in type(result).__mro__ if kind.__name__ in DOCUMENTS)
+    module, function = name.split(".")
+    made: Document = getattr(import_module(f"unround.show.{module}"), function)(result, **options)
     return made
-
-
-def plot(result: object) -> Any:
-    """Return a picture of a result."""
-    return _made(result, PLOTS)
 
 
 def show(result: object, console: Console, *, verbose: bool = False, **options: Any) -> None:
@@ -96,3 +81,11 @@ def card(result: object) -> str:
     from unround.show import page
 
     return page.card(document(result))
+
+
+def save(result: object, path: str | os.PathLike[str]) -> None:
+    """Write a result as a page."""
+    from unround.show import page
+
+    page.check_name(Path(path))
+    page.write(Path(path), document(result))

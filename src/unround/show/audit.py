@@ -21,7 +21,6 @@ from unround.show.parts import Bullets, Chart, Fact, Part, Text
 from unround.show.strongest import Strong
 from unround.show.words import CLAIMS, UNGROUPED, at_least, listed, percent, several, share
 from unround.small_files import plain_json
-from unround.tables import SIMULATED
 
 FINE, DOUBT, UNKNOWN = "fine", "doubt", "unknown"
 """How an entry looks: as it should be; a reason for doubt; or nobody knows."""
@@ -205,9 +204,7 @@ def _letters(strong: Strong, lines: Sequence[str]) -> str:
 
 def next_steps(summary: Mapping[str, Any], *, public: bool) -> list[str]:
     """Say what to do now, the most urgent first."""
-    claims = sum(summary[kind] for kind in CLAIMS)
-    by_value = summary["sensitive_claims"]["by_value"]
-    small = sum(by_value["1-2"].values())
+    claims, small = sum(summary[kind] for kind in CLAIMS), sum(summary["sensitive_claims"]["by_value"]["1-2"].values())
     steps = []
     check = summary.get("check")
     if check is not None and not _explained(check):
@@ -215,15 +212,12 @@ def next_steps(summary: Mapping[str, Any], *, public: bool) -> list[str]:
     if summary["contradictions"] or summary["suspect"]["areas"]:
         steps.append("Have the faults in the data corrected: contradictions.csv and suspects.csv list them.")
     if claims and not public:
-        among = "first" if not summary["proved"] + summary["conditional"] else "first among those of their kind"
-        first = f": the {several(small, 'count')} of one or two {'comes' if small == 1 else 'come'} {among}" if small else ""
-        steps.append(f"Go through the findings, in findings.csv or with “unround serve”{first}.")
+        first = ", counts of one or two first" if small else ""
+        steps.append(f"Go through the findings (findings.csv, or “unround serve”){first}.")
     if claims:
         steps.append("Try safer ways of publishing: “unround review” for a draft, “unround compare” for a release.")
     else:
         steps.append("Ask what other tables would add (“unround review --more”): this audit says nothing about them.")
-    if summary["product"] != SIMULATED:
-        steps.append("Tell the agency before anything about this release is published.")
     return steps
 
 

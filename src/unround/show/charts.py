@@ -12,13 +12,14 @@ All texts come from somebody's file and are escaped.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from unround.show.words import CLAIMS, cut, number, percent
+from unround.show.parts import CARD, Chart, Charts, Fold, Part, rest
+from unround.show.words import CLAIMS, cut, number, percent, span
 
 WIDE, LETTER = 440, 6.4
 """Pixels of the widest chart, and about those of a letter."""
@@ -26,6 +27,9 @@ WIDE, LETTER = 440, 6.4
 FEW, FAR, MOST_BARS = 30, 12, 320
 """Counts of a distribution that are all drawn, however unlikely; how far from them the published one may be to be drawn
 beside them; and bars that fit side by side: where there are more counts, several share one."""
+
+MOST_DRAWN = 60
+"""Cells whose distributions are drawn; more would make a page that nobody can look at."""
 
 ALIKE = 1e-9
 """Probabilities that differ by less than this share are equal."""
@@ -434,6 +438,20 @@ def histogram(
         anchor = "start" if x < left + 40 else "end" if x > left + wide - 40 else "middle"
         drawn.text(x, floor + 41, "published", "soft", anchor)
     return drawn.done()
+
+
+def histograms(cells: Iterable[Any]) -> Iterator[Part]:
+    """Draw how likely each count is, for every cell that was not published exactly."""
+    charts = []
+    for cell in [cell for cell in cells if cell.kind != "given" and len(cell.distribution)]:
+        name = cell.name if hasattr(cell, "name") else cell.key
+        published = "not published" if cell.published is None else f"published {cell.published:,}"
+        drawn = histogram(cell.distribution, name=name, kind=cell.kind, published=cell.published, height=120)
+        charts.append(Chart(drawn, name, f"{published}, possible {span(cell.low, cell.high)}, {cell.kind}"))
+    more = rest(len(charts), MOST_DRAWN, "the table has them all")
+    if charts:
+        title = "How likely each count is"
+        yield Fold(title, [Charts(charts[:MOST_DRAWN]), more], only=CARD, is_open=True)
 
 
 def in_words(distribution: Sequence[tuple[int, float]], published: int | None) -> str:

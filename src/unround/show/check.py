@@ -1,4 +1,7 @@
-"""Do the data fit the mechanism? What `check` says, the sentence that an audit says of it, and the picture of residuals."""
+"""What `check` and `describe` say of a file: how it was read, which sums hold, and whether the data fit the mechanism.
+
+An audit says the last of these in a sentence.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from unround.audits.model import display_name
 from unround.checks import Check
 from unround.checks.families import (
     ALL_TABLES,
@@ -19,15 +23,19 @@ from unround.checks.families import (
     UNKNOWN,
     UNTESTED,
 )
-from unround.errors import InputError
+from unround.release import AREA, Entry
+from unround.show import charts
 from unround.show import parts as doc
-from unround.show.words import cut, few, notice, percent, several
+from unround.show.words import NO_INCONSISTENCIES, ORIGINS, cut, few, notice, percent, several
+from unround.structure.evidence import FILES, FOUND
+from unround.structure.nesting import SIZES
+from unround.tables.account import account
 
 if TYPE_CHECKING:
     from unround.checks import Family
     from unround.inspection import Inspection
-    from unround.show.plots import Plot
-    from unround.structure import JudgedFigure
+    from unround.structure import JudgedFigure, JudgedSum, MechanismEvidence, Nesting
+    from unround.tables import Described
 
 MOST_PANELS = 24
 MOST_ROWS, MOST_NOTES, MOST_FIGURES = 24, 8, 16
@@ -101,43 +109,6 @@ def family_verdict(family: Family) -> str:
     return f"{family.verdict}, otherwise {family.otherwise}"
 
 
-def residual_plot(check: Check | Inspection) -> Plot:
-    """Draw observed and expected shares of every family, the worst first."""
-    from unround.show.charts import columns
-    from unround.show.plots import Plot
-
-    panels = []
-    drawn = [entry for entry in (check if isinstance(check, Check) else check.fit).ordered if len(entry.expected) > 1]
-    for family in drawn[:MOST_PANELS]:
-        sums = max(family.sums, 1)
-        observed = {far: number / sums for far, number in family.observed.items()}
-        places = [
-            far
-            for far in sorted({*observed, *family.expected})
-            if max(observed.get(far, 0.0), family.expected.get(far, 0.0)) >= RARE
-        ]
-        tail = "" if family.tail_ratio is None else f", largest × {family.tail_ratio:.2f}"
-        kind, _, table = family.family.partition(": ")
-        what = "remainder (modulo twice the base)" if family.family.startswith("published") else "|total − parts|"
-        shares = "; ".join(f"{far}: {percent(observed.get(far, 0.0))}" for far in places[:6])
-        chart = columns(
-            {far: observed.get(far, 0.0) for far in places},
-            f"{family.family}, {family_verdict(family)}. {shares}",
-            kind=COLOURS[family.verdict],
-            expected={far: family.expected.get(far, 0.0) for far in places},
-            below=what,
-        )
-        said = f"{family.sums:,} sums{tail}: {family_verdict(family)}"
-        panels.append(doc.Chart(chart, kind, f"{cut(table, 46)}\n{said}" if table else said))
-    if not panels:
-        raise InputError("there is nothing to draw: no family of sums could be tested.")
-    how = known_by(check.to_json())
-    note = f"Columns: observed shares. Lines: what the {how} mechanism implies."
-    if len(drawn) > len(panels):
-        note += f" {len(drawn) - len(panels)} more families are not drawn."
-    return Plot(f"Do the data fit the {how} mechanism?", note, tuple(panels))
-
-
 # -- the document -----------------------------------------------------------------------------------------------------
 
 
@@ -153,6 +124,7 @@ def _check(result: Check, everything: bool) -> Iterator[doc.Part]:
     few = 10**9 if everything else MOST_NOTES
     yield _families(shown[:most])
     yield doc.rest(len(shown), most, "all fitting; --all lists them")
+    yield from _residuals(result)
     yield from _figures(result.figures, everything)
     yield from _random_numbers(result, everything)
     odd = [entry for entry in shown if entry.verdict != FITS or entry.impossible]
@@ -186,6 +158,40 @@ def _families(families: Sequence[Family]) -> doc.Part:
         "counts may explain the distance."
     )
     return doc.tabulated(families, columns, "Families of sums", left=("verdict",), legend=legend)
+
+
+def _residuals(result: Check) -> Iterator[doc.Part]:
+    """Draw observed and expected shares of every family, the worst first."""
+    tested = [family for family in result.ordered if len(family.expected) > 1]
+    if tested:
+        how = known_by(result.to_json())
+        note = doc.Text(f"Columns: observed shares. Lines: what the {how} mechanism implies.", doc.QUIET)
+        drawn = doc.Charts([_shares_of(family) for family in tested[:MOST_PANELS]])
+        parts: list[doc.Part] = [note, drawn, doc.rest(len(tested), MOST_PANELS, "the table has them all")]
+        yield doc.Fold("Observed and expected residuals", parts, only=doc.CARD, is_open=True)
+
+
+def _shares_of(family: Family) -> doc.Chart:
+    sums = max(family.sums, 1)
+    observed = {far: number / sums for far, number in family.observed.items()}
+    places = [
+        far
+        for far in sorted({*observed, *family.expected})
+        if max(observed.get(far, 0.0), family.expected.get(far, 0.0)) >= RARE
+    ]
+    tail = "" if family.tail_ratio is None else f", largest × {family.tail_ratio:.2f}"
+    kind, _, table = family.family.partition(": ")
+    what = "remainder (modulo twice the base)" if family.family.startswith("published") else "|total − parts|"
+    shares = "; ".join(f"{far}: {percent(observed.get(far, 0.0))}" for far in places[:6])
+    drawn = charts.columns(
+        {far: observed.get(far, 0.0) for far in places},
+        f"{family.family}, {family_verdict(family)}. {shares}",
+        kind=COLOURS[family.verdict],
+        expected={far: family.expected.get(far, 0.0) for far in places},
+        below=what,
+    )
+    said = f"{family.sums:,} sums{tail}: {family_verdict(family)}"
+    return doc.Chart(drawn, kind, f"{cut(table, 46)}\n{said}" if table else said)
 
 
 def _random_numbers(result: Check, everything: bool) -> Iterator[doc.Part]:
@@ -358,3 +364,249 @@ def _reasons(figures: Sequence[JudgedFigure], everything: bool) -> list[tuple[st
         (few(list(dict.fromkeys(names)), 4), f"{why}.")
         for why, names in (said.items() if everything else list(said.items())[:MOST_FIGURES])
     ]
+
+
+# -- what is in a release ----------------------------------------------------------------------------------------------
+
+FEW_CODES = 6
+"""Codes of an axis that are shown."""
+MOST_ENTRIES = 40
+"""Entries of an account that are listed."""
+
+
+def how_it_was_read(entries: Sequence[Entry], most: int = MOST_ENTRIES) -> doc.Section:
+    """Return the account of a reading; what was not understood or not used comes first."""
+    ordered = sorted(entries, key=lambda entry: (not entry.settle, entry.used))
+    rows = [(entry.place, entry.what.value, "yes" if entry.used else "no", entry.why) for entry in ordered[:most]]
+    table = doc.Table(("where", "what", "used", "why"), rows, "How it was read", left=("what", "used", "why"))
+    settle = [(entry.place, f"settle it with {entry.settle}") for entry in ordered if entry.settle]
+    return doc.Section(
+        "How it was read", [table, doc.rest(len(ordered), most, "the JSON lists them"), doc.Bullets(settle[:most])]
+    )
+
+
+def description(described: Described, draft: bool = True) -> doc.Document:
+    """Say what a table is taken for; with `draft` also the text of its description."""
+    parts = [*_description(described)]
+    if draft:
+        parts.append(doc.Section("The description", [doc.Code(described.toml())], aside="(write it into a file with -o)"))
+    return doc.Document("What the table is taken for", parts)
+
+
+def _description(described: Described) -> Iterator[doc.Part]:
+    opened, layout, release, how = described.opened, described.opened.layout, described.release, described.protection
+    where = [release.source, *([f"sheet {opened.sheet!r}"] if opened.sheet is not None else [])]
+    if layout is not None:
+        first, last = layout.header[0], layout.header[-1]
+        rows = f"rows {first}–{last}" if len(layout.header) > 1 else f"row {first}"
+        where.append(f"header in {rows}, table in rows {layout.rows[0]}–{layout.rows[1]}")
+    axes = {
+        axis.name: f"{axis.name} ({several(len(axis.codes), 'code')}: {_few(axis.codes, ', ', ', …')})"
+        for axis in described.axes.all
+    }
+    by_rows, by_columns = (
+        "; ".join(said for name, said in axes.items() if name in names) or "one: the table is of a single area"
+        for names in (release.areas, release.axes)
+    )
+    exact = [f"{axis} {_few(codes)}" for rule in described.draft.keys.get("exact", ()) for axis, codes in rule.items()]
+    others = dict.fromkeys(rule["mechanism"] for rule in described.draft.keys.get("mechanisms", ()))
+    also = (f"; exact: {', '.join(exact)}" if exact else "") + (f"; elsewhere {', '.join(others)}" if others else "")
+    unknown = f"not known: {how.why}. Say it with --base"
+    published = unknown if how.default is None else f"{how.default.name}{also} ({how.why})"
+    facts = {"file": ", ".join(where), "rows": by_rows, "columns": by_columns, "published": published}
+    yield doc.Terms(list(facts.items()), "wide")
+    used = [verdict for verdict in described.verdicts if verdict.used]
+    sums = [
+        (f"{figure.candidate.axis}: {figure.candidate.shown}", f"{figure.candidate.why}; {figure.why}") for figure in used
+    ]
+    yield doc.Section(f"Sums: {len(used)}", [doc.Bullets(sums)], aside="" if used else "so that nothing can be inferred")
+    refused = [
+        (f"{verdict.candidate.axis}: {verdict.candidate.shown}", verdict.why)
+        for verdict in described.verdicts
+        if not verdict.used
+    ]
+    answers = [(question.text, answer) for question, answer in described.answers]
+    for title, items in (("Not used", refused), ("Answered, or assumed", answers)):
+        if items:
+            yield doc.Section(title, [doc.Bullets(items)])
+    yield how_it_was_read(account(release, described.structure))
+    notes = release.notes[1:]  # the first is about describing on the way
+    yield doc.Bullets([*notes, *described.structure.notes], doc.QUIET)
+
+
+def _few(codes: str | Sequence[str], mark: str = " or ", more: str = " …") -> str:
+    """Return some codes, shortened."""
+    listed = [codes] if isinstance(codes, str) else codes
+    return mark.join(listed[:FEW_CODES]) + (more if len(listed) > FEW_CODES else "")
+
+
+EXAMPLES = 8
+"""Sums, repeats or contradictions that are listed unless all are asked for."""
+
+_MARKS = {FOUND: "found", FILES: "files"}
+"""What is put behind a sum that nobody says holds; of others, labels suggest it."""
+
+
+def inspection(seen: Inspection, everything: bool = False) -> doc.Document:
+    """Say what is in a release, and whether the data fit the way in which it was published."""
+    fit = check(seen.fit, everything)
+    return doc.Document(
+        "What is in the release",
+        [*_inspection(seen, 10**9 if everything else EXAMPLES), doc.Section(fit.title, fit.parts)],
+        notice=fit.notice,
+    )
+
+
+def _inspection(seen: Inspection, most: int) -> Iterator[doc.Part]:
+    structure = seen.structure
+    yield _overview(seen)
+    yield how_it_was_read(account(seen.release, structure), max(most, MOST_ENTRIES))
+    yield doc.Section("How counts were published", [_mechanisms(seen, most)])
+    yield _used_sums(seen, most)
+    if structure.rejected:
+        sums = [
+            (f"{seen.sum_in_words(rejected)} ({_known(rejected)})", rejected.why) for rejected in structure.rejected[:most]
+        ]
+        yield doc.Section(
+            f"Sums not used: {len(structure.rejected):,}", [doc.Bullets(sums), doc.rest(len(structure.rejected), most)]
+        )
+    if structure.repeats:
+        anew = sum(not repeat.alike for repeat in structure.repeats)
+        repeats = [(_same(seen, repeat.columns), repeat.why) for repeat in structure.repeats[:most]]
+        yield doc.Section(
+            f"Counts that appear more than once: {len(structure.repeats):,}",
+            [doc.Bullets(repeats), doc.rest(len(structure.repeats), most)],
+            aside=f"({anew:,} rounded anew each time, {len(structure.repeats) - anew:,} always the same number)",
+        )
+    yield from _nesting(seen.nesting)
+    yield _contradictions(seen, most)
+    yield doc.Text("\n".join(f"Note: {note}" for note in seen.notes), doc.QUIET)
+
+
+def _overview(seen: Inspection) -> doc.Part:
+    release, structure = seen.release, seen.structure
+    files, what = release.source.split(" + "), release.areas[0].replace("_", " ")
+    levels = [f"{number:,} {level}" for level, number in list(seen.levels.items())[:6]]
+    in_levels = f" ({', '.join(levels)})" if len(levels) > 1 else f" ({next(iter(seen.levels))})" if levels else ""
+    kinds = Counter(str(figure.kind) for figure in release.figures)
+    evidence = sum(figure.is_evidence for figure in structure.figures)
+    figures = ", ".join(several(kinds[kind], kind) for kind in ("rate", "mean", "median") if kinds[kind])
+    figures = f"; {figures}" + (f" ({evidence:,} computed from true counts)" if evidence else "") if kinds else ""
+    left = ", ".join(f"{why} ({len(labels):,})" for why, labels in release.left_out.items() if labels)
+    inside = [column for column in release.columns if column.is_in_file]
+    absent = ", ".join(f"{number:,} {why}" for why, number in seen.cells.items() if why != "published")
+    outside, added = sum(column.block == "" for column in inside), len(release.columns) - len(inside)
+    tables = f"{len({column.block for column in release.columns} - {''}):,}"
+    tables += f"; {several(outside, 'column')} outside any" if outside else ""
+    shared = "two tables share it" if added == 1 else "each is shared by two tables"
+    missing = several(added, "total that is not in the file", "totals that are not in the file")
+    tables += f"; {missing} added: {shared}" if added else ""
+    return doc.Terms(
+        [
+            ("file", f"{files[0]} ({release.file_format})") if len(files) == 1 else ("files", "\n".join(files)),
+            ("areas" if what == AREA else what if what.endswith("s") else f"{what}s", f"{seen.areas:,}{in_levels}"),
+            ("columns", f"{len(inside):,} of counts{figures}{f'; not counts: {left}' if left else ''}"),
+            ("tables", tables),
+            ("counts", f"{seen.cells.get('published', 0):,} published{f'; {absent}' if absent else ''}"),
+        ],
+        "wide",
+    )
+
+
+def _known(judged: JudgedSum) -> str:
+    """Return who announces a sum: the agency or the user, and by what; labels; or nobody."""
+    if judged.is_documented:
+        return f"{judged.ground}: {ORIGINS[judged.origin]}"
+    return "found in the counts" if judged.origin == FOUND else f"suggested by {ORIGINS[judged.origin]}"
+
+
+def _same(seen: Inspection, columns: tuple[int, ...]) -> str:
+    names = [display_name(seen.release.columns[c]) for c in columns]
+    return " = ".join(names) if len(names) <= 4 else f"{' = '.join(names[:3])} = … ({len(names)} columns)"
+
+
+def _mechanisms(seen: Inspection, most: int) -> doc.Part:
+    """Say how the columns were published: one line per mechanism, or one per table if all are asked for."""
+    rows = []
+    groups: dict[str, list[MechanismEvidence]] = {}
+    for evidence in seen.structure.how:
+        if not any(seen.release.columns[at].is_in_file for at in evidence.columns):
+            continue
+        groups.setdefault(evidence.mechanism.name if evidence.mechanism else "unknown, so not audited", []).append(evidence)
+    for name, alike in sorted(groups.items(), key=lambda item: -sum(len(evidence.columns) for evidence in item[1])):
+        alike.sort(key=lambda evidence: -len(evidence.columns))
+        shown = alike if len(alike) <= 3 or most > EXAMPLES else alike[:1]
+        for evidence in shown:
+            where = f" ({evidence.block})" if evidence.block and len(alike) > 1 else ""
+            rows.append([name, f"{len(evidence.columns):,}", f"{evidence.why}{where}"])
+        left = alike[len(shown) :]
+        if left:
+            columns = sum(len(step.columns) for step in left)
+            rows.append([name, f"{columns:,}", f"likewise, in {several(len(left), 'more table')}"])
+    return doc.Table(("mechanism", "columns", "evidence"), rows, "Mechanisms", left=("evidence",))
+
+
+def _used_sums(seen: Inspection, most: int) -> doc.Part:
+    """List the sums that hold, with the evidence: how far totals are from their parts, and how much of that is rounding."""
+    sums = seen.structure.sums
+    if not sums:
+        return doc.Section("Sums used: 0", [])
+    judged = sum(not total_and_parts.unjudged for total_and_parts in sums)
+    taken = f", {len(sums) - judged:,} too small to judge, taken on trust" if judged < len(sums) else ""
+    kept = Counter(total_and_parts.origin for total_and_parts in sums if total_and_parts.is_documented)
+    origins = ", ".join(f"{number:,} by {ORIGINS[origin]}" for origin, number in kept.most_common())
+    inferred = Counter(total_and_parts.origin for total_and_parts in sums if not total_and_parts.is_documented)
+    by_counts, matched = inferred[FOUND], inferred[FILES]
+    labels = inferred.total() - by_counts - matched
+    known = [f"{kept.total():,} documented or declared ({origins})"] if kept else []
+    known += [f"{labels:,} suggested by labels alone"] if labels else []
+    known += [f"{matched:,} by {ORIGINS[FILES]} under one name"] if matched else []
+    known += [f"{by_counts:,} found in the counts"] if by_counts else []
+    rows: list[doc.Line] = []
+    for kept_sum in sums[:most]:
+        error = kept_sum.spread / kept_sum.areas**0.5 if kept_sum.areas else 0.0
+        marks = [
+            *([] if kept_sum.is_documented else [_MARKS.get(kept_sum.origin, "labels")]),
+            *(["on trust"] if kept_sum.unjudged else []),
+        ]
+        name = doc.TableCell(seen.sum_in_words(kept_sum), small=f"({', '.join(marks)})" if marks else "")
+        numbers = (f"{kept_sum.mean:+.2f} ± {error:.2f}", f"{kept_sum.spread:.2f}", f"{kept_sum.expected:.2f}")
+        rows.append([name, f"{kept_sum.areas:,}", *numbers, f"{kept_sum.impossible:,}"])
+    legend = "off by: mean of total − parts, ± its standard error; expected: the spread that rounding alone causes."
+    if any(total_and_parts.against for total_and_parts in sums):
+        legend += " Of a total that is not in the file, the parts in one table are compared with those in the other."
+    table = doc.Table(("sum", "areas", "off by", "spread", "expected", "impossible"), rows, "Sums", legend=legend)
+    aside = f"{', '.join(known)}. {judged:,} confirmed by the counts{taken}"
+    return doc.Section(f"Sums used: {len(sums):,}:", [table, doc.rest(len(sums), most)], aside=aside)
+
+
+def _nesting(nesting: Nesting) -> Iterator[doc.Part]:
+    """Say which areas add up to which, and which do not although they seem to."""
+    if not nesting.levels:
+        return
+    rows, reasons = [], []
+    for level in nesting.levels:
+        sizes = [f"{level.by_k[size]:,}" if size in level.by_k else "-" for size in SIZES]
+        left = f"{sum(level.rejected.values()):,}"
+        rows.append([level.name, level.by, f"{level.parents:,}", *sizes, f"{int(level.columns.sum()):,}", left])
+        reasons.append((level.name, level.why))
+        reasons += [(level.name, f"{number:,} left out: {why}") for why, number in level.rejected.items()]
+    heads = ("areas in areas", "known from", "parents", *SIZES, "columns", "left out")
+    legend = f"{', '.join(SIZES)}: parents with this many areas; columns: those that add up."
+    aside = several(nesting.linked, "area is part of another", "areas are parts of others")
+    yield doc.Section(
+        "Areas within areas:",
+        [doc.Table(heads, rows, "Levels", left=("known from",), legend=legend), doc.Bullets(reasons)],
+        aside=aside,
+    )
+
+
+def _contradictions(seen: Inspection, most: int) -> doc.Part:
+    rows = seen.contradictions
+    if not rows:
+        unknown = "No sum is used, so it is not known whether the published figures are consistent."
+        return doc.Text(NO_INCONSISTENCIES if seen.structure.equations else unknown)
+    clashes = [(str(next(iter(row.values()))), row["clash"]) for row in rows[:most]]
+    return doc.Section(
+        f"Inconsistencies in the published figures: {len(rows):,}", [doc.Bullets(clashes), doc.rest(len(rows), most)]
+    )

@@ -8,7 +8,7 @@ from typing import Any
 from unround.explanation.cell import Explanation
 from unround.explanation.posterior import Posterior
 from unround.show import parts as doc
-from unround.show.charts import histogram, shown_part, strip
+from unround.show.charts import histogram, histograms, shown_part, strip
 from unround.show.strongest import sentences
 from unround.show.words import (
     again,
@@ -17,10 +17,8 @@ from unround.show.words import (
     conclusion,
     due,
     growth,
-    number,
     percent,
     percent_with_error,
-    span,
     span_of,
     sparkline,
     why_several,
@@ -123,22 +121,20 @@ def likelihoods(cell: Explanation, name: str, level: int = 2, **drawn: Any) -> d
 def posterior(result: Posterior) -> doc.Document:
     """List every count of an area: what was published, what is possible, and how likely."""
     where = " ".join(str(name) for name in result.area.values())
-    heads = (
-        "cell",
-        "published",
-        "possible",
-        "likeliest",
-        "prob.",
-        doc.TableColumn("distribution", left=True),
-        doc.TableColumn("", left=True),
-    )
-    rows: list[doc.Line] = []
-    for value in result.cells.values():
-        name = doc.TableCell(value.key, small="" if value.label in value.key else value.label)
-        sure = percent_with_error(value.probability, value.error)
-        bars = "" if value.kind == "given" else sparkline(value.distribution)
-        kind = doc.TableCell(value.kind, badge=value.kind)
-        rows.append([name, number(value.published), span(value.low, value.high), number(value.mode), sure, bars, kind])
-    more = f"and {len(rows) - MOST_CELLS:,} more cells: see .to_polars(). " if len(rows) > MOST_CELLS else ""
+    columns: doc.Columns = [
+        ("cell", lambda cell: doc.TableCell(cell.key, small="" if cell.label in cell.key else cell.label)),
+        ("published", "published"),
+        ("possible", span_of),
+        ("likeliest", "mode"),
+        ("prob.", lambda cell: percent_with_error(cell.probability, cell.error)),
+        (
+            doc.TableColumn("distribution", left=True),
+            lambda cell: "" if cell.kind == "given" else sparkline(cell.distribution),
+        ),
+        (doc.TableColumn("", left=True), lambda cell: doc.TableCell(cell.kind, badge=cell.kind)),
+    ]
+    cells = list(result.cells.values())
+    table = doc.tabulated(cells[:MOST_CELLS], columns, "Counts")
+    more = f"and {len(cells) - MOST_CELLS:,} more cells: see .to_polars(). " if len(cells) > MOST_CELLS else ""
     note = doc.Text(f"{more}Inferred from published values; not official counts.", doc.QUIET)
-    return doc.Document(where, [doc.Text(where, "lead"), doc.Table(heads, rows[:MOST_CELLS], "Counts"), note])
+    return doc.Document(where, [doc.Text(where, "lead"), table, *histograms(cells), note])

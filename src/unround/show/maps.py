@@ -224,7 +224,7 @@ def map_of_report(folder: AuditFolder) -> DrawnMap | None:
     from unround.audits.findings import size_class
     from unround.job.folder import FINDINGS, PUBLISHED, ZEROS_NOT_LISTED
 
-    axes, listed = folder.told["areas"], folder.areas
+    axes, listed = folder.area_axes, folder.areas
     claims = folder.table(FINDINGS).select(*axes, "kind", "value")  # in the order of their rank
     areas = listed.lazy().select(axes).with_row_index("row")
     ranked = claims.join(areas, on=axes, how="left", maintain_order="left").collect()

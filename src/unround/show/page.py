@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, singledispatchmethod
+from pathlib import Path
 
 from markupsafe import Markup, escape
 
+from unround.errors import InputError
+from unround.output import write_text
 from unround.show import parts as doc
 from unround.show.charts import strip
 from unround.show.palette import PALETTE
@@ -40,6 +43,19 @@ def page(document: Document) -> str:
     return render(
         "document.html", document=document, content=printer.all(document.parts), contents=list(_contents(document.parts))
     )
+
+
+def check_name(path: Path) -> None:
+    """Raise unless a page can have this name, and its folder exists: before anything takes long."""
+    if path.suffix.lower() != ".html":
+        raise InputError(f"a page is written as .html: give the file such a name, not {path.name!r}.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
+
+
+def write(path: Path, document: Document) -> None:
+    """Write a page."""
+    write_text(path, page(document))
 
 
 def card(document: Document) -> str:
@@ -225,7 +241,8 @@ class _PagePrinter:
         if self.short and part.only == doc.MORE:
             return Markup()
         aside = Markup(" <small>{}</small>").format(prose(part.aside)) if part.aside else ""
-        address = _attribute("id", part.anchor) + (Markup(" open") if part.is_open or (self.tools and not part.only) else "")
+        is_open = not self.short and (part.is_open or (self.tools and not part.only))
+        address = _attribute("id", part.anchor) + (Markup(" open") if is_open else "")
         return Markup("<details{}{}><summary>{}{}</summary>\n{}\n</details>").format(
             _class(part.style), address, prose(part.title), aside, self.all(part.parts)
         )

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from unround._version import __version__
 from unround.audits.findings import SMALL_FIRST
 from unround.expectation import interval, surprise
@@ -21,16 +23,13 @@ from unround.job.folder import PUBLIC_REPORT, REPORT
 from unround.show import audit, charts, selfcheck
 from unround.show import parts as doc
 from unround.show.check import fit_in_words, rounded_independently
-from unround.show.claims import claims_parts
 from unround.show.diff import FEWEST_AREAS, changed
 from unround.show.maps import map_chart, map_of_report
 from unround.show.page import page as html_page
 from unround.show.strongest import MOST, Strong, first_contradictions, first_suspects, first_zeros, strongest
 from unround.show.words import (
     CLAIMS,
-    INCONSISTENCIES,
     MEANINGS,
-    NO_INCONSISTENCIES,
     block_named,
     by_several,
     conditions,
@@ -160,11 +159,13 @@ def short(folder: AuditFolder, verbose: bool = False) -> doc.Document:
         replace(fact, what=fact.what.lower(), said="", tone=TONES[fact.tone], anchor="")
         for fact in audit.footing(summary, decision)
     ]
+    where = f"Of {several(summary['cells_published'], 'published count')} in {several(summary['areas'], 'area')}."
+    counted: list[doc.Part] = [_by_value(summary, "inferred count", where), doc.Chart(_by_value_drawn(summary))]
     parts: list[doc.Part] = [
         doc.Text(headline(summary), doc.LEAD),
-        doc.Text(" ".join(verdict(summary))),
+        doc.Text("" if _kinds(summary) else " ".join(verdict(summary))),
         doc.Facts(footing, "claim", "What this rests on"),
-        *([_by_value(summary, "inferred count")] if any(summary[kind] for kind in CLAIMS) else []),
+        *(counted if _kinds(summary) else []),
         doc.Text("\n".join(conditions(summary))),
         doc.Text("\n".join([*settling(summary), *not_used(summary), *selfcheck.withheld(summary)]), doc.ALARM),
     ]
@@ -191,12 +192,16 @@ TONES = {audit.FINE: "", audit.DOUBT: doc.ALARM, audit.UNKNOWN: "strong"}
 """How the state of what claims rest on is printed."""
 
 
-def _by_value(summary: Mapping[str, Any], first: str) -> doc.Part:
+def _by_value(summary: Mapping[str, Any], first: str, legend: str = "") -> doc.Part:
     by_value = summary["sensitive_claims"]["by_value"]
     rows = [doc.TableRow([size_named(size), *(f"{by_value[size][kind]:,}" for kind in CLAIMS)]) for size in SMALL_FIRST]
-    return doc.Table(
-        (first, *CLAIMS), rows, first, foot=doc.TableRow(["all", *(f"{summary[kind]:,}" for kind in CLAIMS)], "strong")
-    )
+    foot = doc.TableRow(["all", *(f"{summary[kind]:,}" for kind in CLAIMS)], "strong")
+    return doc.Table((first, *CLAIMS), rows, first, foot=foot, legend=legend)
+
+
+def _by_value_drawn(summary: Mapping[str, Any]) -> Markup:
+    by_value = summary["sensitive_claims"]["by_value"]
+    return charts.stacked_bars({size_named(size): by_value[size] for size in SMALL_FIRST}, "Claims by inferred count")
 
 
 def against_truth(score: Mapping[str, Any]) -> str:
@@ -268,7 +273,7 @@ def _files(folder: AuditFolder, verbose: bool) -> doc.Part:
     said = FILES | ({"findings.csv": first} if listed > in_csv else {})
     files = [(name, what) for name, what in said.items() if (folder.path / name).exists() and useful.get(name, True)]
     commands = [["unround", "serve", path, "--open"]]
-    axes, areas = folder.told["axes"], folder.told["areas"]
+    axes, areas = folder.axes, folder.area_axes
     for row in folder.first_findings(1).to_dicts() if len(areas) == 1 else ():
         if axes == ["characteristic_id", "sex"]:
             cell = [str(row["characteristic_id"]), *([] if row["sex"] == "total" else ["--sex", row["sex"]])]
@@ -452,14 +457,13 @@ def _sizes(summary: Mapping[str, Any]) -> list[doc.Part]:
 
 def _values(summary: Mapping[str, Any]) -> list[doc.Part]:
     """Return claims by the count that is claimed: how many are zeros, and how many of one or two people."""
-    rows = {size_named(size): summary["sensitive_claims"]["by_value"][size] for size in SMALL_FIRST}
-    sizes = {size: sum(row.values()) for size, row in rows.items()}
-    small, claims = sizes["1–2"], sum(sizes.values())
+    sizes = {size: sum(row.values()) for size, row in summary["sensitive_claims"]["by_value"].items()}
+    small, claims = sizes["1-2"], sum(sizes.values())
     caption = f"{percent(sizes['0'] / (claims or 1))} of the claims are zeros" if sizes["0"] else "No claim is a zero"
     caption += f"; {several(small, 'is a count', 'are counts') if small else 'none is a count'} of one or two"
-    drawn = charts.stacked_bars(rows, "Claims by inferred count")
     table = doc.Fold("The numbers by inferred count", [_by_value(summary, "Inferred count")])
-    return [doc.Chart(drawn, caption if claims else "Nothing is claimed", "number of claims, by inferred count"), table]
+    caption = caption if claims else "Nothing is claimed"
+    return [doc.Chart(_by_value_drawn(summary), caption, "number of claims, by inferred count"), table]
 
 
 # -- the strongest findings -------------------------------------------------------------------------------------------
@@ -539,22 +543,13 @@ def _evidence(strong: Strong) -> list[doc.Part]:
 def _faults(folder: AuditFolder, public: bool) -> doc.Section:
     summary = folder.summary
     clashes, suspect = summary["contradictions"], summary["suspect"]
-    left: list[doc.Part] = [doc.Text(NO_INCONSISTENCIES)]
+    left: list[doc.Part] = [doc.Text(inconsistencies(summary))]
     if clashes:
-        kinds = summary["contradictions_by_kind"]
-        named = ", ".join(several(times, *INCONSISTENCIES.get(kind, (kind, kind))) for kind, times in kinds.items())
-        many = several(clashes, "inconsistency was", "inconsistencies were")
-        left = [
-            doc.Text(
-                f"{many} found: {named}. No true counts could have been published in this way. The sums in question are "
-                "left out for that area; everything else was audited."
-            )
-        ]
-        if rows := [] if public else first_contradictions(folder, MOST_CLASHES):
-            table = doc.Table(("Area", "What is inconsistent"), rows, "Inconsistencies", left=("What is inconsistent",))
-            more = doc.rest(clashes, len(rows), "`contradictions.csv` has them all")
+        aside = "No true counts could have been published in this way: the sums in question are left out for that area."
+        left.append(doc.Text(aside))
+        if not public:
             title = f"Which figures: {several(clashes, 'inconsistency', 'inconsistencies')}"
-            left.append(doc.Fold(title, [table, more], "clashes"))
+            left.append(doc.Fold(title, first_contradictions(folder, MOST_CLASHES), "clashes"))
     columns: list[list[doc.Part]] = [[doc.Section("Figures that cannot all be right", left, "contradictions", level=3)]]
     if suspect["areas"]:
         columns.append([doc.Section(SUSPECT, _suspects(folder, public), "suspects", level=3)])
@@ -578,11 +573,8 @@ def _suspects(folder: AuditFolder, public: bool) -> list[doc.Part]:
     suspect, said = folder.summary["suspect"], doc.Text(suspected(folder.summary))
     if public:
         return [said]
-    rows = first_suspects(folder, MOST_SUSPECTS)
-    heads = ("Area", "Sum", "published total", "parts add up to", "chance at most")
-    more = doc.rest(suspect["sums"], len(rows), "`suspects.csv` has them all")
-    table = doc.Table(heads, rows, "Suspect data", left=("Sum",))
-    return [said, doc.Fold(f"Which figures: {several(suspect['areas'], 'area')}", [table, more], "absurd")]
+    title = f"Which figures: {several(suspect['areas'], 'area')}"
+    return [said, doc.Fold(title, first_suspects(folder, MOST_SUSPECTS), "absurd")]
 
 
 # -- the truth --------------------------------------------------------------------------------------------------------
@@ -629,7 +621,7 @@ def _truth(summary: Mapping[str, Any], public: bool) -> Iterator[doc.Part]:
         doc.Side([left, right]),
     ]
     if score.get("claims_by_value"):
-        parts.append(doc.Fold("Likely claims, by the count claimed", claims_parts(score["claims_by_value"])))
+        parts.append(doc.Fold("Likely claims, by the count claimed", selfcheck.claims_parts(score["claims_by_value"])))
     if score["proved_wrong"] and not public:
         wrongs = [", ".join(f"{name} {value}" for name, value in claim.items()) for claim in score["proved_wrong"]]
         parts.append(doc.Section("Proved claims that are wrong", [doc.Bullets(wrongs)], level=3))
@@ -718,15 +710,6 @@ def _keys(summary: Mapping[str, Any]) -> list[doc.Part]:
 def _held(summary: Mapping[str, Any], public: bool) -> list[doc.Part]:
     parts: list[doc.Part] = [doc.Text(sentence) for sentence in not_listed(summary) or ["Nothing is held back."]]
     parts += [doc.Text(sentence) for sentence in (*not_used(summary), *figures_used(summary))]
-    failed = sum(table["verdict"] == "failed" for table in (summary.get("selfcheck") or {"tables": ()})["tables"])
-    if failed:
-        parts.append(
-            doc.Text(
-                f"Likely claims of {several(failed, 'table')} are withheld, because the prior failed its self-check there. "
-                "That is no sign of safety.",
-                doc.ALARM,
-            )
-        )
     left = ", ".join(f"{many:,} {why}" for why, many in summary["left_out"].items())
     parts.append(doc.Text(f"Columns left out: {left}." if left else "", doc.QUIET))
     notes = [] if public else summary["notes"][:MOST_NOTES]

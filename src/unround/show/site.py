@@ -1,7 +1,4 @@
-"""The one Jinja environment and the one stylesheet: every page, in a file or served, is a template of these.
-
-Counts in the rows of an area's table are put together here: a page has hundreds, which a template would spend most time on.
-"""
+"""The one Jinja environment and the one stylesheet: every page, in a file or served, is a template of these."""
 
 from __future__ import annotations
 
@@ -17,29 +14,14 @@ from markupsafe import Markup, escape
 
 from unround._version import __version__
 from unround.show import charts, palette, words
-from unround.show.words import by_several, number, percent, probabilities, several, span
+from unround.show.words import by_several, percent, probabilities
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 EXACT = {"proved": "proved", "given": "exact", "conditional": "conditional"}
 """What stands in place of a probability."""
-NOTHING = '<td class="first"></td><td></td><td></td><td></td>'
-"""The cells of a count that the release does not have."""
-DEEPEST = 9
-"""The deepest level that is indented further than the one above it."""
 CONDITIONAL_IN_SHORT = Markup('<abbr title="conditional">cond.</abbr>')
-
-
-def published(cell: Mapping[str, Any]) -> Markup:
-    """Return what was published of a count, or why nothing was.
-
-    >>> published({"published": 1250}), published({"published": None, "why_absent": None})
-    (Markup('1,250'), Markup('<span class="absent">not published</span>'))
-    """
-    if cell["published"] is not None:
-        return Markup(number(cell["published"]))
-    return Markup(f'<span class="absent">{escape(cell["why_absent"] or "not published")}</span>')
 
 
 def chance(cell: Mapping[str, Any], short: bool = False) -> Markup:
@@ -55,33 +37,6 @@ def chance(cell: Mapping[str, Any], short: bool = False) -> Markup:
         return CONDITIONAL_IN_SHORT if short and kind == "conditional" else Markup(EXACT[kind])
     said = escape(percent(probability))
     return Markup(f'<span title="{escape(probabilities(cell))}">{said}</span>') if by_several(cell) else said
-
-
-def count_line(line: Mapping[str, Any]) -> Markup:
-    """Return a line of an area's table: what it is called, and a count for each sex."""
-    label, below = escape(line["label"]), line["claims_below"]
-    under = "" if line["parent"] is None else f' data-under="line{line["parent"]}"'
-    parts = f' data-parts="{below}"' if line["has_parts"] else ""
-    note = f" <small>{several(below, 'finding')} below</small>" if below else ""
-    counts = "\n".join(NOTHING if cell is None else _count(label, cell) for cell in line["cells"])
-    return Markup(
-        f'<tr id="line{line["at"]}"{under}{parts}>\n<th scope="row" class="level{min(line["level"], DEEPEST)}">'
-        f'<span class="label">{label}</span>{note}</th>\n{counts}\n</tr>'
-    )
-
-
-def _count(label: Markup, cell: Mapping[str, Any]) -> str:
-    """Return the four cells of a count: published, possible, likeliest and its probability.
-
-    The link says the label again, for those who listen. Kinds and addresses need no escaping.
-    """
-    kind, value = cell["kind"], number(cell["value"])
-    sex = f", {escape(cell['sex'])}" if cell.get("sex") else ""
-    return (
-        f'<td class="n first">{published(cell)}</td><td class="n">{span(cell["low"], cell["high"])}</td>'
-        f'<td class="n {kind}"><a href="{cell["address"]}" aria-label="{label}{sex}: '
-        f'{"unknown" if cell["value"] is None else value}">{value}</a></td><td class="n {kind}">{chance(cell, True)}</td>'
-    )
 
 
 HERE = Path(__file__).parent
@@ -133,7 +88,6 @@ def environment() -> Environment:
     made.globals |= {
         "stylesheet": lambda: Markup(stylesheet()),
         "spark": charts.spark,
-        "count_line": count_line,
         "zeros_unlisted": words.zeros_unlisted,
         "with_query": with_query,
         "version": __version__,
@@ -146,6 +100,8 @@ def environment() -> Environment:
         "probabilities": words.probabilities,
         "spelled": words.spelled,
         "cut": words.cut,
+        "chance": chance,
+        "span": words.span_of,
     }
     return made
 

@@ -8,7 +8,7 @@ from unround.expectation import RAREST, Expectation, Number, Residual
 from unround.mechanisms.base import ALIKE
 from unround.proofs import figure_value
 from unround.show import parts as doc
-from unround.show.charts import histogram
+from unround.show.charts import histograms
 from unround.show.words import argument, either, large, number, percent, percent_with_error, several, share, span, sparkline
 from unround.solution import CellAnswer, FigureAnswer, Solution
 
@@ -39,12 +39,7 @@ def solution(solved: Solution) -> Iterator[doc.Part]:
         yield doc.rest(len(solved.cells), MOST_CELLS, "--json and to_polars() give them all")
     if any(cell.error for cell in solved.cells):
         yield doc.Text("±: the standard error of a probability that was estimated, in points.", doc.QUIET)
-    drawn = [cell for cell in solved.cells[:MOST_CELLS] if cell.distribution and cell.kind != "given"]
-    charts = [
-        doc.Chart(histogram(cell.distribution, name=cell.name, kind=cell.kind, published=cell.published), cell.name)
-        for cell in drawn
-    ]
-    yield doc.Only(doc.PAGE, [doc.Section("How likely each count is", [doc.Charts(charts)])] if charts else [])
+    yield from histograms(solved.cells)
     yield doc.Bullets([figure_in_words(figure) for figure in solved.figures])
     yield doc.Text(f"{solutions_counted(solved)} ({solved.engine} engine: {solved.why})")
     if solved.method == "none":

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from unround.audits.bounds import ASSUMPTION
@@ -21,6 +22,7 @@ from unround.job.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS, Damag
 from unround.proofs import fault_in_proof, figure_value, proof_in_words, renamed_figure
 from unround.release import ABSENT
 from unround.show import words
+from unround.show.parts import Columns, Part, Table, TableCell, rest, tabulated
 from unround.show.words import arithmetic, growth
 from unround.system import PublishedFigure
 from unround.tables.grid import letters
@@ -82,14 +84,14 @@ def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
 def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]:
     import polars as pl
 
-    areas, turn = folder.told["areas"], pl.int_range(pl.len())
+    areas, turn = folder.area_axes, pl.int_range(pl.len())
     findings = (
         folder.table(FINDINGS)  # in the order of how much they matter
         .filter(pl.col("kind") == kind)
         .join(_in_doubt(folder).lazy(), on=areas, how="anti", maintain_order="left")
         .head(LOOKED_AT)
         .unique([*areas, "route"], keep="first", maintain_order=True)
-        .with_columns(pl.max_horizontal(turn.over(areas), turn.over(folder.told["axes"]) // 2).alias("_turn"))
+        .with_columns(pl.max_horizontal(turn.over(areas), turn.over(folder.axes) // 2).alias("_turn"))
         .sort("_turn", maintain_order=True)
         .head(number)
         .drop("_turn")
@@ -101,7 +103,7 @@ def _in_doubt(folder: AuditFolder) -> pl.DataFrame:
     """Return the areas whose published figures cannot be right, or are suspect: no example is taken from these."""
     import polars as pl
 
-    types = {axis: folder.areas.schema[axis] for axis in folder.told["areas"]}
+    types = {axis: folder.areas.schema[axis] for axis in folder.area_axes}
     summary, claims = folder.summary, []
     for name, number in ((CONTRADICTIONS, summary["contradictions"]), (SUSPECTS, summary["suspect"]["areas"])):
         if number:
@@ -115,13 +117,13 @@ def _in_doubt(folder: AuditFolder) -> pl.DataFrame:
 
 
 def _cell(folder: AuditFolder, row: dict[str, Any]) -> int:
-    codes = tuple(row[axis] for axis in folder.told["axes"])
+    codes = tuple(row[axis] for axis in folder.axes)
     return next(at for at, column in enumerate(folder.model.columns) if column.codes == codes)
 
 
 def _place(folder: AuditFolder, row: dict[str, Any]) -> tuple[str, str]:
     """Return the name and the code of a finding's area; the name is empty where it has none of its own."""
-    code = " · ".join(str(row[axis]) for axis in folder.told["areas"])
+    code = " · ".join(str(row[axis]) for axis in folder.area_axes)
     name = str(row.get("region_name") or "")
     return ("" if code.endswith(name) else name), code
 
@@ -131,7 +133,7 @@ def _what(folder: AuditFolder, cell: int) -> str:
     column = folder.model.columns[cell]
     others = [
         code
-        for axis, code in zip(folder.told["axes"], column.codes, strict=True)
+        for axis, code in zip(folder.axes, column.codes, strict=True)
         if axis != "characteristic_id" and code != "total" and code not in column.label
     ]
     return ", ".join([short_label(column.label), *others])
@@ -152,7 +154,7 @@ def _published(value: int | None, mechanism: str) -> str:
 
 def _certificates(folder: AuditFolder, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Find the certificates of some findings, and check these; of all others, only those of the same counts are parsed."""
-    axes, columns = folder.told["areas"], folder.model.columns
+    axes, columns = folder.area_axes, folder.model.columns
     keys = [(*(row[axis] for axis in axes), columns[_cell(folder, row)].key) for row in rows]
     wanted = set(keys)
     marks = {f'"key": {json.dumps(key[-1], ensure_ascii=False)}' for key in keys}
@@ -221,7 +223,7 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
     import polars as pl
 
     model, cell = folder.model, _cell(folder, row)
-    here = pl.all_horizontal([pl.col(axis) == row[axis] for axis in folder.told["areas"]])
+    here = pl.all_horizontal([pl.col(axis) == row[axis] for axis in folder.area_axes])
     at = int(folder.areas.select(pl.arg_where(here)).item())
     explained, counts = explain_at(folder, at, cell), folder.counts(at)
     used = [(e, shown) for e, shown in zip(model.touching[cell], explained.sums, strict=True) if shown.used]
@@ -267,22 +269,36 @@ def first_zeros(folder: AuditFolder, number: int) -> list[list[str]]:
 def _first_rows(folder: AuditFolder, name: str, number: int) -> list[tuple[str, dict[str, str]]]:
     """Return the first rows of a CSV file, as text, each with what its area is called."""
     rows = folder.table(name).head(number).collect().fill_null("").to_dicts()
-    axes = len(folder.told["areas"])  # by place: headers are made safe for spreadsheets
+    axes = len(folder.area_axes)  # by place: headers are made safe for spreadsheets
     names = [[*list(row.values())[:axes], row.get("region_name", "")] for row in rows]
     return [(" ".join(dict.fromkeys(filter(None, parts))), row) for parts, row in zip(names, rows, strict=True)]
 
 
-def first_contradictions(folder: AuditFolder, number: int) -> list[list[str]]:
+def first_contradictions(folder: AuditFolder, number: int) -> list[Part]:
     """Return the first rows of `contradictions.csv`: area, and what is inconsistent there."""
-    return [[area, row["clash"]] for area, row in _first_rows(folder, CONTRADICTIONS, number)]
+    rows = _first_rows(folder, CONTRADICTIONS, number)
+    columns: Columns = [("Area", itemgetter(0)), ("What is inconsistent", lambda row: row[1]["clash"])]
+    table = tabulated(rows, columns, "Inconsistencies", left=("What is inconsistent",))
+    return [table, rest(folder.summary["contradictions"], len(rows), "`contradictions.csv` has them all")]
 
 
-def first_suspects(folder: AuditFolder, number: int) -> list[list[str]]:
+def first_suspects(folder: AuditFolder, number: int) -> list[Part]:
     """Return the first rows of `suspects.csv`: area, sum, what was published, what the parts add up to, and the chance."""
-    return [
-        [area, row["sum"], row["published"], row["parts_add_up_to"], one_in(float(row["chance_at_most"]))]
-        for area, row in _first_rows(folder, SUSPECTS, number)
+    rows = _first_rows(folder, SUSPECTS, number)
+    table = suspects_table([{"area": area, **row} for area, row in rows], itemgetter("area"))
+    return [table, rest(folder.summary["suspect"]["sums"], len(rows), "`suspects.csv` has them all")]
+
+
+def suspects_table(rows: Sequence[Mapping[str, str]], area: Callable[[Any], str | TableCell]) -> Table:
+    """Return sums of areas whose figures are possible, but absurd; `area` says where each is."""
+    columns: Columns = [
+        ("Area", area),
+        ("Sum", "sum"),
+        ("published total", lambda row: f"{int(row['published']):,}"),
+        ("parts add up to", lambda row: f"{int(row['parts_add_up_to']):,}"),
+        ("chance at most", lambda row: one_in(float(row["chance_at_most"]))),
     ]
+    return tabulated(rows, columns, "Suspect data", left=("Sum",))
 
 
 def one_in(chance: float) -> str:

@@ -26,6 +26,7 @@ from unround.web import lists, maps, views
 from unround.web.explorer import Remembered, Shelf
 from unround.web.guard import Guard
 from unround.web.page import Asked, Missing, Page
+from unround.web.structure import structure
 from unround.web.trial import Bench
 
 MOST = 64 << 20
@@ -59,8 +60,8 @@ VIEWS: tuple[tuple[str, View], ...] = (
     ("/areas", lists.areas),
     ("/findings", lists.findings),
     ("/map", maps.whole_map),
-    ("/structure", views.structure),
-    ("/structure/{table}", views.structure),
+    ("/structure", structure),
+    ("/structure/{table}", structure),
     ("/contradictions", views.contradictions),
     ("/try", views.try_it),
     ("/about", views.about),

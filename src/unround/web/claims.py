@@ -281,7 +281,7 @@ class Claims:
     def __init__(self, folder: AuditFolder, table_of: tuple[int, ...], line_of: NDArray[np.int64]) -> None:
         import polars as pl
 
-        axes, places = folder.told["axes"], folder.told["areas"]
+        axes, places = folder.axes, folder.area_axes
         columns = folder.model.columns
         cells = pl.LazyFrame(
             {axis: [column.codes[i] for column in columns] for i, axis in enumerate(axes)}

@@ -137,11 +137,11 @@ class Explorer:
     @once
     def outline(self) -> Outline:
         """The counts as lines and tables."""
-        return outline_of(self.folder.model, self.folder.told["axes"])
+        return outline_of(self.folder.model, self.folder.axes)
 
     @once
     def _texts(self) -> tuple[list[str], list[str]]:
-        return area_texts(self.folder.areas, self.folder.told["areas"])
+        return area_texts(self.folder.areas, self.folder.area_axes)
 
     @property
     def codes(self) -> list[str]:
@@ -336,7 +336,7 @@ class Explorer:
         if at is not None:
             return at
         name, slash, sex = key.rpartition("/")
-        by_sex = slash and "sex" in self.folder.told["axes"] and sex in self.outline.variants
+        by_sex = slash and "sex" in self.folder.axes and sex in self.outline.variants
         return find_cell(self.folder, name if by_sex else key, sex if by_sex else None)
 
     def look(self, row: int) -> InferredArea:
@@ -363,7 +363,7 @@ class Explorer:
 
     def place(self, row: int) -> dict[str, Any]:
         """Return where an area is, as plain data."""
-        codes = {axis: self.folder.areas[axis][row] for axis in self.folder.told["areas"]}
+        codes = {axis: self.folder.areas[axis][row] for axis in self.folder.area_axes}
         return codes | {
             "name": self.title(row),
             "level": level_named(str(self.levels[row])),

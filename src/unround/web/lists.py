@@ -37,7 +37,7 @@ def finding_data(explorer: Explorer, finding: dict[str, Any]) -> dict[str, Any]:
     row, column = finding["row"], explorer.folder.model.columns[finding["cell"]]
     return {
         **explorer.place(row),
-        **dict(zip(explorer.folder.told["axes"], column.codes, strict=True)),
+        **dict(zip(explorer.folder.axes, column.codes, strict=True)),
         "key": column.key,
         "label": column.label,
         "table": explorer.outline.tables[finding["table"]].name,
@@ -67,7 +67,7 @@ def cell_data(explorer: Explorer, row: int, seen: InferredArea, cell: int) -> di
     """Return what is known of one cell, without its argument."""
     column, known = explorer.folder.model.columns[cell], seen.finding(cell)
     return {
-        **dict(zip(explorer.folder.told["axes"], column.codes, strict=True)),
+        **dict(zip(explorer.folder.axes, column.codes, strict=True)),
         "key": column.key,
         "label": column.label,
         "published": known.published,
@@ -98,10 +98,8 @@ def _unless(code: str, name: str) -> str:
     return "" if code in name else code
 
 
-def counts_table(
-    cells: Sequence[Mapping[str, Any]], label: str, here: str = "", name: str = "label", full: bool = False
-) -> Table:
-    """Return counts: what was published, is possible, and is likeliest; in `full` with the least and highest probability."""
+def counts_table(cells: Sequence[Mapping[str, Any]], label: str, here: str = "", name: str = "label") -> Table:
+    """Return counts: what was published, is possible, and is likeliest."""
     rows = []
     for cell in cells:
         kind, sex = cell["kind"], cell.get("sex", "")
@@ -110,10 +108,9 @@ def counts_table(
         first = TableCell(called, small="this count" if is_here else "", link="" if is_here else cell["address"])
         absent = TableCell(cell["why_absent"] or "not published", tone="absent")
         printed = absent if cell["published"] is None else number(cell["published"])
-        sure = probabilities(cell) if full and kind in ("likely", "open") else str(chance(cell).striptags())
-        badge = kind if full and kind not in ("likely", "open") else ""
-        chances = TableCell(badge or sure, badge, tone=kind, title=probabilities(cell) if by_several(cell) else "")
-        value = TableCell(number(cell["value"]), tone=f"{kind} strong" if full else kind)
+        title = probabilities(cell) if by_several(cell) else ""
+        chances = TableCell(str(chance(cell).striptags()), tone=kind, title=title)
+        value = TableCell(number(cell["value"]), tone=kind)
         rows.append(TableRow([first, printed, span(cell["low"], cell["high"]), value, chances], "here" if is_here else ""))
     heads = ("Count" if name == "label" else name.capitalize(), "Published", "Possible", "Most likely", "Probability")
     return Table(heads, rows, label, left=("Probability",), style="list small")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits import Model
+from unround.tables.profile import indented_below
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,50 +111,36 @@ def outline_of(model: Model, axes: list[str]) -> Outline:
 def _placed(model: Model, cells: list[int]) -> list[tuple[int, int | None, int]]:
     """Return the order of a table's lines, and for each its parent and level."""
     depths = [model.columns[cell].depth for cell in cells]
-    parents = _by_depth(depths) if any(depths) else _by_sums(model, cells)
-    children: dict[int | None, list[int]] = {}
-    for child, parent in enumerate(parents):
-        children.setdefault(parent, []).append(child)
+    below = indented_below(depths) if any(depths) else _by_sums(model, cells)
+    above = {child: line for line, children in below.items() for child in children}
     order: list[tuple[int, int | None, int]] = []
-    waiting = [(child, 0) for child in reversed(children.get(None, []))]
+    waiting = [(line, 0) for line in reversed(range(len(cells))) if line not in above]
     while waiting:
         line, level = waiting.pop()
-        order.append((line, parents[line], level))
-        waiting += [(child, level + 1) for child in reversed(children.get(line, []))]
+        order.append((line, above.get(line), level))
+        waiting += [(child, level + 1) for child in sorted(below.get(line, []), reverse=True)]
     return order
 
 
-def _by_depth(depths: Iterable[int]) -> list[int | None]:
-    """Return for every line the nearest one above it that is less indented."""
-    parents: list[int | None] = []
-    stack: list[tuple[int, int]] = []
-    for line, depth in enumerate(depths):
-        while stack and stack[-1][0] >= depth:
-            stack.pop()
-        parents.append(stack[-1][1] if stack else None)
-        stack.append((depth, line))
-    return parents
-
-
-def _by_sums(model: Model, cells: list[int]) -> list[int | None]:
-    """Return for every line the total of the smallest sum that it is a part of."""
+def _by_sums(model: Model, cells: list[int]) -> dict[int, list[int]]:
+    """Return every line that is the total of a sum, with its parts; each stands under the total of its smallest sum."""
     at = {cell: line for line, cell in enumerate(cells)}
-    parents: list[int | None] = [None] * len(cells)
+    below: dict[int, list[int]] = {}
+    above: dict[int, int] = {}
     sums = [(total, parts) for total, parts in model.equations if total in at and len(parts) > 1]
     for total, parts in sorted(sums, key=lambda pair: len(pair[1])):
-        for part in parts:
-            if part in at and parents[at[part]] is None and not _stands_under(parents, at[total], at[part]):
-                parents[at[part]] = at[total]
-    return parents
+        for part in (at[part] for part in parts if part in at):
+            if part not in above and not _stands_under(above, at[total], part):
+                above[part] = at[total]
+                below.setdefault(at[total], []).append(part)
+    return below
 
 
-def _stands_under(parents: list[int | None], line: int | None, above: int) -> bool:
+def _stands_under(above: Mapping[int, int], line: int | None, other: int) -> bool:
     """Whether a line is another one, or stands somewhere under it."""
-    while line is not None:
-        if line == above:
-            return True
-        line = parents[line]
-    return False
+    while line is not None and line != other:
+        line = above.get(line)
+    return line is not None
 
 
 KINDS = {

@@ -136,3 +136,8 @@ def pager(part: ListPart, path: str, parameters: Mapping[str, object]) -> Links:
     after = with_query(path, {**parameters, "page": part.number + 1}) if part.number < part.pages else ""
     shown = f"{part.first + 1:,}–{part.last:,} of {part.total:,}"
     return Links([("← Previous", before), (shown, ""), ("Next →", after)], "pager", "Pages", " ")
+
+
+def crumbs(items: Sequence[tuple[str, str]]) -> Links:
+    """Lead back to what a page belongs to."""
+    return Links(items, "crumbs", "Where you are", " › ")

@@ -17,8 +17,9 @@ from starlette.routing import Route
 from unround.reconciliation import Reconciled
 from unround.reconciliation.run import COUNTS, SUMMARY
 from unround.show.page import page
-from unround.show.parts import QUIET, Document, Line, Part, Section, Table, TableCell, Text
+from unround.show.parts import QUIET, Columns, Document, Links, Part, Section, TableCell, Text, tabulated
 from unround.show.reconcile import lead, sentence
+from unround.show.words import span_of
 from unround.web.guard import Guard
 from unround.web.page import area_address, meant
 from unround.web.trial import Bench
@@ -86,21 +87,18 @@ def _start(table: Reconciled) -> tuple[Document, Any]:
         .head(MOST_LISTED)
         .collect(engine="streaming")
     )
-    rows: list[Line] = [
-        [
-            TableCell(area["area"], link=area_address(area["area"])),
-            f"{area['counts']:,}",
-            f"{area['changed']:,}",
-            f"{area['moved']:,.0f}",
-        ]
-        for area in listed.iter_rows(named=True)
+    columns: Columns = [
+        ("area", lambda area: TableCell(area["area"], link=area_address(area["area"]))),
+        ("counts", "counts"),
+        ("changed", "changed"),
+        ("moved in all", lambda area: f"{area['moved']:,.0f}"),
     ]
     summary = table.summary
-    shown = f"{len(rows):,} of {summary['areas']:,} areas, those whose counts moved most first"
+    shown = f"{listed.height:,} of {summary['areas']:,} areas, those whose counts moved most first"
     parts: list[Part] = [
         Text(lead(summary)),
         Text(sentence(summary) if summary["mean_error"] is not None else ""),
-        Section("Areas", [Text(shown, QUIET), Table(("area", "counts", "changed", "moved in all"), rows, "Areas")]),
+        Section("Areas", [Text(shown, QUIET), tabulated(listed.to_dicts(), columns, "Areas")]),
     ]
     return Document("One table that adds up", parts, notice=summary["notice"]), table.to_json() | {
         "listed": listed.to_dicts()
@@ -113,16 +111,16 @@ def _area(table: Reconciled, code: str) -> tuple[Document, Any]:
     cells = counts.filter(_code(areas) == code).collect(engine="streaming")
     if cells.is_empty():
         raise HTTPException(404, f"there is no area {code}.")
-    shown: list[Line] = []
-    for cell in cells.iter_rows(named=True):
-        before, after = cell["published"], cell["reconciled"]
-        off = None if before is None or after is None else after - before
-        name = ", ".join(str(cell[axis]) for axis in axes)
-        between = "" if cell["low"] is None else f"{cell['low']:,}–{cell['high']:,}"
-        shown.append([name, _number(before), _number(after), _number(off, "+"), between, cell["method"]])
-    heads = (", ".join(axes), "published", "reconciled", "difference", "possible", "method")
-    back = Table(("",), [[TableCell("All areas", link="/")]], "Back")
-    parts: list[Part] = [back, Table(heads, shown, f"Counts of {code}", left=("method",))]
+    columns: Columns = [
+        (", ".join(axes), lambda cell: ", ".join(str(cell[axis]) for axis in axes)),
+        ("published", lambda cell: _number(cell["published"])),
+        ("reconciled", lambda cell: _number(cell["reconciled"])),
+        ("difference", lambda cell: _number(cell["difference"], "+")),
+        ("possible", lambda cell: "" if cell["low"] is None else span_of(cell)),
+        ("method", "method"),
+    ]
+    rows = cells.with_columns(difference=pl.col("reconciled") - pl.col("published")).to_dicts()
+    parts: list[Part] = [Links([("All areas", "/")]), tabulated(rows, columns, f"Counts of {code}", left=("method",))]
     return Document(code, parts, kicker="One table that adds up", notice=table.summary["notice"]), cells.to_dicts()
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,10 @@ from unround.show.page import html
 from unround.show.report import SUSPECT, against_truth, name_of, suspected
 from unround.show.report import about as sections
 from unround.show.site import with_query
-from unround.show.strongest import one_in
+from unround.show.strongest import suspects_table
 from unround.show.words import (
     CLAIMS,
     INCONSISTENCIES,
-    NO_INCONSISTENCIES,
-    ORIGINS,
     arithmetic,
     conclusion,
     count_to_quote,
@@ -55,17 +52,16 @@ from unround.web.page import (
     Page,
     area_address,
     cell_address,
+    crumbs,
     key_meant,
     meant,
     pager,
 )
-from unround.web.structure import MAP_KEY, TableSums, how_proposed, map_of, shapes, sum_data, sums_by_table
+from unround.web.structure import how_proposed
 from unround.web.trial import LONGEST, MOST_CELLS
 
 OF_SIZE = dict(zip(SIZES, ("of one or two", "of three to nine", "of ten or more", "zeros"), strict=True))
 """What findings of a size are called in a list."""
-ORDERS = {"As published": "published", "By risk": "risk"}
-"""The orders of an area's counts."""
 MOST_TABLES = 8
 """Tables that the start page names."""
 MOST_LINES = 400
@@ -173,14 +169,14 @@ def strongest(explorer: Explorer) -> NDArray[np.int64]:
 
 
 def area(asked: Asked) -> Page:
-    """Show one area: its findings, and all its counts, as published or by risk."""
+    """Show one area: its findings, and all its counts, as published."""
     explorer, row = asked.explorer, _row(asked)
-    sort, seen, title = asked.query.get("sort") or "published", explorer.look(row), explorer.title(row)
+    seen, title = explorer.look(row), explorer.title(row)
     findings = [finding_data(explorer, finding) for finding in explorer.claims.rows(explorer.claims.of_area(row))]
     clashes = [clash.text for clash in seen.inferred.contradictions if clash.area == 0]
     place, claims = explorer.place(row), claims_by_table(explorer, row)
-    answer: dict[str, Any] = {"area": place, "sort": sort, "findings": findings, "contradictions": clashes}
-    shown, cells = _counts(asked, row, answer, claims)
+    counts, tables = _counts(asked, row, claims)
+    answer = {"area": place, "findings": findings, "contradictions": clashes, "tables": tables}
     codes = " ".join(str(value) for name, value in place.items() if name not in ("name", "level", "within"))
     within = [
         f"{place['level']}, {codes}" if place["level"] else codes,
@@ -198,47 +194,34 @@ def area(asked: Asked) -> Page:
         *([doc.Piece("findings_of_area", (findings, opened(asked)))] if findings else []),
         doc.Fold(
             f"{several(explorer.outline.size, 'line')}: all counts of this area",
-            shown,
+            [counts],
             "counts",
             style="all-counts",
-            is_open=not findings or bool(asked.query.get("sort") or asked.query.get("table")),
+            is_open=not findings or bool(asked.query.get("table")),
         ),
     ]
-    crumbs = [("Areas", "/areas"), *([(above["name"], above["address"])] if above else []), (title, "")]
+    around = [("Areas", "/areas"), *([(above["name"], above["address"])] if above else []), (title, "")]
 
     def table() -> list[dict[str, Any]]:
+        cells = [cell for table in tables for line in table["lines"] for cell in line["cells"] if cell]
         return [{**place, **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
 
-    return Page(title, [_crumbs(crumbs), doc.Section(title, parts, level=1)], answer, table, wide=True)
+    return Page(title, [crumbs(around), doc.Section(title, parts, level=1)], answer, table, wide=True)
 
 
-def _counts(
-    asked: Asked, row: int, answer: dict[str, Any], claims: list[int]
-) -> tuple[list[doc.Part], list[dict[str, Any]]]:
-    """Return all counts of an area, for its page and as plain data, which becomes part of the answer."""
-    explorer, sort, path = asked.explorer, answer["sort"], area_address(asked.explorer.codes[row])
-    seen, tables = explorer.look(row), explorer.outline.tables
-    if sort not in ORDERS.values():
-        raise InputError(f"there is no order {sort!r}: choose published or risk.")
-    here = next(name for name, key in ORDERS.items() if key == sort)
-    tabs = doc.Links([(name, f"{path}?sort={key}#counts") for name, key in ORDERS.items()], "tabs", "Order", "", here)
-    if sort == "risk":
-        order = by_risk(explorer, row)
-        part = ListPart.of(asked.query, len(order), 2 * PER_PAGE)
-        cells = [cell_data(explorer, row, seen, cell) for cell in order[part.first : part.last]]
-        answer |= {**part.to_json(), "cells": cells}
-        return [tabs, counts_table(cells, "Counts by risk", full=True), pager(part, path, {"sort": "risk"})], cells
+def _counts(asked: Asked, row: int, claims: list[int]) -> tuple[doc.Part, list[dict[str, Any]]]:
+    """Return all counts of an area, or those of one table of a long profile: for its page, and as plain data."""
+    explorer, tables = asked.explorer, asked.explorer.outline.tables
     everything = explorer.outline.size <= MOST_LINES
     wanted = range(len(tables)) if everything else [_table(asked, claims)]
-    answer["tables"] = [table_data(explorer, row, at) for at in wanted]
-    cells = [cell for table in answer["tables"] for line in table["lines"] for cell in line["cells"] if cell]
+    shown = [table_data(explorer, row, at) for at in wanted]
     offered = [
         (table.at, f"{table.name} ({several(findings, 'finding')})" if findings else table.name, table.at == wanted[0])
         for table, findings in zip(tables, claims, strict=True)
     ]
     several_priors = len(explorer.summary["priors"]["variants"]) > 1
-    tree = answer["tables"], [] if everything else offered, path, several_priors
-    return [tabs, doc.Piece("trees", tree)], cells
+    tree = shown, [] if everything else offered, area_address(explorer.codes[row]), several_priors
+    return doc.Piece("trees", tree), shown
 
 
 def cell(asked: Asked) -> Page:
@@ -278,10 +261,10 @@ def cell(asked: Asked) -> Page:
         sums.append(doc.Fold(f"{shown.sum}: {arithmetic(shown)}", listed, style="sum", is_open=True, aside=used))
     parts.append(doc.Section(SUMS, sums or [doc.Text("None: only its own published value says anything about it.")]))
     parts.append(doc.Section("Assumed", [doc.Bullets(explained.assumptions)]))
-    crumbs = _crumbs([("Areas", "/areas"), (explorer.title(row), area_address(code)), (column.label, "")])
+    around = crumbs([("Areas", "/areas"), (explorer.title(row), area_address(code)), (column.label, "")])
     heading = f"{column.label}, {variant}" if variant else column.label
     title = f"{column.label} · {explorer.title(row)}"
-    return Page(title, [crumbs, doc.Section(heading, parts, level=1)], explained.to_json())
+    return Page(title, [around, doc.Section(heading, parts, level=1)], explained.to_json())
 
 
 def _proof(explorer: Explorer, row: int, explained: Explanation) -> Iterator[doc.Part]:
@@ -298,14 +281,14 @@ def _proof(explorer: Explorer, row: int, explained: Explanation) -> Iterator[doc
 
 def _variant(explorer: Explorer, at: int) -> str:
     """Return the sex that a cell counts; nothing where tables are not by sex."""
-    axes = explorer.folder.told["axes"]
+    axes = explorer.folder.axes
     return explorer.folder.model.columns[at].codes[axes.index("sex")] if "sex" in axes and len(axes) > 1 else ""
 
 
 def certificate(asked: Asked) -> Page:
     """Return the certificate of a proved cell, as it stands in proofs.jsonl.gz."""
     explorer, row, at = asked.explorer, _row(asked), _cell(asked)
-    seen, axes = explorer.look(row), tuple(explorer.folder.told["areas"])
+    seen, axes = explorer.look(row), tuple(explorer.folder.area_axes)
     written = [certificate for certificate in seen.certificates if certificate.cell == at]
     if not written:
         raise Missing("this count is not proved, so there is no certificate.")
@@ -314,75 +297,9 @@ def certificate(asked: Asked) -> Page:
     )
 
 
-def structure(asked: Asked) -> Page:
-    """Show which sums were used: all tables in small, or one of them in full."""
-    explorer, model, outline = asked.explorer, asked.explorer.folder.model, asked.explorer.outline
-    sorted_sums = sums_by_table(model, outline)
-    if "table" in asked.path:
-        return _table_of_sums(asked, sorted_sums)
-    tables, charts = [], []
-    for table, sums in zip(outline.tables, sorted_sums, strict=True):
-        findings = int(explorer.claims.by_table[table.at])
-        numbers = {"lines": len(table.lines), "sums": len(sums.sums), "split_by_sex": sums.splits, "findings": findings}
-        tables.append({"at": table.at, "name": table.name, **numbers})
-        split = f", {sums.splits:,} split by sex" if sums.splits else ""
-        revealed = f" · {several(findings, 'finding')}" if findings else ""
-        note = f"{several(len(table.lines), 'line')}, {several(len(sums.sums), 'sum')}{split}{revealed}"
-        charts.append(doc.Chart(map_of(table, sums.heads, sums.parts, labels=False), table.name, note))
-    read, origins = explorer.summary["structure"], dict(Counter(model.origins))
-    said = [f"{many:,} from {ORIGINS.get(origin, origin)}" for origin, many in origins.items()]
-    loops, repeats = read["sums_for_bounds_only"], read["repeats"]
-    if loops:
-        said.append(f"{loops:,} of them would close a loop: they are used for bounds and proofs, not for probabilities")
-    if repeats and "universe" not in origins:
-        said.append(f"{several(repeats, 'count appears', 'counts appear')} more than once")
-    rejected = several(read["sums_rejected"], "proposed sum was", "proposed sums were")
-    lead = f"{several(read['sums_kept'], 'sum holds', 'sums hold')} among {several(read['audited'], 'count')} per area"
-    parts: list[doc.Part] = [
-        doc.Text(f"{lead}{f'; {rejected} rejected by the data' if read['sums_rejected'] else ''}.", doc.LEAD),
-        doc.Bullets(said),
-        doc.Section("Map", [*MAP_KEY, doc.Charts(charts, "maps", [f"/structure/{table['at']}" for table in tables])]),
-    ]
-    heading = doc.Section("Structure: which sums were used", parts, level=1)
-    return Page("Structure", [heading], {**read, "origins": origins, "tables": tables})
-
-
-def _table_of_sums(asked: Asked, sorted_sums: Sequence[TableSums]) -> Page:
-    model, outline, chosen = asked.explorer.folder.model, asked.explorer.outline, asked.path["table"]
-    at = int(chosen) if chosen.isascii() and chosen.isdecimal() and len(chosen) < 10 else len(outline.tables)
-    if at >= len(outline.tables):
-        raise Missing(f"there is no table {chosen}: this release has {len(outline.tables):,}.")
-    table, sums = outline.tables[at], sorted_sums[at]
-    lines = [{"label": line.label, "code": line.code, "level": line.level} for line in table.lines]
-    listed = [sum_data(model, e) for e in sums.sums]
-    answer: dict[str, Any] = {"table": table.name, "lines": lines, "split_by_sex": sums.splits, "sums": listed}
-    folds: list[doc.Part] = []
-    for e, sexes in shapes(model, outline, sums.sums):
-        known = sum_data(model, e)
-        number = len(known["parts"])
-        also = f"; the same for {', '.join(sexes)}" if len(sexes) > 1 else ""
-        said = f"{'is published twice' if number == 1 else f'is the sum of {number} parts'}{also}"
-        parts_of = doc.Bullets(list(zip(known["part_labels"], known["parts"], strict=True)))
-        hint = doc.Text(how_proposed(model, e), "hint")
-        folds.append(doc.Fold(known["total_label"], [parts_of, hint], style="sum", is_open=len(folds) < 3, aside=said))
-    mechanisms = dict.fromkeys(model.mechanisms[c].sentence for line in table.lines for c in line.cells if c is not None)
-    split = f"; {sums.splits:,} lines are split by sex" if sums.splits else ""
-    between = f"{several(len(lines), 'line')} with {several(len(listed), 'sum')} between them{split}."
-    parts: list[doc.Part] = [
-        doc.Links([(between, ""), ("Findings in this table", f"/findings?table={at}")], doc.LEAD, between=" "),
-        doc.Bullets(list(mechanisms)),
-        doc.Section(
-            "Map", [*MAP_KEY, doc.Chart(map_of(table, sums.heads, sums.parts, labels=True), f"Sums of {table.name}")]
-        ),
-        doc.Section("The sums", folds or [doc.Text("There are none between its lines.")]),
-    ]
-    crumbs = _crumbs([("Structure", "/structure"), (table.name, "")])
-    return Page(table.name, [crumbs, doc.Section(table.name, parts, level=1)], answer)
-
-
 def contradictions(asked: Asked) -> Page:
     """List inconsistent published figures, and areas whose figures are possible but absurd."""
-    explorer, axes = asked.explorer, asked.explorer.folder.told["areas"]
+    explorer, axes = asked.explorer, asked.explorer.folder.area_axes
     part = ListPart.of(asked.query, explorer.contradictions.height)
     rows = explorer.contradictions[part.first : part.last].to_dicts()
     suspects = explorer.suspects.head(PER_PAGE).to_dicts() if part.number == 1 else []
@@ -396,14 +313,6 @@ def contradictions(asked: Asked) -> Page:
         ("What is inconsistent", lambda row: doc.TableCell(row["clash"], small=f"{row['sums']} {row['cells']}".strip())),
         ("Kind", lambda row: INCONSISTENCIES.get(row["kind"], (row["kind"],))[0]),
     ]
-    absurd: doc.Columns = [
-        ("Area", where),
-        ("Sum", "sum"),
-        ("published total", lambda row: f"{int(row['published']):,}"),
-        ("parts add up to", lambda row: f"{int(row['parts_add_up_to']):,}"),
-        ("chance at most", lambda row: one_in(float(row["chance_at_most"]))),
-    ]
-    said = inconsistencies(explorer.summary) if explorer.summary["contradictions"] else NO_INCONSISTENCIES
     parts: list[doc.Part] = [
         doc.Text(
             "Figures that cannot have come about as documented say nothing about anybody's true counts. They are set apart "
@@ -413,14 +322,14 @@ def contradictions(asked: Asked) -> Page:
         doc.Section(
             "Inconsistencies: figures that cannot all be right",
             [
-                doc.Text(said, doc.LEAD),
+                doc.Text(inconsistencies(explorer.summary), doc.LEAD),
                 doc.tabulated(rows, clashes, "Inconsistencies", left=("What is inconsistent", "Kind")),
                 pager(part, "/contradictions", {}),
             ],
         ),
     ]
     if suspects:
-        table = doc.tabulated(suspects, absurd, "Suspect data", left=("Sum",))
+        table = suspects_table(suspects, where)
         more = doc.rest(explorer.suspects.height, len(suspects), "`suspects.csv` has them all")
         parts.append(doc.Section(SUSPECT, [doc.Text(suspected(explorer.summary), doc.LEAD), table, more]))
     answer = {**part.to_json(), "contradictions": rows, "suspects": suspects, "suspects_total": explorer.suspects.height}
@@ -522,14 +431,6 @@ def _above(explorer: Explorer, row: int) -> dict[str, Any] | None:
         return None  # the file names it, but does not hold it
 
 
-def _crumbs(items: Sequence[tuple[str, str]]) -> doc.Links:
-    return doc.Links(items, "crumbs", "Where you are", " › ")
-
-
-RISK = ("proved", "conditional", "likely", "open", "given")
-"""Kinds, the riskiest first."""
-
-
 def table_data(explorer: Explorer, row: int, table: int) -> dict[str, Any]:
     """Return one table of an area: one line per characteristic, one cell per sex."""
     seen, shown = explorer.look(row), explorer.outline.tables[table]
@@ -561,14 +462,6 @@ def _claims_below(table: OutlineTable, seen: InferredArea) -> dict[int, int]:
         if line.parent is not None:
             below[line.parent] += claims + below[line.at]
     return below
-
-
-def by_risk(explorer: Explorer, row: int) -> list[int]:
-    """Return all cells of an area, the riskiest first: by kind, then by probability, then as published."""
-    seen = explorer.look(row)
-    ranks = [RISK.index(seen.finding(cell).kind) for cell in range(len(explorer.folder.model.columns))]
-    probability = seen.inferred.probabilities.posterior.probability[0]
-    return sorted(range(len(ranks)), key=lambda cell: (ranks[cell], -probability[cell], cell))
 
 
 def claims_by_table(explorer: Explorer, row: int) -> list[int]:
