@@ -46,9 +46,9 @@ from unround.audits.findings import Labels
 from unround.audits.keys import Keys
 from unround.audits.model import AuditOptions, Model
 from unround.audits.suspects import Holding, Suspect, find_suspects
-from unround.audits.weigh import BlockProbabilities, Distribution, Weighing, weigh, with_rates
+from unround.audits.weigh import BlockProbabilities, Weighing, weigh, with_rates
 from unround.bounds.tighten import tighten
-from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows, WindowTable
+from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Distribution, Ints, Windows, WindowTable
 from unround.evidence.keys import KeyedEvidence, keyed_evidence
 from unround.mechanisms import Weighted
 from unround.mechanisms.base import BoolArray

@@ -26,7 +26,7 @@ from unround.engines.forest import marginals, posteriors
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import IN_TABLES
 from unround.engines.rates import RatePairs
-from unround.evidence.block import UNSETTLED, BlockPosterior, CellBounds, Distributions, Ints, PriorWeights
+from unround.evidence.block import UNSETTLED, BlockPosterior, CellBounds, Distribution, Ints, PriorWeights
 from unround.evidence.cells import EvidenceBlock
 from unround.evidence.keys import KeyedEvidence
 from unround.mechanisms.base import BoolArray, FloatArray, reaches
@@ -37,10 +37,6 @@ WIDE = 45
 """Cells with more possible counts may be too wide for their sums, in areas where some sum is: pairs are from 50 on."""
 
 TINY = 1e-12
-
-Distribution = tuple[int, FloatArray]
-"""The least count of a cell, and how likely it and those above it are."""
-
 
 Distribute = Callable[[Sequence[int]], list[dict[int, Distribution]]]
 """Takes areas, and returns their distributions by cell."""
@@ -160,7 +156,13 @@ class Weighing(NamedTuple):
 
     def distributions(self, variant: str) -> list[dict[int, Distribution]]:
         """Return the distributions of all areas, of cells that have one."""
-        return _kept(marginals(self.block(variant))[1])
+        return _by_area(self.block(variant))
+
+
+def _by_area(block: EvidenceBlock) -> list[dict[int, Distribution]]:
+    """Return the distributions of all areas of a block, of cells that have one."""
+    found = marginals(block)[1]
+    return [found.of(row) for row in range(len(found.low))]
 
 
 def weigh(
@@ -218,7 +220,7 @@ def _later(
             for area, row in enumerate(rows):
                 _average(found[area], [one[area] for one in several], row, stated, each.lowest)
         if off.any():
-            alone = _kept(marginals(some.alone())[1])
+            alone = _by_area(some.alone())
             for own, single, without in zip(found, alone, off, strict=True):
                 for cell in np.flatnonzero(without).tolist():
                     own.pop(cell, None)
@@ -362,18 +364,6 @@ def connected(model: Model, wanted: BoolArray) -> BoolArray:
     return found
 
 
-def _kept(found: Distributions) -> list[dict[int, Distribution]]:
-    """Return the distributions of all areas, of cells that have one."""
-    return [
-        {
-            cell: (low, found.chances[start : start + high - low + 1])
-            for cell, (low, high, start) in enumerate(zip(lows, highs, starts, strict=True))
-            if start >= 0
-        }
-        for lows, highs, starts in zip(found.low.tolist(), found.high.tolist(), found.start.tolist(), strict=True)
-    ]
-
-
 def _cut_off(here: Weighing, posterior: BlockPosterior) -> BoolArray:
     """Find the cells that are cut off from a sum they belong to, while others of their area are not.
 
@@ -415,15 +405,9 @@ def _without_sums(here: Weighing, cut_off: BoolArray, posterior: BlockPosterior)
     rows = np.flatnonzero(cut_off.any(axis=1))
     if not rows.size:
         return posterior
-    alone = posteriors(here.of(rows).alone())
-    off = cut_off[rows]
-    changed = {}
-    for name in ("mode", "probability", "mean", "deviation"):
-        changed[name] = getattr(posterior, name).copy()
-        changed[name][rows] = np.where(off, getattr(alone, name), changed[name][rows])
-    possible = posterior.possible.copy()
-    possible[rows[off.all(axis=1)]] = True
-    return replace(posterior, possible=possible, **changed)
+    alone = BlockPosterior.empty(*cut_off.shape)
+    alone.put(rows, posteriors(here.of(rows).alone()), np.arange(rows.size))
+    return replace(posterior.replaced(cut_off, alone), possible=posterior.possible | cut_off.all(axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -467,13 +451,7 @@ class _Rates:
     def distributions(self, variant: str) -> dict[int, FloatArray]:
         """Return the distributions of the first area, from the lower bounds of the cells on."""
         _, found = marginals(self.block(variant), rates=self.pairs.input(self.rows))
-        widths = found.high[0].astype(np.int64) - found.low[0] + 1
-        starts = found.start[0].tolist()
-        return {
-            int(cell): found.chances[starts[k] : starts[k] + int(widths[k])]
-            for k, cell in enumerate(self.pairs.cells)
-            if starts[k] >= 0
-        }
+        return {int(self.pairs.cells[k]): one for k, (_, one) in found.of(0).items() if k < len(self.pairs.cells)}
 
 
 def with_rates(
@@ -517,11 +495,6 @@ def _with_forest(rates: _Rates, found: BlockProbabilities, threshold: float, not
 
     each = OverPriors.ask(others, posterior, near, alone, threshold, asked)
     stated = replace(posterior, probability=each.mean)
-    merged = {
-        name: np.where(weighed, getattr(stated, name), getattr(found.posterior, name))
-        for name in ("mode", "probability", "mean", "deviation")
-    }
-    merged["error"] = np.where(weighed, 0.0, found.posterior.error)
     before = weighed & reaches(found.lowest, threshold) & (found.posterior.mode == posterior.mode) & ~found.cut_off
 
     def distributions(rows: Sequence[int]) -> list[dict[int, Distribution]]:
@@ -534,7 +507,7 @@ def _with_forest(rates: _Rates, found: BlockProbabilities, threshold: float, not
     return replace(
         found,
         reach=_merged_bounds(found.reach, reach, weighed),
-        posterior=replace(found.posterior, **merged),
+        posterior=found.posterior.replaced(weighed, stated),
         lowest=np.where(weighed, each.lowest, found.lowest),
         highest=np.where(weighed, each.highest, found.highest),
         own_lowest=np.where(weighed, each.lowest, found.own_lowest),

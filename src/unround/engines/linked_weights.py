@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unround.engines.forest import marginals
 from unround.engines.marginals import ALIKE
-from unround.evidence.block import BlockPosterior, Distributions, Windows
+from unround.evidence.block import BlockPosterior, Distribution, Distributions, Windows
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.families import Rows
@@ -85,10 +85,6 @@ def windows_for_tables(windows: Windows, listed: CountWeights, replaced: BoolArr
     return Windows(low, high, start, np.concatenate([windows.weights, listed.weights]), windows.certain)
 
 
-Kept = dict[int, tuple[int, FloatArray]]
-"""Whole distributions, by column: the least count and the probabilities from there on; without cells of too many values."""
-
-
 def summarise(into: BlockPosterior, found: Distributions, rows: Rows, members: Rows) -> None:
     """Summarise distributions: those of `members` become the posterior of `rows`; cells without one stay unchanged."""
     start = found.start[members]
@@ -123,7 +119,7 @@ class DistributionKeeper:
     def __init__(self, row: int | None, linked: BoolArray) -> None:
         self.row, self.linked = row, np.flatnonzero(linked)
         self.columns = np.arange(len(linked))
-        self.cells: Kept = {}
+        self.cells: dict[int, Distribution] = {}
         self._place = self._representative = -1
 
     def enter(self, place: Rows, unit: Rows) -> None:
@@ -144,11 +140,8 @@ class DistributionKeeper:
             self._put(found, int(at[k]), self.columns if self._representative == self._place else self.linked)
 
     def _put(self, found: Distributions, row: int, columns: Rows) -> None:
-        for column in columns.tolist():
-            start = int(found.start[row, column])
-            if start >= 0:
-                low, high = int(found.low[row, column]), int(found.high[row, column])
-                self.cells[column] = low, found.chances[start : start + high - low + 1].copy()
+        own, wanted = found.of(row), set(columns.tolist())
+        self.cells |= {column: (low, chances.copy()) for column, (low, chances) in own.items() if column in wanted}
 
 
 NOT_CONVERGED = "sampling did not converge, or found no counts that fit"

@@ -7,7 +7,7 @@ but few different ones, and most columns share one mechanism: each window is wor
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple, cast
@@ -154,6 +154,11 @@ class BlockPosterior:
                 else:
                     into[np.ix_(rows, columns)] = new[np.ix_(at, columns)]
 
+    def replaced(self, where: BoolArray, other: BlockPosterior) -> BlockPosterior:
+        """Return the posterior in which some cells are as in another."""
+        names = "mode", "probability", "mean", "deviation", "error"
+        return replace(self, **{name: np.where(where, getattr(other, name), getattr(self, name)) for name in names})
+
     def arrays(self, found: Distributions | None = None) -> PosteriorArrays:
         """Return the arrays of it, and of distributions beside it, as kernels fill them in."""
         summaries = self.mode, self.probability, self.mean, self.deviation, self.cut, self.possible
@@ -177,6 +182,10 @@ class PosteriorArrays(NamedTuple):
     chances: FloatArray
 
 
+Distribution = tuple[int, FloatArray]
+"""The least count of a cell, and how likely it and those above it are."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Distributions:
     """Whole distributions: for the count `low[a, c] + i`, up to `high[a, c]`, the probability is `chances[start[a, c] + i]`.
@@ -196,6 +205,15 @@ class Distributions:
         width[(width > MOST_VALUES) | (width < 1)] = 0
         start = np.cumsum(width).reshape(width.shape) - width
         return cls(low, high, np.where(width > 0, start, -1), np.zeros(int(width.sum())))
+
+    def of(self, row: int) -> dict[int, Distribution]:
+        """Return those of one area, of cells that have one."""
+        ends = zip(self.low[row].tolist(), self.high[row].tolist(), self.start[row].tolist(), strict=True)
+        return {
+            cell: (low, self.chances[start : start + high - low + 1])
+            for cell, (low, high, start) in enumerate(ends)
+            if start >= 0
+        }
 
 
 _DENSE = 1 << 16
