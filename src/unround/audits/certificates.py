@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -300,6 +301,14 @@ def write_proofs(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     with path.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:  # the same bytes at any time
         for line in lines:
             packed.write(f"{json.dumps(line, ensure_ascii=False)}\n".encode())
+
+
+def join_proofs(path: Path, parts: Iterable[Path]) -> None:
+    """Write the certificates of several files into one, packed anew: the same bytes however many files there were."""
+    with path.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+        for part in parts:
+            with gzip.open(part, "rb") as lines:
+                shutil.copyfileobj(lines, packed)
 
 
 def proofs_in(path: Path) -> Iterator[str]:

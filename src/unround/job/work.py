@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.audits.block import Auditor, distributions_of, estimates_frame, hidden_frame
 from unround.audits.bounds import NestedAreas
-from unround.audits.certificates import InferredBlock, proof_lines, write_proofs
+from unround.audits.certificates import InferredBlock, join_proofs, proof_lines, write_proofs
 from unround.audits.figures import figures_of
 from unround.audits.findings import RANK, Labels, findings_frame, plain_zeros, ranked
 from unround.audits.keys import Keys
@@ -381,10 +381,7 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
     progress(4, steps)
     safe_for_spreadsheets(_scan(parts, CLASHES)).sink_csv(done / files.CONTRADICTIONS, include_bom=bom)
     safe_for_spreadsheets(_scan(parts, ABSURD)).sink_csv(done / files.SUSPECTS, include_bom=bom)
-    with (done / files.PROOFS).open("wb") as proofs:
-        for part in parts:
-            with (part / files.PROOFS).open("rb") as lines:
-                shutil.copyfileobj(lines, proofs)
+    join_proofs(done / files.PROOFS, [part / files.PROOFS for part in parts])
     progress(steps, steps)
     found: dict[str, Any] = counted
     return found
