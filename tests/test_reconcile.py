@@ -21,8 +21,9 @@ from unround.errors import InputError
 from unround.reconciliation import run
 from unround.reconciliation.costs import Costs, Estimates
 from unround.reconciliation.rounding import Rounder
-from unround.reconciliation.systems import AreaFamily, additive_means, sums_matrix
+from unround.reconciliation.systems import additive_means
 from unround.sums.compiled import compile_sums
+from unround.sums.families import AreaFamily, sums_matrix
 from unround.sums.forest import Equations
 
 # -- engines ----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from unround.reviews.policy import DEFAULT, KINDS, Limit, Policy, parse_policy, 
 from unround.reviews.record import Remark as Said
 from unround.reviews.repairs import merged, without
 from unround.reviews.run import ReviewOptions
-from unround.reviews.table import ReviewedTable
+from unround.reviews.table import ReviewedSum, ReviewedTable
 from unround.reviews.trying import ESTIMATED, plausible_worlds
 from unround.show.page import page
 from unround.show.review import review as review_document
@@ -344,9 +344,7 @@ def small_table(equations: tuple[tuple[int, tuple[int, ...]], ...], columns: int
         ("region",),
         tuple(Column(f"c{at}", (f"c{at}",), f"c{at}") for at in range(columns)),
         (Rounding(3),) * columns,
-        equations,
-        ("file",) * len(equations),
-        (False,) * len(equations),
+        tuple(ReviewedSum(total, parts, "file", False) for total, parts in equations),
         np.full((areas, columns), 9, dtype=np.int32),
     )
 

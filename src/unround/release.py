@@ -49,6 +49,19 @@ _EXACTLY = _BETWEEN + (WIDEST_BETWEEN + 1) ** 2
 ABSENT = _EXACTLY + LARGEST
 """A number up to this one in a table of counts is one of the codes above and below, not a count."""
 
+
+def gaps(counts: NDArray[Any], total: int, parts: Sequence[int]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return in which areas all counts of a sum are there, and by how much the total is more than its parts: else 0.
+
+    >>> there, more = gaps(np.array([[5, 2, 3], [6, 2, 3], [SUPPRESSED, 2, 3]]), 0, (1, 2))
+    >>> there.tolist(), more.tolist()
+    ([True, True, False], [0, 1, 0])
+    """
+    members = counts[:, [total, *parts]].astype(np.int64)
+    there = np.asarray((members > ABSENT).all(axis=1))
+    return there, np.where(there, 2 * members[:, 0] - members.sum(axis=1), 0)
+
+
 _WHY_ABSENT: Mapping[int, str] = {
     SUPPRESSED: "suppressed",
     NOT_APPLICABLE: "not applicable",

@@ -17,8 +17,9 @@ from unround.output import scratch_folder
 from unround.prior.exposure import Hierarchy, Pair
 from unround.protection.key_sums import DEEPEST, heights, parents_of
 from unround.protection.release import exact_columns, table_of_row, tables_of, true_sums, with_labels
+from unround.protection.table import keepable
 from unround.regions import published_exactly
-from unround.release import ABSENT, Column, Counts, Release
+from unround.release import Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
 from unround.simulation.counts import described_figures
 from unround.sums.forest import Equations
@@ -145,9 +146,7 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
     at = {cell: place for place, cell in enumerate(used)}
     columns, tables = tuple(plain.columns[cell] for cell in used), tables_of(plain)
     equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in sums)
-    whole = (true > ABSENT).all(axis=1)
-    for total, parts in equations:
-        whole &= true[:, total] == true[:, list(parts)].sum(axis=1)
+    whole = keepable(true.astype(np.int64), equations).all(axis=1)
     if not whole.any():
         raise InputError(
             f"no area of {truth.source} has all {len(used):,} counts of the sums, adding up: a comparison needs the true "

@@ -15,6 +15,7 @@ from unround.comparison.material import Material
 from unround.mechanisms import HIDDEN, Exact, Gaussian, Laplace, Mechanism, Nearest, Rounding, Transition, Unpublished
 from unround.mechanisms.base import WIDEST, IntArray
 from unround.prior.exposure import Hierarchy
+from unround.protection.table import ProtectionScore
 
 FARTHEST = 20  # signed distances beyond this one are counted together, in the table of distances
 SMALL = (1, 2)  # counts of so few people are what rounding is there to hide
@@ -125,15 +126,9 @@ def added_up(published: IntArray, material: Material) -> IntArray:
 
 def _additivity(published: IntArray, material: Material) -> dict[str, float]:
     """Return how many published sums do not add up, and by how much sums are off on average."""
-    sums = off = broken = 0.0
-    for total, parts in material.equations:
-        cells = published[:, [total, *parts]]
-        cells = cells[(cells != HIDDEN).all(axis=1)]
-        residual = np.abs(cells[:, 0] - cells[:, 1:].sum(axis=1))
-        sums += len(cells)
-        broken += float((residual > 0).sum())
-        off += float(residual.sum())
-    return {"sums_broken": broken / sums if sums else 0.0, "sums_off_by": off / sums if sums else 0.0}
+    score = ProtectionScore()
+    score.add(published, material.true.astype(np.int64), material.equations)
+    return {"sums_broken": score.broken_share or 0.0, "sums_off_by": score.mean_gap or 0.0}
 
 
 def _risks(inferred: AttackResult, true: IntArray, risks: NDArray[np.bool_]) -> dict[str, float]:

@@ -9,6 +9,8 @@ published is all that this looks at, so that it costs no privacy.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,8 @@ from unround.sums.forest import Equations
 _FINE = 1 << 20  # real numbers are taken as multiples of one over this
 _ROUNDS, _CLOSE = 500, 1e-4
 """How often counts are projected on the sums and on what is not negative, at most; and when that is close enough."""
+SECONDS = 10.0
+"""How long one integer program may take."""
 
 
 def nearest_consistent(
@@ -87,29 +91,34 @@ def _one_piece(
     walk(rest, _FINE, [_alone(piece)], rng, nearest=True)
     whole = down + rest // _FINE
     if floor:
+        # For the few areas in which the two steps end below 0 by a hair.
+        low, high = np.zeros(len(members)), np.full(len(members), np.inf)
         for area in np.flatnonzero((whole < 0).any(axis=1)).tolist():
-            whole[area] = _above_zero(noisy[area], matrix, target[area])
+            whole[area] = nearest_whole(matrix, target[area], noisy[area], low, high)
     result[np.ix_(areas, members)] = whole
 
 
-def _above_zero(noisy: FloatArray, matrix: FloatArray, target: FloatArray) -> IntArray:
-    """Return the whole numbers from 0 on that add up and are nearest in the sum of distances, for one area.
+def nearest_whole(matrix: Any, target: FloatArray, wanted: FloatArray, low: FloatArray, high: FloatArray) -> IntArray:
+    """Return the whole numbers within bounds with matrix @ numbers = target that are nearest in the sum of distances.
 
-    It is for the few areas in which the two steps end below 0 by a hair.
+    Raises `InternalError` where none are found.
     """
-    from scipy.optimize import LinearConstraint, milp
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-    many = noisy.size
-    eye = np.eye(many)
-    # For every cell its number and the distance from where it was, which is at least either difference.
-    constraints = [
-        LinearConstraint(np.hstack([matrix, np.zeros_like(matrix)]), target, target),
-        LinearConstraint(np.hstack([eye, -eye]), -np.inf, noisy),
-        LinearConstraint(np.hstack([eye, eye]), noisy, np.inf),
-    ]
-    found = milp(np.repeat([0.0, 1.0], many), integrality=np.repeat([1, 0], many), constraints=constraints)
-    if not found.success:
-        raise InternalError(f"no whole numbers from 0 on add up, though true counts do: {found.message}")
+    many, eye = wanted.size, eye_array(wanted.size)
+    # Besides each number, how far above and how far below the wanted one it is: the sum of these is to be least.
+    rows = [hstack([csr_array(matrix), csr_array((len(target), 2 * many))]), hstack([eye, -eye, eye])]
+    right, far = np.r_[target, wanted], np.full(2 * many, np.inf)
+    found = milp(
+        np.r_[np.zeros(many), np.ones(2 * many)],
+        constraints=LinearConstraint(vstack(rows).tocsr(), right, right),
+        bounds=Bounds(np.r_[low, np.zeros(2 * many)], np.r_[high, far]),
+        integrality=np.r_[np.ones(many), np.zeros(2 * many)],
+        options={"time_limit": SECONDS},
+    )
+    if found.x is None:
+        raise InternalError(f"no whole numbers within bounds add up: {found.message}")
     return np.asarray(np.rint(found.x[:many]), dtype=np.int64)
 
 

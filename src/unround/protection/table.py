@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Gaussian, Laplace, Mechanism, Rounding, Transition, Within, mechanism
 from unround.mechanisms.base import IntArray, keyable
+from unround.release import gaps
 from unround.sums.forest import Equations
 
 CONTROLLED, KEYED, ALIKE = "controlled", "keyed", "alike"
@@ -230,10 +231,10 @@ def patterns(usable: NDArray[np.bool_]) -> Iterator[tuple[IntArray, tuple[int, .
 
 def keepable(true: IntArray, sums: Equations) -> NDArray[np.bool_]:
     """Return for every area and sum whether all of its counts are there and add up."""
-    usable = np.empty((len(true), len(sums)), dtype=np.bool_)
+    usable, known = np.empty((len(true), len(sums)), dtype=np.bool_), np.where(true < 0, HIDDEN, true)
     for at, (total, parts) in enumerate(sums):
-        members = true[:, [total, *parts]]
-        usable[:, at] = (members >= 0).all(axis=1) & (members[:, 0] == members[:, 1:].sum(axis=1))
+        there, more = gaps(known, total, parts)
+        usable[:, at] = there & (more == 0)
     return usable
 
 
@@ -305,12 +306,10 @@ class ProtectionScore:
         self.negative += int((published[shown] < 0).sum())
         self.hidden += int((counted & (published == HIDDEN)).sum())
         for total, parts in sums:
-            members = published[:, [total, *parts]]
-            members = members[(members != HIDDEN).all(axis=1)]
-            gap = np.abs(members[:, 0] - members[:, 1:].sum(axis=1))
-            self.sums += gap.size
-            self.broken += int((gap > 0).sum())
-            self.gap += int(gap.sum())
+            there, more = gaps(published, total, parts)
+            self.sums += int(there.sum())
+            self.broken += int((more != 0).sum())
+            self.gap += int(np.abs(more).sum())
 
     mean_error = _mean("distance", "counts")  # how far published counts are from true ones on average, either way
     within_4 = _mean("near", "counts")  # the share of counts that are at most 4 away

@@ -13,12 +13,12 @@ from unround.audits.model import Model
 from unround.mechanisms.base import BoolArray
 from unround.reconciliation.costs import Estimates, absolute_cells
 from unround.reconciliation.rounding import Rounder
-from unround.reconciliation.systems import AreaFamily
-from unround.release import ABSENT, NOT_APPLICABLE, Counts, Release, exactly
+from unround.release import ABSENT, NOT_APPLICABLE, Counts, Release, exactly, gaps
 from unround.score.truth import Truth
 from unround.simulation.files import Parts
 from unround.structure import Nesting, Structure
 from unround.sums.compiled import compile_sums
+from unround.sums.families import AreaFamily
 from unround.sums.forest import Equations
 from unround.tables.spool import Spool, Stage
 
@@ -191,18 +191,17 @@ class Result:
             for total, parts in self.known.sums:
                 if total in place and all(part in place for part in parts):
                     continue
-                before = self.published[:, [total, *parts]]
-                held = (before > ABSENT).all(axis=1) & (before[:, 0] == before[:, 1:].sum(axis=1))
+                there, more = gaps(self.published, total, parts)
+                held = there & (more == 0)
                 values[held, total] = values[held][:, list(parts)].sum(axis=1)
 
     def sums_off(self) -> tuple[int, int]:
         """Return how many sums do not hold, of how many, all of whose counts are there; sums over areas are among them."""
         off = sums = 0
         for total, parts in self.known.sums:
-            members = self.value[:, [total, *parts]].astype(np.int64)
-            there = (members > ABSENT).all(axis=1)
+            there, more = gaps(self.value, total, parts)
             sums += int(there.sum())
-            off += int((members[there, 0] != members[there, 1:].sum(axis=1)).sum())
+            off += int((more != 0).sum())
         for family in self.known.families():
             columns = np.flatnonzero(family.columns)
             parent, children = self.value[family.parent, columns], self.value[np.ix_(family.children, columns)]

@@ -12,15 +12,14 @@ from unround.mechanisms.base import BoolArray, FloatArray
 from unround.reconciliation.costs import Costs, Estimates, Rows
 from unround.reconciliation.systems import (
     CLOSE,
-    AreaFamily,
     additive_means,
     narrowed,
     nearest_tables,
-    sums_matrix,
     whole_numbers,
     windows_around,
 )
 from unround.sums.compiled import CompiledSums
+from unround.sums.families import AreaFamily, sums_matrix
 from unround.sums.forest import Equations
 from unround.system import connected
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from unround.engines.forest import best_tables
 from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.reconciliation.costs import Costs, Rows
+from unround.reconciliation.costs import Costs
 from unround.sums.compiled import CompiledSums
 from unround.sums.forest import Equations
 
@@ -38,44 +37,6 @@ MOST_VARIABLES = 60_000
 
 _ROUNDS, _STEPS = 5, 400
 """How often means that left their bounds are put back and the others adjusted, and steps of each adjustment."""
-
-
-class AreaFamily(NamedTuple):
-    """An area that is the sum of others, by their rows, and the columns in which it is."""
-
-    parent: int
-    children: Rows
-    columns: BoolArray
-
-
-def sums_matrix(columns: int, equations: Equations, active: BoolArray, families: Iterable[AreaFamily] = ()) -> csr_array:
-    """Return the sums of some areas as a matrix: a row for every sum that holds in an area, and for every sum over areas.
-
-    Cells are counted area by area. A sum holds where its row times the counts is 0.
-    """
-    from scipy.sparse import csr_array
-
-    size = np.array([len(parts) + 1 for _, parts in equations], dtype=np.int64)
-    first = np.cumsum(size) - size
-    cells = np.array([cell for total, parts in equations for cell in (total, *parts)], dtype=np.int64)
-    signs = np.array([sign for _, parts in equations for sign in (1.0, *(-1.0 for _ in parts))])
-    where, which = np.nonzero(active)
-    lengths = size[which]
-    begin = np.cumsum(lengths) - lengths
-    inside = np.arange(lengths.sum()) - np.repeat(begin, lengths) + np.repeat(first[which], lengths)
-    row = [np.repeat(np.arange(len(where)), lengths)]
-    column = [np.repeat(where, lengths) * columns + cells[inside]] if len(cells) else [np.zeros(0, dtype=np.int64)]
-    value = [signs[inside]] if len(cells) else [np.zeros(0)]
-    rows = len(where)
-    for family in families:
-        adding = np.flatnonzero(family.columns)
-        members = np.r_[family.parent, family.children]
-        row.append(np.repeat(rows + np.arange(len(adding)), len(members)))
-        column.append((members[None, :] * columns + adding[:, None]).ravel())
-        value.append(np.tile(np.r_[1.0, -np.ones(len(family.children))], len(adding)))
-        rows += len(adding)
-    parts = np.concatenate(value), (np.concatenate(row), np.concatenate(column))
-    return csr_array(parts, shape=(rows, len(active) * columns))
 
 
 def windows_around(costs: Costs, low: Ints, high: Ints, margin: int) -> tuple[Ints, Ints]:

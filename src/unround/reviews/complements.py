@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.release import ABSENT, SUPPRESSED, Counts, told_range
 from unround.reviews.table import ReviewedTable
+from unround.sums.families import AreaFamily, sums_matrix
 
 MOST_CELLS, MOST_HIDDEN = 6_000, 400
 """Counts that sums connect, and hidden ones among them, up to which this is done."""
@@ -69,27 +69,16 @@ class _Sums:
     """All sums of a table over its cells: within areas, and of areas within areas."""
 
     def __init__(self, table: ReviewedTable) -> None:
-        from scipy.sparse import csr_array
-
         self.table, (rows, columns) = table, table.counts.shape
-        self.size, self.right = rows * columns, np.zeros(0)
+        self.size = rows * columns
         self.cells: NDArray[np.int64] = np.argwhere(np.ones((rows, columns), dtype=np.bool_))
-        lines: list[tuple[int, list[int]]] = []
-        for row in range(rows):
-            lines += [
-                (self.place(row, total), [self.place(row, part) for part in parts]) for total, parts in table.equations
-            ]
+        families, active = list[AreaFamily](), np.ones((rows, len(table.equations)), dtype=np.bool_)
         if table.nested is not None:
             parent = table.nested.parent
-            for head in np.unique(parent[parent >= 0]).tolist():
-                inside = np.flatnonzero(parent == head).tolist()
-                for at in np.flatnonzero(table.nested.cells).tolist():
-                    lines.append((self.place(head, at), [self.place(row, at) for row in inside]))
-        entries = [(e, cell, sign) for e, (total, parts) in enumerate(lines) for cell, sign in _signed(total, parts)]
-        where = np.array([(e, cell) for e, cell, _ in entries], dtype=np.int64).reshape(-1, 2)
-        values = np.array([sign for *_, sign in entries])
-        self.matrix: Any = csr_array((values, (where[:, 0], where[:, 1])), shape=(len(lines), self.size))
-        self.right = np.zeros(len(lines))
+            heads = np.unique(parent[parent >= 0]).tolist()
+            families = [AreaFamily(head, np.flatnonzero(parent == head), table.nested.cells) for head in heads]
+        self.matrix = sums_matrix(columns, table.equations, active, families)
+        self.right = np.zeros(self.matrix.shape[0])
 
     def place(self, row: int, at: int) -> int:
         """Return the number of a cell."""
@@ -141,7 +130,3 @@ class _Sums:
         mine = np.zeros(counts.shape, dtype=np.bool_)
         mine[:, list(table.mine)] = True
         return _Room(low.ravel(), high.ravel(), (shown & mine & (counts > ABSENT)).ravel(), cost.ravel())
-
-
-def _signed(total: int, parts: list[int]) -> list[tuple[int, float]]:
-    return [(total, 1.0), *((part, -1.0) for part in parts)]

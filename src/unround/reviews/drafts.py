@@ -132,9 +132,7 @@ class Auditing:
         used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
         mechanisms: list[Mechanism] = [how for c in used if (how := structure.mechanisms[c]) is not None]
         columns, counts = tuple(structure.columns[c] for c in used), spool.counts(0, spool.rows)[:, used]
-        table = ReviewedTable(
-            spool.areas, release.areas, columns, tuple(mechanisms), (), (), (), np.ascontiguousarray(counts)
-        )
+        table = ReviewedTable(spool.areas, release.areas, columns, tuple(mechanisms), (), np.ascontiguousarray(counts))
         exposure = exposure_of(table, self.policy.least_probability)
         said = str(problem)
         notes = [*release.notes, *structure.notes, f"{said[:1].upper()}{said[1:]}".split(" `unround")[0]]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact
-from unround.release import ABSENT, NOT_APPLICABLE, Counts
+from unround.release import ABSENT, NOT_APPLICABLE, Counts, gaps
 from unround.reviews.decision import Unsettled
 from unround.reviews.table import ReviewedTable
 from unround.structure.balances import balances, running_totals
@@ -194,13 +194,13 @@ def _not_applicable(table: ReviewedTable) -> list[Unsettled]:
     missing = table.counts == NOT_APPLICABLE
     hidden = (table.counts <= ABSENT) & ~missing
     asked = np.zeros_like(hidden)
-    shown = np.where(table.counts > ABSENT, table.counts, 0)
+    zeros = np.where(missing, 0, table.counts)
     for total, parts in table.equations if missing.any() and hidden.any() else ():
         cells = [total, *parts]
         rows = missing[:, list(parts)].any(axis=1) & ~missing[:, total]
         printed = rows & ~hidden[:, cells].any(axis=1)
         exact = all(isinstance(table.mechanisms[at], Exact) for at in cells)
-        if exact and (shown[printed, total] != shown[printed][:, list(parts)].sum(axis=1)).any():
+        if exact and gaps(zeros, total, parts)[1][printed].any():
             continue  # it does not mean none: the sum misses where all else is printed
         asked[:, cells] |= hidden[:, cells] & rows[:, None]
     number = int(asked.sum())

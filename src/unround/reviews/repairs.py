@@ -17,7 +17,7 @@ from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray, IntArray
 from unround.protection.table import parse_protection, publish_counts
-from unround.release import ABSENT, FIGURE_ABSENT, NOT_AVAILABLE, SUPPRESSED, Column, Counts
+from unround.release import ABSENT, FIGURE_ABSENT, NOT_AVAILABLE, SUPPRESSED, Column, Counts, gaps
 from unround.reviews.complements import hide_complements
 from unround.reviews.table import Equation, ReviewedSum, ReviewedTable, selected
 
@@ -218,8 +218,9 @@ def merged(
         counts[:, at], mechanisms[at] = _published(table, members, true, rng)
         columns[at] = _named(table, members, axis, SUMMED.join(groups[group]))
     sums = _sums_after(table, first, {members[0]: len(members) for members in together.values()})
-    whole = table.with_sums(
-        sums,
+    whole = replace(
+        table,
+        sums=tuple(sums),
         columns=tuple(columns),
         mechanisms=tuple(mechanisms),
         counts=counts,
@@ -526,19 +527,13 @@ def _controlled(table: ReviewedTable, _exposed: BoolArray, _value: str) -> Itera
         there = (here.counts > ABSENT) & (true > ABSENT)
         made = publish_counts(np.where(there, true, -1).astype(np.int64), how, here.equations, rng)
         counts = np.where(there, made, np.where(here.counts > ABSENT, NOT_AVAILABLE, here.counts)).astype(np.int32)
-        kept_up = np.array([_adds_up(counts, one) for one in here.equations], dtype=np.bool_)
+        # Where a sum adds up wherever it is printed, the total says nothing that its parts do not.
+        printed = [gaps(counts, *one) for one in here.equations]
+        kept_up = np.array([there.any() and not more.any() for there, more in printed], dtype=np.bool_)
         return here.changed(counts, [how.mechanism] * len(here.columns), drop=kept_up)
 
     action = f"Round all counts of an area together (controlled rounding to base {base}), so that all sums add up."
     yield Repair(CONTROLLED, action, change, needs_truth=True, anew=True)
-
-
-def _adds_up(counts: Counts, equation: tuple[int, tuple[int, ...]]) -> bool:
-    """Whether a sum adds up wherever it is printed: then the total says nothing that its parts do not."""
-    total, parts = equation
-    members = counts[:, [total, *parts]].astype(np.int64)
-    there = (members > ABSENT).all(axis=1)
-    return bool((members[there, 0] == members[there, 1:].sum(axis=1)).all() and there.any())
 
 
 # -- leaving out ------------------------------------------------------------------------------------------------------
@@ -600,7 +595,7 @@ def without(table: ReviewedTable, dropped: Sequence[int]) -> ReviewedTable:
     counts[:, list(dropped)] = NOT_AVAILABLE
     needed = {cell for one in sums for cell in (one.total, *one.parts)}
     stay = [at for at in range(len(table.columns)) if at not in gone or at in needed]
-    return selected(table.with_sums(sums, counts=counts), stay)
+    return selected(replace(table, sums=tuple(sums), counts=counts), stay)
 
 
 _MAKERS: dict[str, Callable[[ReviewedTable, BoolArray, str], Iterator[Repair]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from unround.release import (
     FigureValues,
     adjustable,
     exactly,
+    gaps,
 )
 from unround.sums.forest import Equations
 
@@ -52,7 +53,7 @@ Equation = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class ReviewedSum:
-    """A sum of a table, who says that it holds, and whether it cannot hold in some area."""
+    """A sum of a table, who says that it holds (as in `release.Proposal`), and whether it cannot hold in some area."""
 
     total: int
     parts: tuple[int, ...]
@@ -78,9 +79,7 @@ class ReviewedTable:
     - `axes`: The columns of it that name an area.
     - `columns`: What is counted.
     - `mechanisms`: How each column is published.
-    - `equations`: The sums, a total and its parts each, as positions of columns.
-    - `origins`: Who says that they hold, as in `release.Proposal`.
-    - `doubtful`: Which of them cannot hold in some area.
+    - `sums`: The sums, as positions of columns.
     - `counts`: What is printed, areas × columns, with the codes of `release` where nothing is.
     - `nested`: Which areas lie within which, where some do.
     - `figures`, `figure_values`: Rates, means and medians that tell something about the counts, and what is printed of them.
@@ -92,9 +91,7 @@ class ReviewedTable:
     axes: tuple[str, ...]
     columns: tuple[Column, ...]
     mechanisms: tuple[Mechanism, ...]
-    equations: Equations
-    origins: tuple[str, ...]
-    doubtful: tuple[bool, ...]
+    sums: tuple[ReviewedSum, ...]
     counts: Counts
     nested: NestedAreas | None = None
     own: frozenset[str] | None = None
@@ -107,14 +104,13 @@ class ReviewedTable:
     def of_audit(cls, folder: AuditFolder, own: frozenset[str] | None = None) -> ReviewedTable:
         """Take the table from its audit: columns that repeat another one number by number are not in it."""
         model, rows = folder.model, np.arange(folder.areas.height)
+        known = zip(model.equations, model.origins, model.doubtful, strict=True)
         return cls(
             folder.areas,
             tuple(folder.told["areas"]),
             model.columns,
             model.mechanisms,
-            model.equations,
-            model.origins,
-            model.doubtful,
+            tuple(ReviewedSum(total, parts, origin, doubtful) for (total, parts), origin, doubtful in known),
             folder.counts_of(rows),
             folder.nested,
             own,
@@ -127,17 +123,10 @@ class ReviewedTable:
         """The draft's own columns."""
         return tuple(at for at, column in enumerate(self.columns) if self.own is None or column.key in self.own)
 
-    @property
-    def sums(self) -> list[ReviewedSum]:
-        """The sums, each with what is known of it."""
-        each = zip(self.equations, self.origins, self.doubtful, strict=True)
-        return [ReviewedSum(total, parts, origin, doubt) for (total, parts), origin, doubt in each]
-
-    def with_sums(self, sums: Iterable[ReviewedSum], **changes: Any) -> ReviewedTable:
-        """Return the table with these sums, and other changes."""
-        kept = tuple(sums)
-        changes |= {"equations": tuple(one.equation for one in kept), "origins": tuple(one.origin for one in kept)}
-        return replace(self, doubtful=tuple(one.doubtful for one in kept), **changes)
+    @cached_property
+    def equations(self) -> Equations:
+        """The sums, a total and its parts each, as positions of columns."""
+        return tuple(one.equation for one in self.sums)
 
     @cached_property
     def model(self) -> Model:
@@ -146,8 +135,8 @@ class ReviewedTable:
             self.columns,
             self.mechanisms,
             self.equations,
-            self.origins,
-            self.doubtful,
+            tuple(one.origin for one in self.sums),
+            tuple(one.doubtful for one in self.sums),
             everywhere=np.asarray((self.counts > ABSENT).all(axis=0)),
             figures=self.figures,
         )
@@ -219,11 +208,11 @@ class ReviewedTable:
         found = np.zeros(len(self.equations), dtype=np.bool_)
         instances = 0
         for e, (total, parts) in enumerate(self.equations):
-            members = self.counts[:, [total, *parts]].astype(np.int64)
-            there = (members > ABSENT).all(axis=1) & (members > 0).any(axis=1)
+            there, more = gaps(self.counts, total, parts)
+            there &= (self.counts[:, [total, *parts]] > 0).any(axis=1)
             if len(parts) < 2 or not all(rounded[at] for at in (total, *parts)) or not there.any():
                 continue
-            if (members[there, 0] != members[there, 1:].sum(axis=1)).any():
+            if more.any():
                 return np.zeros(len(self.equations), dtype=np.bool_)
             found[e], instances = True, instances + int(there.sum())
         return found if instances >= NO_CHANCE else np.zeros(len(self.equations), dtype=np.bool_)
@@ -275,15 +264,14 @@ class ReviewedTable:
         self, counts: Counts, mechanisms: Sequence[Mechanism] | None = None, *, drop: BoolArray | None = None
     ) -> ReviewedTable:
         """Return the table with other counts, perhaps published otherwise, and without the sums to `drop`."""
-        kept = (one for e, one in enumerate(self.sums) if drop is None or not drop[e])
+        kept = tuple(one for e, one in enumerate(self.sums) if drop is None or not drop[e])
         how = self.mechanisms if mechanisms is None else tuple(mechanisms)
-        return self.with_sums(kept, counts=counts, mechanisms=how)
+        return replace(self, sums=kept, counts=counts, mechanisms=how)
 
 
 def selected(table: ReviewedTable, stay: Sequence[int]) -> ReviewedTable:
     """Return a table with some of its columns; its sums need no other."""
     place = {at: new for new, at in enumerate(stay)}
-    equations: Equations = tuple((place[total], tuple(place[part] for part in parts)) for total, parts in table.equations)
     changes: dict[str, Any] = {}
     if table.nested is not None:
         nested = table.nested
@@ -299,7 +287,7 @@ def selected(table: ReviewedTable, stay: Sequence[int]) -> ReviewedTable:
         columns=tuple(table.columns[at] for at in stay),
         mechanisms=tuple(table.mechanisms[at] for at in stay),
         counts=np.ascontiguousarray(table.counts[:, list(stay)]),
-        equations=equations,
+        sums=tuple(one.renamed(place) for one in table.sums),
         **changes,
     )
 

@@ -16,7 +16,7 @@ from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding, Transition
 from unround.mechanisms.base import BoolArray, IntArray
 from unround.options import THRESHOLD
-from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Block, Column, Counts, Progress, Proposal, Release
+from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Block, Column, Counts, Progress, Proposal, Release, gaps
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, LIKELY, SURENESS
 from unround.reviews.repairs import REPEATS, SAME, Repair, without
@@ -266,12 +266,11 @@ def _all_hold(counts: Counts, reach: IntArray, sums: Sequence[tuple[int, tuple[i
     """Return whether sums hold wherever all of their counts are printed, often enough not to do so by chance."""
     times = 0
     for head, parts in sums:
-        printed = (counts[:, [head, *parts]] > ABSENT).all(axis=1)
-        here = counts[printed].astype(np.int64)
+        printed, more = gaps(counts, head, parts)
         slack = reach[[head, *parts]].sum()
-        if (np.abs(here[:, head] - here[:, parts].sum(axis=1)) > slack).any():
+        if (np.abs(more) > slack).any():
             return False
-        times += int((here[:, parts].min(axis=1) > slack).sum())
+        times += int((counts[printed][:, parts].min(axis=1) > slack).sum())
     return times >= ENOUGH_SUMS
 
 
@@ -462,5 +461,5 @@ def _as_before(table: ReviewedTable, first: Mapping[int, int]) -> ReviewedTable:
     for copy, there in first.items():  # where only the draft has the area, its number is all that there is
         counts[:, there] = np.where(counts[:, there] > ABSENT, counts[:, there], counts[:, copy])
     own = frozenset((table.own or frozenset()) | {table.columns[there].key for there in first.values()})
-    whole = table.with_sums(sums.values(), counts=counts, own=own)
+    whole = replace(table, sums=tuple(sums.values()), counts=counts, own=own)
     return selected(whole, [at for at in range(len(table.columns)) if at not in first])

@@ -21,13 +21,14 @@ from unround.audits import Auditor, InferredBlock
 from unround.audits.keys import Keys
 from unround.checks.families import FITS
 from unround.engines.forest import samples
-from unround.errors import InputError
+from unround.errors import InputError, InternalError
 from unround.evidence.block import Ints
 from unround.mechanisms import HIDDEN, Exact, Rounding
 from unround.mechanisms.base import BoolArray, IntArray
 from unround.options import AuditOptions
 from unround.prior import Prior
-from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Counts, Release
+from unround.protection.additive import nearest_whole
+from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Counts, Release, gaps
 from unround.reviews.decision import CheckResults, Judgement, falls_under, judge
 from unround.reviews.exposure import Exposure, exposure_of, fitted_prior, weighing
 from unround.reviews.policy import KINDS, Policy
@@ -36,6 +37,7 @@ from unround.reviews.result import NotTried, RepairCost, TriedRepair
 from unround.reviews.table import ReviewedTable
 from unround.reviews.together import KnownBefore, original, repeats
 from unround.score.truth import Truth
+from unround.sums.families import sums_matrix
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage
 
@@ -109,17 +111,16 @@ def check_fit(table: ReviewedTable, true: Counts, source: str) -> list[str]:
 def _adds_up(table: ReviewedTable, true: Counts, source: str) -> None:
     """Complain where a sum that the draft is judged by does not hold among the true counts."""
     for total, parts in table.equations:
-        members = true[:, [total, *parts]].astype(np.int64)
-        there = np.asarray((members > ABSENT).all(axis=1))
-        off = np.flatnonzero(there & (members[:, 0] != np.where(there[:, None], members[:, 1:], 0).sum(axis=1)))
+        off = np.flatnonzero(gaps(true, total, parts)[1])
         if off.size:
             row = int(off[0])
-            names = [table.columns[at].key for at in (total, *parts)]
-            numbers = " + ".join(f"{number:,}" for number in members[row, 1:].tolist())
+            names, summed = [table.columns[at].key for at in (total, *parts)], true[row, list(parts)]
+            numbers = " + ".join(f"{number:,}" for number in summed.tolist())
             raise InputError(
-                f"the true counts in {source} do not add up: in {table.area_codes[row]}, {names[0]} is {members[row, 0]:,}, "
-                f"but {' + '.join(names[1:])} is {numbers} = {members[row, 1:].sum():,}. Correct the truth; or, if this sum "
-                "need not hold, leave it out (use = false) in a description: `unround check FILE --write FILE.toml`."
+                f"the true counts in {source} do not add up: in {table.area_codes[row]}, {names[0]} is "
+                f"{true[row, total]:,}, but {' + '.join(names[1:])} is {numbers} = {summed.sum():,}. Correct the truth; or, "
+                "if this sum need not hold, leave it out (use = false) in a description: `unround check FILE --write "
+                "FILE.toml`."
             )
 
 
@@ -154,58 +155,27 @@ def _drawn(auditor: Auditor, inferred: InferredBlock, variant: str, seed: int, r
     # Where nothing bounds a count, or an area contradicts itself, what is printed has to do.
     whole = np.where(drawn >= 0, drawn, np.where(inferred.counts > ABSENT, published, HIDDEN))
     # Sums that form loops are not part of the posterior: the draw is moved as little as possible so that they hold, too.
-    off = np.flatnonzero(~_hold(whole, inferred.active, model.equations))
+    broken = [inferred.active[:, e] & (gaps(whole, *one)[1] != 0) for e, one in enumerate(model.equations)]
+    off = np.flatnonzero(np.logical_or.reduce(broken))
     if off.size * whole.shape[1] > MOST_MOVED:
         raise InputError("its sums form loops, and the table is too large to find counts that add up in all of them")
     for row in off.tolist():
-        sums = [one for e, one in enumerate(model.equations) if inferred.active[row, e]]
-        whole[row] = _nearest(whole[row], here.reach.low[row], here.reach.high[row], sums)
+        bounds = here.reach.low[row], here.reach.high[row]
+        whole[row] = _nearest(whole[row], *bounds, model.equations, inferred.active[row])
     return np.where(whole == HIDDEN, NOT_AVAILABLE, whole).astype(np.int32)
 
 
-def _nearest(drawn: IntArray, low: Ints, high: Ints, sums: Sequence[tuple[int, tuple[int, ...]]]) -> IntArray:
+def _nearest(drawn: IntArray, low: Ints, high: Ints, equations: Equations, active: BoolArray) -> IntArray:
     """Return the counts within their bounds that are nearest to those drawn, among those for which all sums hold."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import lil_array
-
-    there = np.flatnonzero(drawn != HIDDEN)
-    place = {int(cell): at for at, cell in enumerate(there)}
-    used = [(total, parts) for total, parts in sums if all(cell in place for cell in (total, *parts))]
-    many = len(there)
-    # Besides each count, how far above and how far below the drawn one it is: the sum of these is to be least.
-    equal = lil_array((len(used) + many, 3 * many))
-    right = np.zeros(len(used) + many)
-    for e, (total, parts) in enumerate(used):
-        equal[e, place[total]] = 1
-        for part in parts:
-            equal[e, place[part]] = -1
-    for at in range(many):
-        equal[len(used) + at, at], equal[len(used) + at, many + at], equal[len(used) + at, 2 * many + at] = 1, -1, 1
-        right[len(used) + at] = drawn[there[at]]
-    far = np.full(2 * many, np.inf)
-    least, most = np.maximum(low[there], 0), np.minimum(high[there].astype(np.float64), LARGEST)
-    found = milp(
-        np.r_[np.zeros(many), np.ones(2 * many)],
-        constraints=LinearConstraint(equal.tocsr(), right, right),
-        bounds=Bounds(np.r_[least, np.zeros(2 * many)], np.r_[most, far]),
-        integrality=np.r_[np.ones(many), np.zeros(2 * many)],
-        options={"time_limit": 10.0},
-    )
-    if found.x is None:
-        raise InputError("its sums form loops for which no counts that add up could be found")
-    moved = drawn.copy()
-    moved[there] = np.rint(found.x[:many]).astype(np.int64)
-    return moved
-
-
-def _hold(counts: IntArray, active: BoolArray, equations: Equations) -> BoolArray:
-    """Return in which areas all sums hold of which all counts are there."""
-    found = np.ones(len(counts), dtype=np.bool_)
-    for e, (total, parts) in enumerate(equations):
-        members: Sequence[int] = [total, *parts]
-        there = active[:, e] & (counts[:, members] != HIDDEN).all(axis=1)
-        found &= ~there | (counts[:, total] == np.where(there[:, None], counts[:, list(parts)], 0).sum(axis=1))
-    return found
+    there = drawn != HIDDEN
+    known = [bool(there[[total, *parts]].all()) for total, parts in equations]
+    matrix = sums_matrix(len(drawn), equations, (active & known)[None])
+    least, most = np.where(there, np.maximum(low, 0), 0), np.where(there, np.minimum(high, float(LARGEST)), 0)
+    try:
+        moved = nearest_whole(matrix, np.zeros(matrix.shape[0]), np.where(there, drawn, 0), least, most)
+    except InternalError:
+        raise InputError("its sums form loops for which no counts that add up could be found") from None
+    return np.where(there, moved, HIDDEN)
 
 
 MOST_NAMED = 200

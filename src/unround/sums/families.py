@@ -1,11 +1,22 @@
-"""Families of areas: units of areas that are the same people, families of units, and areas that they connect."""
+"""Families of areas: units of areas that are the same people, families of units, and areas that they connect.
+
+And the sums of areas, within them and over them, as one matrix.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from unround.mechanisms.base import BoolArray
+from unround.sums.forest import Equations
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Rows = NDArray[np.int64]
 
@@ -105,3 +116,41 @@ def seeds(families: list[NDArray[np.int32]]) -> NDArray[np.uint64]:
 
     digests = [blake2b(np.ascontiguousarray(one).astype("<i4").tobytes(), digest_size=8).digest() for one in families]
     return np.array([int.from_bytes(one, "little") for one in digests], dtype=np.uint64)
+
+
+class AreaFamily(NamedTuple):
+    """An area that is the sum of others, by their rows, and the columns in which it is."""
+
+    parent: int
+    children: Rows
+    columns: BoolArray
+
+
+def sums_matrix(columns: int, equations: Equations, active: BoolArray, families: Iterable[AreaFamily] = ()) -> csr_array:
+    """Return the sums of some areas as a matrix: a row for every sum that holds in an area, and for every sum over areas.
+
+    Cells are counted area by area. A sum holds where its row times the counts is 0.
+    """
+    from scipy.sparse import csr_array
+
+    size = np.array([len(parts) + 1 for _, parts in equations], dtype=np.int64)
+    first = np.cumsum(size) - size
+    cells = np.array([cell for total, parts in equations for cell in (total, *parts)], dtype=np.int64)
+    signs = np.array([sign for _, parts in equations for sign in (1.0, *(-1.0 for _ in parts))])
+    where, which = np.nonzero(active)
+    lengths = size[which]
+    begin = np.cumsum(lengths) - lengths
+    inside = np.arange(lengths.sum()) - np.repeat(begin, lengths) + np.repeat(first[which], lengths)
+    row = [np.repeat(np.arange(len(where)), lengths)]
+    column = [np.repeat(where, lengths) * columns + cells[inside]] if len(cells) else [np.zeros(0, dtype=np.int64)]
+    value = [signs[inside]] if len(cells) else [np.zeros(0)]
+    rows = len(where)
+    for family in families:
+        adding = np.flatnonzero(family.columns)
+        members = np.r_[family.parent, family.children]
+        row.append(np.repeat(rows + np.arange(len(adding)), len(members)))
+        column.append((members[None, :] * columns + adding[:, None]).ravel())
+        value.append(np.tile(np.r_[1.0, -np.ones(len(family.children))], len(adding)))
+        rows += len(adding)
+    parts = np.concatenate(value), (np.concatenate(row), np.concatenate(column))
+    return csr_array(parts, shape=(rows, len(active) * columns))
