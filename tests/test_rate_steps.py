@@ -11,12 +11,11 @@ import polars as pl
 import pytest
 
 import unround
-from unround.comparison.rates import rate_values
 from unround.errors import InputError
 from unround.mechanisms import Rounding
 from unround.options import AuditOptions
 from unround.release import FIGURE_ABSENT, NOT_AVAILABLE
-from unround.reviews.rate_steps import STEPS, choose_rates, printing, rate_steps
+from unround.reviews.rate_steps import STEPS, choose_rates, printing, rate_steps, rate_values
 from unround.tables import read
 
 from .conftest import Run

@@ -387,8 +387,8 @@ def _tables_in(path: Path, given: options.ReviewRequest) -> list[DraftTable]:
             release = describe(path, sheet=place.sheet, header=place.header, columns=place.letters).release
             release = _opened(release, replace(given, describe=None))
         except InputError as problem:
-            settle = f'describe it (`unround describe {path} {place.options}`); or --ignore "{place.name}" --because "…"'
-            unread.append(Unsettled(place.name, f"the table on {place.name} was not read: {problem}", settle))
+            settle = f"describe it (`unround describe {path} {place.options}`)"
+            unread.append(Unsettled.asked(place.name, f"the table on {place.name} was not read: {problem}", settle))
             continue
         origin = Origin(path, None, place.sheet, place.header, place.letters)
         name = f"{path.name}, {place.sheet or place.name}"
@@ -567,7 +567,6 @@ def compare(given: options.Compare) -> Comparison:
     from unround.comparison import DEFAULT, TODAY, WHAT_IFS, cell_key_designs, from_release, practice, simulated
     from unround.comparison import compare as compare_practices
     from unround.comparison import what_if as changed
-    from unround.comparison.rates import rates_of
 
     refuse_file(given.out)
     truth = None if given.truth is None else _read(given.truth, given, given.progress)
@@ -589,8 +588,6 @@ def compare(given: options.Compare) -> Comparison:
         given.seeds,
         given.threshold,
         given.progress,
-        rates=() if given.rates is None else rates_of(material, given.rates),
-        step=given.rate_step,
     )
     compared = replace(compared, designs=given.designs is not None)
     if given.out is not None:

@@ -728,11 +728,6 @@ class Compare(Opening, Progress):
         excludes=("mechanism", "what_if"),
         default=None,
     )
-    rates: Sequence[str] | None = option(
-        replace(RATES, help=f"Rates to print beside the counts, from true and from published ones. {RATES.help}"),
-        default=None,
-    )
-    rate_step: float = option("What rates are rounded to.", "POINTS", default=0.1)
     areas: int | None = option("How many areas to simulate.", shown="2000", excludes=("truth",), default=None)
     rows: str | None = option(
         "Which rows to simulate: age, short or income.", shown="age", excludes=("truth",), default=None

@@ -4,7 +4,6 @@
 - `practice`: ways of publishing: mechanisms, small changes to today's practice, and counts that stand in several tables
 - `attack`: what somebody infers from a release; under noise within stated ranges
 - `measure`: the numbers by which a release is judged: its errors, measured and in closed form, and ε
-- `rates`: rates from true counts and from published ones
 """
 
 from unround.comparison.material import Material as Material

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,6 @@ import polars as pl
 
 from unround.audits.model import Model
 from unround.errors import InputError
-from unround.figures import Figure, FigureKind
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
@@ -21,7 +19,6 @@ from unround.protection.table import keepable
 from unround.regions import published_exactly
 from unround.release import Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
-from unround.simulation.counts import described_figures
 from unround.sums.forest import Equations
 from unround.tables.spool import survey
 
@@ -38,7 +35,6 @@ class Material:
     levels: int = 1  # in how many areas a person is counted: those of a smallest area and of all that it lies in
     notes: tuple[str, ...] = ()  # what was left out
     tables: tuple[str, ...] = ()  # the table that each column stands in; one for all where that is not known
-    rates: tuple[Figure, ...] = ()  # rates that are printed beside the counts, as far as both of their counts are there
 
     def __post_init__(self) -> None:
         if not self.tables:
@@ -93,17 +89,6 @@ def simulated(areas: int, seed: int, rows: str = "age") -> Material:
         levels=levels_of(frame, ("region",)),
         notes=notes,
         tables=tuple(table_of_row(column.codes[0]) for column in columns),
-        rates=_rates(described_figures(schema(rows)), columns),
-    )
-
-
-def _rates(figures: Iterable[Figure], columns: tuple[Column, ...]) -> tuple[Figure, ...]:
-    """Return those figures that are rates of counts that are there, and no estimates from a sample."""
-    keys = {column.key for column in columns}
-    return tuple(
-        figure
-        for figure in figures
-        if figure.kind is FigureKind.RATE and figure.is_complete and not figure.sampled and keys.issuperset(figure.counts)
     )
 
 
@@ -166,7 +151,6 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
         levels=levels_of(areas, truth.areas),
         notes=tuple(notes),
         tables=tuple(tables[cell] for cell in used),
-        rates=_rates(truth.figures, columns),
     )
 
 

@@ -15,9 +15,7 @@ from unround.comparison.attack import Attacker
 from unround.comparison.material import Material
 from unround.comparison.measure import Cost, Measures, added_up, cost, distances, mean_change, measure
 from unround.comparison.practice import Practice
-from unround.comparison.rates import FINE, RateComparison, averaged, checked_step
 from unround.errors import InputError
-from unround.figures import Figure
 from unround.machine import processors
 from unround.mechanisms import HIDDEN, Unpublished
 from unround.mechanisms.base import IntArray
@@ -29,7 +27,6 @@ from unround.shown import Shown
 Progress = Callable[[str, int, int], None]
 Measured = tuple[dict[str, float], NDArray[np.float64]]
 """The numbers of one release, and how often each signed distance occurred."""
-RatesTold = dict[str, dict[str, float | None]]  # what rates cost and give away, by what they are computed from
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +39,6 @@ class Compared:
     prior: str
     cut: float | None
     mean_change: float | None = None
-    rates: RatesTold | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data: means over the seeds, and their standard errors."""
@@ -55,7 +51,6 @@ class Compared:
             "sentence": self.practice.sentence,
             "prior": self.prior,
             "left_out_of_account": self.cut,
-            "rates": self.rates,
             "standard_error": self.measures.standard_errors(),
             "distances": self.measures.distances(),
         }
@@ -78,8 +73,6 @@ class Comparison(Shown):
     seeds: int
     threshold: float
     notes: tuple[str, ...] = field(default=())
-    rates: tuple[str, ...] = ()
-    step: float = FINE
     designs: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -96,8 +89,6 @@ class Comparison(Shown):
             "seed": self.seed,
             "seeds": self.seeds,
             "threshold": self.threshold,
-            "rates": list(self.rates),
-            "rate_step": self.step if self.rates else None,
             "mechanisms": [row | {"efficient": not any(_beats(other, row) for other in rows)} for row in rows],
             "designs": self.designs,
             "notes": list(self.notes),
@@ -121,9 +112,6 @@ def compare(
     seeds: int = 5,
     threshold: float = THRESHOLD,
     progress: Progress = lambda *_: None,
-    *,
-    rates: Sequence[Figure] = (),
-    step: float = FINE,
 ) -> Comparison:
     """Publish, infer, and judge; arguments are documented with `unround.compare`.
 
@@ -131,7 +119,6 @@ def compare(
     """
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more, not {seeds}.")
-    printed = RateComparison(material, rates, checked_step(step), threshold) if rates else None
     done, compared = 0, []
     for one in practices:
         # 1. What all releases of this practice share.
@@ -140,39 +127,32 @@ def compare(
         def publish(number: int, one: Practice = one) -> IntArray:
             return one.publish(material.true.astype(np.int64), _stream(seed, number, one.name))
 
-        def judge(
-            published: IntArray, one: Practice = one, model: Model = model
-        ) -> tuple[Measured, Attacker, RatesTold | None]:
+        def judge(published: IntArray, one: Practice = one, model: Model = model) -> tuple[Measured, Attacker]:
             # 3. Infer, with a prior fitted to this release: what that gets wrong differs from release to release too.
             attacker = Attacker(model, fitted_prior(material, one, published), threshold, one.mechanisms)
-            counts, seen = as_counts(published), as_counts(one.seen(published))
-            inferred = attacker.infer(counts, material.true, seen)
-            # 4. Judge both by the truth; and rates beside them.
-            told = None if printed is None else printed.judge(one, counts, seen, attacker.prior)
-            return measure(material, published, inferred), attacker, told
+            inferred = attacker.infer(as_counts(published), material.true, as_counts(one.seen(published)))
+            # 4. Judge both by the truth.
+            return measure(material, published, inferred), attacker
 
         # 2. Publish. Without chance, all releases are the same, and one is enough.
         releases = [publish(number) for number in range(seeds)]
         different = releases[:1] if all(np.array_equal(releases[0], other) for other in releases) else releases
         measures = Measures()
         with ThreadPoolExecutor(processors()) as pool:
-            attackers, rates_told = [], list[RatesTold]()
-            for measured, attacker, told in pool.map(judge, different):
+            attackers = []
+            for measured, attacker in pool.map(judge, different):
                 progress("Comparing", done, len(practices) * seeds)
                 measures.add(measured)
                 attackers.append(attacker)
-                rates_told += [] if told is None else [told]
                 done += 1
         for _ in range(seeds - len(different)):
             measures.again()
             done += 1
         price = cost(material, one.how, one.mechanisms)
-        beside = averaged(rates_told) if rates_told else None
         last, change = attackers[-1], mean_change(one.how, material)
-        compared.append(Compared(one, measures, price, last.prior.name, last.cut, change, beside))
+        compared.append(Compared(one, measures, price, last.prior.name, last.cut, change))
     progress("Comparing", done, len(practices) * seeds)
-    names = tuple(one.name for one in rates)
-    return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes, names, step)
+    return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes)
 
 
 def fitted_prior(material: Material, one: Practice, published: IntArray) -> Prior:

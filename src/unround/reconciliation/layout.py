@@ -10,7 +10,7 @@ import gzip
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError, InternalError
 from unround.release import ABSENT, Match, Release
-from unround.reviews.layout import SUFFIXES, Origin, opened, value_places, write_back
+from unround.reviews.layout import SUFFIXES, Origin, opened, value_places, with_marks, write_back
 from unround.tables import census_format, join, read_frame, read_marked
 from unround.tables import describe as describe_table
 from unround.tables.cells import read_headed
@@ -153,7 +153,7 @@ def _numbers(frame: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
 def _marked_cells(origin: Origin, first: int) -> MarkedTable:
     path, table, description = opened(origin)
     columns = value_places(table, description)
-    numbered = read_headed(_with_marks(table, columns, first), description)
+    numbered = read_headed(with_marks(table, columns, first), description)
 
     def put(values: NDArray[Any], folder: Path) -> Path:
         if path.suffix.lower() in (".parquet", ".pq"):
@@ -181,15 +181,6 @@ def _marked_cells(origin: Origin, first: int) -> MarkedTable:
         return _numbers(_framed(headed_table(file, description)), [table.names[at] for at in columns])
 
     return MarkedTable(numbered, first, len(columns) * len(table.cells), put, frame)
-
-
-def _with_marks(table: HeadedTable, columns: Sequence[int], first: int) -> HeadedTable:
-    cells = table.cells
-    for number, at in enumerate(columns):
-        marks = pl.Series(str(at), first + number * len(cells) + np.arange(len(cells))).cast(pl.String)
-        there = cells[str(at)].is_not_null()
-        cells = cells.with_columns(pl.select(pl.when(there).then(marks)).to_series().alias(str(at)))
-    return replace(table, cells=cells, texts=())
 
 
 def _framed(table: HeadedTable) -> pl.DataFrame:
@@ -224,7 +215,7 @@ def _marked_frame(table: Any, describe: Any, first: int) -> MarkedTable:
         numbered = from_frame(new, describe) if describe is not None else read_frame(new)
         assert numbered is not None  # it is of a format that is known
     else:
-        numbered = read_headed(_with_marks(headed, columns, first), description)
+        numbered = read_headed(with_marks(headed, columns, first), description)
 
     def put(values: NDArray[Any], folder: Path) -> Path:
         _put_in_frame(frame, columns, values).write_parquet(folder / "table.parquet")

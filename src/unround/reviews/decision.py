@@ -53,6 +53,12 @@ class Unsettled(Plain):
     why: str
     settle: str
 
+    @classmethod
+    def asked(cls, what: str, why: str, settle: str = "") -> Unsettled:
+        """Return something that may also be left aside, with a reason."""
+        aside = f'leave it aside: --ignore "{what}" --because "…"'
+        return cls(what, why, f"{settle}; or {aside}" if settle else aside)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckResults:
@@ -219,9 +225,7 @@ def left_open(account: Iterable[Entry]) -> list[Unsettled]:
         if entry.what in _HARMLESS or (entry.used and entry.what is not What.UNKNOWN):
             continue
         verb = "was not understood" if entry.what is What.UNKNOWN else f"was read as {entry.what}, and not used"
-        aside = f'leave it aside: --ignore "{entry.place}" --because "…"'
-        settle = f"{entry.settle}; or {aside}" if entry.settle else aside
-        found.append(Unsettled(entry.place, f"{entry.place} {verb}: {entry.why}", settle))
+        found.append(Unsettled.asked(entry.place, f"{entry.place} {verb}: {entry.why}", entry.settle))
     return found
 
 

@@ -145,7 +145,7 @@ class Auditing:
                 settle = "hide it, too, where a count that it is of is hidden"
                 tells = "tells" if judged.is_evidence else "may tell"
                 why = f"{what} {tells} something of the counts, and is used beside sums only: {judged.why.rstrip('.')}"
-                open_.append(Unsettled(what, why, f'{settle}; or leave it aside: --ignore "{what}" --because "…"'))
+                open_.append(Unsettled.asked(what, why, settle))
         notes += [release.sumless] if release.sumless else []
         no_sums = isinstance(problem, NoSums)
         ground = CheckResults(judged_verdict(check), no_sums=no_sums, sumless=bool(release.sumless), unsettled=tuple(open_))
@@ -183,27 +183,20 @@ def with_account(draft: AuditedDraft, drafts: Sequence[DraftTable], beside: Toge
     more = [open_ for one in drafts for open_ in one.unread]
     kept = {(what, path.name): None for one in drafts for path in one.files for what in beside_cells(path)}
     for what, file in kept:
-        settle = f'take it out of the file; or leave it aside: --ignore "{what}" --because "…"'
-        more.append(Unsettled(what, f"{file} has {what}, which was not read and goes out with it", settle))
+        why = f"{file} has {what}, which was not read and goes out with it"
+        more.append(Unsettled.asked(what, why, "take it out of the file"))
     if beside is not None:
         more += left_open(account)
-        settle = (
-            'if one leaves out people that the other counts, the difference is their number: print one; or --ignore "{}"'
-        )
-        more += [
-            Unsettled(place := f"difference {at}", why, settle.format(place)) for at, why in enumerate(beside.differ, 1)
-        ]
+        settle = "if one leaves out people that the other counts, the difference is their number: print one"
+        more += [Unsettled.asked(f"difference {at}", why, settle) for at, why in enumerate(beside.differ, 1)]
         if shown := beside.shown:
             named = ", ".join(shown[:5]) + (" …" if len(shown) > 5 else "")
             why = f"one table prints what another one hides: {named} ({len(shown):,} in all)"
-            settle = 'hide them in both, or print them in both; or --ignore "hidden here, printed there" --because "…"'
-            more.append(Unsettled("hidden here, printed there", why, settle))
+            more.append(Unsettled.asked("hidden here, printed there", why, "hide them in both, or print them in both"))
         figures = sum(len(one.release.figures) for one in drafts)
         if figures and len(drafts) == 1:
             why = f"{figures:,} rates, means or medians of the draft are not used beside other tables"
-            more.append(
-                Unsettled("figures", why, 'review the draft without --earlier too, then --ignore figures --because "…"')
-            )
+            more.append(Unsettled.asked("figures", why, "review the draft without --earlier, too"))
     ground = replace(draft.ground, unsettled=(*draft.ground.unsettled, *more))
     return replace(draft, ground=ground, account=account)
 

@@ -7,12 +7,14 @@ import re
 import zipfile
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, unescape
+
+import numpy as np
 
 from unround.errors import InputError, InternalError
 from unround.release import ABSENT, SUPPRESSED, Release, told_range
@@ -165,27 +167,28 @@ def value_places(table: HeadedTable, description: Description) -> list[int]:
     return value_columns(table, description) if description.wide else [table.names.index(description.value)]
 
 
-def _places(table: HeadedTable, description: Description) -> dict[Cell, Place]:
-    """Return in which row and column of a table each count stands.
+def with_marks(table: HeadedTable, columns: Sequence[int], first: int = 1) -> HeadedTable:
+    """Return a table with a number of its own in every cell of some columns, column by column.
 
-    The table is read once more with a number of its own in every cell, as the description says: wherever that comes out, the
-    count came from this cell. So whatever the layout is, nobody has to know it here.
+    Read as its description says, wherever that number comes out, the count came from this cell. So whatever the layout is,
+    nobody has to know it here.
     """
     import polars as pl
 
-    columns = value_places(table, description)
     cells = table.cells
-    width = len(cells.columns) + 1
-    for at in columns:
-        there = cells[str(at)]
-        marks = [None if text is None else str((row + 1) * width + at) for row, text in enumerate(there.to_list())]
-        cells = cells.with_columns(pl.Series(str(at), marks, dtype=pl.String))
-    release = read_headed(replace(table, cells=cells, texts=()), description)
-    found: dict[Cell, Place] = {}
-    for (area, key), mark in counts_by_name(release).items():
-        if isinstance(number := _text(mark, ""), int):
-            found[area, key] = number // width - 1, number % width
-    return found
+    for number, at in enumerate(columns):
+        marks = pl.Series(str(at), first + number * len(cells) + np.arange(len(cells))).cast(pl.String)
+        there = cells[str(at)].is_not_null()
+        cells = cells.with_columns(pl.select(pl.when(there).then(marks)).to_series().alias(str(at)))
+    return replace(table, cells=cells, texts=())
+
+
+def _places(table: HeadedTable, description: Description) -> dict[Cell, Place]:
+    """Return in which row and column of a table each count stands."""
+    columns = value_places(table, description)
+    read = counts_by_name(read_headed(with_marks(table, columns), description))
+    marks = {cell: mark for cell, count in read.items() if isinstance(mark := _text(count, ""), int)}
+    return {cell: ((mark - 1) % len(table.cells), columns[(mark - 1) // len(table.cells)]) for cell, mark in marks.items()}
 
 
 def counts_by_name(release: Release) -> dict[Cell, int]:

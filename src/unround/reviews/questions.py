@@ -41,18 +41,20 @@ def questions(table: ReviewedTable) -> list[Unsettled]:
     return asked + _not_applicable(table)
 
 
+def _hidden(number: int) -> str:
+    return "1 hidden count" if number == 1 else f"{number:,} hidden counts"
+
+
 def _balanced(counts: Counts, known: Sequence[Equation], names: Sequence[str], others: str) -> list[Unsettled]:
     """Ask about counts that add up to others wherever all are printed, where a hidden count would follow."""
     asked = []
     for balance in balances(counts, known):
-        left, right = (" + ".join(names[at] for at in side) for side in (balance.left, balance.right))
-        number = "1 hidden count" if balance.follow == 1 else f"{balance.follow:,} hidden counts"
+        what = " = ".join(" + ".join(names[at] for at in side) for side in (balance.left, balance.right))
         why = (
-            f"{left} = {right} in all {balance.rows:,} {others} where all counts are printed. If that always holds, "
-            f"{number} can be worked out"
+            f"{what} in all {balance.rows:,} {others} where all counts are printed. If that is no coincidence, "
+            f"{_hidden(balance.follow)} can be worked out"
         )
-        settle = f"hide a second count in those {others}; if it is a coincidence, leave it aside: "
-        asked.append(Unsettled(f"{left} = {right}", why, f'{settle}--ignore "{left} = {right}" --because "…"'))
+        asked.append(Unsettled.asked(what, why, f"hide a second count in those {others}"))
     return asked
 
 
@@ -63,12 +65,11 @@ def _running(counts: Counts, names: Sequence[str], steps: str) -> list[Unsettled
         (added,), (total,) = running.left, running.right
         last = f"the last {span} {steps}s of {names[added]}" if span else f"{names[added]} {steps} by {steps}"
         what = f"{names[total]} adds up {last}"
-        number = "1 hidden count" if running.follow == 1 else f"{running.follow:,} hidden counts"
         why = (
-            f"{what} in all {running.rows:,} {steps}s where that can be seen. If it always does, {number} can be worked out"
+            f"{what} in all {running.rows:,} {steps}s where that can be seen. If that is no coincidence, "
+            f"{_hidden(running.follow)} can be worked out"
         )
-        settle = f"hide {names[total]} in those {steps}s, too; if it is a coincidence, leave it aside: "
-        asked.append(Unsettled(what, why, f'{settle}--ignore "{what}" --because "…"'))
+        asked.append(Unsettled.asked(what, why, f"hide {names[total]} in those {steps}s, too"))
     return asked
 
 
@@ -97,12 +98,11 @@ def _together(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
         if not (unknown == 1).any() or rest[unknown == 0].any():
             return
         what = f"{names[whole]} = " + " + ".join(names[row] for row in parts)
-        number = "a hidden count" if (unknown == 1).sum() == 1 else f"{(unknown == 1).sum():,} hidden counts"
-        why = f"{name} is called like several rows together. If it is their sum, {number} can be worked out"
+        follow = _hidden(int((unknown == 1).sum()))
+        why = f"{name} is called like several rows together. If it is their sum, {follow} can be worked out"
         if names[whole] != name:
-            why = f"{name} is called like {names[whole]} without a row. If it is that, {number} can be worked out"
-        settle = f'hide it where one of them is hidden; or leave the question aside: --ignore "{what}" --because "…"'
-        asked.append(Unsettled(what, why, settle))
+            why = f"{name} is called like {names[whole]} without a row. If it is that, {follow} can be worked out"
+        asked.append(Unsettled.asked(what, why, "hide it where one of them is hidden"))
 
     for own, name in enumerate(names):
         named = [called(piece) - {own} for piece in _AND.split(name)]
@@ -155,7 +155,7 @@ def _rest_is_hidden(name: str, hidden: str) -> Unsettled:
 def _all_its_rows(name: str, then: str) -> Unsettled:
     what = f"{name} − its rows"
     why = f"in every column, {name} is at least what the rows beside it add up to. If it counts them all, {then}"
-    return Unsettled(what, why, f'leave out {name}, too; or leave the question aside: --ignore "{what}" --because "…"')
+    return Unsettled.asked(what, why, f"leave out {name}, too")
 
 
 _WITHIN = re.compile(
@@ -185,7 +185,7 @@ def _within(counts: Counts, known: Sequence[Equation], names: Sequence[str]) -> 
         what = f"{names[whole]} − {names[part]}"
         rows = "1 row" if small == 1 else f"{small:,} rows"
         why = f"if {names[part]} is part of {names[whole]}, the difference is a count of one or two in {rows}"
-        asked.append(Unsettled(what, why, f'hide one of them there; or leave it aside: --ignore "{what}" --because "…"'))
+        asked.append(Unsettled.asked(what, why, "hide one of them there"))
     return asked
 
 
@@ -206,14 +206,10 @@ def _not_applicable(table: ReviewedTable) -> list[Unsettled]:
     number = int(asked.sum())
     if not number:
         return []
-    counted = "1 hidden count stands" if number == 1 else f"{number:,} hidden counts stand"
     what = "counts that are not applicable"
     why = (
-        f"{counted} in a sum with a count that is “not applicable”, and such sums are not used. If it means none, what is "
-        "hidden may follow"
+        f"{_hidden(number)} {'stands' if number == 1 else 'stand'} in a sum with a count that is “not applicable”, and such "
+        "sums are not used. If it means none, what is hidden may follow"
     )
-    settle = (
-        "say what the sign means: `symbols` in the description (`unround describe FILE -o draft.toml`), 0 for none; or "
-        f'leave it aside: --ignore "{what}" --because "…"'
-    )
-    return [Unsettled(what, why, settle)]
+    settle = "say what the symbol means: `symbols` in the description (`unround describe FILE -o draft.toml`), 0 for none"
+    return [Unsettled.asked(what, why, settle)]

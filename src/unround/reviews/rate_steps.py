@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround._version import __version__
-from unround.comparison.rates import EVERY, RateError, proposed_rate, rate_values
 from unround.differences import Diff, diff
 from unround.errors import InputError
 from unround.figures import Figure, FigureGrid, FigureKind
 from unround.job import AuditFolder, audit
 from unround.options import VERIFIED, AuditOptions
 from unround.output import scratch_folder
-from unround.release import ABSENT, FIGURE_ABSENT, Block, FigureValues, Progress, Release
+from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Block, Counts, FigureValues, Progress, Release
 from unround.reviews.repairs import drawn
 from unround.reviews.table import ReviewedTable
 from unround.reviews.together import Held, aligned
@@ -32,6 +31,10 @@ from unround.score.summary import SIZES
 from unround.shown import Shown
 from unround.structure import JudgedFigure, find_structure
 from unround.tables.spool import Stage
+
+EVERY = "all"
+OF = " of "
+"""All rates; and what stands between numerator and universe of a rate that no column has."""
 
 STEPS = tuple(Fraction(step) for step in ("0.1", "0.2", "0.5", "1", "2", "5", "10"))
 """Steps to try, from fine to coarse, in points: hundredths of the universe."""
@@ -70,11 +73,27 @@ def choose_rates(release: Release, wanted: Sequence[str]) -> tuple[ChosenRate, .
         elif name in rates:
             found.append(ChosenRate(_usable(rates[name].figure, release), rates[name]))
         else:
-            found.append(ChosenRate(proposed_rate(name, release.index, release.source), None))
+            found.append(ChosenRate(_proposed(name, release), None))
     once: dict[tuple[str, str], ChosenRate] = {}
     for one in found:
         once.setdefault((one.figure.numerator, one.figure.universe), one)
     return tuple(once.values())
+
+
+def _proposed(name: str, release: Release) -> Figure:
+    """Return the rate that is called "numerator of universe"."""
+    numerator, of, universe = (part.strip() for part in name.partition(OF))
+    if not of:
+        raise InputError(
+            f"there is no rate {name!r} in {release.source}: name the column of a rate, or one that is not printed yet by "
+            "its counts, as “numerator of universe”."
+        )
+    for key in (numerator, universe):
+        if key not in release.index:
+            raise InputError(f"there is no count {key!r} in {release.source} (unround check lists columns).")
+    if numerator == universe:
+        raise InputError(f"the rate {name!r} has the same numerator and universe, so it is always 100%.")
+    return Figure(f"{numerator}{OF}{universe}", FigureKind.RATE, universe, numerator)
 
 
 def _usable(figure: Figure, release: Release) -> Figure:
@@ -99,15 +118,33 @@ def printing(release: Release, rates: Sequence[ChosenRate], points: Fraction, tr
     return replace(release, read=read, figures=figures)
 
 
+def rate_values(numerator: Counts, universe: Counts, per: Fraction, step: Fraction) -> FigureValues:
+    """Return rates, rounded to the nearest step, halves up; at most a whole, absent where a count is, or nobody is meant.
+
+    >>> rate_values(np.array([62], np.int32), np.array([499], np.int32), Fraction(100), Fraction(1, 10)).tolist()
+    [124000]
+    """
+    there = (universe > 0) & (numerator >= 0)
+    top = np.where(there, numerator, 0).astype(np.int64)
+    whole = np.where(there, universe, 1).astype(np.int64)
+    units = int(step / FIGURE_UNIT)
+    upper = 2 * np.minimum(top, whole) * per.numerator * FIGURE_UNIT.denominator
+    lower = whole * per.denominator * units
+    return np.where(there, (upper + lower) // (2 * lower) * units, FIGURE_ABSENT)
+
+
 def error_of(release: Release, rates: Sequence[ChosenRate], true: Held) -> float | None:
     """Return how far the figures of a release, from `printing`, are from the true rates on average, in points."""
-    error = RateError()
+    off = list[NDArray[np.float64]]()
     for block in release.blocks():
         assert block.figures is not None
-        for at, one in enumerate(rates):
-            counts = true.of_areas(block.areas, (one.figure.numerator, one.figure.universe))
-            error.add(block.figures[:, at], counts[:, 0], counts[:, 1], one.figure.per)
-    return error.mean
+        for values, one in zip(block.figures.T, rates, strict=True):
+            numerator, universe = true.of_areas(block.areas, (one.figure.numerator, one.figure.universe)).T
+            known = (values != FIGURE_ABSENT) & (numerator > ABSENT) & (universe > 0)
+            shares = np.minimum(100.0 * numerator[known] / universe[known], 100.0)
+            off.append(np.abs(values[known] * float(FIGURE_UNIT * 100 / one.figure.per) - shares))
+    errors = np.concatenate(off)
+    return float(errors.mean()) if errors.size else None
 
 
 def _printed(

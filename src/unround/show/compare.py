@@ -41,8 +41,6 @@ def colour(name: str) -> str:
     return FAMILIES.get(kind, FAMILIES["other"])
 
 
-RATES = "What rates add"
-
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 Say = Callable[[Mapping[str, Any]], str]
@@ -128,26 +126,6 @@ CLAMPED: doc.Columns = [
     ("clamped", _field("clamped_bias", "+.3f")),
     ("bias of true zeros, clamped", _field("clamped_bias_of_zeros", "+.2f")),
 ]
-ADDED_BY_RATES: doc.Columns = [
-    NAME,
-    ("rates from", lambda row: f"{row['source']} counts"),
-    ("conditional", _number("conditional")),
-    ("wrong", _number("conditional_wrong")),
-    ("likely", _number("likely")),
-    ("right", _right),
-    ("1s and 2s", _number("small_disclosed")),
-    ("mean error", _field("mean_error")),
-]
-
-
-def rates_table(rows: Sequence[Mapping[str, Any]]) -> doc.Table:
-    """Return the table of rates beside the counts; without rows where there are none."""
-    added = [
-        {**of_source, "name": row["name"], "source": source}
-        for row in rows
-        for source, of_source in (row["rates"] or {}).items()
-    ]
-    return doc.tabulated(added, ADDED_BY_RATES, RATES, left=("rates from",), colours=_colours(rows))
 
 
 def _colours(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -189,14 +167,6 @@ def footnotes(compared: Mapping[str, Any]) -> list[str]:
         for row in rows
         if row["not_exact"]
     ]
-    if compared["rates"]:
-        notes.append(
-            f"{RATES}: claims that exist because of rates rounded to {compared['rate_step']:g} points "
-            f"({len(compared['rates']):,} per area), or are certain only because of them; some of these counts are likely "
-            "without rates. Mean error: of the rates, in points. Rates from published counts can be computed by any reader, "
-            "and are set aside if the data show that they were. What rates add beside noise without bounds, or where "
-            "counts that stand in several tables are rounded by keys, is not computed: it need not be nothing."
-        )
     return [*notes, *compared["notes"]]
 
 
@@ -225,9 +195,6 @@ def comparison(result: Comparison | Mapping[str, Any]) -> Iterator[doc.Part]:
     yield doc.Only(doc.PAGE, [doc.Section("How far off", [errors])])
     for title, columns in (("What can be inferred", RISKS), ("What is left possible", INTERVALS)):
         yield doc.Section(title, [doc.tabulated(rows, columns, title, colours=_colours(rows))])
-    added = rates_table(rows)
-    if added.rows:
-        yield doc.Section(RATES, [added])
     negative = [row for row in rows if row["negative"] > 0]
     if negative:
         title = "Negative counts published as 0"
@@ -356,25 +323,7 @@ def sentences(compared: Mapping[str, Any]) -> list[str]:
     said += [_against(rows[0], row) for row in rows[1:]]
     said += [_clamping(row) for row in rows if row["negative"] > 0]
     said += list(_noise(rows))
-    said += list(_rates_in_words(rows))
     return said
-
-
-def _rates_in_words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say what it costs and what it spares to compute rates from published counts."""
-    for row in rows:
-        if row["rates"] is None:
-            continue
-        if row["rates"]["true"]["conditional"] is None:
-            yield f"{row['name']}: what rates from true counts add is not computed; it need not be nothing."
-            continue
-        true, published = row["rates"]["true"], row["rates"]["published"]
-        claims = [mean_count(rates["conditional"] + rates["likely"]) for rates in (true, published)]
-        errors = ["unknown" if rates["mean_error"] is None else f"{rates['mean_error']:.2f}" for rates in (true, published)]
-        yield (
-            f"{row['name']}: rates from true counts add {claims[0]} claims, rates from published counts {claims[1]}; in "
-            f"points, their mean error is {errors[0]} and {errors[1]}."
-        )
 
 
 def _wrong(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
