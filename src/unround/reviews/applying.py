@@ -9,8 +9,7 @@ from unround.errors import InputError
 from unround.release import NOT_AVAILABLE, Release
 from unround.reviews.layout import Cell, Origin, write_back
 from unround.reviews.repairs import SUMMED
-from unround.reviews.table import ReviewedTable
-from unround.reviews.together import original
+from unround.reviews.table import ReviewedTable, original
 
 
 def apply_repair(

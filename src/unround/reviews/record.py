@@ -33,8 +33,7 @@ from unround.reviews.policy import (
     limit_in_words,
 )
 from unround.reviews.result import CellToActOn, ReviewExample, TriedRepair
-from unround.reviews.table import ReviewedTable
-from unround.reviews.together import copies
+from unround.reviews.table import ReviewedTable, copies
 from unround.small_files import open_plain
 from unround.tables.spreadsheet import Workbook
 

@@ -19,7 +19,7 @@ from unround.mechanisms.base import BoolArray, IntArray
 from unround.protection.table import parse_protection, publish_counts
 from unround.release import ABSENT, FIGURE_ABSENT, NOT_AVAILABLE, SUPPRESSED, Column, Counts, gaps
 from unround.reviews.complements import hide_complements
-from unround.reviews.table import Equation, ReviewedSum, ReviewedTable, selected
+from unround.reviews.table import Equation, ReviewedSum, ReviewedTable, copies, selected
 
 MOST_ROWS = 60
 """Rows of one total up to which neighbours are merged."""
@@ -111,12 +111,13 @@ class Siblings:
         return Repair(name, action or f"Merge {' and '.join(labels)} into one category.", change, needs_truth=True)
 
 
-def _merging(table: ReviewedTable, exposed: BoolArray, names: str) -> Iterator[Repair]:
+def _merging(draft: Draft, names: str) -> Iterator[Repair]:
     """Yield two neighbours merged, those that count fewest first; then all neighbours in pairs. Or those that are named.
 
     Categories are neighbours in the order of the table: ages that follow each other make sense together. Of all groups of
     categories, that with most cells to act on is chosen, and of its pairs those with such a cell.
     """
+    table, exposed = draft.table, draft.exposed
     groups = [group for group in _siblings(table) if len(group.codes) >= FEWEST]
     if names not in ("", PAIRS, ROW_PAIRS):
         yield _named_merge(table, groups, names)
@@ -307,29 +308,27 @@ Judge = Callable[[ReviewedTable, IntArray], BoolArray]
 """Returns the cells of a table that are to be acted on, where nothing but some of its areas may have changed."""
 
 
-def repairs_of(
-    table: ReviewedTable,
-    exposed: BoolArray,
-    wanted: Sequence[str] | None,
-    judged: Judge,
-    repeats: Mapping[str, Repair] | None = None,
-) -> tuple[list[Repair], dict[str, str]]:
-    """Return the repairs that can be tried, and why others cannot; `repeats` are those of counts that are out already."""
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A table to be repaired: which cells are to be acted on, and what finds them in it once it is changed."""
+
+    table: ReviewedTable
+    exposed: BoolArray
+    judged: Judge
+
+
+def repairs_of(draft: Draft, wanted: Sequence[str] | None) -> tuple[list[Repair], dict[str, str]]:
+    """Return the repairs that can be tried, all or those that are wanted, and why others cannot."""
     found: dict[str, Repair] = {}
     refused: dict[str, str] = {}
     for name in REPAIRS if wanted is None else [name.strip() for name in wanted if name.strip() != NONE]:
         what, equals, value = name.partition("=")
-        if what not in _WHY_NOT or (equals and (what not in (BASE, SINGLE, MERGE) or not value)):
+        if what not in _MAKERS or (equals and (what not in (BASE, SINGLE, MERGE) or not value)):
             raise InputError(
                 f"there is no repair {name!r}: choose from {', '.join(REPAIRS)}, {BASE}=N (another base), {SINGLE}=KEY (a "
                 f"column to leave out), {MERGE}=A+B (two categories), or {NONE}."
             )
-        if what in (HIDE, REDRAW):
-            made = list((_hiding if what == HIDE else _redrawing)(table, exposed, judged))
-        elif what in (SAME, REPEATS):
-            made = [repeats[what]] if repeats and what in repeats else []
-        else:
-            made = list(_MAKERS[what](table, exposed, value))
+        made = list(_MAKERS[what](draft, value))
         found |= {repair.name: repair for repair in made}
         if not made:
             refused[name] = _WHY_NOT[what]
@@ -362,10 +361,11 @@ MOST_ROUNDS = 12
 """How often complements are added, or cells drawn again."""
 
 
-def _hiding(table: ReviewedTable, exposed: BoolArray, judged: Judge) -> Iterator[Repair]:
+def _hiding(draft: Draft, _value: str) -> Iterator[Repair]:
     """Hide the cells to act on, and as few others as keep them from being worked out."""
+    exposed = draft.exposed
     cells = int(exposed.sum())
-    if not cells or cells > MOST_EXPOSED * table.published:
+    if not cells or cells > MOST_EXPOSED * draft.table.published:
         return
 
     def change(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
@@ -384,7 +384,7 @@ def _hiding(table: ReviewedTable, exposed: BoolArray, judged: Judge) -> Iterator
             if not unrounded or not hide_complements(here, counts, needed):
                 for row, at in followed:
                     _hide_another(here, counts, row, at)
-            wrong = judged(here.changed(counts), np.flatnonzero((counts != here.counts).any(axis=1)))
+            wrong = draft.judged(here.changed(counts), np.flatnonzero((counts != here.counts).any(axis=1)))
             if not wrong.any() or (counts == SUPPRESSED).sum() > MOST_HIDDEN * here.counts.size:
                 break
         return here.changed(counts)
@@ -426,14 +426,14 @@ def _family(table: ReviewedTable, row: int) -> list[int]:
     ]
 
 
-def _redrawing(table: ReviewedTable, exposed: BoolArray, judged: Judge) -> Iterator[Repair]:
+def _redrawing(draft: Draft, _value: str) -> Iterator[Repair]:
     """Draw the random numbers of areas with cells to act on again, until none is left there."""
-    rows = np.flatnonzero(exposed.any(axis=1))
-    if not rows.size or not table.rounded:
+    rows = np.flatnonzero(draft.exposed.any(axis=1))
+    if not rows.size or not draft.table.rounded:
         return
 
     def change(here: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
-        counts, wrong = here.counts.copy(), exposed
+        counts, wrong = here.counts.copy(), draft.exposed
         for _ in range(MOST_ROUNDS):
             again = np.flatnonzero(wrong.any(axis=1))
             if not again.size:
@@ -442,7 +442,7 @@ def _redrawing(table: ReviewedTable, exposed: BoolArray, judged: Judge) -> Itera
                 shown = here.counts[again, at] > ABSENT
                 fresh = drawn(here.mechanisms[at], true[again, at], shown, rng)
                 counts[again, at] = np.where(shown, fresh, counts[again, at])
-            wrong = judged(here.changed(counts), again)
+            wrong = draft.judged(here.changed(counts), again)
         return here.changed(counts)
 
     areas = f"the {rows.size:,} areas" if rows.size > 1 else "the area"
@@ -477,8 +477,9 @@ def _usual(table: ReviewedTable) -> Mechanism:
     return times.most_common(1)[0][0] if times else USUAL
 
 
-def _round_exact(table: ReviewedTable, _exposed: BoolArray, _value: str) -> Iterator[Repair]:
+def _round_exact(draft: Draft, _value: str) -> Iterator[Repair]:
     """Round what is unrounded; no truth is needed, for it is printed."""
+    table = draft.table
     if not table.exact:
         return
     how = _usual(table)
@@ -495,8 +496,9 @@ def _how(how: Mechanism) -> str:
     return f"to base {how.base}" if isinstance(how, Rounding) else f"as the others are ({how.name})"
 
 
-def _coarser(table: ReviewedTable, _exposed: BoolArray, value: str) -> Iterator[Repair]:
+def _coarser(draft: Draft, value: str) -> Iterator[Repair]:
     """Round to another base: the user's, or twice the largest that the table has."""
+    table = draft.table
     if value and (not value.isdecimal() or not 2 <= int(value) <= 1_000_000):
         raise InputError(f"{BASE}= takes a whole number of 2 or more, such as {BASE}=10; not {value!r}.")
     wanted = int(value) if value else 2 * (table.base or 0)
@@ -513,8 +515,9 @@ def _coarser(table: ReviewedTable, _exposed: BoolArray, value: str) -> Iterator[
     yield Repair(f"{BASE}={wanted}", action, change, needs_truth=True, anew=len(finer) == rounded)
 
 
-def _controlled(table: ReviewedTable, _exposed: BoolArray, _value: str) -> Iterator[Repair]:
+def _controlled(draft: Draft, _value: str) -> Iterator[Repair]:
     """Round all counts of an area together, unrounded ones too: then no sum tells anything."""
+    table = draft.table
     base = table.base if len(table.mine) == len(table.columns) else None
     if base is None and len(table.exact) == len(table.columns):
         base = USUAL.base
@@ -546,14 +549,15 @@ def _dropping(name: str, action: str, dropped: Sequence[int]) -> Repair:
     return Repair(name, action, change)
 
 
-def _without_totals(table: ReviewedTable, _exposed: BoolArray, _value: str) -> Iterator[Repair]:
+def _without_totals(draft: Draft, _value: str) -> Iterator[Repair]:
+    table = draft.table
     if table.totals and len(table.totals) < len(table.mine):
         yield _dropping(TOTALS, "Leave out all totals; readers add up the parts.", table.totals)
 
 
-def _singles(table: ReviewedTable, exposed: BoolArray, name: str) -> Iterator[Repair]:
+def _singles(draft: Draft, name: str) -> Iterator[Repair]:
     """Leave out one column: of the totals and of the others, that which stands in most sums with cells to act on."""
-    weights = exposed.sum(axis=0)
+    table, weights = draft.table, draft.exposed.sum(axis=0)
     near = np.zeros(len(table.columns), dtype=np.int64)
     for total, parts in table.equations:
         members = [total, *parts]
@@ -598,12 +602,52 @@ def without(table: ReviewedTable, dropped: Sequence[int]) -> ReviewedTable:
     return selected(replace(table, sums=tuple(sums), counts=counts), stay)
 
 
-_MAKERS: dict[str, Callable[[ReviewedTable, BoolArray, str], Iterator[Repair]]] = {
+# -- beside an earlier release ----------------------------------------------------------------------------------------
+
+
+def _same_numbers(draft: Draft, _value: str) -> Iterator[Repair]:
+    """Print counts that are out already with the earlier numbers."""
+
+    def change(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
+        return _as_before(here, copies(here))
+
+    if copies(draft.table):
+        yield Repair(
+            SAME, "Print counts that are in the earlier release with the same numbers (the same random numbers).", change
+        )
+
+
+def _without_repeats(draft: Draft, _value: str) -> Iterator[Repair]:
+    again = list(copies(draft.table))
+    if again and len(again) < len(draft.table.mine):
+        yield _dropping(REPEATS, "Leave out counts that are in the earlier release.", again)
+
+
+def _as_before(table: ReviewedTable, first: Mapping[int, int]) -> ReviewedTable:
+    """Return the table in which each copy shows the earlier number, and so is not a count of its own."""
+    sums: dict[Equation, ReviewedSum] = {}
+    for one in table.sums:
+        new = one.renamed(first)
+        if new.parts != (new.total,):
+            sums.setdefault(new.equation, new)
+    counts = table.counts.copy()
+    for copy, there in first.items():  # where only the draft has the area, its number is all that there is
+        counts[:, there] = np.where(counts[:, there] > ABSENT, counts[:, there], counts[:, copy])
+    own = frozenset((table.own or frozenset()) | {table.columns[there].key for there in first.values()})
+    whole = replace(table, sums=tuple(sums.values()), counts=counts, own=own)
+    return selected(whole, [at for at in range(len(table.columns)) if at not in first])
+
+
+_MAKERS: dict[str, Callable[[Draft, str], Iterator[Repair]]] = {
+    HIDE: _hiding,
+    REDRAW: _redrawing,
     ROUND: _round_exact,
     BASE: _coarser,
     TOTALS: _without_totals,
     SINGLE: _singles,
     MERGE: _merging,
     CONTROLLED: _controlled,
+    SAME: _same_numbers,
+    REPEATS: _without_repeats,
 }
 """What makes the repairs of a name, with what stands behind its “=”; none where the table has nothing to repair so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -46,6 +47,9 @@ def is_hidden(counts: Counts) -> BoolArray:
     """Return which counts a table suppresses, with or without a range."""
     return np.asarray(np.isin(counts, (SUPPRESSED, UNRELIABLE)) | ((counts >= FIRST_TOLD) & (counts < exactly(0))))
 
+
+_TAIL = re.compile(r"@(file)?\d+'*$")
+"""What a join puts behind the key of a count that was published before."""
 
 Equation = tuple[int, tuple[int, ...]]
 """A total and its parts, as positions of columns."""
@@ -295,3 +299,24 @@ def selected(table: ReviewedTable, stay: Sequence[int]) -> ReviewedTable:
 def _keys_of(figure: Figure) -> set[str]:
     """Return the keys of the counts that a figure is of."""
     return {figure.universe, figure.numerator, *(group.count for group in figure.groups)} - {""}
+
+
+def original(key: str) -> str:
+    """Return the name that a column had before it was joined.
+
+    Examples
+    --------
+    >>> original("10/men@2"), original("10@file2"), original("10")
+    ('10/men', '10', '10')
+    """
+    return _TAIL.sub("", key)
+
+
+def copies(table: ReviewedTable) -> dict[int, int]:
+    """Return the draft's columns that the earlier release has too, and where it has them."""
+    places = {column.key: at for at, column in enumerate(table.columns)}
+    return {
+        at: places[first]
+        for at in table.mine
+        if (first := original(table.columns[at].key)) != table.columns[at].key and first in places
+    }

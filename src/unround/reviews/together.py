@@ -1,9 +1,8 @@
-"""Several tables as one: drafts, and what is already out; what was known before, and the earlier numbers used again."""
+"""Several tables as one: drafts, and what is already out; and what was known before."""
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,8 +18,7 @@ from unround.options import THRESHOLD
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Block, Column, Counts, Progress, Proposal, Release, gaps
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, LIKELY, SURENESS
-from unround.reviews.repairs import REPEATS, SAME, Repair, without
-from unround.reviews.table import Equation, ReviewedSum, ReviewedTable, is_hidden, selected
+from unround.reviews.table import ReviewedTable, is_hidden, original
 from unround.structure import find_structure
 from unround.structure.evidence import FILES, LABELS
 from unround.tables import join
@@ -41,9 +39,6 @@ MOST_SUMMED, ENOUGH_SUMS = 8, 5
 
 NEARLY = 0.01
 """A probability that rises by no more is no news."""
-
-_TAIL = re.compile(r"@(file)?\d+'*$")
-"""What a join puts behind the key of a count that was published before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,17 +95,6 @@ class Held:
 def keys_of(areas: pl.DataFrame, axes: Sequence[str]) -> Iterable[tuple[str, ...]]:
     """Return what names each area."""
     return (tuple(map(str, key)) for key in areas.select(axes).iter_rows())
-
-
-def original(key: str) -> str:
-    """Return the name that a column had before it was joined.
-
-    Examples
-    --------
-    >>> original("10/men@2"), original("10@file2"), original("10")
-    ('10/men', '10', '10')
-    """
-    return _TAIL.sub("", key)
 
 
 def aligned(table: Release, to: Held) -> Held:
@@ -419,47 +403,3 @@ def _no_news(now: Exposure, here: tuple[int, int], then: Exposure, there: tuple[
     if SURENESS.get(was, 0) != SURENESS[kind]:
         return SURENESS.get(was, 0) > SURENESS[kind]
     return kind != LIKELY or bool(then.highest[there] >= now.highest[here] - NEARLY)
-
-
-def repeats(table: ReviewedTable) -> dict[str, Repair]:
-    """Return the repairs of counts that are out already: printed with the earlier numbers, or left out."""
-    again = copies(table)
-    if not again:
-        return {}
-
-    def same(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
-        return _as_before(here, copies(here))
-
-    def dropped(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
-        return without(here, list(copies(here)))
-
-    action = "Print counts that are in the earlier release with the same numbers (the same random numbers)."
-    found = {SAME: Repair(SAME, action, same)}
-    if len(again) < len(table.mine):
-        found[REPEATS] = Repair(REPEATS, "Leave out counts that are in the earlier release.", dropped)
-    return found
-
-
-def copies(table: ReviewedTable) -> dict[int, int]:
-    """Return the draft's columns that the earlier release has too, and where it has them."""
-    places = {column.key: at for at, column in enumerate(table.columns)}
-    return {
-        at: places[first]
-        for at in table.mine
-        if (first := original(table.columns[at].key)) != table.columns[at].key and first in places
-    }
-
-
-def _as_before(table: ReviewedTable, first: Mapping[int, int]) -> ReviewedTable:
-    """Return the table in which each copy shows the earlier number, and so is not a count of its own."""
-    sums: dict[Equation, ReviewedSum] = {}
-    for one in table.sums:
-        new = one.renamed(first)
-        if new.parts != (new.total,):
-            sums.setdefault(new.equation, new)
-    counts = table.counts.copy()
-    for copy, there in first.items():  # where only the draft has the area, its number is all that there is
-        counts[:, there] = np.where(counts[:, there] > ABSENT, counts[:, there], counts[:, copy])
-    own = frozenset((table.own or frozenset()) | {table.columns[there].key for there in first.values()})
-    whole = replace(table, sums=tuple(sums.values()), counts=counts, own=own)
-    return selected(whole, [at for at in range(len(table.columns)) if at not in first])

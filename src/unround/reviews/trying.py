@@ -32,10 +32,10 @@ from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Counts, Release, gap
 from unround.reviews.decision import CheckResults, Judgement, falls_under, judge
 from unround.reviews.exposure import Exposure, exposure_of, fitted_prior, weighing
 from unround.reviews.policy import KINDS, Policy
-from unround.reviews.repairs import BASE, MERGE, REDRAW, ROUND, Repair, repairs_of
+from unround.reviews.repairs import BASE, MERGE, REDRAW, ROUND, Draft, Repair, repairs_of
 from unround.reviews.result import NotTried, RepairCost, TriedRepair
-from unround.reviews.table import ReviewedTable
-from unround.reviews.together import KnownBefore, original, repeats
+from unround.reviews.table import ReviewedTable, original
+from unround.reviews.together import KnownBefore
 from unround.score.truth import Truth
 from unround.sums.families import sums_matrix
 from unround.sums.forest import Equations
@@ -275,8 +275,8 @@ def try_repairs(
 ) -> Trials:
     """Try all repairs that make sense, or those that are wanted; `why_none` says why there are no true counts."""
     tables: dict[str, ReviewedTable] = {}
-    repeated = repeats(setting.table)
-    chosen, refused = repairs_of(setting.table, setting.judgement.act_on, wanted, setting.judged, repeated)
+    draft = Draft(setting.table, setting.judgement.act_on, setting.judged)
+    chosen, refused = repairs_of(draft, wanted)
     tried: list[TriedRepair] = []
 
     def attempt(repairs: Sequence[Repair]) -> None:
@@ -298,15 +298,15 @@ def try_repairs(
 
     attempt(chosen)
     if wanted is None and not tables:
-        attempt(_stronger(setting, {repair.name: repair for repair in chosen}))
+        attempt(_stronger(draft, {repair.name: repair for repair in chosen}))
     ranked = (replace(row, rank=rank) for rank, row in enumerate(sorted(tried, key=_rank), 1))
     return Trials(tuple(ranked), tuple(NotTried(*pair) for pair in refused.items()), tables, worlds)
 
 
-def _stronger(setting: Setting, tried: dict[str, Repair]) -> list[Repair]:
+def _stronger(draft: Draft, tried: dict[str, Repair]) -> list[Repair]:
     """Return what to try where nothing was enough: a base twice as large again, and two repairs together."""
-    table, base = setting.table, setting.table.base
-    found = repairs_of(table, setting.judgement.act_on, [f"{BASE}={4 * base}"], setting.judged)[0] if base else []
+    base = draft.table.base
+    found = repairs_of(draft, [f"{BASE}={4 * base}"])[0] if base else []
     coarser = [one for name, one in tried.items() if name.startswith(f"{BASE}=")] + found
     if ROUND in tried:
         found = [*found, *(tried[ROUND].then(one) for one in coarser)]
