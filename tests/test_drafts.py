@@ -527,3 +527,65 @@ def test_numbers_that_a_format_hides_are_asked_about(form: str, decision: str, t
         ):
             sheet.write_row(at, 0, row, shown)
     assert unround.review(tmp_path / "masked.xlsx", repairs=()).decision == decision
+
+
+WOMEN = [("Ashford", 48, 46), ("Birchley", 41, 39), ("Colwick", 45, "c"), ("Dunmore", 64, 70), ("Elswick", 30, 33)]
+
+
+def _chart(book: Any, title: str = "Men", labels: list[dict[str, str]] | None = None) -> Any:
+    chart = book.add_chart({"type": "column"})
+    chart.add_series({"values": "=Table!$B$2:$B$6", "data_labels": {"value": True, "custom": labels or []}})
+    chart.set_title({"name": title})
+    return chart
+
+
+BESIDE = {
+    "chart title": (lambda book, sheet: sheet.insert_chart("F2", _chart(book, "Women in Colwick: 2")), "undecided"),
+    "data label": (
+        lambda book, sheet: sheet.insert_chart("F2", _chart(book, labels=[{}, {"value": "2 women"}])),
+        "undecided",
+    ),
+    "picture": (lambda book, sheet: sheet.insert_chart("F2", _chart(book), {"description": "2 women"}), "undecided"),
+    "text box": (lambda _, sheet: sheet.insert_textbox("F2", "Colwick: only 2 women took part"), "undecided"),
+    "footer": (lambda _, sheet: sheet.set_footer('&L&"Arial,Bold"&12All women: 190&RPage &P'), "undecided"),
+    "properties": (lambda book, _: book.set_properties({"comments": "Colwick women = 2"}), "undecided"),
+    "tool tip": (lambda _, sheet: sheet.write_url("C4", "https://example.org/", None, "c", "2 women"), "undecided"),
+    "formula": (lambda _, sheet: sheet.write_formula("C4", '=IF(2<5,"c",2)', None, "c"), "undecided"),
+    "sheet": (lambda book, _: book.add_worksheet("About").write(0, 0, "190 women took part"), "undecided"),
+    "name of a sheet": (lambda book, _: book.add_worksheet("190 women"), "undecided"),
+    "limit in a formula": (lambda _, sheet: sheet.write_formula("C4", '=IF(B9<5,"c",B9)', None, "c"), "publish"),
+    "harmless title": (
+        lambda book, sheet: sheet.insert_chart("F2", _chart(book, "Figure 2. Aged 16 to 64, 2023")),
+        "publish",
+    ),
+    "harmless footer": (lambda _, sheet: sheet.set_footer("&LTable 4, version 2&RPage &P of &N"), "publish"),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_goes_out_beside_the_cells_is_asked_about(name: str, tmp_path: Path) -> None:
+    """One count is hidden, 190 women are in all: 2 in Colwick."""
+    add, decision = BESIDE[name]
+    with xlsxwriter.Workbook(tmp_path / "draft.xlsx") as book:
+        sheet = book.add_worksheet("Table")
+        for at, row in enumerate([("District", "Men", "Women"), *WOMEN]):
+            sheet.write_row(at, 0, row)
+        add(book, sheet)
+    assert unround.review(tmp_path / "draft.xlsx", repairs=()).decision == decision
+
+
+@pytest.mark.parametrize(("women", "decision"), [(87, "undecided"), (85, "publish"), (300, "publish")])
+def test_a_summary_that_another_sheet_adds_up_to(women: int, decision: str, tmp_path: Path) -> None:
+    """Of North, 85 women are printed, and one count is hidden; 300 are more than could be."""
+    with xlsxwriter.Workbook(tmp_path / "draft.xlsx") as book:
+        for name, rows in (
+            ("North", WOMEN[:3]),
+            ("South", WOMEN[3:]),
+            ("Summary", [("North", 134, women), ("South", 94, 103)]),
+        ):
+            sheet = book.add_worksheet(name)
+            for at, row in enumerate([("District", "Men", "Women"), *rows]):
+                sheet.write_row(at, 0, row)
+    reviewed = unround.review(tmp_path / "draft.xlsx", repairs=())
+    assert reviewed.decision == decision
+    assert any("North of " in one.what for one in reviewed.unsettled) == (decision == "undecided")

@@ -26,12 +26,12 @@ from unround.reviews import Review, policy_of, review
 from unround.reviews.decision import CheckResults, falls_under, judge
 from unround.reviews.drafts import Auditing, judged_verdict
 from unround.reviews.exposure import exposure_of
-from unround.reviews.layout import beside_cells
 from unround.reviews.policy import DEFAULT, KINDS, Limit, Policy, parse_policy, policy_in_words
 from unround.reviews.record import Remark as Said
 from unround.reviews.repairs import merged, without
 from unround.reviews.run import ReviewOptions
 from unround.reviews.table import ReviewedSum, ReviewedTable
+from unround.reviews.texts import beside_cells
 from unround.reviews.trying import ESTIMATED, plausible_worlds
 from unround.show.page import page
 from unround.show.review import review as review_document

@@ -28,6 +28,10 @@ def table(head: str, *rows: str) -> str:
     return "\n".join([head, *rows])
 
 
+WOMEN = ("Ashford,48,46", "Birchley,41,39", "Colwick,45,c", "Dunmore,64,70", "Elswick,30,33", "Farnley,72,61")
+"""Men and women; 2 women of Colwick are hidden, and there are 251 in all."""
+MONTHS = (31, 28, "<5", 35, 41, 38, 29, 44, 36, 30, 33, 47)
+MEANS = (20.7, 22.0, 26.3, 38.0, 36.0, 37.0, 36.3, 36.7, 33.0, 36.7)
 VISITS = ("Ashford,48,46,{}", "Birchley,41,46,{}", "Colwick,51,45,{}", "Elswick,64,70,{}", "Farnley,30,33,{}")
 CHILDREN = ("Ashford,48,46", "Birchley,41,46", "Colwick,51,c", "Dunmore,64,70", "Elswick,73,36")
 WARDS = (
@@ -97,6 +101,17 @@ RAW: dict[str, tuple[tuple[str, ...], str]] = {
         "Birchley,87,41,46", "Colwick,47,c,45", "Elswick,134,64,70")),
     "all-but.csv": (("undecided",), table("School,All pupils,Pupils without boarders", "A,120,101", "B,90,89", "C,77,60",
         "D,66,52")),
+    "all-in-comment.csv": (("undecided",), table("# extracted 2024-03-01: 551 records", "District,Men,Women", *WOMEN)),
+    "rounded-total-in-note.csv": (("stop", "undecided"), table("District,Men,Women", "Ashford,50,45", "Birchley,40,40",
+        "Colwick,45,0", "Dunmore,65,70", "Elswick,30,35", "Farnley,70,60", "Randomly rounded to base 5.",
+        "251 women in all.")),
+    "total-in-label.csv": (("undecided",), table("District,Men,Women", "Ashford (94),48,46", "Birchley (80),41,39",
+        "Colwick (47),45,c", "Dunmore (134),64,70", "Elswick (63),30,33", "Farnley (133),72,61")),
+    "in-words.csv": (("undecided",), table("District,Men,Women", *WOMEN, "In Colwick only two women took part.")),
+    "harmless-notes.csv": (("publish",), table("District,Men,Women", *WOMEN, "On 31 March 2024: Table 3 on page 251.",
+        "c: fewer than 5; persons aged 16 to 64. In 2023 there were 12 offices. Phone +44 20 7946 0018.")),
+    "moving-mean.csv": (("undecided",), table("Month,Cases,3-month average", *(f"{at},{cases},{mean}" for at, (cases, mean)
+        in enumerate(zip(MONTHS, ("", "", *MEANS), strict=True), 1)))),
     "all-but-many.csv": (("publish",), table("School,All pupils,Pupils without boarders", "A,120,101", "B,90,79", "C,77,60",
         "D,66,52")),
     "total-in-note.csv": (("undecided",), table("Parish,Adults,Children", *CHILDREN, "c: confidential",

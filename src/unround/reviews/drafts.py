@@ -25,10 +25,11 @@ from unround.prior import Prior
 from unround.release import Column, Entry, Release
 from unround.reviews.decision import CheckResults, Unsettled, left_open
 from unround.reviews.exposure import Exposure, exposure_of, with_findings
-from unround.reviews.layout import Origin, beside_cells
+from unround.reviews.layout import Origin
 from unround.reviews.policy import Policy
 from unround.reviews.questions import questions
 from unround.reviews.table import ReviewedTable
+from unround.reviews.texts import beside_cells, telling, texts_of
 from unround.reviews.together import Known, KnownBefore, Together
 from unround.tables.spool import Stage, survey
 
@@ -185,6 +186,10 @@ def with_account(draft: AuditedDraft, drafts: Sequence[DraftTable], beside: Toge
     for what, file in kept:
         why = f"{file} has {what}, which was not read and goes out with it"
         more.append(Unsettled.asked(what, why, "take it out of the file"))
+    files = dict.fromkeys(path for one in drafts for path in one.files)
+    known = {open_.what for open_ in draft.ground.unsettled}  # some texts are asked about where they were read
+    asked = telling(draft.table, [text for path in files for text in texts_of(path)])
+    more += [open_ for open_ in asked if open_.what not in known]
     if beside is not None:
         more += left_open(account)
         settle = "if one leaves out people that the other counts, the difference is their number: print one"

@@ -426,7 +426,6 @@ _CELL = re.compile(r"<c\b([^>]*?)(?:/>|>(.*?)</c>)", re.DOTALL)
 _FORMULA = re.compile(r"<f\b[^>]*?(?:/>|>.*?</f>)", re.DOTALL)
 KEEPING = ("xl/pivotCache/", "xl/embeddings/", "xl/model/")
 """Parts of a workbook that keep numbers of its sheets, or the records behind them."""
-_DIGIT = re.compile(r"\d")
 
 
 def _write_sheet(path: Path, target: Path, sheet: str, edit: Edit) -> None:
@@ -506,35 +505,6 @@ def plain_xml(path: Path, book: zipfile.ZipFile, part: str) -> str:
             f"{path.name} has {odd[0]} in {part}, which no spreadsheet program writes: open it in one, and save it again."
         )
     return xml
-
-
-def beside_cells(path: Path) -> list[str]:
-    """Name what a workbook keeps beside the cells of its sheets, and nobody has read: it goes out with the file."""
-    if path.suffix.lower() not in (".xlsx", ".xlsm") or not zipfile.is_zipfile(path):
-        return []
-    with zipfile.ZipFile(path) as book:
-        parts = book.namelist()
-        found = ["a pivot table or an embedded file"] if any(part.startswith(KEEPING) for part in parts) else []
-        charts = [plain_xml(path, book, part) for part in parts if part.startswith("xl/charts/chart")]
-        if charts:
-            sheets = [plain_xml(path, book, part) for part in parts if part.startswith("xl/worksheets/sheet")]
-            number = r"(-?(?:\d+\.?\d*|\.\d+)(?:[Ee][+-]?\d+)?)"
-            shown = {float(text) for sheet in sheets for text in re.findall(rf"<v>{number}</v>", sheet)}
-            drawn = [
-                " ".join(re.findall(r"<c:num(?:Cache|Lit)>.*?</c:num(?:Cache|Lit)>", chart, re.DOTALL)) for chart in charts
-            ]
-            numbers = {float(text) for chart in drawn for text in re.findall(rf"<c:v>{number}</c:v>", chart)}
-            found += ["a chart with numbers that no cell shows"] if numbers - shown else []
-        whole = book.read("xl/workbook.xml").decode("utf-8", "replace") if "xl/workbook.xml" in parts else ""
-        names = re.findall(r"<definedName\b[^>]*>(.*?)</definedName>", whole, re.DOTALL)
-        found += (
-            ["a defined name that holds a number"] if any("!" not in name and _DIGIT.search(name) for name in names) else []
-        )
-        below = (book.read(part).rpartition(b"</sheetData>")[2] for part in parts if part.startswith("xl/worksheets/sheet"))
-        hints = [hint for text in below for hint in re.findall(rb"<dataValidation\b[^>]*>", text)]
-        said = (re.search(rb'\b(?:prompt|error)(?:Title)?="[^"]*\d', hint) for hint in hints)
-        found += ["an input hint that holds a number"] if any(said) else []
-    return found
 
 
 def _column(name: str) -> int:

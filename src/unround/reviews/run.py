@@ -58,7 +58,7 @@ from unround.reviews.result import (
     TableReview,
 )
 from unround.reviews.table import ReviewedTable
-from unround.reviews.together import Together, together
+from unround.reviews.together import Together, added_up_elsewhere, together
 from unround.reviews.trying import EXACT, Excused, Setting, Trials, given_truth, plausible_worlds, try_repairs
 from unround.score.summary import SIZES
 from unround.small_files import sha256_of
@@ -313,13 +313,16 @@ class _Case:
             shutil.rmtree(made / TOGETHER, ignore_errors=True)
             apart = f"What the tables tell together was not worked out: {problem}"
         unsettled = [replace(one, what=f"{table.name}|{one.what}") for table in tables for one in table.unsettled]
-        aside = [entry for entry in self.options.about(TOGETHER).ignore if entry.cell.strip().lower() == "apart"]
-        if apart and not share_nothing(drafts) and not aside:
-            settle = (
-                "describe the tables with the same areas and axes; or, if they are about other people, "
-                '--ignore "together|apart"'
-            )
-            unsettled.append(Unsettled("together|apart", apart, settle))
+        aside = {entry.cell.strip().casefold() for entry in self.options.about(TOGETHER).ignore}
+        beside = list(added_up_elsewhere([(draft.name, one.table) for draft, one in zip(drafts, alone, strict=True)]))
+        if apart and not share_nothing(drafts):
+            settle = "describe the tables with the same areas and axes"
+            beside.append(Unsettled.asked("apart", f"{apart.rstrip('.')}; they may be about other people", settle))
+        unsettled += [
+            replace(one, what=f"{TOGETHER}|{one.what}", settle=one.settle.replace('"', f'"{TOGETHER}|', 1))
+            for one in beside
+            if one.what.casefold() not in aside
+        ]
         decisions = [table.decision for table in tables] + [UNDECIDED] * bool(unsettled)
         return JointReview(
             decision=max(decisions, key=DECISIONS_IN_ORDER.index),

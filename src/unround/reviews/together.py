@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from unround.mechanisms import Exact, Rounding, Transition
 from unround.mechanisms.base import BoolArray, IntArray
 from unround.options import THRESHOLD
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Block, Column, Counts, Progress, Proposal, Release, gaps
+from unround.reviews.decision import Unsettled
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, LIKELY, SURENESS
 from unround.reviews.table import ReviewedTable, is_hidden, original
@@ -23,6 +24,7 @@ from unround.structure import find_structure
 from unround.structure.evidence import FILES, LABELS
 from unround.tables import join
 from unround.tables.joining import match_areas, match_columns
+from unround.tables.labels import is_total
 
 if TYPE_CHECKING:
     import polars as pl
@@ -370,6 +372,36 @@ def _other_records(gaps: IntArray, one: Column, other: Column) -> str:
         f"many can be inferred for {sure:,} of them, and the likeliest number is right in about "
         f"{chances.max(axis=1).mean():.0%}"
     )
+
+
+def added_up_elsewhere(tables: Sequence[tuple[str, ReviewedTable]]) -> Iterator[Unsettled]:
+    """Ask about counts of one table that are what the rows of another add up to, where one of these is hidden.
+
+    That is so where all columns that are printed in full add up to them; or, where none is, where they are called a total.
+    """
+    for (name, one), (other_name, other) in itertools.permutations(tables, 2):
+        places = {(column.label or column.key).casefold(): at for at, column in enumerate(other.columns)}
+        pairs = [
+            (at, places[called])
+            for at in one.exact
+            if (called := (one.columns[at].label or one.columns[at].key).casefold()) in places
+        ]
+        tops = np.arange(len(one.counts)) if one.nested is None else np.flatnonzero(one.nested.parent < 0)
+        if not pairs or len(tops) < 2:
+            continue
+        here, there = (list(side) for side in zip(*pairs, strict=True))
+        hidden, shown = one.hidden[tops][:, here], np.maximum(one.printed[tops][:, here], 0).astype(np.int64)
+        least, most = shown.sum(axis=0), shown.sum(axis=0) + hidden.sum(axis=0) * shown.max(axis=0)
+        full = ~hidden.any(axis=0)
+        for row, values in enumerate(other.printed[:, there]):
+            known, area = values >= 0, other.area_name(row)
+            told = known & ~full & (values > least) & (values <= most)
+            by_name = is_total(area) or area.casefold() in name.casefold()
+            if told.any() and (values == least)[known & full].all() and ((known & full).any() or by_name):
+                what = f"{area} of {other_name}"
+                why = f"{what} is what {name} adds up to, as far as that is printed: what is hidden there may follow"
+                yield Unsettled.asked(what, why, "hide as much as is needed in both")
+                break
 
 
 Known = tuple[ReviewedTable, tuple[Exposure, ...], Mapping[str, str] | None]

@@ -34,7 +34,7 @@ from unround.tables.grid import HeadedTable, letters
 from unround.tables.labels import WORDS, about, is_total
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
-from unround.tables.roles import SPARSE, Roles, find_roles, worked_out
+from unround.tables.roles import SPARSE, Roles, find_roles, moving_means, worked_out
 from unround.tables.suggested import (
     AGREE,
     PERIODS,
@@ -429,6 +429,10 @@ def _telling(made: Described) -> list[Entry]:
             why = f"it is {way.how}, which tells, or nearly tells, what is not printed there"
             place = f"column {letters(at)}: {table.names[at]}, row{'s' if len(way.telling) > 1 else ''} {rows}"
             found.append(Entry(place, What.UNKNOWN, why, False, "leave it out in these rows, too"))
+    for at, row in moving_means(table, made.roles):
+        why = f"it is a moving mean of counts beside it, of which one is hidden: row {table.number(row)}"
+        place = f"column {letters(at)}: {table.names[at]}"
+        found.append(Entry(place, What.UNKNOWN, why, False, "leave it out in the rows around, too"))
     for at in (at for at, why in made.roles.left_out.items() if why == SPARSE):
         for row, text in enumerate(table.column(at).to_list()):
             if text is not None and SMALL_NUMBER.search(str(text)) and hides(table, row):

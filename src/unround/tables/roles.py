@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -205,6 +205,34 @@ def worked_out(
     for at in figures:
         found[at] = works_out(plain(at).to_list(), {table.names[one]: held for one, held in columns.items() if one != at})
     return {at: way for at, way in found.items() if way}
+
+
+LONGEST_SPAN, LEAST_MEANS = 12, 3
+"""Rows that a moving mean is of, at most; and means that must be so before it is believed."""
+
+
+def moving_means(table: HeadedTable, roles: Roles) -> Iterator[tuple[int, int]]:
+    """Go through the columns that are moving means of counts where one is not printed, with the first row that tells it."""
+    for at in (at for at in roles.left_out if kind_of(table.names[at]) == "average"):
+        texts = plain_numbers(table.column(at).cast(pl.String).fill_null(""), roles.writing.thousands, roles.writing.decimal)
+        means = texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        step = 10.0 ** -max((len(text.partition(".")[2]) for text in texts.to_list()), default=0)
+        for value in roles.values:
+            plain = plain_numbers(table.column(value).cast(pl.String).fill_null(""), roles.writing.thousands)
+            counts = as_counts(plain)[0]
+            numbers = np.where(counts > ABSENT, counts, np.nan).astype(np.float64)
+            for span in range(2, min(LONGEST_SPAN, len(numbers)) + 1):
+                windows = np.lib.stride_tricks.sliding_window_view(numbers, span)
+                for first in range(span):  # the mean stands in the last row of those that it is of, or in the middle
+                    there = means[first : first + len(windows)]
+                    off = np.abs(windows.mean(axis=1) - there)[~np.isnan(windows).any(axis=1) & ~np.isnan(there)]
+                    telling = np.flatnonzero((np.isnan(windows).sum(axis=1) == 1) & ~np.isnan(there))
+                    if len(off) >= LEAST_MEANS and (off <= step / 2 + 1e-9).all() and telling.size:
+                        yield at, int(telling[0]) + first
+                        break
+                else:
+                    continue
+                break
 
 
 def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> str:
