@@ -24,7 +24,7 @@ BETWEEN = " · "
 MOST_CELLS = 200_000
 """Cells of a system above which no proof is attempted: the claim is then not shown as proved."""
 
-NEARBY = (2_000, 20_000, MOST_CELLS)
+NEARBY = (200, 2_000, 20_000, MOST_CELLS)
 """Cells of the systems in which a proof across areas is looked for, one after the other: most need few areas."""
 
 Proved = tuple[int, System, Proof]
