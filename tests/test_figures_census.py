@@ -11,13 +11,14 @@ import polars as pl
 import pytest
 
 from unround import simulate
+from unround.audits.certificates import proofs_in
 from unround.errors import InputError
 from unround.explanation.cell import explain_at
 from unround.job import AuditFolder, audit
 from unround.job.folder import PROOFS
 from unround.job.verify import verify
 from unround.options import AuditOptions
-from unround.show.words import figures_used
+from unround.show.audit import figures_used
 from unround.tables import read
 
 AREAS = 150
@@ -95,7 +96,7 @@ def test_explain_shows_the_arithmetic(census: Path) -> None:
 def test_verify_compares_figures_with_what_was_published(census: Path) -> None:
     folder = audited(census, "true", "verified")
     assert verify(folder.path).holds
-    lines = (folder.path / PROOFS).read_text(encoding="utf-8").splitlines()
+    lines = list(proofs_in(folder.path / PROOFS))
     with_figures = [json.loads(line) for line in lines if '"figures"' in line]
     checker, refused = _checker(folder), list[str | None]()
     for told in with_figures[:200:5]:

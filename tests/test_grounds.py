@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 import unround
+from unround.audits.certificates import proofs_in
 from unround.job.folder import PROOFS
 from unround.job.verify import _Certificates, _claimed
 from unround.mechanisms import Exact, Rounding
 from unround.release import Ground
-from unround.show.words import headline, settling
+from unround.show.audit import headline, settling
 from unround.structure import find_structure
 
 DESCRIBED = {"area": "town", "sums": {"Total": ["Men", "Women"]}}
@@ -107,7 +108,7 @@ def test_nothing_is_proved_of_a_table_that_nobody_described(inferred: Path) -> N
     cell = unround.explain(inferred, "Town B", "Men")
     assert cell.kind == "conditional"
     assert cell.because[0] == "if counts were rounded to base 3, which 36 of 36 counts support"
-    line = json.loads((inferred / PROOFS).read_text(encoding="utf-8").splitlines()[0])
+    line = json.loads(next(proofs_in(inferred / PROOFS)))
     assert (line["kind"], len(line["because"])) == ("conditional", 2)
     assert unround.verify(inferred).holds
 
@@ -132,7 +133,7 @@ def test_no_headline_reassures_where_the_mechanism_contradicts_the_counts(tmp_pa
 def test_a_certificate_cannot_claim_more_than_its_grounds(inferred: Path) -> None:
     """A certificate that calls a conditional claim proved does not verify."""
     folder = unround.AuditFolder.open(inferred)
-    line = json.loads((inferred / PROOFS).read_text(encoding="utf-8").splitlines()[0]) | {"kind": "proved"}
+    line = json.loads(next(proofs_in(inferred / PROOFS))) | {"kind": "proved"}
     _, fault = _Certificates(folder).fault(json.dumps(line), _claimed(folder))
     assert fault is not None
     assert fault.startswith("nobody documents or declares how ")

@@ -24,13 +24,13 @@ from unround.job.folder import OURS, Damaged, seal
 from unround.options import AuditOptions
 from unround.score.summary import AREA_SIZES, CLAIMS
 from unround.show import charts
-from unround.show.audit import example, footing, picture, to_quote
+from unround.show.audit import example, footing, headline, picture, to_quote, verdict
 from unround.show.charts import Share, squares, waffle
 from unround.show.palette import PALETTE, tokens
 from unround.show.parts import Bullets, Text
 from unround.show.report import MOST_BLOCKS, MOST_CLASHES, MOST_ZEROS, page, write_pages
 from unround.show.strongest import MOST, sentences, strongest
-from unround.show.words import NOTICE, headline, notice, verdict
+from unround.show.words import NOTICE, notice
 from unround.tables import read
 from unround.tables.frames import from_frame
 

@@ -28,6 +28,7 @@ from unround.explanation.cell import Explanation, explain, explain_at, infer_are
 from unround.job import AuditFolder
 from unround.job.folder import OURS, seal
 from unround.show import selfcheck, show
+from unround.show.audit import not_listed
 from unround.show.report import page
 from unround.show.words import (
     WHY_FLAT_TOO,
@@ -35,7 +36,6 @@ from unround.show.words import (
     at_least,
     conclusion,
     due,
-    not_listed,
     percent,
     probabilities,
 )

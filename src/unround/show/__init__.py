@@ -2,9 +2,9 @@
 
 - `parts`: what documents are made of; `terminal`, `page`: the two that show them
 - one module per command, with its sentences, tables and document: `solve`, `check`, `explain`,
-  `compare`, `reconcile`, `reconstruct`, `diff`, `rates`, `review`; of an audit `report`, with
-  `audit`, `selfcheck` and `strongest`
-- `words`: numbers, kinds of claims, and what is said of audits and counts
+  `compare`, `reconcile`, `reconstruct`, `diff`, `rates`, `review`; of an audit `report`
+- `audit`, `selfcheck`, `strongest`: the sentences about an audit, which report, terminal and explorer share
+- `words`: numbers, kinds of claims, and what is said of one count
 - `palette`, `charts`, `maps`: colours, and everything that is drawn
 - `site`: the templates and the stylesheet of the explorer
 """

@@ -1,4 +1,4 @@
-"""What is said of an audit: what it rests on, how much can be inferred, an example, what to do next, and the small sections.
+"""Every sentence about an audit: what it rests on, what was found and what was not used, an example, and what to do next.
 
 `footing` is the strip on top of the report and of every page of the explorer: each entry names a check, says how it came out
 in a word or two and a sentence, and leads to the reasons: `anchor` is the name of the section that has them, in the report
@@ -8,6 +8,7 @@ and on the explorer's page "About".
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,19 @@ from unround.show.charts import Share, per_10_000, waffle
 from unround.show.check import keys_explain, known_by
 from unround.show.parts import Bullets, Chart, Fact, Part, Text
 from unround.show.strongest import Strong
-from unround.show.words import CLAIMS, UNGROUPED, at_least, listed, percent, several, share
+from unround.show.words import (
+    CLAIMS,
+    INCONSISTENCIES,
+    NO_INCONSISTENCIES,
+    NOT_GUARANTEED,
+    UNGROUPED,
+    at_least,
+    listed,
+    percent,
+    several,
+    share,
+    spelled,
+)
 from unround.small_files import plain_json
 
 FINE, DOUBT, UNKNOWN = "fine", "doubt", "unknown"
@@ -96,6 +109,277 @@ def probabilities(summary: Mapping[str, Any]) -> Fact:
     if not said:  # a check that had nothing to look at has not been passed
         return Fact(what, "nothing to check", selfcheck.UNSURE, UNKNOWN, "selfcheck")
     return Fact(what, "self-check passed", said, FINE, "selfcheck")
+
+
+# -- what was found ----------------------------------------------------------------------------------------------------
+
+
+def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
+    """Say in two sentences what an audit found."""
+    sure = share(audit["threshold"])
+    where = f"From {several(audit['cells_published'], 'published count')} in {several(audit['areas'], 'area')}"
+    proved, conditional, likely = (audit[kind] for kind in CLAIMS)
+    claims = proved + conditional + likely
+    if not claims and audit["areas_not_weighed"]:
+        return (
+            f"{where}, no count can be proved; which counts are likely could not be computed everywhere.",
+            f"In {several(audit['areas_not_weighed'], 'area')} the noise leaves too many counts possible to use all sums "
+            "at once: that is no sign of safety.",
+        )
+    if not claims:
+        return (
+            f"{where}, no count can be proved, and none can be inferred at {sure} or more.",
+            "This holds under the assumptions stated here; it does not say what other knowledge would reveal.",
+        )
+    parts = [f"{several(proved, 'count')} can be proved" if proved else "no count can be proved outright"]
+    if conditional:
+        parts.append(f"{conditional:,} {'more ' if proved else ''}can be proved {NOT_GUARANTEED}")
+    none = f"{likely:,}" if likely else "none"
+    parts.append(f"{none} {'more ' if claims > likely else ''}can be inferred at {sure} or more")
+    by_value = audit["sensitive_claims"]["by_value"]
+    small, zero = sum(by_value["1-2"].values()), sum(by_value["0"].values())
+    if claims == 1:
+        second = f"It is {'a count of one or two' if small else 'a zero' if zero else 'a count of three or more'}."
+    elif zero == claims:
+        second = "All of them are zeros."
+    else:
+        zeros = f"{zero:,} {'is a zero' if zero == 1 else 'are zeros'}" if zero else "none is a zero"
+        few = f"{small:,} of these {claims:,} {'is a count' if small == 1 else 'are counts'}" if small else ""
+        second = f"{few or f'None of these {claims:,} is a count'} of one or two, and {zeros}."
+    return f"{where}, {listed(parts)}.", second
+
+
+FEW_MISFITS = 0.005
+"""A share of counts that do not fit their mechanism, up to which they may be slips."""
+
+
+def headline(audit: Mapping[str, Any]) -> str:
+    """Tell whether a release gives counts away; what contradicts or is not settled comes first: nothing may reassure."""
+    said, open_ = _in_a_sentence(audit), audit["unsettled"]
+    certain = audit["proved"] + audit["conditional"]
+    contradicted = bool(open_) and open_[0]["what"] == "mechanism" and not certain
+    if contradicted or audit["contradictions_by_kind"].get("cell", 0) > FEW_MISFITS * audit["cells_published"]:
+        return f"This audit cannot be relied on: {open_[0]['why']}. {said}"
+    if open_ and not certain:
+        more = f", and {several(len(open_) - 1, 'more matter')}" if len(open_) > 1 else ""
+        return f"This is not settled: {open_[0]['what']}, {open_[0]['why']}{more}. {said}"
+    return said
+
+
+FEW_UNSETTLED = 5
+"""Matters that are spelt out where not all of them can be."""
+
+
+def settling(audit: Mapping[str, Any]) -> list[str]:
+    """Return what is not settled, and what would settle it, a sentence each; of many the first, and how many more."""
+    matters = audit["unsettled"]
+    sentences = [
+        f"Not settled: {matter['what']}: {matter['why']}."
+        + (f" To settle it: {matter['settle']}." if matter["settle"] else "")
+        for matter in matters[:FEW_UNSETTLED]
+    ]
+    more = len(matters) - FEW_UNSETTLED
+    return [*sentences, f"Not settled: {several(more, 'more matter')}, listed in summary.json."] if more > 0 else sentences
+
+
+def _in_a_sentence(audit: Mapping[str, Any]) -> str:
+    """Say in one sentence whether a release gives counts away, as far as the audit can see."""
+    sure, by_value = share(audit["threshold"]), audit["sensitive_claims"]["by_value"]
+    proved, conditional, likely = (audit[kind] for kind in CLAIMS)
+
+    def small(*kinds: str) -> str:
+        number = sum(by_value["1-2"][kind] for kind in kinds)
+        return f", {number:,} of them of one or two" if number else ""
+
+    few = by_value["1-2"]["likely"]
+    also = f"; {several(few, 'more count')} of one or two can be inferred at {sure} or more" if few else ""
+    if proved:
+        return f"This release gives counts away: {several(proved, 'count')} can be proved{small('proved')}{also}."
+    if conditional:
+        inferred = any(condition["condition"].startswith("if ") for condition in audit["conditions"]["most_claims"])
+        on = "on conditions that nobody documents" if inferred else "if its unrounded counts are exact"
+        return (
+            f"This release gives counts away, {on}: {several(conditional, 'count')} can then be proved"
+            f"{small('conditional')}{also}."
+        )
+    more = likely - by_value["0"]["likely"]
+    if few:
+        return (
+            f"This release gives some counts away: none can be proved, but {several(few, 'count')} of one or two can be "
+            f"inferred at {sure} or more."
+        )
+    if likely:
+        what = f"{several(more, 'count')} of three or more" if more else several(likely, "zero")
+        return f"This release gives little away: no count can be proved; {what} can be inferred at {sure} or more."
+    if audit["areas_not_weighed"]:
+        return "No count can be proved; what is likely could not be computed everywhere."
+    nothing = f"no count can be proved, and none inferred at {sure} or more."
+    if audit["unsettled"]:
+        return f"That this audit lists nothing is no sign of safety: {nothing}"
+    if sum(audit["held_back"].values()):
+        return f"This audit lists nothing, but holds claims back, which is no sign of safety: {nothing}"
+    return f"This release gives nothing away that this audit can see: {nothing}"
+
+
+MOST_CONDITIONS = 5
+"""Conditions that a summary names; the findings name all."""
+
+
+def conditions(audit: Mapping[str, Any]) -> list[str]:
+    """Return what conditional claims rest on, with how many do, and how to make proofs of them."""
+    named_conditions = audit["conditions"]
+    named = [
+        f"{several(condition['claims'], 'count')}: {condition['condition']}."
+        for condition in named_conditions["most_claims"][:MOST_CONDITIONS]
+    ]
+    more = named_conditions["number"] - len(named)
+    if more > 0:
+        named.append(f"{several(more, 'more condition')}: the column assumptions of findings.csv names them.")
+    return named
+
+
+def not_listed(audit: Mapping[str, Any]) -> list[str]:
+    """Say which counts are not listed although they are likely in another sense: caution is not safety."""
+    sure, priors = share(audit["threshold"]), len(audit["priors"]["variants"])
+    because, sentences = audit["held_back_because"], list[str]()  # what the self-check withholds is said with it
+    if doubtful := audit["more_likely_at_highest_found"]:
+        sentences.append(
+            f"At least {several(doubtful, 'more count reaches', 'more counts reach')} {sure} under one of the "
+            f"{spelled(priors)} priors, but not under all of them."
+        )
+    for kind, held in because["mechanism"].items():
+        if held:
+            sentences.append(
+                f"{several(held, f'{kind} claim is', f'{kind} claims are')} held back, because the published figures "
+                "contradict their mechanism: too many such claims are wrong then. --doubtful lists them."
+            )
+    if suspect := sum(because["suspect"].values()):
+        held_back = several(suspect, "claim is", "claims are")
+        sentences.append(f"{held_back} held back, because the data of the area are suspect: suspects.csv lists them.")
+    if odd := because["odd"]["likely"]:
+        sentences.append(
+            f"{several(odd, 'likely claim is', 'likely claims are')} held back, because the share of men in the area is "
+            "far from the usual one, as in barracks and homes: what is likely elsewhere need not be so there."
+        )
+    if zeros := audit.get("zeros_not_listed", 0):
+        them = "it is" if zeros == 1 else "they are"
+        sentences.append(f"{zeros_unlisted(zeros)}; {them} counted here, but listed only with --zeros.")
+    if alone := audit["likely_without_sums"]:
+        sentences.append(
+            f"{several(alone, 'count is', 'counts are')} likely from {'its' if alone == 1 else 'their'} published value "
+            f"alone; sums add little. {'It is' if alone == 1 else 'They are'} not listed."
+        )
+    return sentences
+
+
+def zeros_unlisted(zeros: int) -> str:
+    """Say how many published zeros are likely to be true ones."""
+    return f"{several(zeros, 'count that was published as 0 is', 'counts that were published as 0 are')} likely to be 0"
+
+
+def likely_means(audit: Mapping[str, Any]) -> str:
+    """Say in a phrase what a likely count of an audit is."""
+    priors = len(audit["priors"]["variants"])
+    under = f" under all {spelled(priors)} priors" if priors > 1 else ""
+    return f"a model estimate: one value has a probability of {share(audit['threshold'])} or more{under}"
+
+
+def inconsistencies(audit: Mapping[str, Any]) -> str:
+    """Say in a sentence how many inconsistencies there are, and of which kinds."""
+    if not audit["contradictions"]:
+        return NO_INCONSISTENCIES
+    kinds = listed([several(many, *INCONSISTENCIES[kind]) for kind, many in audit["contradictions_by_kind"].items()])
+    return (
+        f"{several(audit['contradictions'], 'inconsistency', 'inconsistencies')} in the published figures ({kinds}); "
+        "everything else was audited."
+    )
+
+
+def suspected(summary: Mapping[str, Any]) -> str:
+    """Say how many areas have figures that are possible, but absurd."""
+    areas = summary["suspect"]["areas"]
+    return (
+        f"In {several(areas, 'area')}, counts add up so badly that rounding does not explain it: by chance, any such area "
+        f"would appear in fewer than {share(summary['suspect']['level'])} of releases. "
+        f"{'It makes' if areas == 1 else 'They make'} no likely and no conditional claims."
+    )
+
+
+def against_truth(score: Mapping[str, Any]) -> str:
+    """Say in a line how claims compare with the truth."""
+    said = []
+    for kind in CLAIMS:
+        checked, wrong = score["checked"][kind], score["wrong"][kind]
+        how_many = f"{wrong:,} wrong ({percent(wrong / checked)})" if wrong else "none wrong"
+        said += [f"{kind}: {checked:,} checked, {how_many}"] if checked else []
+    failed = f" An assumption failed: {score['assumption_failed']}." if score["assumption_failed"] else ""
+    return f"Compared with the truth: {'; '.join(said) or 'nothing to compare'}.{failed}"
+
+
+def not_used(summary: Mapping[str, Any]) -> list[str]:
+    """Say which sums told nothing, and where there were too many possibilities to use them."""
+    sentences = []
+    added, unweighed = summary["structure"]["sums_added_up_afterwards"], summary["areas_not_weighed"]
+    if added:
+        sentences.append(
+            f"{several(added, 'sum adds', 'sums add')} up exactly in all areas: totals were added up after rounding, or all "
+            "counts were rounded together. Such totals add no information to their parts, and their sums are not used."
+        )
+    singly = summary["cells_judged_singly"]
+    if singly and not unweighed:
+        sentences.append(
+            f"{several(singly, 'count is', 'counts are')} cut off from a sum, mostly by counts that are hidden. What sums "
+            "make likely there was not computed: that is no sign of safety."
+        )
+    apart = summary["areas_where_chains_disagree"]
+    if apart:
+        sentences.append(
+            f"In {several(apart, 'area')} the Markov chains for tables by several axes do not agree. What sums make likely "
+            "there is not known: that is no sign of safety."
+        )
+    if unweighed:
+        sentences.append(
+            f"In {unweighed:,} of {summary['areas']:,} areas the noise leaves too many counts possible to use all sums at "
+            "once. What sums make likely there was not computed: that is no sign of safety."
+        )
+    return sentences
+
+
+def tables_in_words(summary: Mapping[str, Any]) -> list[str]:
+    """Say how tables by several axes got their probabilities; nothing in audits without any, or of earlier versions."""
+    tables = summary["structure"].get("tables_by_several_axes", [])
+    estimated = summary.get("estimated", {"counts": 0})
+    if not tables or not estimated["counts"]:
+        return []
+    shapes = " and ".join(sorted({" × ".join(map(str, table["shape"])) for table in tables}))
+    return [
+        f"All sums of the table by several axes ({shapes}) are used for probabilities, which Markov chains over whole "
+        f"tables estimate: their standard error is {estimated['mean_error_in_points']:.1f} points on average."
+    ]
+
+
+def figures_used(summary: Mapping[str, Any]) -> list[str]:
+    """Say how many figures were used, and how many claims exist because of them; nothing where there are none."""
+    used = summary.get("figures_used") or []
+    if not used:
+        return []
+    claims, aside = summary["claims_because_of_figures"], [figure for figure in used if not figure["in_probabilities"]]
+    single = len(used) == 1
+    figures = "One published figure was" if single else f"{len(used):,} published figures were"
+    how = "for bounds alone" if len(aside) == len(used) else "for bounds and probabilities"
+    if 0 < len(aside) < len(used):
+        how += f", but {_by_kind(aside)} for bounds alone"
+    more = f"{claims['conditional']:,} more counts are conditional and {claims['likely']:,} more likely"
+    return [
+        f"{figures} found to be computed from true counts, and used {how} (--figures off uses none). Because of "
+        f"{'it' if single else 'them'}, {more}."
+    ]
+
+
+def _by_kind(figures: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many figures of each kind there are, as in “2 rates, 1 mean, and 3 medians”."""
+    times = Counter(figure["kind"] for figure in figures)
+    return listed([several(times[kind], kind) for kind in ("rate", "mean", "median") if times[kind]])
 
 
 # -- the first page ---------------------------------------------------------------------------------------------------

@@ -32,27 +32,18 @@ from unround.show.words import (
     MEANINGS,
     block_named,
     by_several,
-    conditions,
     due,
     few,
-    figures_used,
-    headline,
-    inconsistencies,
-    likely_means,
-    not_listed,
     notice,
     number,
     percent,
     product_named,
     rate,
-    settling,
     several,
     share,
     size_named,
     span_of,
     spelled,
-    tables_in_words,
-    verdict,
     why_several,
 )
 
@@ -162,21 +153,22 @@ def short(folder: AuditFolder, verbose: bool = False) -> doc.Document:
     where = f"Of {several(summary['cells_published'], 'published count')} in {several(summary['areas'], 'area')}."
     counted: list[doc.Part] = [_by_value(summary, "inferred count", where), doc.Chart(_by_value_drawn(summary))]
     parts: list[doc.Part] = [
-        doc.Text(headline(summary), doc.LEAD),
-        doc.Text("" if _kinds(summary) else " ".join(verdict(summary))),
+        doc.Text(audit.headline(summary), doc.LEAD),
+        doc.Text("" if _kinds(summary) else " ".join(audit.verdict(summary))),
         doc.Facts(footing, "claim", "What this rests on"),
         *(counted if _kinds(summary) else []),
-        doc.Text("\n".join(conditions(summary))),
-        doc.Text("\n".join([*settling(summary), *not_used(summary), *selfcheck.withheld(summary)]), doc.ALARM),
+        doc.Text("\n".join(audit.conditions(summary))),
+        doc.Text("\n".join([*audit.settling(summary), *audit.not_used(summary), *selfcheck.withheld(summary)]), doc.ALARM),
     ]
     score = summary.get("truth")
     if score is not None:
-        parts.append(doc.Text(against_truth(score), "wrong" if score["wrong"]["proved"] else ""))
+        parts.append(doc.Text(audit.against_truth(score), "wrong" if score["wrong"]["proved"] else ""))
     if verbose:
         parts += [part for part in report(folder, decision=decision).parts[1:] if isinstance(part, doc.Section)]
     else:
-        also = [*not_listed(summary), *tables_in_words(summary), *audit.key_sentences(summary)[:1], *figures_used(summary)]
-        also += [inconsistencies(summary)] if summary["contradictions"] else []
+        also = [*audit.not_listed(summary), *audit.tables_in_words(summary), *audit.key_sentences(summary)[:1]]
+        also += audit.figures_used(summary)
+        also += [audit.inconsistencies(summary)] if summary["contradictions"] else []
         notes = len(summary["notes"])
         more = f" There {'is' if notes == 1 else 'are'} {several(notes, 'note')} about the file." if notes else ""
         also.append(f"--verbose tells all of it: by table, beside chance, the strongest findings, assumptions.{more}")
@@ -202,46 +194,6 @@ def _by_value(summary: Mapping[str, Any], first: str, legend: str = "") -> doc.P
 def _by_value_drawn(summary: Mapping[str, Any]) -> Markup:
     by_value = summary["sensitive_claims"]["by_value"]
     return charts.stacked_bars({size_named(size): by_value[size] for size in SMALL_FIRST}, "Claims by inferred count")
-
-
-def against_truth(score: Mapping[str, Any]) -> str:
-    """Say in a line how claims compare with the truth."""
-    said = []
-    for kind in CLAIMS:
-        checked, wrong = score["checked"][kind], score["wrong"][kind]
-        how_many = f"{wrong:,} wrong ({percent(wrong / checked)})" if wrong else "none wrong"
-        said += [f"{kind}: {checked:,} checked, {how_many}"] if checked else []
-    failed = f" An assumption failed: {score['assumption_failed']}." if score["assumption_failed"] else ""
-    return f"Compared with the truth: {'; '.join(said) or 'nothing to compare'}.{failed}"
-
-
-def not_used(summary: Mapping[str, Any]) -> list[str]:
-    """Say which sums told nothing, and where there were too many possibilities to use them."""
-    sentences = []
-    added, unweighed = summary["structure"]["sums_added_up_afterwards"], summary["areas_not_weighed"]
-    if added:
-        sentences.append(
-            f"{several(added, 'sum adds', 'sums add')} up exactly in all areas: totals were added up after rounding, or all "
-            "counts were rounded together. Such totals add no information to their parts, and their sums are not used."
-        )
-    singly = summary["cells_judged_singly"]
-    if singly and not unweighed:
-        sentences.append(
-            f"{several(singly, 'count is', 'counts are')} cut off from a sum, mostly by counts that are hidden. What sums "
-            "make likely there was not computed: that is no sign of safety."
-        )
-    apart = summary["areas_where_chains_disagree"]
-    if apart:
-        sentences.append(
-            f"In {several(apart, 'area')} the Markov chains for tables by several axes do not agree. What sums make likely "
-            "there is not known: that is no sign of safety."
-        )
-    if unweighed:
-        sentences.append(
-            f"In {unweighed:,} of {summary['areas']:,} areas the noise leaves too many counts possible to use all sums at "
-            "once. What sums make likely there was not computed: that is no sign of safety."
-        )
-    return sentences
 
 
 def _first_claims(folder: AuditFolder) -> doc.Part:
@@ -291,7 +243,7 @@ def _sheet(
     summary: Mapping[str, Any], strong: Mapping[str, Sequence[Strong]], decision: str | None, public: bool
 ) -> doc.Section:
     left: list[doc.Part] = [
-        doc.Text(" ".join(verdict(summary)), doc.LEAD),
+        doc.Text(" ".join(audit.verdict(summary)), doc.LEAD),
         doc.Section("For example", audit.example(strong), level=3),
         _next(summary, public=public),
         doc.Section("To quote", [doc.Text(audit.to_quote(summary, name_of(summary)), doc.QUOTE)], level=3),
@@ -310,7 +262,7 @@ def _sheet(
         doc.Text(notice(summary["product"]), "made"),
     ]
     tone = next((kind for kind in CLAIMS if summary[kind]), "open")
-    return doc.Section(headline(summary), parts, "verdict", "In short", style="sheet", tone=tone)
+    return doc.Section(audit.headline(summary), parts, "verdict", "In short", style="sheet", tone=tone)
 
 
 def _next(summary: Mapping[str, Any], *, public: bool) -> doc.Part:
@@ -328,7 +280,7 @@ def _claims(summary: Mapping[str, Any]) -> doc.Section:
     chance, kinds = summary.get("chance_by_block", {}), _kinds(summary)
     parts: list[doc.Part] = [doc.Text("No table reveals a count.")]
     if summary["by_block"]:
-        meant = {**MEANINGS, "likely": likely_means(summary)}
+        meant = {**MEANINGS, "likely": audit.likely_means(summary)}
         lines = []
         for name, numbers in summary["by_block"].items():
             alone = chance.get(name) or {"groups": 0}
@@ -543,7 +495,7 @@ def _evidence(strong: Strong) -> list[doc.Part]:
 def _faults(folder: AuditFolder, public: bool) -> doc.Section:
     summary = folder.summary
     clashes, suspect = summary["contradictions"], summary["suspect"]
-    left: list[doc.Part] = [doc.Text(inconsistencies(summary))]
+    left: list[doc.Part] = [doc.Text(audit.inconsistencies(summary))]
     if clashes:
         aside = "No true counts could have been published in this way: the sums in question are left out for that area."
         left.append(doc.Text(aside))
@@ -559,18 +511,8 @@ def _faults(folder: AuditFolder, public: bool) -> doc.Section:
 SUSPECT = "Suspect data: possible, but absurd"
 
 
-def suspected(summary: Mapping[str, Any]) -> str:
-    """Say how many areas have figures that are possible, but absurd."""
-    areas = summary["suspect"]["areas"]
-    return (
-        f"In {several(areas, 'area')}, counts add up so badly that rounding does not explain it: by chance, any such area "
-        f"would appear in fewer than {share(summary['suspect']['level'])} of releases. "
-        f"{'It makes' if areas == 1 else 'They make'} no likely and no conditional claims."
-    )
-
-
 def _suspects(folder: AuditFolder, public: bool) -> list[doc.Part]:
-    suspect, said = folder.summary["suspect"], doc.Text(suspected(folder.summary))
+    suspect, said = folder.summary["suspect"], doc.Text(audit.suspected(folder.summary))
     if public:
         return [said]
     title = f"Which figures: {several(suspect['areas'], 'area')}"
@@ -666,7 +608,7 @@ def _assumed(summary: Mapping[str, Any], strong: Mapping[str, Any], public: bool
         doc.Terms(
             [
                 ("How counts were published", "\n".join(mechanisms)),
-                ("Which sums hold", " ".join([sums, *tables_in_words(summary)])),
+                ("Which sums hold", " ".join([sums, *audit.tables_in_words(summary)])),
                 ("Exact counts", POPULATION[summary["population"]]),
                 ("Prior (for likely counts only)", f"{summary['prior_in_words']}.{why}"),
                 ("Do the data fit these assumptions?", doc.Text(fit_in_words(check), doc.ALARM if unfit else "")),
@@ -681,7 +623,7 @@ def _assumed(summary: Mapping[str, Any], strong: Mapping[str, Any], public: bool
         ]
         families = several(len(odd), "family of sums that does", "families of sums that do")
         parts.append(doc.Fold(f"{families} not fit", [doc.Bullets(odd), doc.rest(len(unfit), MOST_BLOCKS, SUMMARY_HAS)]))
-    said = settling(summary), conditions(summary)
+    said = audit.settling(summary), audit.conditions(summary)
     texts = [*(doc.Text(sentence, doc.ALARM) for sentence in said[0]), *map(doc.Text, said[1])]
     title = "What is not settled, and what conditional claims rest on"
     unsettled: list[doc.Part] = [doc.Section(title, texts, "conditions", level=3)]
@@ -708,8 +650,8 @@ def _keys(summary: Mapping[str, Any]) -> list[doc.Part]:
 
 
 def _held(summary: Mapping[str, Any], public: bool) -> list[doc.Part]:
-    parts: list[doc.Part] = [doc.Text(sentence) for sentence in not_listed(summary) or ["Nothing is held back."]]
-    parts += [doc.Text(sentence) for sentence in (*not_used(summary), *figures_used(summary))]
+    parts: list[doc.Part] = [doc.Text(sentence) for sentence in audit.not_listed(summary) or ["Nothing is held back."]]
+    parts += [doc.Text(sentence) for sentence in (*audit.not_used(summary), *audit.figures_used(summary))]
     left = ", ".join(f"{many:,} {why}" for why, many in summary["left_out"].items())
     parts.append(doc.Text(f"Columns left out: {left}." if left else "", doc.QUIET))
     notes = [] if public else summary["notes"][:MOST_NOTES]

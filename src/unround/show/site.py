@@ -88,7 +88,6 @@ def environment() -> Environment:
     made.globals |= {
         "stylesheet": lambda: Markup(stylesheet()),
         "spark": charts.spark,
-        "zeros_unlisted": words.zeros_unlisted,
         "with_query": with_query,
         "version": __version__,
     }

@@ -8,6 +8,7 @@ from typing import Any
 from unround.errors import InputError
 from unround.explanation.cell import InferredArea
 from unround.score.summary import CLAIMS
+from unround.show.audit import zeros_unlisted
 from unround.show.page import html
 from unround.show.parts import LEAD, Columns, Links, Part, Piece, Section, Table, TableCell, TableRow, Text, tabulated
 from unround.show.site import chance, with_query
@@ -160,6 +161,7 @@ def findings(asked: Asked) -> Page:
         "chips": chips(explorer, wanted),
         "sorts": SORTS,
         "zeros": folded_zeros(wanted, matches),
+        "unlisted": zeros_unlisted(explorer.summary["zeros_not_listed"]),
         "open": opened(asked),
         "all_exported": part.total <= MOST_EXPORTED,
         "data": answer,

@@ -13,13 +13,12 @@ from unround.audits.certificates import proof_lines
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea
 from unround.explanation.family import how_linked
+from unround.show import audit, selfcheck
 from unround.show import parts as doc
-from unround.show import selfcheck
-from unround.show.audit import next_steps, picture, to_quote
 from unround.show.explain import SUMS, argued, likelihoods, others, published
 from unround.show.maps import map_chart
 from unround.show.page import html
-from unround.show.report import SUSPECT, against_truth, name_of, suspected
+from unround.show.report import SUSPECT, name_of
 from unround.show.report import about as sections
 from unround.show.site import with_query
 from unround.show.strongest import suspects_table
@@ -29,15 +28,10 @@ from unround.show.words import (
     arithmetic,
     conclusion,
     count_to_quote,
-    headline,
-    inconsistencies,
-    not_listed,
     notice,
     product_named,
     several,
     share,
-    verdict,
-    zeros_unlisted,
 )
 from unround.web.claims import SIZES
 from unround.web.explorer import Explorer
@@ -79,15 +73,17 @@ def start(asked: Asked) -> Page:
     order = np.argsort(-explorer.area_weights, kind="stable")[:STRONGEST]
     riskiest = [area_data(explorer, int(row)) for row in order if explorer.by_area[row]]
     answer = {
-        "verdict": " ".join(verdict(summary)),
+        "verdict": " ".join(audit.verdict(summary)),
         "notice": notice(summary["product"]),
         "summary": summary,
         "strongest": best,
         "areas": riskiest,
     }
-    steps = doc.Section("What to do next", [doc.Bullets(next_steps(summary, public=False), style="next")], style=doc.INLINE)
+    steps = doc.Section(
+        "What to do next", [doc.Bullets(audit.next_steps(summary, public=False), style="next")], style=doc.INLINE
+    )
     by_value, drawn = summary["sensitive_claims"]["by_value"], small_map(explorer)
-    first: list[doc.Part] = [doc.Text(" ".join(verdict(summary)), doc.LEAD)]
+    first: list[doc.Part] = [doc.Text(" ".join(audit.verdict(summary)), doc.LEAD)]
     if best:
         beside = [with_query("/findings", {"size": finding["size"], "open": finding["address"]}) for finding in best]
         totals = [
@@ -108,8 +104,8 @@ def start(asked: Asked) -> Page:
             doc.Links([("Look for yourself:", ""), ("any area", "/areas"), ("the sums", "/structure")], between=" "),
         ]
     parts: list[doc.Part] = [
-        doc.Side([first, [picture(summary)]], "front"),
-        doc.Section("To quote", [doc.Text(to_quote(summary, name_of(summary)), doc.QUOTE)]),
+        doc.Side([first, [audit.picture(summary)]], "front"),
+        doc.Section("To quote", [doc.Text(audit.to_quote(summary, name_of(summary)), doc.QUOTE)]),
     ]
     if drawn is not None:
         more = doc.Links([("A larger map, by rate and place", "/map")], "more")
@@ -120,16 +116,16 @@ def start(asked: Asked) -> Page:
         parts.append(doc.Side([by_table, [*by_count, steps]], "columns"))
         every = doc.Links([(f"All {several(summary['areas'], 'area')}, by their findings", "/areas")], "more")
         parts.append(doc.Section("Areas with the most findings", [areas_table(riskiest), every]))
-    doubts = [*not_listed(summary), selfcheck.in_short(summary), *selfcheck.withheld(summary)]
+    doubts = [*audit.not_listed(summary), selfcheck.in_short(summary), *selfcheck.withheld(summary)]
     title = "What is not in these lists" if best else "How far to trust this"
     parts.append(doc.Section(title, [doc.Text(sentence) for sentence in doubts]))
-    parts.append(doc.Text(against_truth(summary["truth"]) if "truth" in summary else "", "hint"))
+    parts.append(doc.Text(audit.against_truth(summary["truth"]) if "truth" in summary else "", "hint"))
     what = f"{several(summary['areas'], 'area')}, {several(summary['cells_published'], 'published count')}"
     sums = f"{several(summary['structure']['sums_kept'], 'sum')} per area"
     links = [(what, ""), (sums, "/structure"), ("What these values are, and what they rest on", "/about")]
     parts.append(doc.Links(links, "hint"))
     tone = next((kind for kind in CLAIMS if summary[kind]), "open")
-    return Page("Overview", [doc.Section(headline(summary), parts, level=1, tone=tone)], answer)
+    return Page("Overview", [doc.Section(audit.headline(summary), parts, level=1, tone=tone)], answer)
 
 
 def _breakdown(explorer: Explorer) -> tuple[list[doc.Part], list[doc.Part]]:
@@ -190,7 +186,7 @@ def area(asked: Asked) -> Page:
         doc.Text(sure if sum(claims) else "The sums reveal none of its counts.", doc.LEAD),
         *(doc.Text(f"Inconsistent published figures. {text}", "warning") for text in clashes),
         *(doc.Text(sentence, "hint") for sentence in how_linked(explorer.folder, seen.inferred, seen.rows)),
-        doc.Text(f"{zeros_unlisted(unlisted)}; the tables below mark them." if unlisted else "", "hint"),
+        doc.Text(f"{audit.zeros_unlisted(unlisted)}; the tables below mark them." if unlisted else "", "hint"),
         *([doc.Piece("findings_of_area", (findings, opened(asked)))] if findings else []),
         doc.Fold(
             f"{several(explorer.outline.size, 'line')}: all counts of this area",
@@ -322,7 +318,7 @@ def contradictions(asked: Asked) -> Page:
         doc.Section(
             "Inconsistencies: figures that cannot all be right",
             [
-                doc.Text(inconsistencies(explorer.summary), doc.LEAD),
+                doc.Text(audit.inconsistencies(explorer.summary), doc.LEAD),
                 doc.tabulated(rows, clashes, "Inconsistencies", left=("What is inconsistent", "Kind")),
                 pager(part, "/contradictions", {}),
             ],
@@ -331,7 +327,7 @@ def contradictions(asked: Asked) -> Page:
     if suspects:
         table = suspects_table(suspects, where)
         more = doc.rest(explorer.suspects.height, len(suspects), "`suspects.csv` has them all")
-        parts.append(doc.Section(SUSPECT, [doc.Text(suspected(explorer.summary), doc.LEAD), table, more]))
+        parts.append(doc.Section(SUSPECT, [doc.Text(audit.suspected(explorer.summary), doc.LEAD), table, more]))
     answer = {**part.to_json(), "contradictions": rows, "suspects": suspects, "suspects_total": explorer.suspects.height}
     return Page("Faults in the data", [doc.Section("Faults in the data", parts, level=1)], answer, lambda: rows)
 
