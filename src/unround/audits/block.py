@@ -341,7 +341,7 @@ def hidden_frame(inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, 
     rows, cells = np.nonzero(hidden_counts(inferred.counts))
     bounds = inferred.documented.tight
     linked = inferred.documented.linked
-    limited = np.zeros(inferred.counts.shape, dtype=np.bool_) if linked is None or linked.limited is None else linked.limited
+    limited = np.zeros(inferred.counts.shape, dtype=np.bool_) if linked is None else linked.limited
     high = bounds.high[rows, cells]
     return pl.DataFrame(
         {

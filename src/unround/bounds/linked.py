@@ -10,10 +10,10 @@ Bound propagation across areas: the sums of each area, and those of families, ap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -53,16 +53,6 @@ FAR = NO_UPPER_BOUND // 2
 
 class _Contradicting(Exception):  # noqa: N818 - it is an answer, and no error
     """No table agrees with everything that is printed."""
-
-
-class _Narrowed(NamedTuple):
-    """Bounds of all cells, narrowed in place; the rest is as in `LinkedBounds`."""
-
-    low: Ints
-    high: Ints
-    moved: BoolArray
-    limited: BoolArray
-    loops: dict[Place, tuple[int, ...]]
 
 
 class SumsOfBlock:
@@ -125,12 +115,12 @@ class SumsOfBlock:
         return list(found), True
 
 
-def _narrow(sums: SumsOfBlock, windows: Windows, found: _Narrowed, hidden: BoolArray) -> tuple[Place, ...]:
+def _narrow(sums: SumsOfBlock, windows: Windows, found: LinkedBounds, hidden: BoolArray) -> tuple[Place, ...]:
     """Narrow hidden counts to their feasibility intervals, from what propagation leaves; return where nothing is left.
 
     The results of a loop depend on nothing outside it, so that they are the same however areas are put into blocks.
     """
-    is_open = found.low < found.high
+    is_open = found.tight.low < found.tight.high
     done: set[Place] = set()
     too_large: set[Place] = set()
     clashing: list[Place] = []
@@ -162,16 +152,16 @@ def _narrow(sums: SumsOfBlock, windows: Windows, found: _Narrowed, hidden: BoolA
     return tuple(clashing)
 
 
-def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: _Narrowed, hidden: BoolArray) -> BoolArray:
+def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: LinkedBounds, hidden: BoolArray) -> BoolArray:
     """Narrow the bounds of hidden counts whose sums, put into each other, form a tree; return which counts these are.
 
     In a tree of sums between whole numbers without holes, the bounds that propagation leaves are attained. Areas that are
     linked with others, and those in which such a tree has no solution, are left to the integer program.
     """
-    settled, is_open = np.zeros_like(hidden), found.low < found.high
+    settled, is_open = np.zeros_like(hidden), found.tight.low < found.tight.high
     alone = sums.parent < 0
     alone[list(sums.children)] = False
-    holes = is_open & _with_holes(windows, found.low, found.high)
+    holes = is_open & _with_holes(windows, found.tight.low, found.tight.high)
     for piece, its_sums in pieces(sums.width, sums.equations):
         columns, numbers = np.array(piece), np.array(its_sums)
         rows = np.flatnonzero(alone & hidden[:, columns].any(axis=1) & ~holes[:, columns].any(axis=1))
@@ -184,13 +174,15 @@ def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: _Narrowed, hid
             if tree is None:
                 continue
             here = rows[pattern_of.ravel() == i]
-            tight = tighten(tree, narrowed(windows, found.low, found.high, here))
+            tight = tighten(tree, narrowed(windows, found.tight.low, found.tight.high, here))
             here, feasible = here[tight.feasible], np.ix_(tight.feasible, columns)
             low, high, cells = tight.low[feasible], tight.high[feasible], np.ix_(here, columns)
             settled[cells] = wanted = hidden[cells]
-            moved = wanted & ((low > found.low[cells]) | (high < found.high[cells]))
+            moved = wanted & ((low > found.tight.low[cells]) | (high < found.tight.high[cells]))
             found.moved[cells] |= moved
-            found.low[cells], found.high[cells] = np.where(moved, (low, high), (found.low[cells], found.high[cells]))
+            found.tight.low[cells], found.tight.high[cells] = np.where(
+                moved, (low, high), (found.tight.low[cells], found.tight.high[cells])
+            )
             for row, at in np.argwhere(moved & (low == high)).tolist():
                 place = int(here[row]), int(columns[at])
                 found.loops[place] = tuple(_connected(sums, place, is_open, set())[1])
@@ -243,32 +235,32 @@ def _connected(
 
 
 def _put_ends(
-    sums: SumsOfBlock, windows: Windows, found: _Narrowed, cells: list[Place], inside: Iterable[int], hidden: BoolArray
+    sums: SumsOfBlock, windows: Windows, found: LinkedBounds, cells: list[Place], inside: Iterable[int], hidden: BoolArray
 ) -> None:
     """Find the ends of the intervals of the hidden cells of a loop, and put them into the results."""
     at = {place: i for i, place in enumerate(cells)}
     rows = []
     for one in inside:
         total, *parts = sums.members(one)
-        known = sum(int(found.low[part]) for part in parts if part not in at)
+        known = sum(int(found.tight.low[part]) for part in parts if part not in at)
         if total not in at:
-            known -= int(found.low[total])
+            known -= int(found.tight.low[total])
         rows.append((at.get(total, -1), tuple(at[part] for part in parts if part in at), known))
     domains = tuple(_domain(windows, found, place) for place in cells)
     wanted = tuple(i for i, place in enumerate(cells) if hidden[place])
     for i, (low, high, limited) in zip(wanted, _ends(domains, tuple(rows), wanted), strict=True):
         place = cells[i]
         found.limited[place] |= limited
-        if (low, high) != (found.low[place], found.high[place]):
-            found.low[place], found.high[place] = low, high
+        if (low, high) != (found.tight.low[place], found.tight.high[place]):
+            found.tight.low[place], found.tight.high[place] = low, high
             found.moved[place] = True
             if low == high:
                 found.loops[place] = tuple(inside)
 
 
-def _domain(windows: Windows, found: _Narrowed, place: Place) -> _Domain:
+def _domain(windows: Windows, found: LinkedBounds, place: Place) -> _Domain:
     """Return the bounds of a cell, and the counts between them where its window lists them."""
-    low, high, start = (int(one[place]) for one in (found.low, found.high, windows.start))
+    low, high, start = (int(one[place]) for one in (found.tight.low, found.tight.high, windows.start))
     if start < 0 or not (windows.low[place] <= low and high <= windows.high[place] < NO_UPPER_BOUND):
         return low, high, None
     first = start + low - int(windows.low[place])
@@ -418,7 +410,7 @@ class LinkedBounds:
     - `moved`: Where other areas tighten the bounds of a cell beyond its own area's.
     - `parent`: The links that were used: as given, -1 where dropped.
     - `clashes`: The links that were dropped, by parent.
-    - `limited`: Hidden counts whose bounds might be narrower if more effort were made; None where that was not looked at.
+    - `limited`: Hidden counts whose bounds might be narrower if more effort were made.
     - `loops`: Where a value is pinned by several sums together: these sums, numbered as in `SumsOfBlock`.
     """
 
@@ -426,14 +418,14 @@ class LinkedBounds:
     moved: BoolArray
     parent: Rows
     clashes: tuple[FamilyClash, ...]
-    limited: BoolArray | None = None
-    loops: Mapping[Place, tuple[int, ...]] = field(default_factory=dict)
+    limited: BoolArray
+    loops: dict[Place, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def none(cls, tight: CellBounds) -> LinkedBounds:
         """Return the bounds of areas of which none lies in another."""
-        areas = len(tight.low)
-        return cls(tight, np.zeros(tight.low.shape, dtype=np.bool_), np.full(areas, -1, dtype=np.int64), ())
+        nowhere = np.zeros(tight.low.shape, dtype=np.bool_)
+        return cls(tight, nowhere, np.full(len(tight.low), -1, dtype=np.int64), (), nowhere)
 
 
 def linked_bounds(block: EvidenceBlock, parent: Rows, linked: BoolArray, *, proofs_only: bool = False) -> LinkedBounds:
@@ -458,10 +450,8 @@ def linked_bounds(block: EvidenceBlock, parent: Rows, linked: BoolArray, *, proo
         for at, column in clash.items():
             used[used == at] = -1
             clashes.append(FamilyClash(at, column))
-    moved = (low != tight.low) | (high != tight.high)
-    return LinkedBounds(
-        tight._replace(low=low, high=high), moved, used, tuple(sorted(clashes, key=lambda clash: clash.parent))
-    )
+    moved, found = (low != tight.low) | (high != tight.high), tuple(sorted(clashes, key=lambda clash: clash.parent))
+    return LinkedBounds(tight._replace(low=low, high=high), moved, used, found, np.zeros_like(moved))
 
 
 def with_hidden(
@@ -470,11 +460,9 @@ def with_hidden(
     """Narrow the bounds of hidden counts to what all sums together leave of them; return also where nothing is left."""
     sums = SumsOfBlock(block.compiled, block.active, bounds.parent, linked)
     certain = hidden & block.windows.certain & bounds.tight.feasible[:, None]
-    low, high, moved = bounds.tight.low.copy(), bounds.tight.high.copy(), bounds.moved.copy()
-    found = _Narrowed(low, high, moved, np.zeros_like(moved), {})
-    clashing = _narrow(sums, block.windows, found, certain)
-    tight = bounds.tight._replace(low=low, high=high)
-    return replace(bounds, tight=tight, moved=moved, limited=found.limited, loops=found.loops), clashing
+    tight = bounds.tight._replace(low=bounds.tight.low.copy(), high=bounds.tight.high.copy())
+    found = replace(bounds, tight=tight, moved=bounds.moved.copy(), limited=np.zeros_like(bounds.moved), loops={})
+    return found, _narrow(sums, block.windows, found, certain)
 
 
 def _propagate(

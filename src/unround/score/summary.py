@@ -164,7 +164,7 @@ class Tally:
         self.hidden["counts"] += int(hidden.sum())
         self.hidden["with_one_value"] += int((hidden & (bounds.tight.low == bounds.tight.high)).sum())
         self.hidden["unbounded"] += int((hidden & (bounds.tight.high >= NO_UPPER_BOUND)).sum())
-        if bounds.linked is not None and bounds.linked.limited is not None:
+        if bounds.linked is not None:
             self.hidden["not_settled"] += int(bounds.linked.limited.sum())
 
     def _errors(self, posterior: BlockPosterior) -> None:
