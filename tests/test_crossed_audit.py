@@ -27,7 +27,7 @@ from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.prior.exposure import Hierarchy
 from unround.release import NOT_AVAILABLE, Column
-from unround.show.words import tables_in_words
+from unround.show.audit import tables_in_words
 from unround.sums.compiled import compile_sums
 
 SHORT = Effort(sweeps=400, rounds=0, error=np.inf, rhat=np.inf)
