@@ -136,5 +136,11 @@ RAW: dict[str, tuple[tuple[str, ...], str]] = {
         "Excluding Hexton,371,421", "c: confidential")),
     "two-of-three.csv": (("undecided",), table("Hospital,Day cases,Emergencies,Maternity,Emergencies and maternity",
         "A,61,48,46,94", "B,53,41,c,43", "C,77,64,70,134", "D,69,51,45,96", "c: confidential")),
+    "lowest-row.csv": (("undecided",), table("Parish,Adults,Children", *CHILDREN, "Lowest,41,3", "Highest,73,70",
+        "c: confidential")),
+    "size-of-row.csv": (("undecided",), table("School,Pass,Fail", *(f"{row.split(',')[0]} (n={n}),{row.split(',', 1)[1]}"
+        for row, n in zip(CHILDREN, (94, 87, 54, 134, 109), strict=True)), "c: confidential")),
+    "number-in-words.csv": (("undecided",), table("Ward,Men,Women", *CHILDREN, "c: confidential",
+        "In Colwick two women applied.")),
 }  # fmt: skip
 """What every file holds, and the decisions that are right."""

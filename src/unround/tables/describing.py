@@ -34,6 +34,7 @@ from unround.tables.grid import HeadedTable, letters
 from unround.tables.labels import WORDS, about, is_total
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
+from unround.tables.profile import kind_of
 from unround.tables.roles import SPARSE, Roles, find_roles, moving_means, worked_out
 from unround.tables.suggested import (
     AGREE,
@@ -57,7 +58,7 @@ from unround.tables.suggested import (
     whole_column,
 )
 from unround.tables.symbols import SIGNS, as_counts, flagged_number, hidden_range, plain_numbers
-from unround.tables.tidy import FEW, SMALL_NUMBER, Ask, Opened, Question, entries_around, hides, open_table, take_default
+from unround.tables.tidy import FEW, Ask, Opened, Question, entries_around, hides, names_a_number, open_table, take_default
 
 DESCRIBED = "described"
 """The format of a table that was described on the way."""
@@ -409,7 +410,7 @@ def _finished(
         made = replace(made, structure=find_structure(final))
     final = trusted(final, made.structure)
     entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes), *_without_sum(made, known)]
-    entries += [*_telling(made), *_totals_in_texts(made, known)]
+    entries += [*_telling(made), *_totals_in_texts(made, known), *_summaries(made, known)]
     if mechanism is None and not made.protection.note:
         entries += _at_random(made, known)
     entries = write_open(draft, entries)
@@ -435,7 +436,7 @@ def _telling(made: Described) -> list[Entry]:
         found.append(Entry(place, What.UNKNOWN, why, False, "leave it out in the rows around, too"))
     for at in (at for at, why in made.roles.left_out.items() if why == SPARSE):
         for row, text in enumerate(table.column(at).to_list()):
-            if text is not None and SMALL_NUMBER.search(str(text)) and hides(table, row):
+            if text is not None and names_a_number(str(text)) and hides(table, row):
                 why = f"a remark with a number, where counts are hidden: {str(text)[:80]}"
                 settle = "take the number out of the text, if it tells what is hidden"
                 found.append(Entry(f"cell {letters(at)}{table.number(row)}", What.UNKNOWN, why, False, settle))
@@ -453,7 +454,7 @@ _SIZE = re.compile(r"\bn ?[=:] ?([\d.,]*\d)|\((\d[\d.,]*)\)", re.IGNORECASE)
 
 
 def _totals_in_texts(made: Described, known: _Known) -> list[Entry]:
-    """Return an entry for every text with a number that may be the total of a column where counts are hidden."""
+    """Return an entry for every text, or heading, with a number that may be the total of counts of which one is hidden."""
     opened, layout = made.opened, made.opened.layout
     axis = next((axis for axis in made.axes.all if [axis.name] == list(made.release.areas)), None)
     if axis is None or len(axis.codes) != len(known.counts):
@@ -465,13 +466,15 @@ def _totals_in_texts(made: Described, known: _Known) -> list[Entry]:
     texts += [("notes", text) for text in opened.table.texts]
     told = [(place, text, re.findall(r"\d[\d.,\u00a0\u202f]*", _NO_TOTAL.sub(" ", text))) for place, text in texts]
     found = dict[str, Entry]()
-    for codes, column in zip(known.columns, known.counts.T, strict=True):
-        shown = column > ABSENT
-        hidden, rest = int((~shown & ~whole).sum()), column[shown & ~whole].astype(np.int64)
-        if not hidden or not rest.size or (shown & whole).any():
+    lines = [(" / ".join(codes), column, whole, told) for codes, column in zip(known.columns, known.counts.T, strict=True)]
+    none = np.zeros(len(known.columns), dtype=np.bool_)
+    lines += [(code, row, none, []) for code, row in zip(axis.codes, known.counts, strict=True)]
+    for heading, counts, totals, around in lines:
+        shown = counts > ABSENT
+        hidden, rest = int((~shown & ~totals).sum()), counts[shown & ~totals].astype(np.int64)
+        if not hidden or not rest.size or (shown & totals).any():
             continue
-        heading = " / ".join(codes)
-        for place, text, numbers in (*told, (f"heading {heading}", heading, map("".join, _SIZE.findall(heading)))):
+        for place, text, numbers in (*around, (f"heading {heading}", heading, map("".join, _SIZE.findall(heading)))):
             for number in (int(re.sub(r"\D", "", one)) for one in numbers):
                 if rest.sum() <= number <= rest.sum() + hidden * rest.max():
                     why = f"{number:,} may be the total of {heading}, where counts are hidden: {text[:80]}"
@@ -646,6 +649,22 @@ def _without_sum(made: Described, known: _Known) -> list[Entry]:
         settle = f'under [axes.{axis.name}] of a description: sums = [{{ total = "…", parts = ["…", "…"] }}]'
         found.append(Entry(f"axis {axis.name}", What.UNKNOWN, why, False, settle))
     return found + _idle_totals(made)
+
+
+_SUMMARY = re.compile(r"(?:min|max)(?:imum|\.)?|lowest|highest|smallest|largest|least|most|range", re.IGNORECASE)
+
+
+def _summaries(made: Described, known: _Known) -> list[Entry]:
+    """Return an entry for every row that is called an average, a least or a largest count, where counts are hidden."""
+    if (known.counts > ABSENT).all():
+        return []
+    names = [code for axis in made.axes.all if axis.name in made.release.areas for code in axis.codes]
+    why = "called like a figure of the other rows, some counts of which are hidden: it may tell them"
+    return [
+        Entry(f"row {name}", What.UNKNOWN, why, False, "leave it out, or have it computed from what is printed")
+        for name in names
+        if _SUMMARY.fullmatch(name.strip()) or kind_of(name) in ("average", "median")
+    ]
 
 
 def _idle_totals(made: Described) -> list[Entry]:

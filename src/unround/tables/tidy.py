@@ -20,6 +20,7 @@ from unround.tables.delimited import is_pcaxis, read_parquet, read_px, read_tabl
 from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Description, read_description
 from unround.tables.frames import as_headed
 from unround.tables.grid import Grid, HeadedTable, columns_between, with_header
+from unround.tables.labels import WORDS, tokens
 from unround.tables.layout import Layout, find_layout, find_layouts
 from unround.tables.notes import Documented
 from unround.tables.profile import by_sex
@@ -163,7 +164,7 @@ def _begins(path: Path) -> bytes:
         return b""
 
 
-SMALL_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?![\w])")
+_A_COUNT = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:[.,\u00a0\u202f ]\d{3})*|(?!(?:18|19|20|21)\d\d)\d{4,9})(?!\w)")
 FEW = 6
 """Cells that are listed one by one."""
 
@@ -374,11 +375,15 @@ def _text_entry(place: str, text: str, table: HeadedTable, notes: Documented, ab
     named = about or next(
         (one for one in labels if any(map(str.isalpha, one)) and re.search(rf"\b{re.escape(one)}\b", text)), ""
     )
-    numbers = SMALL_NUMBER.findall(text.replace(named, " "))
-    if not named or not numbers:
+    if not named or not names_a_number(text.replace(named, " ")):
         return Entry(place, What.NOTE, f"a text: {short}")
     why = f"a text with a number, about {named}, where counts are hidden: {short}" if not about else f"a comment: {short}"
     return Entry(place, What.UNKNOWN, why, False, "take the number out of the text, if it tells what is hidden")
+
+
+def names_a_number(text: str) -> bool:
+    """Return whether a text has a number that may be a count, in digits or in words; years are none."""
+    return _A_COUNT.search(text) is not None or not WORDS["numbers"].isdisjoint(tokens(text))
 
 
 def hides(table: HeadedTable, row: int) -> bool:
