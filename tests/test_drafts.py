@@ -477,7 +477,7 @@ def test_a_total_on_another_sheet_is_asked_about(tmp_path: Path) -> None:
         sheet.write_row(at, 0, row)
     book.close()
     review = unround.review(tmp_path / "draft.xlsx", repairs=())
-    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["sheet Read me"]
+    assert [entry["what"] for entry in review.to_json()["unsettled"]] == ["row 2 of Read me"]
 
 
 def test_thousands_in_every_number(tmp_path: Path) -> None:

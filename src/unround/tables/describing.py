@@ -410,7 +410,7 @@ def _finished(
         made = replace(made, structure=find_structure(final))
     final = trusted(final, made.structure)
     entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes), *_without_sum(made, known)]
-    entries += [*_telling(made), *_totals_in_texts(made, known), *_summaries(made, known)]
+    entries += [*_telling(made), *_sizes(made, known), *_summaries(made, known)]
     if mechanism is None and not made.protection.note:
         entries += _at_random(made, known)
     entries = write_open(draft, entries)
@@ -443,43 +443,30 @@ def _telling(made: Described) -> list[Entry]:
     return found
 
 
-_NO_TOTAL = re.compile(
-    r"\d{1,2}\.? [^\W\d]{3,}\.? (?:18|19|20|21)\d\d|(?<![\w.,])(?:18|19|20|21)\d\d(?!\d)|\d[\d.,]* ?%|"
-    r"\b(?:table|tab|page|row|note|figure|section|tabelle|tableau|tabla|tabel)\.? \d+",
-    re.IGNORECASE,
-)
-"""Numbers in texts that are no totals: dates, years, percentages, and those of tables and pages."""
 _SIZE = re.compile(r"\bn ?[=:] ?([\d.,]*\d)|\((\d[\d.,]*)\)", re.IGNORECASE)
 """How many there are, in a heading."""
 
 
-def _totals_in_texts(made: Described, known: _Known) -> list[Entry]:
-    """Return an entry for every text, or heading, with a number that may be the total of counts of which one is hidden."""
-    opened, layout = made.opened, made.opened.layout
+def _sizes(made: Described, known: _Known) -> list[Entry]:
+    """Return an entry for every heading with a number that may be the total of its counts, of which one is hidden."""
     axis = next((axis for axis in made.axes.all if [axis.name] == list(made.release.areas)), None)
     if axis is None or len(axis.codes) != len(known.counts):
         return []
     heads = {one.candidate.total for one in made.verdicts if one.used and one.candidate.axis == axis.name}
     whole = np.array([code in heads or is_whole(axis, at) for at, code in enumerate(axis.codes)])
-    texts = [(f"row {row}", text) for row, text in (*layout.above.items(), *layout.below.items())] if layout else []
-    texts += [(f"sheet {sheet}", text) for sheet, those in opened.texts.items() for text in those]
-    texts += [("notes", text) for text in opened.table.texts]
-    told = [(place, text, re.findall(r"\d[\d.,\u00a0\u202f]*", _NO_TOTAL.sub(" ", text))) for place, text in texts]
+    lines = [(" / ".join(codes), column, whole) for codes, column in zip(known.columns, known.counts.T, strict=True)]
+    lines += [(code, row, whole[:0]) for code, row in zip(axis.codes, known.counts, strict=True)]
     found = dict[str, Entry]()
-    lines = [(" / ".join(codes), column, whole, told) for codes, column in zip(known.columns, known.counts.T, strict=True)]
-    none = np.zeros(len(known.columns), dtype=np.bool_)
-    lines += [(code, row, none, []) for code, row in zip(axis.codes, known.counts, strict=True)]
-    for heading, counts, totals, around in lines:
-        shown = counts > ABSENT
-        hidden, rest = int((~shown & ~totals).sum()), counts[shown & ~totals].astype(np.int64)
-        if not hidden or not rest.size or (shown & totals).any():
+    for heading, counts, totals in lines:
+        shown, own = counts > ABSENT, ~totals if totals.size else np.ones(len(counts), dtype=np.bool_)
+        hidden, rest = int((~shown & own).sum()), counts[shown & own].astype(np.int64)
+        if not hidden or not rest.size or (shown & ~own).any():
             continue
-        for place, text, numbers in (*around, (f"heading {heading}", heading, map("".join, _SIZE.findall(heading)))):
-            for number in (int(re.sub(r"\D", "", one)) for one in numbers):
-                if rest.sum() <= number <= rest.sum() + hidden * rest.max():
-                    why = f"{number:,} may be the total of {heading}, where counts are hidden: {text[:80]}"
-                    settle = "take the number out of the text, if it tells what is hidden"
-                    found.setdefault(place, Entry(place, What.UNKNOWN, why, False, settle))
+        for number in (int(re.sub(r"\D", "", one + other)) for one, other in _SIZE.findall(heading)):
+            if rest.sum() <= number <= rest.sum() + hidden * rest.max():
+                why = f"{number:,} may be the total of its counts, of which some are hidden"
+                settle = "take the number out of the heading, if it tells what is hidden"
+                found.setdefault(heading, Entry(f"heading {heading}", What.UNKNOWN, why, False, settle))
     return list(found.values())
 
 
