@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench import results
+from bench import results, scale
 from bench.row import Ratio, Time, interleaved
 from bench.scale import PARTS, Run, family, stages, watched
 from docs.speed_tables import PLACE, with_tables
@@ -119,9 +119,21 @@ def test_stages_come_from_the_run_or_else_from_the_summary(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-def test_memory_and_time_of_workers_count_too(tmp_path: Path) -> None:
+def test_memory_and_time_of_workers_count_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that starts another one: both are looked at, and what both did is added up."""
-    child = "x = bytearray(60_000_000); import time; time.sleep(0.8); sum(range(3_000_000))"
+    seen, large, held = tmp_path / "seen", set[int](), scale._held
+
+    def looked_at(process: int) -> int:
+        found = held(process)
+        if found > 60e6:
+            large.add(process)
+        if len(large) > 1:
+            seen.touch()
+        return found
+
+    monkeypatch.setattr(scale, "_held", looked_at)
+    waiting = f"while not os.path.exists({str(seen)!r}): time.sleep(0.01)"  # however long it is before anybody looks
+    child = f"x = bytearray(60_000_000); import os, time; time.sleep(0.8)\n{waiting}\nsum(range(3_000_000))"
     code = (
         f"import subprocess, sys; y = bytearray(60_000_000); subprocess.run([sys.executable, '-c', {child!r}], check=True)"
     )

@@ -152,6 +152,19 @@ def test_output_that_cannot_be_written_is_no_clash() -> None:
     assert (closed.returncode, closed.stderr) == (0, "")
 
 
+def test_streams_that_the_caller_closed_are_no_clash_and_no_file_takes_their_place(tmp_path: Path) -> None:
+    (tmp_path / "towns.csv").write_text("town,all,young,old\nAa,20,10,15\nBo,30,15,10\nCe,25,10,10\n")
+    command = f"{sys.executable} -m unround describe towns.csv --yes -o towns.toml"
+    for number, closed in enumerate(("<&-", "2>&-", "<&- >&- 2>&-")):
+        (tmp_path / "towns.toml").unlink(missing_ok=True)
+        told = subprocess.run(
+            ["bash", "-c", f"{command} {closed}"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (told.returncode, "Traceback" in told.stderr) == (0, False)
+        assert ("towns.csv" in told.stdout, "Description written" in told.stderr) == (number < 2, number < 1)
+        assert "[axes." in (tmp_path / "towns.toml").read_text()
+
+
 def test_a_terminal_that_knows_few_signs_gets_question_marks() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "unround", "solve", "87! = 35 + 45"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -360,3 +361,28 @@ def test_whoever_listens_to_the_world_is_warned(run: Run, hostile_audit: Path, m
     monkeypatch.setattr(serve, "_warm", lambda _: None)
     assert "without a password" in run("serve", str(hostile_audit), "--host", "0.0.0.0", "--port", "0").err
     assert run("serve", str(hostile_audit), "--port", "0").err == ""
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_at_work_it_ends_without_a_traceback(hostile_audit: Path, sign: signal.Signals) -> None:
+    slow = (
+        "import sys, time, unround.web.explorer as explorer; from unround.__main__ import main\n"
+        "def infer(*_): print('at work', flush=True); time.sleep(3); raise RuntimeError('too late')\n"
+        f"explorer.infer_area = infer; sys.argv = ['unround', 'serve', {str(hostile_audit)!r}, '--port', '0']; main()"
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", slow], **pipes) as server:  # type: ignore[call-overload]
+        try:
+            port = int(server.stdout.readline().split(":")[2].split("/")[0])
+            code = json.loads(urlopen(f"http://127.0.0.1:{port}/areas.json?few=1", timeout=600).read())["areas"][0][
+                "address"
+            ]
+            with socket.create_connection(("127.0.0.1", port), timeout=600) as visitor:
+                visitor.sendall(f"GET {code} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+                while server.stdout.readline() != "at work\n":
+                    pass
+                server.send_signal(sign)
+                told = server.communicate(timeout=600)[1]
+        finally:
+            server.kill()
+    assert "Traceback" not in told, told

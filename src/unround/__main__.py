@@ -1,16 +1,30 @@
 """`python -m unround` is `unround`; stopped by Ctrl-C while it is still being loaded, it says so like any command."""
 
+import os
 import sys
 
 
 def main() -> None:
     """Load the commands, and start from the shell."""
+    _have_streams()
     try:
         from unround.cli import main as run_command
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     run_command()
+
+
+def _have_streams() -> None:
+    """Replace streams that the caller closed by ones that say nothing: files would take their place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which takes the least number that is free
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stdin = sys.stdin or open(0, encoding="utf-8")  # noqa: SIM115
 
 
 if __name__ == "__main__":

@@ -52,8 +52,6 @@ def main() -> None:
 
 def run(commands: typer.Typer = app) -> None:
     """Run a command line; errors become one message and an exit code."""
-    if sys.stdout is None:  # closed by the caller, who still wants the files
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows a question mark

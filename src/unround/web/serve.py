@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from unround.errors import InputError
@@ -48,7 +49,13 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
         server_header=False,
         timeout_graceful_shutdown=1,
     )
-    server = uvicorn.Server(config)
+
+    class Stoppable(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            logging.disable(logging.CRITICAL)  # work that our end cuts short is no fault, and nobody waits for it
+            super().handle_exit(sig, frame)
+
+    server = Stoppable(config)
     started(_address(host, listening.getsockname()[1]))
     if app.state.shelf is not None:
         threading.Thread(target=_warm, args=(app,), daemon=True).start()
