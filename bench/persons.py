@@ -14,10 +14,9 @@ from research.variability import OpenTable, solved
 import unround
 from bench.row import Ratio, Row, interleaved
 from unround.options import ReconstructOptions
-from unround.reconstruction.chain import ChainEffort, worlds_of
 from unround.reconstruction.claims import CrossTable, area_bounds, cross_table
 from unround.reconstruction.queries import evidence
-from unround.reconstruction.run import Case, inquiry_of, read_case
+from unround.reconstruction.run import AreaQuestion, Case, inquiry_of, read_case
 
 ATTRIBUTES = ("age", "sex", "marital")
 AREAS, PEOPLE, WORLDS = 20, 400, 32
@@ -54,22 +53,13 @@ def rows() -> Iterator[Row]:
         inquiry = inquiry_of(case, options)
         published = case.published
         sizes = case.records.sizes
-        known = evidence(case.published, case.records)
+        question = AreaQuestion("tables", evidence(case.published, case.records))
         table = cross_table(published.queries, sizes)
         area = int(np.argsort(case.people)[AREAS // 2])
-        name, people = case.records.areas[area], int(case.people[area])
+        people = int(case.people[area])
 
         def ours() -> None:
-            worlds_of(
-                "tables",
-                area,
-                name,
-                people,
-                inquiry.place,
-                known,
-                ChainEffort(worlds=options.worlds, seeds=options.seeds),
-                1,
-            )
+            inquiry.worlds_of(question, area)
 
         def theirs() -> None:
             one_world(case, table, area)

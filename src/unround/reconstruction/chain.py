@@ -25,7 +25,6 @@ The four guesses at the people of an area, all by the same means from more and m
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +33,6 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.jit import inlined, kernel, random_bits, uniform
-from unround.mechanisms import Exact
-from unround.reconstruction.queries import TableEvidence
 from unround.reconstruction.records import (
     MOST_RECORDS,
     Floats,
@@ -51,7 +48,7 @@ from unround.reconstruction.records import (
     fit,
     flat,
 )
-from unround.reconstruction.score import ALONE, EVERYONE, GROUPS, UNLIKE, AreaTruth, Seen
+from unround.reconstruction.score import Seen
 
 I16, I32, I64, U64, F32, F64 = np.int16, np.int32, np.int64, np.uint64, np.float32, np.float64
 
@@ -485,21 +482,13 @@ NATIONAL, TOTALS, TABLES, UNROUNDED = GUESSES = ("national", "totals", "tables",
 FOLDS = 5  # areas are dealt into so many parts; the law for an area comes from the people of the other parts
 VISIBLE = ("age", "sex")  # what everybody sees of a person
 SAMPLE = 200_000  # people from whom a law is learnt, as from a public sample of records
+FIRST, BETWEEN = 40, 5  # moves per person before the first world, and between two worlds
 
 
-@dataclass(frozen=True, slots=True)
-class ChainEffort:
-    """How long to look."""
-
-    worlds: int = 32  # worlds that are kept for every seed
-    first: int = 40  # moves per person before the first world, and between two worlds
-    between: int = 5
-    seeds: int = 3  # how many times to begin anew
-
-    def schedule(self, *, exact: bool) -> Schedule:
-        """Return it as the chain takes it; between worlds that fit exact tables the way is longer."""
-        longer = 2 if exact else 1
-        return Schedule(longer * self.first, longer * self.between, self.worlds, 1.0, 6.0)
+def schedule(worlds: int, *, exact: bool) -> Schedule:
+    """Return how long to look for so many worlds; between those that fit exact tables the way is longer."""
+    longer = 2 if exact else 1
+    return Schedule(longer * FIRST, longer * BETWEEN, worlds, 1.0, 6.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -561,59 +550,3 @@ def random_number(seed: int, *words: str) -> int:
     """Return a random number of 63 bits that depends on nothing but these words."""
     text = "\0".join((str(seed), *words)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
-
-
-def worlds_of(
-    guess: str,
-    area: int,
-    name: str,
-    people: int,
-    place: Country,
-    known: TableEvidence | None,
-    effort: ChainEffort,
-    seed: int,
-) -> tuple[NDArray[np.int64], float]:
-    """Return worlds of one area, those of all seeds one after the other, and how many steps counts are outside of windows.
-
-    Nothing depends on other areas but the law.
-    """
-    law = place.laws[place.fold[area]]
-    chances = [random_number(seed, guess, name, str(number)) for number in range(effort.seeds)]
-    if known is None or not len(known.tables.base) or not people:
-        return np.concatenate([drawn(people, law, effort.worlds, place.radix, chance) for chance in chances]), 0.0
-    windows, log = known.of(area)
-    schedule = effort.schedule(exact=all(isinstance(how, Exact) for how in known.mechanisms))
-    worlds, outside = [], 0.0
-    for chance in chances:
-        start = raked_people(people, law, known.tables, windows, chance)
-        kept, off = run(start, law, known.tables, windows, log, schedule, place.radix, chance)
-        worlds.append(kept)
-        outside += float(off.mean()) / effort.seeds
-    return np.concatenate(worlds), outside
-
-
-def area_truth(records: PersonRecords, place: Country, area: int, kind: Sequence[str]) -> AreaTruth:
-    """Return the true records of an area and their groups; `kind` are the attributes that make people alike."""
-    values = records.codes_of(area, area + 1)
-    codes = np.zeros(int(records.starts[area + 1] - records.starts[area]), dtype=np.int64)
-    for name, each in zip(place.names, place.radix, strict=True):
-        codes += values[name] * each
-    groups = np.zeros((len(codes), len(GROUPS)), dtype=bool)
-    groups[:, EVERYONE] = True
-    visible = [name for name in records.values if name.lower() in VISIBLE]
-    if visible:
-        together = _together(values, visible, records.sizes)
-        groups[:, ALONE] = np.bincount(together)[together] == 1
-    if kind:
-        together = _together(values, kind, records.sizes)
-        groups[:, UNLIKE] = together != np.bincount(together).argmax()
-    order = np.argsort(codes, kind="stable")
-    return AreaTruth(codes[order], groups[order])
-
-
-def _together(codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], sizes: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return a number for every person of an area that those share who have the same values."""
-    place = np.zeros(len(codes[names[0]]), dtype=np.int64)
-    for name in names:
-        place = place * sizes[name] + codes[name]
-    return np.unique(place, return_inverse=True)[1].ravel()

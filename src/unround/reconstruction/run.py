@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,12 +31,14 @@ from unround.reconstruction.chain import (
     TABLES,
     TOTALS,
     UNROUNDED,
-    ChainEffort,
+    VISIBLE,
     Country,
-    area_truth,
     country,
+    drawn,
+    raked_people,
     random_number,
-    worlds_of,
+    run,
+    schedule,
 )
 from unround.reconstruction.claims import (
     AreaBounds,
@@ -59,10 +61,22 @@ from unround.reconstruction.queries import (
     with_absent_values,
 )
 from unround.reconstruction.records import AT_ONCE_TEXT, CountTable, PersonRecords, read_records, rows_on_disk
-from unround.reconstruction.score import EVERYONE, GROUPS, AreaScore, GuessTally, bands_of, gain, ratio, score
+from unround.reconstruction.score import (
+    ALONE,
+    EVERYONE,
+    GROUPS,
+    UNLIKE,
+    AreaScore,
+    AreaTruth,
+    GuessTally,
+    bands_of,
+    gain,
+    ratio,
+    score,
+)
 from unround.release import ABSENT, SUPPRESSED, Release
 from unround.shown import Shown
-from unround.simulation.persons import Floats, Ints
+from unround.simulation.persons import Codes, Floats, Ints
 
 SUMMARY, PAGE, PERSONS, STARTED = "summary.json", "reconstruct.html", "reconstructed.parquet", "started.json"
 PROOFS = "proofs.jsonl"
@@ -138,8 +152,9 @@ class Inquiry:
     place: Country  # attributes and laws
     people: Ints  # how many live in each area, as published
     kind: tuple[str, ...]  # the attributes by which people are alike
-    effort: ChainEffort  # how long to look
     seed: int  # of all random numbers
+    seeds: int  # how many times to begin anew, and how many worlds to keep each time
+    worlds: int
 
     def answers(
         self,
@@ -193,10 +208,46 @@ class Inquiry:
         GuessTally.joined([area.tally for area in scores]).save(kept)
 
     def _area(self, question: AreaQuestion, area: int) -> AreaScore:
-        name, people = self.records.areas[area], int(self.people[area])
-        worlds, outside = worlds_of(question.name, area, name, people, self.place, question.known, self.effort, self.seed)
-        truth = area_truth(self.records, self.place, area, self.kind)
-        return score(worlds, outside, self.effort.worlds, truth, *self.place.age, self.place.seen)
+        worlds, outside = self.worlds_of(question, area)
+        return score(worlds, outside, self.worlds, self._truth(area), *self.place.age, self.place.seen)
+
+    def worlds_of(self, question: AreaQuestion, area: int) -> tuple[Ints, float]:
+        """Return worlds of one area, those of all seeds one after the other, and by how many steps counts miss windows.
+
+        Nothing depends on other areas but the law.
+        """
+        known, people, name = question.known, int(self.people[area]), self.records.areas[area]
+        law, radix = self.place.laws[self.place.fold[area]], self.place.radix
+        chances = [random_number(self.seed, question.name, name, str(number)) for number in range(self.seeds)]
+        if known is None or not len(known.tables.base) or not people:
+            return np.concatenate([drawn(people, law, self.worlds, radix, chance) for chance in chances]), 0.0
+        windows, log = known.of(area)
+        effort = schedule(self.worlds, exact=all(isinstance(how, Exact) for how in known.mechanisms))
+        worlds, outside = [], 0.0
+        for chance in chances:
+            start = raked_people(people, law, known.tables, windows, chance)
+            kept, off = run(start, law, known.tables, windows, log, effort, radix, chance)
+            worlds.append(kept)
+            outside += float(off.mean()) / self.seeds
+        return np.concatenate(worlds), outside
+
+    def _truth(self, area: int) -> AreaTruth:
+        """Return the true records of an area and their groups."""
+        records, values = self.records, self.records.codes_of(area, area + 1)
+        codes = np.zeros(int(records.starts[area + 1] - records.starts[area]), dtype=np.int64)
+        for name, each in zip(self.place.names, self.place.radix, strict=True):
+            codes += values[name] * each
+        groups = np.zeros((len(codes), len(GROUPS)), dtype=bool)
+        groups[:, EVERYONE] = True
+        visible = [name for name in records.values if name.lower() in VISIBLE]
+        if visible:
+            together = _together(values, visible, records.sizes)
+            groups[:, ALONE] = np.bincount(together)[together] == 1
+        if self.kind:
+            together = _together(values, self.kind, records.sizes)
+            groups[:, UNLIKE] = together != np.bincount(together).argmax()
+        order = np.argsort(codes, kind="stable")
+        return AreaTruth(codes[order], groups[order])
 
     def _guesses(self, areas: Ints, scores: Sequence[AreaScore]) -> pl.DataFrame:
         """Return best guesses as a table, one row per person, with the share of worlds that hold each."""
@@ -207,6 +258,14 @@ class Inquiry:
             values = self.records.values[name]
             columns[name] = pl.Series(values).gather((guess // radix) % len(values))
         return pl.DataFrame({**columns, SHARE: np.concatenate([result.shares for result in scores])})
+
+
+def _together(codes: Mapping[str, Codes], names: Sequence[str], sizes: Mapping[str, int]) -> Ints:
+    """Return a number for every person of an area that those share who have the same values."""
+    place = np.zeros(len(codes[names[0]]), dtype=np.int64)
+    for name in names:
+        place = place * sizes[name] + codes[name]
+    return np.unique(place, return_inverse=True)[1].ravel()
 
 
 WAY, WITHOUT = "way", "without"
@@ -376,7 +435,7 @@ def inquiry_of(case: Case, options: ReconstructOptions) -> Inquiry:
     place = country(records, options.seed)
     kind = tuple(options.kind) or tuple(name for name in records.values if name.lower() in KINDS)
     kind = kind or tuple(name for name in records.values if name.lower() not in ("age", "sex"))
-    return Inquiry(records, place, case.people, kind, ChainEffort(worlds=options.worlds, seeds=options.seeds), options.seed)
+    return Inquiry(records, place, case.people, kind, options.seed, options.seeds, options.worlds)
 
 
 def reconstruct(
