@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 PORT = 8765
 
-PATIENCE = 10.0
-"""Seconds that a request may take to arrive."""
+PATIENCE = 60.0
+"""Seconds that a request may take to arrive, from somebody whose machine is busy, too."""
 
 HEAD_START = 3.0
 """Seconds for which nothing is made ready unless the first page has been shown: both at once would take twice as long."""
