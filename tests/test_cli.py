@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba.core import caching
 
 from tests.conftest import Run
 from unround import __version__
+from unround.jit import kernel
 
 
 def test_version_and_help(run: Run) -> None:
@@ -163,6 +165,16 @@ def test_streams_that_the_caller_closed_are_no_clash_and_no_file_takes_their_pla
         assert (told.returncode, "Traceback" in told.stderr) == (0, False)
         assert ("towns.csv" in told.stdout, "Description written" in told.stderr) == (number < 2, number < 1)
         assert "[axes." in (tmp_path / "towns.toml").read_text()
+
+
+def test_kernels_are_compiled_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installed by another user, and without a home: as in many containers."""
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    assert kernel(_twice)(21) == 42
+
+
+def _twice(number: int) -> int:
+    return 2 * number
 
 
 def test_a_terminal_that_knows_few_signs_gets_question_marks() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
@@ -105,7 +106,9 @@ def kernel(function: Function) -> Function:
     at the first only. What it depends on is compared as if it were numba's version, because that is checked before the rest
     of the index is unpickled: an index that refers to a class since renamed could not be.
     """
-    compiled = njit(cache=True, nogil=True)(function)
+    compiled = njit(nogil=True)(function)
+    with suppress(RuntimeError):  # there is no place to write to, here or in the user's folder: compiled every time, then
+        compiled.enable_caching()
     kept = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if kept is not None:
         kept._version = (kept._version, *sorted(_stamps(function, set())))
