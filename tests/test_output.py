@@ -428,3 +428,13 @@ def test_a_result_and_its_page_are_both_there_or_neither(tmp_path: Path) -> None
     assert '"a": 1' in (tmp_path / "out" / "compare.json").read_text()
     write_result(tmp_path / "out", "compare", {"a": 2}, "new")
     assert (tmp_path / "out" / "compare.html").read_text() == "new"
+
+
+def test_a_folder_whose_name_is_no_text_is_refused_in_words(tmp_path: Path) -> None:
+    """Polars cannot be given such a path."""
+    with (
+        pytest.raises(InputError, match="its name is no text in UTF-8"),
+        output_folder(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")), "audit", older),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []

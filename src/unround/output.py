@@ -206,6 +206,8 @@ def output_folder(
     With a key, the work survives where it was stopped (by Ctrl-C, a full disk, lost workers) or killed after the checkpoint,
     and the next run with the same key finds it.
     """
+    if any("\ud800" <= sign <= "\udfff" for sign in str(out.absolute())):
+        raise InputError(f"cannot write to {str(out)!r}: its name is no text in UTF-8. Choose another folder with -o.")
     output = OutputFolder(out, out / f".{command}", older)
     work = output.work
     if out.is_file():
