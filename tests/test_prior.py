@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -36,6 +37,8 @@ from unround.prior.exposure import CAUTION, CORRECTED, LEAST_STEPS, NONE, ROOT, 
 from unround.prior.exposure import SIZE as BY_SIZE
 from unround.prior.fitted import FEW_AREAS, FEWEST_AREAS, AreaSample, FittedPrior
 from unround.prior.mixture import (
+    LARGE,
+    LARGEST_CLUMP,
     MOST_RATES,
     SHAPE,
     expectation_maximisation,
@@ -135,14 +138,28 @@ def test_counts_beyond_the_cap_and_counts_that_cannot_be_do_no_harm() -> None:
 # -- mixtures over rates ----------------------------------------------------------------------------------------------
 
 
-def mixture(counts: Array, exposure: float, rates: Floats, weights: Floats, clump: float) -> Floats:
+def mixture(counts: Array, exposure: float, rates: Floats, weights: Floats, clump: float = 0.0, few: float = 0.0) -> Floats:
     """Return the probabilities of counts by scipy, and by nothing of ours."""
-    found = np.zeros(counts.shape)
+    found = few * stats.randint.pmf(counts, 1, 4)
     for rate, weight in zip(rates.tolist(), weights.tolist(), strict=True):
         mean = exposure * rate
-        shape = 1 / (1 / SHAPE + clump / mean) if mean > 0 else 1.0
-        found += weight * stats.nbinom.pmf(counts, shape, shape / (shape + mean))
+        if clump and counts[-1] < LARGE:
+            number = stats.nbinom.pmf(np.arange(LARGE), SHAPE, SHAPE / (SHAPE + mean / (1 + clump)))
+            found += weight * (number @ people(clump))[counts]
+        else:
+            found += weight * stats.nbinom.pmf(counts, SHAPE, SHAPE / (SHAPE + mean))
     return found
+
+
+@cache
+def people(clump: float) -> Floats:
+    """Return how many people so many clumps have: clumps × people."""
+    one = np.zeros(LARGE)
+    one[1 : LARGEST_CLUMP + 1] = stats.poisson.pmf(np.arange(LARGEST_CLUMP), clump)
+    found = [np.eye(LARGE)[0]]
+    for _ in range(1, LARGE):
+        found.append(np.convolve(found[-1], one)[:LARGE])
+    return np.array(found)
 
 
 def told_apart(exposures: Floats) -> Floats:
@@ -172,6 +189,7 @@ def plain_prior(
         tuple(ColumnExposure(*one, CAUTION) for one in zip(kind.tolist(), above.tolist(), shares, strict=True)),
         np.tile(rng.choice([0.0, 1.0], columns) if clump is None else clump, (len(VARIANTS), 1)),
         np.broadcast_to(np.array([[0.0], [0.0], [3.0], [0.0]]), (len(VARIANTS), columns)).copy(),
+        rng.uniform(0.0, 0.3, (len(VARIANTS), columns)),
         rates,
         weights,
         np.stack([rates[0], weights[0]]),
@@ -182,7 +200,7 @@ def plain_prior(
 
 @pytest.mark.parametrize("clump", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize(("low", "width"), [(0, 5), (3, 9), (41, 9), (0, MOST_VALUES), (900, 200)])
-def test_weights_are_those_of_negative_binomials(clump: float, low: int, width: int) -> None:
+def test_weights_are_those_of_the_mixtures(clump: float, low: int, width: int) -> None:
     rng = np.random.default_rng(low + width)
     prior = plain_prior(3, np.array([1, 2, -1]), rng, np.zeros(3, dtype=np.int64), clump=np.full(3, clump))
     assert prior.fitted is not None
@@ -197,7 +215,7 @@ def test_weights_are_those_of_negative_binomials(clump: float, low: int, width: 
         assert found is not None
         for c, power in enumerate((1, 2, -1)):
             own = found.weights[found.start[0, c] : found.start[0, c] + width]
-            law = mixtures.rates[v, c], mixtures.weights[v, c], clump
+            law = mixtures.rates[v, c], mixtures.weights[v, c], clump, float(mixtures.few[v, c])
             expected = mixture(np.arange(low, low + width), float(exposures[c]), *law)
             expected = np.maximum(expected / expected.max(), FLOOR) ** power
             assert own == pytest.approx(expected, rel=1e-10)
@@ -490,7 +508,7 @@ def stated_weight(prior: Prior, hierarchy: Hierarchy, counts: NDArray[np.int32],
     exposures = told_apart(mixtures.exposures(counts, 0)[0])
     weight = 1.0
     for c, times in [*((leaf, 1) for leaf in hierarchy.leaves), *((c, -n) for c, n in hierarchy.repeated.items())]:
-        law = mixtures.rates[0, c], mixtures.weights[0, c], float(mixtures.clump[0, c])
+        law = mixtures.rates[0, c], mixtures.weights[0, c], float(mixtures.clump[0, c]), float(mixtures.few[0, c])
         weight *= float(mixture(np.array([solution[c]]), float(exposures[c]), *law)[0]) ** times
     shares = splits.shares(counts)[0]
     for p, (total, men, _) in enumerate(hierarchy.split):
@@ -749,9 +767,8 @@ def test_rare_counts_in_areas_of_all_sizes_may_be_of_people_in_groups() -> None:
     def single(variant: str) -> float:
         """How many of those with anybody have one person, in all areas."""
         v = VARIANTS.index(variant)
-        mean = np.multiply.outer(found.exposures(counts, v)[:, 2], found.rates[v, 2])
-        shape = 1 / (1 / SHAPE + found.clump[v, 2] / np.maximum(mean, 1e-9))
-        none, one = (stats.nbinom.pmf(k, shape, shape / (shape + mean)) @ found.weights[v, 2] for k in (0, 1))
+        law = found.rates[v, 2], found.weights[v, 2], found.clump[v, 2], found.few[v, 2]
+        none, one = np.array([mixture(np.arange(2), exposure, *law) for exposure in found.exposures(counts, v)[:, 2]]).T
         return float(one.sum() / (1 - none).sum())
 
     assert np.mean(rare[rare > 0] == 1) < 0.25
@@ -1011,7 +1028,7 @@ def test_data_drawn_from_the_law_of_the_prior_are_calibrated() -> None:
     truth = plain_prior(parts + 1, np.array([0, *[1] * parts]), rng, clump=np.zeros(parts + 1))
     assert truth.fitted is not None
     mixtures = truth.fitted.mixtures
-    mixtures = replace(mixtures, chosen=(ColumnExposure(NONE),) * (parts + 1))
+    mixtures = replace(mixtures, chosen=(ColumnExposure(NONE),) * (parts + 1), few=np.zeros(mixtures.few.shape))
     truth = replace(truth, fitted=replace(truth.fitted, mixtures=mixtures))
     mixtures.rates[..., :4] = np.array([0.0, 0.6, 3.0, 20.0])
     part = []
@@ -1149,7 +1166,7 @@ def test_large_powers_stay_floats(power: int) -> None:
     """A cell of many parts stands against all of them: what it weighs is neither infinite nor nothing."""
     low, high = np.zeros((1, 1), dtype=np.int32), np.full((1, 1), 30, dtype=np.int32)
     nothing = np.zeros((1, 1))
-    law = np.array([[2.0]]), np.array([[1.0]]), np.zeros(1)
+    law = np.array([[2.0]]), np.array([[1.0]]), np.zeros(1), np.zeros(1)
     given = np.ones((1, 1)), *law, np.array([power]), nothing, np.zeros(1, dtype=np.bool_), nothing
     found = area_weights(low, high, AreaLaws(*given)).weights
     assert np.isfinite(found).all()

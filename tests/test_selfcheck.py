@@ -74,7 +74,7 @@ def test_a_prior_of_other_data_fails_and_its_claims_are_withheld() -> None:
 
 def test_what_is_right_on_the_whole_and_wrong_in_small_and_large_areas_fails() -> None:
     """Areas are of types that go with their size: one law for all sizes is wrong in each of them."""
-    prior, found = checked(*published("neighbourhoods", 2000))
+    prior, found = checked(*published("neighbourhoods", 900))
     assert [one.verdict for one in found.tables] == [FAILED]
     assert "in some sizes of areas" in found.tables[0].why
     assert prior.withheld == found.failed == tuple(range(10))

@@ -269,11 +269,12 @@ class OverPriors(NamedTuple):
                 continue
             which = wanted[rows]
             found = asked(variant, rows, which)
+            weight = times[rows] if variant == DENSER else 1  # the others say much the same of how those who are there group
             for into, join, values in (
                 (lowest, np.minimum, found),
                 (highest, np.maximum, found),
-                (total, np.add, found),
-                (times, np.add, 1),
+                (total, np.add, weight * found),
+                (times, np.add, weight),
             ):
                 into[rows] = np.where(which, join(into[rows], values), into[rows])
             wanted = near & reaches(lowest, threshold)

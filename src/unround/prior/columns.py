@@ -13,25 +13,28 @@ from numpy.typing import NDArray
 from unround.evidence.block import NO_UPPER_BOUND, Windows, WindowTable
 from unround.machine import processors
 from unround.mechanisms import Mechanism
-from unround.mechanisms.base import FloatArray
+from unround.mechanisms.base import FloatArray, step_of
 from unround.prior.exposure import NONE, AreaSizes, ColumnExposure, Hierarchy
-from unround.prior.mixture import MOST_RATES, SHAPE, fit_weights, in_groups, least_zeros, likelihoods, rates_for
+from unround.prior.mixture import FEW, LEAST, MOST_RATES, fit_weights, in_groups, least_zeros, likelihoods, rates_for
 from unround.release import Counts
 
 VARIANTS = *_, DENSER = ("best", "tilted", "looser", "denser")
 """The set of priors. Published counts do not determine how many true counts are 0, nor how rates go on below the sizes that
 most areas have. So besides the prior that fits best there are three that fit about as well: with the fewest zeros; with
-small areas like larger ones, and then the fewest zeros; and with the most zeros, those who are there in clumps and groups.
-What all of them make likely does not hang on what rounding hides."""
+small areas like larger ones, and then the fewest zeros; and with the most zeros, those who are there in clumps, or one to
+three of them, each number as likely. What all of them make likely does not hang on what rounding hides."""
 
 COST = 2.0
 """Units of log likelihood by which a prior may fit less well, and still fit about as well."""
 
-CLUMPS = (0.0, 1.0, 0.5, 2.0)
-"""How much people may come in clumps: the variance beyond that of independent people, in units of the mean."""
+CLUMPS = (0.0, 0.5, 1.0, 2.0, 3.0)
+"""With how many others people may come, on average: households."""
 
-CLUMPIER = (1.0, 2.0, 5.0)
-"""The same for the prior in which those who are there are more, even where the published counts do not ask for it."""
+SMALL = 3
+"""Steps of the rounding up to which published counts are small: where only larger ones ask for clumps, there are none."""
+
+DECIDED = 5.0
+"""Units of log likelihood from which on a column decides by itself whether people come in clumps; others decide together."""
 
 LOOSER = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 """What smaller exposures may count as, in units of their median, for the prior that depends less on them."""
@@ -63,6 +66,7 @@ class Mixtures:
     - `chosen`: The exposure of every column.
     - `clump`: Variants × columns: how much people come in clumps.
     - `least`: Variants × columns: what smaller exposures count as.
+    - `few`: Variants × columns: how many areas have one to three people, equally likely, whatever their exposure.
     - `rates`, `weights`: Variants × columns × rates. A column whose weights are all 0 has a flat prior.
     - `alone`: 2 × columns × rates: the rates and weights of a mixture without any exposure, for a count of which nothing
       is known but what was published of it.
@@ -72,6 +76,7 @@ class Mixtures:
     chosen: tuple[ColumnExposure, ...]
     clump: FloatArray
     least: FloatArray
+    few: FloatArray
     rates: FloatArray
     weights: FloatArray
     alone: FloatArray
@@ -88,6 +93,7 @@ class Mixtures:
             "exposures": np.array(self.chosen),
             "clump": self.clump,
             "least": self.least,
+            "few": self.few,
             "rates": self.rates,
             "weights": self.weights,
             "alone": self.alone,
@@ -98,7 +104,7 @@ class Mixtures:
         """Return what `arrays` returned."""
         column, least, usual = arrays["sizes"].tolist()
         chosen = tuple(ColumnExposure(int(kind), int(above), *rest) for kind, above, *rest in arrays["exposures"].tolist())
-        rest = (arrays[name] for name in ("clump", "least", "rates", "weights", "alone"))
+        rest = (arrays[name] for name in ("clump", "least", "few", "rates", "weights", "alone"))
         return cls(AreaSizes(int(column), least, usual), chosen, *rest)
 
 
@@ -125,6 +131,16 @@ class _Observed:
         found, zero = likelihoods(self.low, self.number, self.start, self.window, self.exposure, rates, clump)
         return found, zero
 
+    def likely_few(self) -> FloatArray:
+        """Return how likely a count of one to three leads to each row, whatever the exposure."""
+        found = np.zeros(self.low.size)
+        for count in range(1, FEW + 1):
+            at = count - self.low
+            inside = (at >= 0) & (at < self.number)
+            weight = np.where(self.start < 0, 1.0, self.window[np.where(inside & (self.start >= 0), self.start + at, 0)])
+            found += np.where(inside, weight, 0.0) / FEW
+        return found
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fit:
@@ -139,13 +155,40 @@ class _Fit:
     observed: _Observed
     likely: FloatArray
     zero: FloatArray
+    few: float = 0.0
+
+    def log_likelihood_up_to(self, most: int) -> float:
+        """Return the part of the log likelihood that published counts up to this one have."""
+        rows = self.observed.published <= most
+        return float(self.observed.times[rows] @ np.log(np.maximum(self.likely[rows] @ self.weights, LEAST)))
 
 
-class _ColumnFit(NamedTuple):
-    """What was fitted to one column: the variants, and the mixture without any exposure."""
+class _Begun(NamedTuple):
+    """What is known of a leaf before tables decide how much people come in clumps: arrays of a fit would take too much room.
 
-    variants: tuple[_Fit, ...]
-    alone: _Fit
+    - `areas`: So many areas all ways to fit it are judged by.
+    - `exposure`: The likeliest one.
+    - `gains`: By how much each of `CLUMPS` fits better than none.
+    """
+
+    areas: int
+    exposure: ColumnExposure
+    gains: FloatArray
+
+
+class _Clumps(NamedTuple):
+    """How much people come in clumps: by likelihood, and the least and the most that fit about as well."""
+
+    likeliest: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, gains: FloatArray, own: FloatArray) -> _Clumps:
+        """Choose by the gains of a table (none, unless they are clear); the most, by those of a column alone."""
+        likeliest = int(gains.argmax()) if gains.max() > COST else 0
+        least, most = np.flatnonzero(gains >= gains[likeliest] - COST)[0], np.flatnonzero(own >= own[likeliest] - COST)[-1]
+        return cls(CLUMPS[likeliest], CLUMPS[least], CLUMPS[most])
 
 
 class ColumnFitter:
@@ -165,30 +208,36 @@ class ColumnFitter:
     def fit(
         self, progress: Callable[[int, int], None] = lambda *_: None, skipped: Collection[int] = frozenset()
     ) -> Mixtures:
-        """Fit all columns but some. Each is fitted by itself: what others are like makes no difference to it."""
+        """Fit all columns but some, each by itself; only how much people come in clumps, tables say as a whole."""
         columns = self.hierarchy.columns
         leaves = {*self.hierarchy.leaves, *(pair.total for pair in self.hierarchy.halves)}
         chosen = [ColumnExposure(NONE)] * columns
-        clump, least = np.zeros((2, len(VARIANTS), columns))
+        clump, least, few = np.zeros((3, len(VARIANTS), columns))
         rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
         alone = np.zeros((2, columns, MOST_RATES))
         with ThreadPoolExecutor(processors()) as pool:  # kernels release the interpreter
 
-            def one(c: int) -> _ColumnFit | None:
-                return None if c in skipped else self._fit_column(c, leaf=c in leaves)
+            def begin(c: int) -> tuple[FloatArray, _Begun | None] | None:
+                return None if c in skipped else self._begin(c, leaf=c in leaves)
 
-            for c, fits in enumerate(pool.map(one, range(columns))):
+            begun: dict[int, _Begun] = {}
+            for c, one in enumerate(pool.map(begin, range(columns))):
                 progress(c, columns)
-                if fits is not None:
-                    chosen[c] = fits.variants[0].exposure
-                    for v, fit in enumerate(fits.variants):
-                        least[v, c], clump[v, c] = fit.least, fit.clump
-                        rates[v, c, : fit.rates.size], weights[v, c, : fit.rates.size] = fit.rates, fit.weights
-                    alone[:, c, : fits.alone.rates.size] = fits.alone.rates, fits.alone.weights
-        return Mixtures(self.sizes, tuple(chosen), clump, least, rates, weights, alone)
+                if one is not None:
+                    alone[:, c, : one[0].shape[1]] = one[0]
+                    rates[:, c], weights[:, c] = alone[:, c]
+                    if one[1] is not None:
+                        begun[c] = one[1]
+            clumps = self._clumps(begun)
+            for c, fits in zip(begun, pool.map(lambda c: self._variants(c, begun[c], clumps[c]), begun), strict=True):
+                chosen[c], rates[:, c], weights[:, c] = begun[c].exposure, 0.0, 0.0
+                for v, fit in enumerate(fits):
+                    least[v, c], clump[v, c], few[v, c] = fit.least, fit.clump, fit.few
+                    rates[v, c, : fit.rates.size], weights[v, c, : fit.rates.size] = fit.rates, fit.weights
+        return Mixtures(self.sizes, tuple(chosen), clump, least, few, rates, weights, alone)
 
-    def _fit_column(self, column: int, *, leaf: bool) -> _ColumnFit | None:
-        """Return the variants of one column, which only leaves need; None: flat."""
+    def _begin(self, column: int, *, leaf: bool) -> tuple[FloatArray, _Begun | None] | None:
+        """Return the mixture of one column without any exposure, and what leaves need besides; None: flat."""
         bounded = self.windows.high[:, column] < NO_UPPER_BOUND
         if not bounded.any() or self.counts[bounded, column].min() >= LARGE:
             return None
@@ -196,42 +245,58 @@ class ColumnFitter:
         rows = _Observed(self.windows, column, self.counts, self._each).times.size
         areas = len(self.counts) if rows <= MOST_ROWS else FEWER_AREAS
         alone = self._try(column, areas, ColumnExposure(NONE))
+        law = np.stack([alone.rates, alone.weights])
         if not leaf:
-            return _ColumnFit((alone,) * len(VARIANTS), alone)
-        best = self._best(column, areas, alone)
-        # Clumps make for zeros. Where large counts ask for clumps, small ones need not.
-        plain = best if best.clump == 0 else self._try(column, areas, best.exposure)
-        # The more areas count as larger ones, and the more people clump beyond that, the worse the fit.
-        median = float(np.median(self.sizes.exposures(self.counts, best.exposure, self._each)))
-        least = () if best.exposure.kind == NONE else LOOSER
-        looser, left = self._farthest(column, areas, best, [(best.clump, step * median) for step in least])
-        clumpier = self._farthest(column, areas, best, [(one, 0.0) for one in CLUMPIER if one > best.clump])
-        denser = min(_denser(best, COST), _denser(*clumpier), key=_share_of_ones)
-        return _ColumnFit((best, _tilted(plain, COST), _tilted(looser, left), denser), alone)
-
-    def _best(self, column: int, areas: int, alone: _Fit) -> _Fit:
-        """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
+            return law, None
         kinds = self.sizes.kinds_for(column, self.counts, self.mechanisms, self.hierarchy)
         best = max([alone, *(self._try(column, areas, kind) for kind in kinds)], key=_likelihood)
-        for clump in CLUMPS[1:]:
+        small = SMALL * step_of(self.mechanisms[column])
+        gains = np.full(len(CLUMPS), -np.inf)
+        gains[0] = 0.0
+        for at, clump in enumerate(CLUMPS[1:], 1):
             other = self._try(column, areas, best.exposure, clump)
-            if other.log_likelihood > best.log_likelihood + (COST if best.clump == 0 else 0):
-                best = other
-            elif clump == CLUMPS[1]:
+            gain = other.log_likelihood - best.log_likelihood
+            if gain < -DECIDED:
                 break
-        return best
+            gains[at] = min(gain, other.log_likelihood_up_to(small) - best.log_likelihood_up_to(small))
+        return law, _Begun(areas, best.exposure, gains)
 
-    def _farthest(self, column: int, areas: int, best: _Fit, ladder: Sequence[tuple[float, float]]) -> tuple[_Fit, float]:
-        """Return the last step of clumps and least exposures that fits about as well, and what it leaves of the cost."""
+    def _clumps(self, begun: Mapping[int, _Begun]) -> dict[int, _Clumps]:
+        """Return how much people come in clumps in every column: tables decide where a column by itself does not."""
+        found: dict[int, _Clumps] = {}
+        tables: dict[int, list[int]] = {}
+        for c, one in begun.items():
+            if np.isinf(one.gains[1]) or one.gains.max() > DECIDED:
+                found[c] = _Clumps.of(one.gains, one.gains)
+            else:
+                tables.setdefault(self.hierarchy.top[c], []).append(c)
+        for columns in tables.values():
+            whole = np.sum([begun[c].gains for c in columns], axis=0)
+            found |= {c: _Clumps.of(whole, begun[c].gains) for c in columns}
+        return found
+
+    def _variants(self, column: int, begun: _Begun, clumps: _Clumps) -> tuple[_Fit, ...]:
+        """Return the variants of one column."""
+        areas, exposure, _ = begun
+        by_clump = {clump: self._try(column, areas, exposure, clump) for clump in {*clumps}}
+        best, plain, clumpier = (by_clump[clump] for clump in clumps)
+        # The more areas count as larger ones, the worse the fit.
+        median = float(np.median(self.sizes.exposures(self.counts, exposure, self._each)))
+        least = () if exposure.kind == NONE else LOOSER
+        looser = self._loosest(column, areas, plain, [step * median for step in least])
+        return best, _tilted(plain, COST), _tilted(looser, _left(plain, looser)), _denser(clumpier, _left(best, clumpier))
+
+    def _loosest(self, column: int, areas: int, best: _Fit, ladder: Sequence[float]) -> _Fit:
+        """Return the fit with the last of these least exposures that fits about as well."""
         farthest, low, high = best, 0, len(ladder)
         while low < high:
             middle = (low + high) // 2
-            other = self._try(column, areas, best.exposure, *ladder[middle])
+            other = self._try(column, areas, best.exposure, best.clump, ladder[middle])
             if other.log_likelihood >= best.log_likelihood - COST:
                 farthest, low = other, middle + 1
             else:
                 high = middle
-        return farthest, max(COST - (best.log_likelihood - farthest.log_likelihood), LEAST_COST)
+        return farthest
 
     def _try(self, column: int, areas: int, exposure: ColumnExposure, clump: float = 0.0, least: float = 0.0) -> _Fit:
         counts = self.counts[:areas]
@@ -251,19 +316,15 @@ def _tilted(fit: _Fit, cost: float) -> _Fit:
 def _denser(fit: _Fit, cost: float) -> _Fit:
     """Return a mixture that fits about as well, in which those who are there come in groups."""
     means = fit.rates * float(np.median(np.repeat(fit.observed.exposure, fit.observed.times.astype(np.int64))))
-    return replace(fit, weights=in_groups(fit.likely, fit.observed.times, fit.weights, means, cost, STEPS))
+    likely, means = np.column_stack([fit.likely, fit.observed.likely_few()]), np.append(means, np.inf)
+    *weights, few = in_groups(likely, fit.observed.times, np.append(fit.weights, 0.0), means, cost, STEPS)
+    return replace(fit, weights=np.array(weights), few=few)
+
+
+def _left(best: _Fit, other: _Fit) -> float:
+    """Return what is left of the cost after another fit has taken its part."""
+    return max(COST - (best.log_likelihood - other.log_likelihood), LEAST_COST)
 
 
 def _likelihood(fit: _Fit) -> float:
     return fit.log_likelihood
-
-
-def _share_of_ones(fit: _Fit) -> float:
-    """Return how many areas have one person, of those that have one to three."""
-    means = np.maximum(np.multiply.outer(fit.observed.exposure, fit.rates), 1e-9)
-    shape = 1 / (1 / SHAPE + fit.clump / means)
-    one = means * (1 + means / shape) ** (-shape - 1)
-    two = one * means * (shape + 1) / (shape + means) / 2
-    three = two * means * (shape + 2) / (shape + means) / 3
-    numbers = [float(fit.observed.times @ some @ fit.weights) for some in (one, two, three)]
-    return numbers[0] / max(sum(numbers), 1e-12)

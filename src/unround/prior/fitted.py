@@ -128,6 +128,7 @@ class FittedPrior:
             (np.array(astuple(self.mixtures.sizes)), (3,), real),
             (self.mixtures.clump, law[:2], real),
             (self.mixtures.least, law[:2], real),
+            (self.mixtures.few, law[:2], real),
             (self.mixtures.rates, law, real),
             (self.mixtures.weights, law, real),
             (self.mixtures.alone, (2, *law[1:]), real),
@@ -214,7 +215,7 @@ class Prior:
             steep = np.log((about + a) / (about + 1.0))
             slope[:, total] = slope[:, first] = slope[:, second] = steep
         exposures = mixtures.exposures(counts, v)
-        mixed = exposures, mixtures.rates[v], mixtures.weights[v], mixtures.clump[v], self.fitted.power
+        mixed = exposures, mixtures.rates[v], mixtures.weights[v], mixtures.clump[v], mixtures.few[v], self.fitted.power
         return area_weights(_plain(low), _plain(high), AreaLaws(*mixed, precision, divides, slope), wanted)
 
     def weights_alone(self, low: Ints, high: Ints, wanted: BoolArray | None = None) -> PriorWeights | None:
@@ -224,7 +225,9 @@ class Prior:
         rates, weights = self.fitted.mixtures.alone
         nothing, columns = np.zeros(low.shape), low.shape[1]
         own, never = np.ones(columns, dtype=np.int64), np.zeros(columns, dtype=np.bool_)
-        laws = AreaLaws(np.ones(low.shape), rates, weights, np.zeros(columns), own, nothing, never, nothing)
+        laws = AreaLaws(
+            np.ones(low.shape), rates, weights, np.zeros(columns), np.zeros(columns), own, nothing, never, nothing
+        )
         return area_weights(_plain(low), _plain(high), laws, wanted)
 
     def save(self, path: Path) -> None:

@@ -3,8 +3,8 @@
     x | e  ~  Σₖ Gₖ · NegBin(mean e·rₖ)
 
 The rates r are 0 and a geometric series; the weights G are found by EM on the published counts (the maximum-likelihood
-mixture of Kiefer and Wolfowitz). The variance of each component is m + m²/`SHAPE` + d·m: the second term makes neighbouring
-rates overlap, and d is how much people come in clumps, such as households.
+mixture of Kiefer and Wolfowitz). The variance of each component is m + m²/`SHAPE`, so that neighbouring rates overlap. Where
+people come in clumps, such as households, these are what is counted so, and each has 1 + Poisson(d) people.
 
 Published counts do not determine how many true counts are 0: rounding hides that. `least_zeros` finds the mixture
 with the fewest zeros among those that fit nearly as well, and `in_groups` one with many zeros.
@@ -35,6 +35,15 @@ GROUP = 2.0
 MOST_RATES = 64
 """Rates of a mixture; the steps become larger where these would not reach."""
 
+LARGE = 64
+"""Counts from here on are as if people came one by one: rates vary enough to make up for it."""
+
+LARGEST_CLUMP = 12
+"""Larger clumps are left out."""
+
+FEW = 3
+"""One to so many are there, each number as likely, in areas where somebody is at all."""
+
 NEGLIGIBLE = 1e-7
 """Components with less weight are skipped."""
 
@@ -57,37 +66,45 @@ def rates_for(exposure: FloatArray, published: IntArray) -> FloatArray:
 
 
 @inner
-def log_coefficient(first: int, shape: float) -> float:
-    """Return log Γ(first + shape) / (Γ(shape) first!)."""
+def log_coefficient(first: int) -> float:
+    """Return log Γ(first + s) / (Γ(s) first!), where s is the shape."""
     if first == 0:
         return 0.0
-    return math.lgamma(first + shape) - math.lgamma(shape) - math.lgamma(first + 1.0)
+    return math.lgamma(first + SHAPE) - math.lgamma(SHAPE) - math.lgamma(first + 1.0)
 
 
 @inner
-def rises(first: int, number: int, shape: float, out: FloatArray) -> None:
-    """Put Γ(x + shape) / x! of the counts from `first` on into `out`, relative to the first."""
+def rises(first: int, number: int, out: FloatArray) -> None:
+    """Put Γ(x + s) / x!, where s is the shape, of the counts from `first` on into `out`, relative to the first."""
     rise = 1.0
     for i in range(number):
         out[i] = rise
-        rise *= (first + i + shape) / (first + i + 1.0)
+        rise *= (first + i + SHAPE) / (first + i + 1.0)
 
 
 @inner
-def shape_of(mean: float, clump: float) -> float:
-    """Return the shape of a component: small where people come in clumps."""
-    return SHAPE if clump == 0.0 or mean <= 0.0 else 1.0 / (1.0 / SHAPE + clump / mean)
-
-
-@inner
-def chance_of(first: int, mean: float, shape: float, coefficient: float) -> float:
-    """Return how likely a component makes the count `first`, given `log_coefficient(first, shape)`."""
+def chance_of(first: int, mean: float, coefficient: float) -> float:
+    """Return how likely a component makes the count `first`, given `log_coefficient(first)`."""
     if mean <= 0.0:
         return 1.0 if first == 0 else 0.0
-    log = coefficient - shape * math.log1p(mean / shape)
+    log = coefficient - SHAPE * math.log1p(mean / SHAPE)
     if first > 0:
-        log -= first * math.log1p(shape / mean)
+        log -= first * math.log1p(SHAPE / mean)
     return math.exp(log)
+
+
+@inner
+def in_clumps(number: int, mean: float, clump: float, out: FloatArray) -> None:
+    """Put the probabilities of the counts from 0 on into `out`, where people come in clumps (Panjer's recursion)."""
+    clumps = mean / (1.0 + clump)
+    share, alone = clumps / (SHAPE + clumps), math.exp(-clump)
+    out[0] = math.exp(-SHAPE * math.log1p(clumps / SHAPE))
+    for x in range(1, number):
+        total, size = 0.0, alone
+        for people in range(1, min(x, LARGEST_CLUMP) + 1):
+            total += (1.0 + (SHAPE - 1.0) * people / x) * size * out[x - people]
+            size *= clump / people
+        out[x] = share * total
 
 
 @inner
@@ -98,28 +115,31 @@ def add_mixture(
     rates: FloatArray,
     weights: FloatArray,
     clump: float,
+    few: float,
     part: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Put the probabilities of the counts from `first` on into `out`; `part` is scratch space of the same size.
+    """Put the probabilities of the counts from `first` on into `out`; `part` is scratch space for them and for `LARGE`.
 
-    Without clumps, all components have their shape in common, and with it all but a geometric series.
+    Without clumps, all components have all but a geometric series in common.
     """
-    coefficient = log_coefficient(first, SHAPE)
-    rises(first, number, SHAPE, part)
+    clumped = clump > 0.0 and first + number <= LARGE
+    coefficient = log_coefficient(first)
+    rises(first, number, part)
     for i in range(number):
-        out[i] = 0.0
+        out[i] = few / FEW if 1 <= first + i <= FEW else 0.0
     for k in range(len(rates)):
         if weights[k] > NEGLIGIBLE:
             mean = exposure * rates[k]
-            shape = shape_of(mean, clump)
-            if clump > 0.0:
-                coefficient = log_coefficient(first, shape)
-                rises(first, number, shape, part)
-            chance, ratio = weights[k] * chance_of(first, mean, shape, coefficient), mean / (shape + mean)
-            for i in range(number):
-                out[i] += chance * part[i]
-                chance *= ratio
+            if clumped:
+                in_clumps(first + number, mean, clump, part)
+                for i in range(number):
+                    out[i] += weights[k] * part[first + i]
+            else:
+                chance, ratio = weights[k] * chance_of(first, mean, coefficient), mean / (SHAPE + mean)
+                for i in range(number):
+                    out[i] += chance * part[i]
+                    chance *= ratio
 
 
 @kernel
@@ -138,25 +158,25 @@ def likelihoods(
     likelihoods start in `window` (-1: all equal).
     """
     found, zero = np.zeros((len(low), len(rates))), np.zeros((len(low), len(rates)))
-    most = 1
+    most = LARGE
     for p in range(len(low)):
         most = max(most, number[p])
     part = np.empty(most)
     for p in range(len(low)):
-        first, coefficient = low[p], log_coefficient(low[p], SHAPE)
-        rises(first, number[p], SHAPE, part)
+        first, coefficient = low[p], log_coefficient(low[p])
+        clumped = clump > 0.0 and first + number[p] <= LARGE
+        rises(first, number[p], part)
         for k in range(len(rates)):
             mean = exposure[p] * rates[k]
-            shape = shape_of(mean, clump)
-            if clump > 0.0:
-                coefficient = log_coefficient(first, shape)
-                rises(first, number[p], shape, part)
-            chance, ratio = chance_of(first, mean, shape, coefficient), mean / (shape + mean)
+            chance, ratio, skipped = chance_of(first, mean, coefficient), mean / (SHAPE + mean), 0
+            if clumped:
+                in_clumps(first + number[p], mean, clump, part)
+                chance, ratio, skipped = 1.0, 1.0, first
             if first == 0:
-                zero[p, k] = chance * (window[start[p]] if start[p] >= 0 else 1.0)
+                zero[p, k] = chance * part[0] * (window[start[p]] if start[p] >= 0 else 1.0)
             total = 0.0
             for i in range(number[p]):
-                total += chance * part[i] * (window[start[p] + i] if start[p] >= 0 else 1.0)
+                total += chance * part[skipped + i] * (window[start[p] + i] if start[p] >= 0 else 1.0)
                 chance *= ratio
             found[p, k] = total
     return found, zero

@@ -203,7 +203,7 @@ def _fit_of_precisions(parts: PartWindows, mixture: ColumnMixture, share: FloatA
         if flat:
             total[:] = 1.0
         else:
-            add_mixture(least, men + women - 1, exposure[a], rates, weights, clump, part, total)
+            add_mixture(least, men + women - 1, exposure[a], rates, weights, clump, 0.0, part, total)
         for k in range(len(precisions)):
             # Relative to the first counts, so that nothing overflows: g(x + 1; a) / g(x; a) = (x + a) / (x + 1).
             one, two = precisions[k] * share[a], precisions[k] * (1.0 - share[a])
@@ -227,14 +227,14 @@ def _fit_alone(parts: PartWindows, k: int, mixture: ColumnMixture) -> float:
     low, high, start, window = parts
     exposure, rates, weights, clump = mixture
     found = 0.0
-    part, own = np.empty(MOST_STATES), np.empty(MOST_STATES)
+    part, own = np.empty(2 * MOST_STATES), np.empty(MOST_STATES)
     flat = weights.sum() == 0.0
     for a in range(len(low)):
         number = high[a, k] - low[a, k] + 1
         if flat:
             own[:] = 1.0
         else:
-            add_mixture(low[a, k], number, exposure[a], rates, weights, clump, part, own)
+            add_mixture(low[a, k], number, exposure[a], rates, weights, clump, 0.0, part, own)
         chance = 0.0
         for i in range(number):
             chance += own[i] * (window[start[a, k] + i] if start[a, k] >= 0 else 1.0)

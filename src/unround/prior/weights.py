@@ -30,13 +30,14 @@ product is then still a float."""
 class AreaLaws(NamedTuple):
     """What makes counts likely: the mixture of each column, to a power, and how totals split by sex; areas × columns.
 
-    `rates`, `weights`, `clump` and `power` are by column, as is `divides`, which marks the totals of splits.
+    `rates`, `weights`, `clump`, `few` and `power` are by column, as is `divides`, which marks the totals of splits.
     """
 
     exposures: FloatArray
     rates: FloatArray
     weights: FloatArray
     clump: FloatArray
+    few: FloatArray
     power: NDArray[np.int64]
     precision: FloatArray
     divides: BoolArray
@@ -75,7 +76,7 @@ def _fill(
     out: FloatArray,
 ) -> None:
     """Fill in the weights of a range of columns: areas in which all is the same are worked out once."""
-    exposures, rates, weights, clump, power, precision, divides, slope = laws
+    exposures, rates, weights, clump, few, power, precision, divides, slope = laws
     part, own = np.empty(MOST_VALUES), np.empty(MOST_VALUES)
     keys, chosen = np.empty(len(low), dtype=np.int64), np.empty(len(low), dtype=np.int64)
     for c in range(begin, end):
@@ -103,7 +104,7 @@ def _fill(
             before = a
             own[:n] = 1.0
             if power[c] != 0 and weights[c].sum() > 0.0:
-                add_mixture(first, n, exposures[a, c], rates[c], weights[c], clump[c], part, own)
+                add_mixture(first, n, exposures[a, c], rates[c], weights[c], clump[c], few[c], part, own)
                 _level(own, n)
                 _raise(own, n, power[c])
             if precision[a, c] > 0.0:
