@@ -31,7 +31,9 @@ def questions(table: ReviewedTable) -> list[Unsettled]:
     counts = table.counts[:, exact]
     names = [table.columns[at].label or table.columns[at].key for at in exact]
     asked = _balanced(counts, known, names, "rows") + _running(counts, names, "row") + _within(counts, known, names)
-    asked += _left_out(counts, table.area_codes, table.nested is not None) + _together(np.ascontiguousarray(counts.T), names)
+    asked += _left_out(counts, table.area_codes, table.nested is not None) + _together(
+        np.ascontiguousarray(counts.T), names, seen=True
+    )
     if table.nested is None:  # otherwise, sums between areas are known, and used
         turned = np.ascontiguousarray(counts.T)
         asked += _balanced(turned, (), table.area_codes, "columns")
@@ -81,8 +83,11 @@ _WITHOUT = re.compile(r"(\b(?:without|excl\w*|except\w*|ohne|hors|sans|sin|zonde
 """What stands before the name of what is left out."""
 
 
-def _together(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
-    """Ask about rows called "Wards E and F", or "City without Ward E", where a hidden count would follow."""
+def _together(counts: Counts, names: Sequence[str], *, seen: bool = False) -> list[Unsettled]:
+    """Ask about rows called "Wards E and F", or "City without Ward E", where a hidden count would follow.
+
+    With `seen`, only where it adds up in at least one place: among categories, "R/G" may be a third one beside "R" and "G".
+    """
     asked = []
     shown = counts > ABSENT
     rows = defaultdict(set)
@@ -95,7 +100,7 @@ def _together(counts: Counts, names: Sequence[str]) -> list[Unsettled]:
     def ask(name: str, whole: int, parts: Sequence[int]) -> None:
         rest = counts[whole].astype(np.int64) - counts[parts].sum(axis=0, dtype=np.int64)
         unknown = (~shown[[whole, *parts]]).sum(axis=0)
-        if not (unknown == 1).any() or rest[unknown == 0].any():
+        if not (unknown == 1).any() or rest[unknown == 0].any() or (seen and (unknown > 0).all()):
             return
         what = f"{names[whole]} = " + " + ".join(names[row] for row in parts)
         follow = _hidden(int((unknown == 1).sum()))
