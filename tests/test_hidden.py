@@ -160,20 +160,30 @@ def test_a_table_that_is_hidden_as_a_whole_needs_no_integer_program(
     assert (found.tight.high == most).all()
 
 
-def test_sums_that_contain_each_other_need_no_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("copies", [1, 3])
+def test_sums_that_contain_each_other_need_no_integer_program(copies: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Of the cells 0 to 8, the sixth in the place of its parts leaves 29 = 1 + 2 + 6, where 1 and 2 are 6 at least.
     monkeypatch.setattr(hidden_module, "_Loop", None)
-    compiled = compile_sums(9, ((0, (1, 2, 3, 4, 5)), (6, (3, 4, 5)), (6, (7, 8))), frozenset())
-    printed = np.array([[29, 10, 10, 10, 5, 5, SUPPRESSED, 10, 15]], dtype=np.int32)
-    windows, _ = windows_of(printed, [Exact(), *[Rounding(5)] * 8])
-    alone = np.zeros(9, dtype=np.bool_)
+    hidden_module._as_tree.cache_clear()
+    table = ((0, (1, 2, 3, 4, 5)), (6, (3, 4, 5)), (6, (7, 8)))
+    beside = tuple(
+        (9 * copy + total, tuple(9 * copy + part for part in parts)) for copy in range(copies) for total, parts in table
+    )
+    compiled = compile_sums(9 * copies, beside, frozenset())
+    printed = np.array([[29, 10, 10, 10, 5, 5, SUPPRESSED, 10, 15] * copies], dtype=np.int32)
+    windows, _ = windows_of(printed, [Exact(), *[Rounding(5)] * 8] * copies)
+    alone = np.zeros(9 * copies, dtype=np.bool_)
     block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
     before = linked_bounds(block, np.array([-1]), alone)
     after, _ = with_hidden(block, before, alone, printed < 0)
-    assert (before.tight.low[0, 6], before.tight.high[0, 6]) == (17, 32)
-    assert (after.tight.low[0, 6], after.tight.high[0, 6]) == (17, 17)
+    for cell in range(6, 9 * copies, 9):
+        assert (before.tight.low[0, cell], before.tight.high[0, cell]) == (17, 32)
+        assert (after.tight.low[0, cell], after.tight.high[0, cell]) == (17, 17)
     assert not after.limited.any()
-    assert {place: set(loop) for place, loop in after.loops.items()} == {(0, 6): {0, 1, 2}}
+    assert {place: set(loop) for place, loop in after.loops.items()} == {
+        (0, 9 * copy + 6): {3 * copy, 3 * copy + 1, 3 * copy + 2} for copy in range(copies)
+    }
+    assert hidden_module._as_tree.cache_info().misses == 1  # tables of one shape are one tree, however wide the release is
 
 
 @pytest.mark.parametrize("shape", SHAPES)

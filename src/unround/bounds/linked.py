@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -163,29 +164,30 @@ def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: LinkedBounds, 
     alone[list(sums.children)] = False
     holes = is_open & _with_holes(windows, found.tight.low, found.tight.high)
     for piece, its_sums in pieces(sums.width, sums.equations):
-        columns, numbers = np.array(piece), np.array(its_sums)
+        columns, numbers, at = np.array(piece), np.array(its_sums), {column: i for i, column in enumerate(piece)}
+        inside = [(at[total], tuple(at[part] for part in parts)) for total, parts in (sums.equations[e] for e in its_sums)]
         rows = np.flatnonzero(alone & hidden[:, columns].any(axis=1) & ~holes[:, columns].any(axis=1))
         used = (
             np.ones((rows.size, numbers.size), dtype=np.bool_) if sums.active is None else sums.active[np.ix_(rows, numbers)]
         )
         patterns, pattern_of = np.unique(used, axis=0, return_inverse=True)
         for i, pattern in enumerate(patterns):
-            tree = _as_tree(sums.width, tuple(sums.equations[e] for e in numbers[pattern].tolist()))
+            tree = _as_tree(columns.size, tuple(compress(inside, pattern)))
             if tree is None:
                 continue
             here = rows[pattern_of.ravel() == i]
-            tight = tighten(tree, narrowed(windows, found.tight.low, found.tight.high, here))
-            here, feasible = here[tight.feasible], np.ix_(tight.feasible, columns)
-            low, high, cells = tight.low[feasible], tight.high[feasible], np.ix_(here, columns)
+            tight = tighten(tree, narrowed(windows, found.tight.low, found.tight.high, np.ix_(here, columns)))
+            here = here[tight.feasible]
+            low, high, cells = tight.low[tight.feasible], tight.high[tight.feasible], np.ix_(here, columns)
             settled[cells] = wanted = hidden[cells]
             moved = wanted & ((low > found.tight.low[cells]) | (high < found.tight.high[cells]))
             found.moved[cells] |= moved
             found.tight.low[cells], found.tight.high[cells] = np.where(
                 moved, (low, high), (found.tight.low[cells], found.tight.high[cells])
             )
-            for row, at in np.argwhere(moved & (low == high)).tolist():
-                place = int(here[row]), int(columns[at])
-                found.loops[place] = tuple(_connected(sums, place, is_open, set())[1])
+            for row, place in np.argwhere(moved & (low == high)).tolist():
+                cell = int(here[row]), piece[place]
+                found.loops[cell] = tuple(_connected(sums, cell, is_open, set())[1])
     return settled
 
 
@@ -527,12 +529,17 @@ def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows)
     return moved, {int(above[i]): int(columns[np.argmax(empty[i])]) for i in np.flatnonzero(empty.any(axis=1))}
 
 
-def narrowed(windows: Windows, low: Ints, high: Ints, rows: Rows, *, proofs_only: bool = False) -> Windows:
-    """Return the windows of some areas, cut to bounds; with `proofs_only`, uncertain columns keep their bounds only."""
-    old_low, start = windows.low[rows], windows.start[rows]
-    new_low, new_high = low[rows], high[rows]
-    inside = (start >= 0) & (new_low >= old_low) & (new_high <= windows.high[rows])
+def narrowed(
+    windows: Windows, low: Ints, high: Ints, cells: Rows | tuple[Rows, ...], *, proofs_only: bool = False
+) -> Windows:
+    """Return the windows of some areas, or of cells of them, cut to bounds.
+
+    With `proofs_only`, uncertain columns keep their bounds only.
+    """
+    old_low, start = windows.low[cells], windows.start[cells]
+    new_low, new_high = low[cells], high[cells]
+    inside = (start >= 0) & (new_low >= old_low) & (new_high <= windows.high[cells])
     if proofs_only:
         inside &= windows.certain
     moved = np.where(inside, start + (new_low.astype(np.int64) - old_low), -1)
-    return Windows(new_low, new_high, moved, windows.weights, np.ones_like(windows.certain))
+    return Windows(new_low, new_high, moved, windows.weights, np.ones(new_low.shape[1], dtype=np.bool_))
