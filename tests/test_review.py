@@ -423,7 +423,7 @@ def test_redrawing_some_areas_is_enough(sparse: Path) -> None:
     assert row["within_policy"]
     assert row["cost"]["counts_lost"] == 0
     areas = {cell.partition(":")[0] for cell in row["changed"]}
-    assert len(areas) <= len({one["area"] for one in told["cells"]}) + 2  # others are left alone
+    assert len(areas) <= 2 * len({one["area"] for one in told["cells"]}) < 15  # others are left alone
 
 
 def test_the_same_numbers_as_before_give_nothing_away(tmp_path: Path) -> None:
