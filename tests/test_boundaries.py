@@ -111,8 +111,8 @@ def test_topojson_says_the_same_as_geojson(tmp_path: Path) -> None:
             "not written",
         ),
         (
-            b'{"type": "FeatureCollection", "features": [{"geometry": {"type": "Polygon", "coordinates": [[[1%s, 1], [2, 2], [3, 1]]]}}]}'
-            % (b"0" * 400),
+            b'{"type": "FeatureCollection", "features": '
+            b'[{"geometry": {"type": "Polygon", "coordinates": [[[1%s, 1], [2, 2], [3, 1]]]}}]}' % (b"0" * 400),
             "not written",
         ),
         (b'{"type": "FeatureCollection", "features": []}', "no areas in it"),
