@@ -108,6 +108,13 @@ def in_clumps(number: int, mean: float, clump: float, out: FloatArray) -> None:
 
 
 @inner
+def few_people(first: int, number: int, weight: float, out: FloatArray) -> None:
+    """Put the probabilities of the counts from `first` on into `out`, of which one to `FEW` share a weight."""
+    for i in range(number):
+        out[i] = weight / FEW if 1 <= first + i <= FEW else 0.0
+
+
+@inner
 def add_mixture(
     first: int,
     number: int,
@@ -115,19 +122,16 @@ def add_mixture(
     rates: FloatArray,
     weights: FloatArray,
     clump: float,
-    few: float,
     part: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Put the probabilities of the counts from `first` on into `out`; `part` is scratch space for them and for `LARGE`.
+    """Add the probabilities of the counts from `first` on to `out`; `part` is scratch space for them and for `LARGE`.
 
     Without clumps, all components have all but a geometric series in common.
     """
     clumped = clump > 0.0 and first + number <= LARGE
     coefficient = log_coefficient(first)
     rises(first, number, part)
-    for i in range(number):
-        out[i] = few / FEW if 1 <= first + i <= FEW else 0.0
     for k in range(len(rates)):
         if weights[k] > NEGLIGIBLE:
             mean = exposure * rates[k]

@@ -203,7 +203,8 @@ def _fit_of_precisions(parts: PartWindows, mixture: ColumnMixture, share: FloatA
         if flat:
             total[:] = 1.0
         else:
-            add_mixture(least, men + women - 1, exposure[a], rates, weights, clump, 0.0, part, total)
+            total[: men + women - 1] = 0.0
+            add_mixture(least, men + women - 1, exposure[a], rates, weights, clump, part, total)
         for k in range(len(precisions)):
             # Relative to the first counts, so that nothing overflows: g(x + 1; a) / g(x; a) = (x + a) / (x + 1).
             one, two = precisions[k] * share[a], precisions[k] * (1.0 - share[a])
@@ -234,7 +235,8 @@ def _fit_alone(parts: PartWindows, k: int, mixture: ColumnMixture) -> float:
         if flat:
             own[:] = 1.0
         else:
-            add_mixture(low[a, k], number, exposure[a], rates, weights, clump, 0.0, part, own)
+            own[:number] = 0.0
+            add_mixture(low[a, k], number, exposure[a], rates, weights, clump, part, own)
         chance = 0.0
         for i in range(number):
             chance += own[i] * (window[start[a, k] + i] if start[a, k] >= 0 else 1.0)

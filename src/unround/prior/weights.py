@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unround.evidence.block import MOST_VALUES, Ints, PriorWeights
 from unround.jit import FEWEST, in_threads, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.prior.mixture import add_mixture
+from unround.prior.mixture import add_mixture, few_people
 
 FLOOR = 1e-12
 """No possible count gets less weight than this, relative to the likeliest: a prior leans, it never rules out."""
@@ -104,7 +104,8 @@ def _fill(
             before = a
             own[:n] = 1.0
             if power[c] != 0 and weights[c].sum() > 0.0:
-                add_mixture(first, n, exposures[a, c], rates[c], weights[c], clump[c], few[c], part, own)
+                few_people(first, n, few[c], own)
+                add_mixture(first, n, exposures[a, c], rates[c], weights[c], clump[c], part, own)
                 _level(own, n)
                 _raise(own, n, power[c])
             if precision[a, c] > 0.0:

@@ -111,7 +111,7 @@ class Siblings:
         return Repair(name, action or f"Merge {' and '.join(labels)} into one category.", change, needs_truth=True)
 
 
-def _merging(draft: Draft, names: str) -> Iterator[Repair]:
+def _merging(draft: TableToRepair, names: str) -> Iterator[Repair]:
     """Yield two neighbours merged, those that count fewest first; then all neighbours in pairs. Or those that are named.
 
     Categories are neighbours in the order of the table: ages that follow each other make sense together. Of all groups of
@@ -309,7 +309,7 @@ Judge = Callable[[ReviewedTable, IntArray], BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Draft:
+class TableToRepair:
     """A table to be repaired: which cells are to be acted on, and what finds them in it once it is changed."""
 
     table: ReviewedTable
@@ -317,7 +317,7 @@ class Draft:
     judged: Judge
 
 
-def repairs_of(draft: Draft, wanted: Sequence[str] | None) -> tuple[list[Repair], dict[str, str]]:
+def repairs_of(draft: TableToRepair, wanted: Sequence[str] | None) -> tuple[list[Repair], dict[str, str]]:
     """Return the repairs that can be tried, all or those that are wanted, and why others cannot."""
     found: dict[str, Repair] = {}
     refused: dict[str, str] = {}
@@ -361,7 +361,7 @@ MOST_ROUNDS = 12
 """How often complements are added, or cells drawn again."""
 
 
-def _hiding(draft: Draft, _value: str) -> Iterator[Repair]:
+def _hiding(draft: TableToRepair, _value: str) -> Iterator[Repair]:
     """Hide the cells to act on, and as few others as keep them from being worked out."""
     exposed = draft.exposed
     cells = int(exposed.sum())
@@ -426,7 +426,7 @@ def _family(table: ReviewedTable, row: int) -> list[int]:
     ]
 
 
-def _redrawing(draft: Draft, _value: str) -> Iterator[Repair]:
+def _redrawing(draft: TableToRepair, _value: str) -> Iterator[Repair]:
     """Draw the random numbers of areas with cells to act on again, until none is left there."""
     rows = np.flatnonzero(draft.exposed.any(axis=1))
     if not rows.size or not draft.table.rounded:
@@ -477,7 +477,7 @@ def _usual(table: ReviewedTable) -> Mechanism:
     return times.most_common(1)[0][0] if times else USUAL
 
 
-def _round_exact(draft: Draft, _value: str) -> Iterator[Repair]:
+def _round_exact(draft: TableToRepair, _value: str) -> Iterator[Repair]:
     """Round what is unrounded; no truth is needed, for it is printed."""
     table = draft.table
     if not table.exact:
@@ -496,7 +496,7 @@ def _how(how: Mechanism) -> str:
     return f"to base {how.base}" if isinstance(how, Rounding) else f"as the others are ({how.name})"
 
 
-def _coarser(draft: Draft, value: str) -> Iterator[Repair]:
+def _coarser(draft: TableToRepair, value: str) -> Iterator[Repair]:
     """Round to another base: the user's, or twice the largest that the table has."""
     table = draft.table
     if value and (not value.isdecimal() or not 2 <= int(value) <= 1_000_000):
@@ -515,7 +515,7 @@ def _coarser(draft: Draft, value: str) -> Iterator[Repair]:
     yield Repair(f"{BASE}={wanted}", action, change, needs_truth=True, anew=len(finer) == rounded)
 
 
-def _controlled(draft: Draft, _value: str) -> Iterator[Repair]:
+def _controlled(draft: TableToRepair, _value: str) -> Iterator[Repair]:
     """Round all counts of an area together, unrounded ones too: then no sum tells anything."""
     table = draft.table
     base = table.base if len(table.mine) == len(table.columns) else None
@@ -549,13 +549,13 @@ def _dropping(name: str, action: str, dropped: Sequence[int]) -> Repair:
     return Repair(name, action, change)
 
 
-def _without_totals(draft: Draft, _value: str) -> Iterator[Repair]:
+def _without_totals(draft: TableToRepair, _value: str) -> Iterator[Repair]:
     table = draft.table
     if table.totals and len(table.totals) < len(table.mine):
         yield _dropping(TOTALS, "Leave out all totals; readers add up the parts.", table.totals)
 
 
-def _singles(draft: Draft, name: str) -> Iterator[Repair]:
+def _singles(draft: TableToRepair, name: str) -> Iterator[Repair]:
     """Leave out one column: of the totals and of the others, that which stands in most sums with cells to act on."""
     table, weights = draft.table, draft.exposed.sum(axis=0)
     near = np.zeros(len(table.columns), dtype=np.int64)
@@ -605,7 +605,7 @@ def without(table: ReviewedTable, dropped: Sequence[int]) -> ReviewedTable:
 # -- beside an earlier release ----------------------------------------------------------------------------------------
 
 
-def _same_numbers(draft: Draft, _value: str) -> Iterator[Repair]:
+def _same_numbers(draft: TableToRepair, _value: str) -> Iterator[Repair]:
     """Print counts that are out already with the earlier numbers."""
 
     def change(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
@@ -617,7 +617,7 @@ def _same_numbers(draft: Draft, _value: str) -> Iterator[Repair]:
         )
 
 
-def _without_repeats(draft: Draft, _value: str) -> Iterator[Repair]:
+def _without_repeats(draft: TableToRepair, _value: str) -> Iterator[Repair]:
     again = list(copies(draft.table))
     if again and len(again) < len(draft.table.mine):
         yield _dropping(REPEATS, "Leave out counts that are in the earlier release.", again)
@@ -638,7 +638,7 @@ def _as_before(table: ReviewedTable, first: Mapping[int, int]) -> ReviewedTable:
     return selected(whole, [at for at in range(len(table.columns)) if at not in first])
 
 
-_MAKERS: dict[str, Callable[[Draft, str], Iterator[Repair]]] = {
+_MAKERS: dict[str, Callable[[TableToRepair, str], Iterator[Repair]]] = {
     HIDE: _hiding,
     REDRAW: _redrawing,
     ROUND: _round_exact,

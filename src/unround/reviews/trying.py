@@ -32,7 +32,7 @@ from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Counts, Release, gap
 from unround.reviews.decision import CheckResults, Judgement, falls_under, judge
 from unround.reviews.exposure import Exposure, exposure_of, fitted_prior, weighing
 from unround.reviews.policy import KINDS, Policy
-from unround.reviews.repairs import BASE, MERGE, REDRAW, ROUND, Draft, Repair, repairs_of
+from unround.reviews.repairs import BASE, MERGE, REDRAW, ROUND, Repair, TableToRepair, repairs_of
 from unround.reviews.result import NotTried, RepairCost, TriedRepair
 from unround.reviews.table import ReviewedTable, original
 from unround.reviews.together import KnownBefore
@@ -275,7 +275,7 @@ def try_repairs(
 ) -> Trials:
     """Try all repairs that make sense, or those that are wanted; `why_none` says why there are no true counts."""
     tables: dict[str, ReviewedTable] = {}
-    draft = Draft(setting.table, setting.judgement.act_on, setting.judged)
+    draft = TableToRepair(setting.table, setting.judgement.act_on, setting.judged)
     chosen, refused = repairs_of(draft, wanted)
     tried: list[TriedRepair] = []
 
@@ -303,7 +303,7 @@ def try_repairs(
     return Trials(tuple(ranked), tuple(NotTried(*pair) for pair in refused.items()), tables, worlds)
 
 
-def _stronger(draft: Draft, tried: dict[str, Repair]) -> list[Repair]:
+def _stronger(draft: TableToRepair, tried: dict[str, Repair]) -> list[Repair]:
     """Return what to try where nothing was enough: a base twice as large again, and two repairs together."""
     base = draft.table.base
     found = repairs_of(draft, [f"{BASE}={4 * base}"])[0] if base else []
