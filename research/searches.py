@@ -41,7 +41,7 @@ from unround.prior import Prior
 from unround.regions import published_exactly
 from unround.release import ABSENT, SUPPRESSED, Counts, Release
 from unround.shown import Plain
-from unround.simulation import MISSING, Constants, CountBlock, Rounds, Schema, schema
+from unround.simulation import MISSING, CountBlock, Rounds, Schema, schema
 from unround.structure import Structure
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage, survey
@@ -341,7 +341,7 @@ def experiment(
     looked = [(Outcome(search, len(sums)), sums) for search in SEARCHES for sums in [places(search, table)]]
     children: dict[str, int] = {}
     repeated = done = 0
-    for block in Rounds(seed, Constants() if keys else None).counts(areas, rows):
+    for block in Rounds(seed, keys).counts(areas, rows):
         repeats = np.fromiter(_repeats(block, children), dtype=np.bool_)
         repeated += int(repeats.sum())
         for outcome, sums in looked:

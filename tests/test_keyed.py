@@ -13,8 +13,8 @@ import unround
 from unround import simulation as sim
 from unround.errors import InputError
 from unround.mechanisms import Rounding, Sample
-from unround.simulation.keyed import ONE, KeyedRecords, drawn_keys, parts_of, sample_of, some_of
-from unround.simulation.profile import BLOCKS, SAMPLE, table_of
+from unround.simulation.keyed import ONE, drawn_keys, keys_of_parts, keys_of_some
+from unround.simulation.profile import BLOCKS, table_of
 
 TWO_PARTS = {
     0.0: (0.520, 0.480, 0.0),
@@ -26,18 +26,10 @@ TWO_PARTS = {
 }
 """Shares of |total − men − women| = 0, 5 and 10 in large whole counts, by c: u(total) = u(men) + u(women) + c."""
 
-TWO_PARTS_WEIGHTED = {
-    0.0: (0.500, 0.500, 0.0),
-    0.1: (0.512, 0.484, 0.0041),
-    0.3: (0.566, 0.412, 0.0220),
-    0.5: (0.594, 0.375, 0.0313),
-}
-"""The same where counts are not whole."""
-
 THREE_PARTS = {0.0: (0.507, 0.444, 0.049, 0.0), 0.3: (0.483, 0.477, 0.040, 0.0003), 0.5: (0.471, 0.493, 0.036, 0.0005)}
 """Shares of |r| = 0, 5, 10 and 15 for three parts, by c₃."""
 
-INDEPENDENT, INDEPENDENT_WEIGHTED = (0.560, 0.426, 0.0134), (0.550, 0.433, 0.0167)
+INDEPENDENT = (0.560, 0.426, 0.0134)
 
 
 @cache
@@ -46,16 +38,11 @@ def blocks(areas: int, rows: str, rounds: sim.Rounds) -> tuple[sim.CountBlock, .
 
 
 def joined(areas: int, rows: str, rounds: sim.Rounds, *names: str) -> list[np.ndarray]:
-    table = rounds.schema(rows)
-    of = {"keys": lambda block: block.more[0], "estimates": lambda block: rounds.shown(block, table).true}
-    return [
-        np.concatenate([of[name](block) if name in of else getattr(block, name) for block in blocks(areas, rows, rounds)])
-        for name in names
-    ]
+    return [np.concatenate([getattr(block, name) for block in blocks(areas, rows, rounds)]) for name in names]
 
 
-def keyed(constant: float | None, weighted: bool = False) -> sim.Rounds:
-    return sim.Rounds(1, sim.Constants(constant), weighted)
+def keyed(constant: float | None) -> sim.Rounds:
+    return sim.Rounds(1, True, constant)
 
 
 def shares(published: np.ndarray, large: np.ndarray, steps: int) -> tuple[np.ndarray, int]:
@@ -89,18 +76,6 @@ def test_men_and_women_under_their_total(c: float) -> None:
     assert not any(agrees(found, expected) for expected in (*others, INDEPENDENT))
 
 
-@pytest.mark.parametrize("c", sorted(TWO_PARTS_WEIGHTED))
-def test_weighted_men_and_women_under_their_total(c: float) -> None:
-    true, published = joined(1500, "sample", keyed(1 - c, weighted=True), "estimates", "published")
-    rows = [at for at, row in enumerate(sim.schema("sample").rows) if row.mechanism == SAMPLE and row.is_count]
-    found = shares(published[:, rows], (true[:, rows, 1:] >= 20).all(-1), 3)
-    assert found[1] > 20_000
-    assert agrees(found, TWO_PARTS_WEIGHTED[c])
-    assert not agrees(found, INDEPENDENT_WEIGHTED)
-    if c != 0.1:
-        assert not agrees(found, TWO_PARTS[c])  # whole counts would come out otherwise
-
-
 @pytest.mark.parametrize("c", sorted(THREE_PARTS))
 def test_three_ages_under_their_total(c: float) -> None:
     at = sim.schema("age").index
@@ -112,38 +87,18 @@ def test_three_ages_under_their_total(c: float) -> None:
     assert not any(agrees(found, expected) for other, expected in THREE_PARTS.items() if other != c)
 
 
-def test_without_keys_estimates_are_rounded_on_their_own() -> None:
-    true, published = joined(1500, "sample", sim.Rounds(weighted=True), "estimates", "published")
-    rows = [at for at, row in enumerate(sim.schema("sample").rows) if row.mechanism == SAMPLE and row.is_count]
-    assert agrees(shares(published[:, rows], (true[:, rows, 1:] >= 20).all(-1), 3), INDEPENDENT_WEIGHTED)
-
-
-def test_rounding_stays_unbiased_and_small_samples_become_0_or_10() -> None:
-    true, published = joined(1500, "sample", keyed(None, weighted=True), "estimates", "published")
-    table = sim.schema("sample")
-    cells = np.array([[row.mechanism == SAMPLE for row in table.rows]]).T & table.shown
-    shown = cells & (published != sim.MISSING)
-    off = published[shown] - true[shown]
-    assert abs(off.mean()) < 0.03
-    assert (np.abs(off[true[shown] >= 10]) < 5).all()
-    small = shown & (true < 10)
-    assert set(np.unique(published[small])) == {0, 10}
-    assert published[small].mean() == pytest.approx(true[small].mean(), rel=0.03)
-
-
 # -- keys add up as records do ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rows", "weighted"), [("all", False), ("all", True), ("short", False)])
-def test_the_sums_of_keys_and_estimates_add_up_like_the_counts(rows: str, weighted: bool) -> None:
-    names = ("true", "keys", *(("estimates",) if weighted else ()))
-    true, *others = joined(150, rows, keyed(None, weighted), *names)
-    table = keyed(None, weighted).schema(rows)
+@pytest.mark.parametrize("rows", ["all", "short"])
+def test_the_sums_of_keys_add_up_like_the_counts(rows: str) -> None:
+    true, keys = joined(150, rows, keyed(None), "true", "keys")
+    table = sim.schema(rows)
     # A person who lives alone is another record than the household.
     sums = [one for one in table.sums if (one.total, one.parts) not in ((97, (51,)), (92, (86,)))]
     assert any(one.why == "universe" for one in sums)
     at = table.index
-    for values in (true, *others):
+    for values in (true, keys):
         for one in sums:
             members = [at[row] for row in (one.total, *one.parts)]
             cells = table.shown[members].all(0)
@@ -151,9 +106,7 @@ def test_the_sums_of_keys_and_estimates_add_up_like_the_counts(rows: str, weight
             assert (values[:, members[0]][:, cells] == values[:, members[1:]][:, :, cells].sum(1)).all(), one
         both = table.shown[:, 1]
         assert (values[:, both, 0] == values[:, both, 1] + values[:, both, 2]).all()
-    assert (others[0][true == 0] == 0).all()
-    if weighted:
-        assert (others[1][table.shown[None].repeat(len(true), 0)] >= 0).all()
+    assert (keys[true == 0] == 0).all()
 
 
 def test_a_parent_has_the_keys_of_the_areas_in_it() -> None:
@@ -178,10 +131,9 @@ def test_the_same_records_round_alike_without_constants_and_not_with_them() -> N
     (unlike,) = joined(600, "short", keyed(None), "published")
     assert 0.2 < (unlike[:, heads[1]] != unlike[:, heads[0]]).mean() < 0.5
     true, published, keys = joined(600, "short", keyed(None), "true", "published", "keys")
-    constants = sim.Constants()
     for row in (383, 388):  # by hand
         block = next(one for one in BLOCKS if one.first == row)
-        u = (keys[:, at[row], 0].astype(object) + constants.of(block, 1)) % ONE
+        u = (keys[:, at[row], 0].astype(object) + keyed(None).constant_of(block)) % ONE
         rest = true[:, at[row], 0] % 5
         up = np.array([5 * int(one) < int(r) * ONE for one, r in zip(u, rest, strict=True)])
         by_hand = true[:, at[row], 0] - rest + 5 * up
@@ -189,28 +141,13 @@ def test_the_same_records_round_alike_without_constants_and_not_with_them() -> N
         assert (published[shown, at[row], 0] == by_hand[shown]).all()
 
 
-def test_keys_and_weights_leave_the_true_counts_as_they_are() -> None:
+def test_keys_leave_the_true_counts_as_they_are() -> None:
     (plain,) = joined(200, "all", sim.Rounds(), "true")
-    for rounds in (keyed(None), keyed(None, weighted=True)):
-        assert (joined(200, "all", rounds, "true")[0] == plain).all()
+    assert (joined(200, "all", keyed(None), "true")[0] == plain).all()
     # Nor do other rows change the keys of these.
     few, many = (joined(200, rows, keyed(None), "keys", "published") for rows in ("age", "short"))
     for one, other in zip(few, many, strict=True):
         assert (one == other[:, : one.shape[1]]).all()
-
-
-def test_estimates_are_about_as_large_as_the_counts() -> None:
-    true, estimates = joined(1500, "sample", keyed(None, weighted=True), "true", "estimates")
-    at = sim.schema("sample").index
-    private, religion = at[1949], at[1951]
-    inside = true[:, private, 0] > 200
-    ratio = estimates[inside, private, 0] / true[inside, private, 0]
-    assert 0.005 < ratio.std() < 0.02
-    large = true[:, religion, 0] > 50
-    ratio = estimates[large, religion, 0] / true[large, religion, 0]
-    assert ratio.mean() == pytest.approx(1.0, abs=0.02)
-    assert 0.05 < ratio.std() < 0.5
-    assert (np.abs(estimates[large, religion, 0] % 1 - 0.5) < 0.49).mean() > 0.9  # not whole
 
 
 # -- the steps ---------------------------------------------------------------------------------------------------------
@@ -219,30 +156,22 @@ def test_estimates_are_about_as_large_as_the_counts() -> None:
 def test_parts_use_up_the_universe_and_empty_parts_have_no_key() -> None:
     rng = np.random.default_rng(3)
     leaves = rng.poisson(1.2, (200, 2, 5))
-    whole = sim_records(leaves.sum(2), rng)
-    for universe in (whole, sample_of(whole, rng)):
-        parts = parts_of(universe, leaves, rng)
-        assert (parts.number <= leaves).all()
-        for name in ("number", "weight", "key"):
-            assert (getattr(parts, name).sum(2) == getattr(universe, name)).all()
-        assert (parts.key[parts.number == 0] == 0).all()
-        assert (parts.weight[parts.number == 0] == 0).all()
+    whole = drawn_keys(leaves.sum(2), rng)
+    parts = keys_of_parts(whole, leaves, rng)
+    assert (parts.sum(2) == whole).all()
+    assert (parts[leaves == 0] == 0).all()
 
 
 def test_a_subset_that_is_the_whole_has_its_key() -> None:
     rng = np.random.default_rng(4)
     true = rng.poisson(2.0, (300, 2))
-    whole = sim_records(true, rng)
-    some = some_of(whole, true, rng.binomial(true, 0.6), rng)
-    same, none = some.number == true, some.number == 0
+    whole, number = drawn_keys(true, rng), rng.binomial(true, 0.6)
+    some = keys_of_some(whole, true, number, rng)
+    same, none = number == true, number == 0
     assert same.any()
-    assert (some.key[same] == whole.key[same]).all()
-    assert (some.key[none] == 0).all()
-    assert (some.key[~same & ~none] != whole.key[~same & ~none]).all()
-
-
-def sim_records(number: np.ndarray, rng: np.random.Generator):
-    return KeyedRecords(number, number.astype(float), drawn_keys(number, rng))
+    assert (some[same] == whole[same]).all()
+    assert (some[none] == 0).all()
+    assert (some[~same & ~none] != whole[~same & ~none]).all()
 
 
 @pytest.mark.parametrize("how", [Rounding(5), Rounding(3), Sample(5)])
@@ -285,40 +214,23 @@ def test_files_hold_the_keys_and_the_constants(tmp_path: Path) -> None:
     assert not (tmp_path / "constants.csv").exists()
 
 
-def test_the_truth_of_a_weighted_sample_is_the_estimate(tmp_path: Path) -> None:
-    made = unround.simulate(tmp_path, areas=60, seed=2, rows="sample", weighted=True, format="tidy")
-    truth = pl.read_parquet(made.truth)
-    assert truth.columns == ["region", "characteristic_id", "sex", "true"]
-    whole = (pl.col("true") % 1 == 0).mean()
-    share = dict(truth.group_by(pl.col("characteristic_id") >= 1949).agg(whole).iter_rows())
-    assert share[False] == 1.0
-    assert share[True] < 0.5
-    # Whoever takes it for counts gets the columns that are counts.
-    columns = unround.read(made.truth).columns
-    assert {int(column.codes[0]) for column in columns} == {1, 2, 4, 5, *range(8, 34)}
-
-
 def test_a_zip_says_how_counts_were_rounded(tmp_path: Path) -> None:
     import zipfile
 
-    made = unround.simulate(tmp_path, areas=10, rows="sample", zip=True, keys=True, weighted=True)
+    made = unround.simulate(tmp_path, areas=10, rows="sample", zip=True, keys=True)
     with zipfile.ZipFile(made.files[0]) as inside:
         (name,) = [name for name in inside.namelist() if name.endswith("English_meta.txt")]
         said = inside.read(name).decode("latin-1")
     assert "by the sum of their records' keys" in said
-    assert "weighted estimates" in said
     assert "independently" not in said
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"constants": "0.3"}, "constants goes with keys"),
-        ({"keys": True, "constants": "1.5"}, "a number from 0 to 1"),
-        ({"keys": True, "constants": "9=0.5"}, "not the constant of a table"),
-        ({"keys": True, "constants": "8=0.5,8=0.6"}, "has two constants"),
-        ({"keys": True, "constants": "8=nan"}, "a number from 0 to 1"),
-        ({"weighted": True}, "choose rows sample or all"),
+        ({"constant": 0.3}, "constant goes with keys"),
+        ({"keys": True, "constant": 1.5}, "constant must be at least 0 and at most 1"),
+        ({"keys": True, "constant": float("nan")}, "constant must be at least 0 and at most 1"),
     ],
 )
 def test_what_cannot_be(tmp_path: Path, options: dict[str, object], said: str) -> None:
@@ -327,11 +239,10 @@ def test_what_cannot_be(tmp_path: Path, options: dict[str, object], said: str) -
     assert not list(tmp_path.iterdir())
 
 
-def test_constants_can_be_given() -> None:
-    constants = sim.Constants.parse("8=0.25, 58=0.5")
-    age, marital, other = (next(one for one in BLOCKS if one.first == row) for row in (8, 58, 383))
-    assert [constants.of(block, 1) / ONE for block in (age, marital)] == [0.25, 0.5]
-    assert constants.of(other, 1) == sim.Constants().of(other, 1) != sim.Constants().of(other, 2)
-    assert constants.of(other, 1) != constants.of(other, 1, 2)
-    within = next(one for one in BLOCKS if one.first == 340)
+def test_every_table_and_edition_has_a_constant_of_its_own_unless_it_is_given() -> None:
+    age, marital, within = (next(one for one in BLOCKS if one.first == row) for row in (8, 58, 340))
+    assert keyed(0.25).constant_of(age) / ONE == keyed(0.25).constant_of(marital, 2) / ONE == 0.25
+    drawn = keyed(None)
+    assert len({drawn.constant_of(age), drawn.constant_of(marital), drawn.constant_of(age, 2)}) == 3
     assert table_of(within) == 335
+    assert drawn.constant_of(within) == drawn.constant_of(next(one for one in BLOCKS if one.first == 335))

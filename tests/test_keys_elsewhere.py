@@ -209,7 +209,7 @@ def test_areas_within_areas_have_the_keys_of_what_is_in_them(tmp_path: Path) -> 
 
 def test_sums_of_keys_from_records(tmp_path: Path) -> None:
     """Whoever has the records publishes what they themselves would: here the census that the keys belong to."""
-    made = unround.simulate(tmp_path / "c", areas=60, seed=2, rows="age", format="tidy", keys=True, constants="0.31")
+    made = unround.simulate(tmp_path / "c", areas=60, seed=2, rows="age", format="tidy", keys=True, constant=0.31)
     exact = ("population", "dwellings")
     given = unround.protect(
         made.truth, tmp_path / "out", "keyed:5", key_sums=made.truth, constant=0.31, exact=exact, seed=SEED

@@ -57,7 +57,7 @@ def test_tables_are_rounded_as_declared_and_people_are_exact(folder: Path) -> No
 
 
 def test_keys_with_one_constant_round_the_same_people_alike(tmp_path: Path) -> None:
-    unround.simulate(tmp_path / "a", persons=True, areas=8, people=80, keys=True, constants="0.3")
+    unround.simulate(tmp_path / "a", persons=True, areas=8, people=80, keys=True, constant=0.3)
     tables = [pl.read_parquet(tmp_path / "a" / f"age_sex_{name}.parquet") for name in ("marital", "education")]
     total = [table.filter((pl.col(name) == "all") & (pl.col("age") == "35 to 44 years")).sort("region", "sex")
              for table, name in zip(tables, ("marital", "education"), strict=True)]  # fmt: skip
@@ -125,8 +125,8 @@ def test_queries_are_answered_together_as_each_alone() -> None:
         ({"persons": True, "areas": 0}, "1 to 99,999 areas"),
         ({"persons": True, "people": 0}, "people must be at least 1 and at most 100000, not 0"),
         ({"persons": True, "seed": -1}, "seed must be at least 0"),
-        ({"persons": True, "constants": "0.5"}, "constants goes with keys"),
-        ({"persons": True, "keys": True, "constants": "8=0.31"}, "one number for all tables"),
+        ({"persons": True, "constant": 0.5}, "constant goes with keys"),
+        ({"persons": True, "keys": True, "mechanism": "cellkey:3,2", "constant": 0.5}, "cell keys have none"),
         ({"persons": True, "keys": True, "mechanism": "laplace:1"}, "does not do that"),
     ],
 )

@@ -796,11 +796,8 @@ class Simulate(Progress):
         "Round by the keys of records and a constant of every table; with {persons}, also cell keys.",
         default=False,
     )
-    constants: str = option(
-        "constants of tables, such as 0 for all, or 8=0.31.", "LIST", shown="drawn", needs=("keys",), default=""
-    )
-    weighted: bool = option(
-        "Let sample tables show weighted estimates; for rows sample or all.", excludes=("persons",), default=False
+    constant: float | None = option(
+        "the constant of all tables, from 0 to 1.", "NUMBER", shown="drawn", least=0, most=1, needs=("keys",), default=None
     )
     people: int | None = option(
         "people in a typical area.", shown="400", least=1, most=100_000, needs=("persons",), default=None

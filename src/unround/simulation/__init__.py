@@ -7,7 +7,7 @@ Canadian census of 2021; the numbers are invented.
 - `profile`: the rows of the profile, their kinds and the sums between them: `schema`
 - `geography`, `people`: the country and its made-up shapes; households and persons
 - `counts`: `true_counts`, `publish`: blocks of areas as arrays; rates, averages and medians beside them
-- `keyed`: counts that are rounded by the keys of their records, and weighted estimates: `Rounds`
+- `keyed`: counts that are rounded by the keys of their records: `Rounds`
 - `files`: three layouts, the truth beside them, and the note that says that all of it is invented; `census` writes them
 - `persons`: another truth in place of the census: records, and tables published from them
 
@@ -37,7 +37,7 @@ from unround.simulation.files import (
     write_areas,
 )
 from unround.simulation.geography import BOUNDARIES, plan, write_boundaries
-from unround.simulation.keyed import Constants, Rounds
+from unround.simulation.keyed import Rounds
 from unround.simulation.profile import ROWS, SEXES, ProfileRow, RowSum, Schema, schema
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "MISSING",
     "ROWS",
     "SEXES",
-    "Constants",
     "CountBlock",
     "ProfileRow",
     "Rounds",
@@ -64,7 +63,7 @@ def census(given: Simulate) -> Simulated:
     if given.zip and file_format != "statcan":
         raise InputError(f"only the statcan format can be zipped, not {file_format}.")
     rounds = Rounds.of(given)
-    table = rounds.schema(rows)
+    table = schema(rows)
     editions = Editions.of(given.levels, given.apart, given.repeat)
     place = plan(given.areas, given.seed, editions.nested)  # refuses a number of areas before anything is written
     layout, wide = f"{file_format}, zipped" if given.zip else file_format, file_format == "censusmapper"
@@ -75,7 +74,7 @@ def census(given: Simulate) -> Simulated:
         truth, done = TruthWriter(output.done, table, wide), 0
         for block in rounds.counts(given.areas, rows, editions.nested):
             release.add(block)
-            truth.add(rounds.shown(block, table))
+            truth.add(block)
             done += len(block.land)
             given.progress("Simulating", done, given.areas)
         release.close()
@@ -84,13 +83,17 @@ def census(given: Simulate) -> Simulated:
             write_boundaries(output.done / BOUNDARIES, place, editions.levels, given.seed)
         if editions.nested:
             write_areas(output.done / AREAS, place.regions, editions.levels, wide)
-        if rounds.constants is not None:
-            rounds.constants.table(table.plans, given.seed, editions.repeat).write_csv(output.done / CONSTANTS)
-        remarks = rounds.remarks()
+        remarks = []
+        if rounds.keys:
+            rounds.constants(table.plans, editions.repeat).write_csv(output.done / CONSTANTS)
+            remarks.append(
+                "Every record has a key; a count is rounded by the sum of its records' keys and a constant of its table. "
+                "The truth has the sum of keys of every count."
+            )
         if file_format != "tidy":
             real = "File name and layout are those" if file_format == "statcan" else "The layout is that"
             remarks.insert(0, f"{real} of a real product only so that programs can be tried on it.")
         facts = {"areas": f"{given.areas:,}", "seed": given.seed, "rows": rows, "format": layout}
         typed = f"unround simulate -o FOLDER {given.typed('areas', 'seed')}"
-        what = "the true counts and estimates" if given.weighted else "the true counts, as they were drawn"
-        return finished(output, typed, given.areas, names, (TRUTH, what), truth.cells, remarks, facts)
+        truth_file = TRUTH, "the true counts, as they were drawn"
+        return finished(output, typed, given.areas, names, truth_file, truth.cells, remarks, facts)

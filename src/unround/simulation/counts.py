@@ -11,7 +11,7 @@ could, and tell nothing. Amounts of money and the like are drawn, so that files 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.figures import Figure
-from unround.mechanisms import Mechanism, mechanism
+from unround.mechanisms import mechanism
 from unround.simulation.geography import Geography, plan
 from unround.simulation.people import Counts, Floats, People, people
 from unround.simulation.profile import EXACT, SEXES, BlockPlan, ProfileRow, Schema, schema
@@ -34,6 +34,7 @@ FEW_PEOPLE, INCOME_PEOPLE, INCOME_HOUSEHOLDS = 40, 250, 40
 _PEOPLE, _TRUTH, _PUBLISH, _FIGURES = range(1, 5)  # the kinds of random streams
 
 CountArray = NDArray[np.int32]
+Keys = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,14 +48,13 @@ class CountBlock:
     hidden: NDArray[np.bool_]  # the areas with too few people for any counts, or for those of income
     income_hidden: NDArray[np.bool_]
     published: CountArray | None = None  # the same as `true` after the mechanisms, `MISSING` where hidden too
-    more: tuple[NDArray[Any], ...] = ()  # what else was drawn of each area, and added up as its counts are
+    keys: Keys | None = None  # the sums of keys of the records behind `true`, where records have any
 
     def some(self, keep: NDArray[np.bool_]) -> CountBlock:
         """Return some of the areas."""
-        kept = {name: getattr(self, name)[keep] for name in ("true", "land", "hidden", "income_hidden")}
-        published = None if self.published is None else self.published[keep]
-        more = tuple(values[keep] for values in self.more)
-        return replace(self, regions=self.regions.filter(pl.Series(keep)), published=published, more=more, **kept)
+        names = ("true", "land", "hidden", "income_hidden", "published", "keys")
+        kept = {name: values[keep] for name in names if (values := getattr(self, name)) is not None}
+        return replace(self, regions=self.regions.filter(pl.Series(keep)), **kept)
 
 
 def stream(seed: int, kind: int, block: int, part: int = 0, edition: int = 1) -> np.random.Generator:
@@ -127,7 +127,7 @@ def _within(step: BlockPlan, base: Counts, rng: np.random.Generator) -> Counts:
     return np.asarray(add_up(step, rng.binomial(base[:, :, step.nodes[leaf_nodes(step)]], chance)))
 
 
-def _fill(target: NDArray[Any], rows: Any, values: NDArray[Any]) -> None:
+def fill(target: NDArray[Any], rows: Any, values: NDArray[Any]) -> None:
     """Write men and women and their sum, or the total only, into some rows; `values` are areas × sexes × rows."""
     if values.shape[1] == 2:
         target[:, rows, 1:] = values.swapaxes(1, 2)
@@ -165,10 +165,10 @@ def _area_counts(table: Schema, place: Geography, rows: slice, seed: int, number
         if step.block.rule == "figures":
             continue
         rng = stream(seed, _TRUTH, number, step.number)
-        _fill(true, step.start + step.nodes, _counts_of(step, table, true, crowd, rng))
+        fill(true, step.start + step.nodes, _counts_of(step, table, true, crowd, rng))
         for row, parent in step.subsets:
             some = rng.binomial(true[:, step.start + parent, step.block.sexes], 0.33)
-            _fill(true, [step.start + row], some[:, :, None])
+            fill(true, [step.start + row], some[:, :, None])
     return true, crowd
 
 
@@ -199,12 +199,12 @@ class _Parents:
             so_far[1] += values[done:].sum(0)
 
 
-Beside = Callable[[Schema, Counts, People, int], Sequence[NDArray[Any]]]
-"""Draws more of the areas of a block: given the schema, their true counts and people, and the number of the block."""
+KeysOf = Callable[[Schema, Counts, People, int], Keys]
+"""Draws the keys of the records of a block: given the schema, true counts and people, and the number of the block."""
 
 
 def true_counts(
-    areas: int, seed: int, rows: str = "age", small: bool = False, beside: Beside = lambda *_: ()
+    areas: int, seed: int, rows: str = "age", small: bool = False, keys_of: KeysOf | None = None
 ) -> Iterator[CountBlock]:
     """Draw a census of so many areas, block by block; a parent comes after its children and is their sum."""
     table, place = schema(rows), plan(areas, seed, small)
@@ -212,21 +212,21 @@ def true_counts(
     for number, start in enumerate(range(0, areas, BLOCK)):
         here = slice(start, min(start + BLOCK, areas))
         true, crowd = _area_counts(table, place, here, seed, number)
-        more = tuple(beside(table, true, crowd, number))
-        parents.fill(place.level[here], true, crowd.land, *more)
+        keys = None if keys_of is None else keys_of(table, true, crowd, number)
+        parents.fill(place.level[here], true, crowd.land, *([] if keys is None else [keys]))
         counts = np.where(shown, true, MISSING).astype(np.int32)
         residents, households = counts[:, at[1], 0], counts[:, at[5], 0]
         hidden = residents < FEW_PEOPLE
         income_hidden = hidden | (residents < INCOME_PEOPLE) | (households < INCOME_HOUSEHOLDS)
-        yield CountBlock(number, place.regions[here], counts, crowd.land, hidden, income_hidden, more=more)
+        yield CountBlock(number, place.regions[here], counts, crowd.land, hidden, income_hidden, keys=keys)
 
 
-Draw = Callable[[BlockPlan, Mechanism, Counts, np.random.Generator], Counts]
+Draw = Callable[[BlockPlan, Counts, np.random.Generator], Counts]
 """Publishes the counts of one block of the profile, areas × rows × 3."""
 
 
-def _independently(_: BlockPlan, how: Mechanism, amounts: Counts, rng: np.random.Generator) -> Counts:
-    return how.publish(amounts, rng)
+def _independently(step: BlockPlan, amounts: Counts, rng: np.random.Generator) -> Counts:
+    return mechanism(step.block.mechanism).publish(amounts, rng)
 
 
 def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, draw: Draw = _independently) -> CountArray:
@@ -241,7 +241,7 @@ def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, draw:
         rows = slice(step.start, step.stop)
         rng = stream(seed, _PUBLISH, block.number, step.number, edition)
         exact = block.true[:, rows]
-        drawn = draw(step, mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64), rng)
+        drawn = draw(step, np.maximum(exact, 0).astype(np.int64), rng)
         published[:, rows] = np.where(exact >= 0, drawn, MISSING)
     small = np.array([row.mechanism != EXACT for row in table.rows])
     income = np.array([row.is_income for row in table.rows])

@@ -352,11 +352,10 @@ class ZippedBulk(Bulk):
         meta, readme = (
             Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("meta.txt", "readme_meta.txt")
         )
-        keyed, weighted = self._rounds.constants is not None, self._rounds.weighted
-        meta = meta.replace(
-            "HOW", "by the sum of their records' keys and a\nconstant of the table" if keyed else "each\nindependently"
+        how = (
+            "by the sum of their records' keys and a\nconstant of the table" if self._rounds.keys else "each\nindependently"
         )
-        meta = meta.replace("WHAT", "weighted estimates from the 25% sample" if weighted else "counts of 25% sample data")
+        meta = meta.replace("HOW", how)
         companions = {f"{CATALOGUE}_Geo_starting_row.CSV": starts, f"{CATALOGUE}_English_meta.txt": meta}
         for name, text in (companions | {"README_meta.txt": readme}).items():
             self._zip.writestr(name, text.encode("latin-1"))
@@ -529,8 +528,8 @@ class TruthWriter:
             "sex": pl.Series(SEXES).gather(cells[2]),
             "true": pl.Series(block.true[cells]),
         }
-        if block.more:
-            key = pl.Series(block.more[0][cells] / 2.0**64)
+        if block.keys is not None:
+            key = pl.Series(block.keys[cells] / 2.0**64)
             columns["key"] = key.set(pl.Series(np.isin(self.table.ids[cells[1]], _NO_RECORDS)), None)
         return pl.DataFrame(columns)
 
@@ -598,9 +597,7 @@ class ReleaseFiles:
         for writer, edition, levels in self._writers:
             if edition != last:
                 published = self._rounds.published(block, self._table, edition) if edition > 1 else block
-                values = figures(
-                    self._rounds.shown(published, self._table), self._table, self._rounds.seed, self._rounds.figures
-                )
+                values = figures(published, self._table, self._rounds.seed, self._rounds.figures)
                 last = edition
             keep = np.isin(level, levels)
             if keep.any():

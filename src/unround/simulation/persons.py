@@ -36,7 +36,7 @@ from unround.options import Simulate
 from unround.output import output_folder
 from unround.simulation import Simulated
 from unround.simulation.files import Parts, finished, older_simulation, table_toml, toml_sums
-from unround.simulation.keyed import ONE, Constants
+from unround.simulation.keyed import ONE
 
 AGE, SEX = "age", "sex"
 OLDEST = 100  # ages are single years; this one stands for itself and all above
@@ -528,19 +528,16 @@ def simulate_persons(given: Simulate) -> Simulated:
     """Write simulated persons, and tables published from them; the number of all people stays exact."""
     if not 1 <= given.areas <= LARGEST:
         raise InputError(f"persons can be drawn for 1 to {LARGEST:,} areas, not {given.areas:,}.")
-    constants, how = Constants.parse(given.constants), mechanism(str(given.mechanism or "rounding:5"))
-    same = constants.everywhere
-    if constants.given:
-        raise ArgumentError("with {persons}, {constants} is one number for all tables, such as 0.")
+    how = mechanism(str(given.mechanism or "rounding:5"))
     if given.keys:
         keyable(how)
-        if isinstance(how, Transition) and same is not None:
-            raise ArgumentError("{constants} are those of rounding: cell keys have none.")
+        if isinstance(how, Transition) and given.constant is not None:
+            raise ArgumentError("{constant} is that of rounding: cell keys have none.")
     tables, people = tables_named(given.tables), TYPICAL if given.people is None else given.people
     files = [name for table in tables for name in (f"{table.name}.parquet", f"{table.name}.toml")]
     with output_folder(Path(given.out), "simulate", older_simulation((*files, PERSONS))) as output:
         persons, done = Parts(output.done / PERSONS), 0
-        writers = [_TableWriter(output.done, table, how, given.seed, same, keyed=given.keys) for table in tables]
+        writers = [_TableWriter(output.done, table, how, given.seed, given.constant, keyed=given.keys) for table in tables]
         for block in person_blocks(given.areas, given.seed, people):
             persons.add(records(block, keys=given.keys))
             for writer in writers:

@@ -184,12 +184,9 @@ def _plan(block: ProfileBlock, number: int, start: int) -> BlockPlan:
     return BlockPlan(block, number, start, start + len(shape), rows, first, last, leaves, subsets)
 
 
-def universe_sums(blocks: list[ProfileBlock], sample: bool = False) -> list[RowSum]:
-    """Return the totals that show the same people twice: row 8 is row 1, row 50 is row 5, and so on.
-
-    Of a weighted sample (`sample`), estimates are the same as other estimates only, never as counts.
-    """
-    reference = {} if sample else {"people": 1, "households": 5}
+def universe_sums(blocks: list[ProfileBlock]) -> list[RowSum]:
+    """Return the totals that show the same people twice: row 8 is row 1, row 50 is row 5, and so on."""
+    reference = {"people": 1, "households": 5}
     same = []
     for block in blocks:
         if block.rule in ("figures", "within") or block.mechanism == EXACT:
@@ -202,7 +199,7 @@ def universe_sums(blocks: list[ProfileBlock], sample: bool = False) -> list[RowS
             reference[block.universe] = block.first
     same += [RowSum(row, (other,), "universe") for row, other in SAME.items()]
     chosen = {block.first + at for block in blocks for at in range(len(expand(block.shape)))}
-    return [pair for pair in same if pair.total in chosen and (not sample or chosen.issuperset(pair.parts))]
+    return [pair for pair in same if pair.total in chosen]
 
 
 @cache
