@@ -42,7 +42,6 @@ KEYS = json.dumps(
     }
 )
 PROTECTIONS = ("controlled:5", "keyed:5", "alike", "rounding:3", "laplace:1.45", "suppressed:1..7,nearest:5")
-CONSTANTS = ("", "0", "0.25", "8=0.31, 58=0.19")
 TRANSITION = "i,v,p\n0,0,1\n1,0,1/3\n1,1,2/3\n2,1,0.25\n2,2,0.5\n2,3,0.25\n"
 
 PTABLE = (
@@ -311,12 +310,6 @@ def _protection(data: bytes) -> None:
         raise Fault(f"{made.name} names another protection than {text!r}")
 
 
-def _constants(data: bytes) -> None:
-    from unround.simulation import Constants
-
-    Constants.parse(data.decode("utf-8", errors="replace"))
-
-
 def _transition(data: bytes) -> None:
     from unround.mechanisms import mechanism
 
@@ -432,7 +425,6 @@ WRITTEN: tuple[Target, ...] = (
     Target("key-sums", (KEY_SUMS.encode(),), _key_sums, (",", '"', "\n", "nan", "inf", "-1"), 1),
     Target("audit-keys", (KEYS.encode(),), _keys, _JSON, 1),
     Target("protections", tuple(text.encode() for text in PROTECTIONS), _protection, (":", ",", "..", "keyed", "1e9"), 20),
-    Target("constants", tuple(text.encode() for text in CONSTANTS), _constants, ("=", ",", "8", "nan", "1e-400"), 20),
     Target(
         "transition-file",
         tuple(text.encode() for text in (TRANSITION, PTABLE, KEY_TABLE)),
