@@ -141,29 +141,31 @@ def test_intervals_are_those_of_an_integer_program(shape: str, seed: int) -> Non
 
 @pytest.mark.parametrize("shape", ["categories by sex", "one area, three axes"])
 @pytest.mark.parametrize("most", [NO_UPPER_BOUND, 30])
-def test_a_table_that_is_hidden_as_a_whole_needs_no_integer_program(
-    shape: str, most: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("total", [SUPPRESSED, 20])
+def test_a_table_that_is_hidden_as_a_whole_or_but_for_its_total_needs_no_integer_program(
+    shape: str, most: int, total: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hidden_module, "_Loop", None)
+    monkeypatch.setattr(hidden_module._Loop, "_solve", None)
     monkeypatch.setattr(hidden_module, "_as_tree", lambda *_: None)
     equations = SHAPES[shape][0]
     cells = {cell for total, parts in equations for cell in (total, *parts)}
     compiled = compile_sums(len(cells), equations, frozenset())
     printed = np.full((1, compiled.columns), SUPPRESSED, dtype=np.int32)
-    windows, _ = windows_of(printed, [Rounding(5)] * compiled.columns)
-    windows.high[:] = most
+    printed[0, equations[0][0]] = total
+    windows, _ = windows_of(printed, [Exact()] * compiled.columns)
+    windows.high[printed < 0] = most
     block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
     alone = np.zeros(compiled.columns, dtype=np.bool_)
     found, _ = with_hidden(block, linked_bounds(block, np.array([-1]), alone), alone, printed < 0)
     assert not found.limited.any()
-    assert (found.tight.low == 0).all()
-    assert (found.tight.high == most).all()
+    assert (found.tight.low[printed < 0] == 0).all()
+    assert (found.tight.high[printed < 0] == (most if total < 0 else total)).all()
 
 
 @pytest.mark.parametrize("copies", [1, 3])
 def test_sums_that_contain_each_other_need_no_integer_program(copies: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Of the cells 0 to 8, the sixth in the place of its parts leaves 29 = 1 + 2 + 6, where 1 and 2 are 6 at least.
-    monkeypatch.setattr(hidden_module, "_Loop", None)
+    monkeypatch.setattr(hidden_module._Loop, "_solve", None)
     hidden_module._as_tree.cache_clear()
     table = ((0, (1, 2, 3, 4, 5)), (6, (3, 4, 5)), (6, (7, 8)))
     beside = tuple(

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
+from unround.bounds.attain import FAR, attained_ends
 from unround.bounds.search import single_worker
 from unround.bounds.tighten import tighten
 from unround.errors import InternalError
@@ -47,9 +48,6 @@ much room that sums taken together hardly ever say more than one after the other
 
 EFFORT = 0.5
 """The most that is spent on one end of one interval, in CP-SAT's deterministic units: about a second each."""
-
-FAR = NO_UPPER_BOUND // 2
-"""An end beyond this is none: only the largest number that the solver knows stopped it."""
 
 
 class _Contradicting(Exception):  # noqa: N818 - it is an answer, and no error
@@ -277,89 +275,80 @@ def _ends(
 
     Many areas have the same loop, and most have it whether or not counts that may have been adjusted are exact.
     """
-    return _ends_of_empty(domains, rows, wanted) or _Loop(domains, rows).ends(wanted)
-
-
-def _ends_of_empty(
-    domains: tuple[_Domain, ...], rows: tuple[_Row, ...], wanted: tuple[int, ...]
-) -> tuple[tuple[int, int, bool], ...] | None:
-    """Return the same of a loop whose cells can all be 0, such as a table that is hidden as a whole; None if it is another.
-
-    There, a cell is as large as its bound in a table in which all else is 0 but totals that it is part of, one part of each
-    of these cells, and so on. Where such tables are found, nothing has to be solved.
-    """
-    if any(low or values is not None for low, _, values in domains) or any(known or total < 0 for total, _, known in rows):
-        return None
-    touching: list[list[_Row]] = [[] for _ in domains]
-    for row in rows:
-        for cell in (row[0], *row[1]):
-            touching[cell].append(row)
-    for first in wanted:
-        most, large = domains[first][1], [first]
-        for cell in large:  # grows during the loop
-            for total, parts, _ in touching[cell]:
-                those = [part for part in parts if part in large]
-                if len(those) == (total in large):
-                    continue
-                fitting = [one for one in ((total,) if those else parts) if domains[one][1] >= most]
-                if len(those) > 1 or not fitting:
-                    return None
-                large.append(fitting[0])
-    return tuple((0, domains[i][1], False) for i in wanted)
+    return _Loop(domains, rows).ends(wanted)
 
 
 class _Loop:
     """Open cells whose sums form loops, as an integer program."""
 
-    def __init__(self, domains: Sequence[_Domain], rows: Iterable[_Row]) -> None:
-        from ortools.sat.python import cp_model
-
-        self.model = cp_model.CpModel()
+    def __init__(self, domains: Sequence[_Domain], rows: Sequence[_Row]) -> None:
+        self.domains, self.rows = domains, rows
         self.bounds = [(low, high) for low, high, _ in domains]
-        self.variables = [
-            self.model.new_int_var_from_domain(
-                cp_model.Domain.from_values(list(values)) if values is not None else cp_model.Domain(low, high), ""
-            )
-            for low, high, values in domains
-        ]
-        for total, parts, known in rows:
-            added = cp_model.LinearExpr.sum([self.variables[part] for part in parts])
-            self.model.add(added + known == (self.variables[total] if total >= 0 else 0))
         self.least: list[int] = []
         self.most: list[int] = []
 
     def ends(self, wanted: Sequence[int]) -> tuple[tuple[int, int, bool], ...]:
         """Return the least and the greatest that some cells can be, and whether more effort might narrow that."""
+        self._set_one_after_the_other(wanted)
         self._attain_many(wanted)
         found = []
         for i in wanted:
             ends, limited = list(self.bounds[i]), False
             for side, sign in enumerate((1, -1)):
-                if self._attained(i, sign) == ends[side]:
+                if self._is_attained(i, side):
                     continue
-                limit = self._solve({i: sign})
-                if limit is None or self._attained(i, sign) != limit:
+                limit, seen = self._solve({i: sign}), (self.least, self.most)[side]
+                if limit is None or not seen or seen[i] != limit:
                     limited |= limit is not None or sign > 0 or ends[side] < FAR
                 if limit is not None and sign * limit > sign * ends[side]:
                     ends[side] = limit
             found.append((ends[0], ends[1], limited))
         return tuple(found)
 
+    def _set_one_after_the_other(self, wanted: Sequence[int]) -> None:
+        """Look for tables that attain the ends of bounds by propagation alone, which may miss some."""
+        if any(values is not None and len(values) <= high - low for low, high, values in self.domains):
+            return  # a cell would be set to a count that its window leaves out
+        bounds, equations = [*self.bounds], list[tuple[int, tuple[int, ...]]]()
+        for total, parts, known in self.rows:  # what is known becomes a cell of its own: a total, or another part
+            equations.append((total, (*parts, len(bounds))) if total >= 0 else (len(bounds), parts))
+            bounds.append((known, known) if total >= 0 else (-known, -known))
+        seen = attained_ends(bounds, tuple(equations), wanted)
+        if seen is not None:
+            self.least, self.most = (ends[: len(self.bounds)].tolist() for ends in seen)
+
+    @cached_property
+    def program(self) -> tuple[Any, list[Any]]:
+        """The integer program, and its variables."""
+        from ortools.sat.python import cp_model
+
+        model = cp_model.CpModel()
+        variables = [
+            model.new_int_var_from_domain(
+                cp_model.Domain.from_values(list(values)) if values is not None else cp_model.Domain(low, high), ""
+            )
+            for low, high, values in self.domains
+        ]
+        for total, parts, known in self.rows:
+            added = cp_model.LinearExpr.sum([variables[part] for part in parts])
+            model.add(added + known == (variables[total] if total >= 0 else 0))
+        return model, variables
+
     def _attain_many(self, cells: Sequence[int]) -> None:
         """Look for tables in which many cells are at an end of their bounds at the same time, while there are such."""
         for side, sign in enumerate((1, -1)):
-            left = [i for i in cells if self.bounds[i][side] < FAR]
+            left = [i for i in cells if self.bounds[i][side] < FAR and not self._is_attained(i, side)]
             while left:
                 self._solve(dict.fromkeys(left, sign))
-                still = [i for i in left if self._attained(i, sign) != self.bounds[i][side]]
+                still = [i for i in left if not self._is_attained(i, side)]
                 if len(still) > 0.8 * len(left):
                     break
                 left = still
 
-    def _attained(self, variable: int, sign: int) -> int | None:
-        """Return the least, or the most, that a cell is in the tables found so far."""
-        seen = self.least if sign > 0 else self.most
-        return seen[variable] if seen else None
+    def _is_attained(self, variable: int, side: int) -> bool:
+        """Return whether a table that was found has a cell at the lower or the upper end of its bounds, or as good as none."""
+        seen, end = (self.least, self.most)[side], self.bounds[variable][side]
+        return bool(seen) and (seen[variable] == end or min(seen[variable], end) > FAR)
 
     def _solve(self, goal: dict[int, int]) -> int | None:
         """Push cells as far down (1) or up (-1) as they go together, and remember the table that was found.
@@ -368,15 +357,15 @@ class _Loop:
         """
         from ortools.sat.python import cp_model
 
-        sign = next(iter(goal.values()))
-        self.model.minimize(sum(times * self.variables[i] for i, times in goal.items()))
+        sign, (model, variables) = next(iter(goal.values())), self.program
+        model.minimize(sum(times * variables[i] for i, times in goal.items()))
         if self.least:
-            self.model.clear_hints()
-            for one, value in zip(self.variables, self.least if sign > 0 else self.most, strict=True):
-                self.model.add_hint(one, value)
+            model.clear_hints()
+            for variable, value in zip(variables, self.least if sign > 0 else self.most, strict=True):
+                model.add_hint(variable, value)
         solver = single_worker()
         solver.parameters.max_deterministic_time = EFFORT
-        status = solver.solve(self.model)
+        status = solver.solve(model)
         if status == cp_model.INFEASIBLE:
             raise _Contradicting
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN):

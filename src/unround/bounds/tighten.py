@@ -104,7 +104,7 @@ class BoundsInput(NamedTuple):
     use: BoolArray
 
 
-class _Area(NamedTuple):
+class CellState(NamedTuple):
     """The kernel's state for one area: bounds, which cells have holes, and which sums are queued."""
 
     low: NDArray[np.int64]
@@ -176,7 +176,7 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: 
     columns, number = found.low.shape[1], sums.order.size
     low, high = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
     holes, waiting = np.zeros(columns, dtype=np.bool_), np.empty(number, dtype=np.bool_)
-    own = _Area(low, high, holes, waiting)
+    own = CellState(low, high, holes, waiting)
     for area in range(begin, end):
         use = given.use[area if given.use.shape[0] > 1 else 0]
         for c in range(columns):
@@ -195,7 +195,7 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: 
                 if waiting[e]:
                     waiting[e] = quiet = False
                     if e < use.size:
-                        possible = _revise(area, e, sums, use, given, own, found)
+                        possible = revise(area, e, sums, use, given, own, found)
                     else:
                         possible = _apply(area, e, sums, use, given, own, found)
                     if not possible:
@@ -210,7 +210,7 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: 
 
 
 @kernel
-def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area, found: CellBounds) -> bool:
+def revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: CellState, found: CellBounds) -> bool:
     """Apply one sum to the bounds of its cells; False if it leaves some cell without a possible value."""
     low, high = own.low, own.high
     by_low, by_high = found.by_low[area], found.by_high[area]
@@ -260,7 +260,7 @@ def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, 
 
 
 @kernel
-def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area, found: CellBounds) -> bool:
+def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: CellState, found: CellBounds) -> bool:
     """Apply one inequality to the bounds of its cells; False if it leaves some cell without a possible value."""
     low, high = own.low, own.high
     by_low, by_high = found.by_low[area], found.by_high[area]
@@ -315,7 +315,7 @@ def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, o
 
 
 @kernel
-def _queue_others(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area) -> bool:
+def _queue_others(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: CellState) -> bool:
     """Queue the other sums of a cell whose bounds moved; False if it has no possible value."""
     again = own.holes[cell] and _snap(area, cell, given, own)
     if own.low[cell] > own.high[cell]:
@@ -328,7 +328,7 @@ def _queue_others(area: int, cell: int, e: int, sums: Lists, use: BoolArray, giv
 
 
 @kernel
-def _snap(area: int, cell: int, given: BoundsInput, own: _Area) -> bool:
+def _snap(area: int, cell: int, given: BoundsInput, own: CellState) -> bool:
     """Move bounds that fell into a hole to the next possible value; return whether one moved."""
     low, high = own.low, own.high
     # Where the weight of the count 0 would be.
