@@ -22,7 +22,7 @@ Longs = NDArray[np.int64]
 def attained_ends(
     bounds: Sequence[tuple[int, int]], equations: Equations, wanted: Sequence[int]
 ) -> tuple[Longs, Longs] | None:
-    """Return the least and the greatest that cells are in tables that fit: such as have a wanted cell at an end of its bounds.
+    """Return the least and the greatest that cells are in tables that fit, made to have wanted cells at their ends.
 
     All counts between two bounds are possible. None if no table was found, which does not mean that there is none.
     """
@@ -38,7 +38,8 @@ def attained_ends(
         np.zeros(1, dtype=np.int64),
         np.ones((1, len(equations)), dtype=np.bool_),
     )
-    found = CellBounds(*(np.zeros(shape, dtype=np.int32) for _ in range(6)), np.ones(1, dtype=np.bool_))
+    nobody = np.zeros(shape, dtype=np.int32)  # what set a bound is not asked
+    found = CellBounds(nobody, nobody, nobody, nobody, nobody, nobody, np.ones(1, dtype=np.bool_))
     least, most = high.copy(), low.copy()
     tables = _attain(lists_of(low.size, equations), given, found, np.array(wanted, dtype=np.int64), least, most)
     return (least, most) if tables else None

@@ -346,7 +346,7 @@ class _Loop:
                 left = still
 
     def _is_attained(self, variable: int, side: int) -> bool:
-        """Return whether a table that was found has a cell at the lower or the upper end of its bounds, or as good as none."""
+        """Return whether a table that was found has a cell at the lower or the upper end of its bounds, or above any."""
         seen, end = (self.least, self.most)[side], self.bounds[variable][side]
         return bool(seen) and (seen[variable] == end or min(seen[variable], end) > FAR)
 
