@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from unround.errors import InputError
 from unround.figures import Figure, FigureGrid, FigureKind, Group, Inequality
 from unround.mechanisms import Exact, Mechanism, Window
+from unround.mechanisms.base import window_of
 
 _SHOWN = 30
 """Most parts of a sum that an error lists."""
@@ -171,7 +172,7 @@ class System:
     @cached_property
     def windows(self) -> tuple[Window, ...]:
         """The true counts that each cell's published value leaves possible, before any sum is used."""
-        return tuple([cell.mechanism.window(cell.published) for cell in self.cells])
+        return tuple([window_of(cell.mechanism, cell.published) for cell in self.cells])
 
     @cached_property
     def known_sums(self) -> frozenset[Sum]:

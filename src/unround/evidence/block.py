@@ -6,18 +6,17 @@ but few different ones, and most columns share one mechanism: each window is wor
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from threading import Lock
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.mechanisms import Exact, Mechanism, Suppressed, Window
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms import Exact, Mechanism, Suppressed
+from unround.mechanisms.base import BoolArray, FloatArray, window_of
 from unround.release import FIRST_TOLD, SUPPRESSED, Counts, told_range
 
 Ints = NDArray[np.int32]
@@ -322,10 +321,10 @@ class WindowTable:
         """Work out the window of a count that was not met before."""
         hidden, told = count == SUPPRESSED, told_range(count)
         if told is not None:
-            window = _window(Suppressed(*told), None)
+            window = window_of(Suppressed(*told), None)
         else:
             try:
-                window = _window(cast(Hashable, self._mechanisms[m]), None if hidden else count)
+                window = window_of(self._mechanisms[m], None if hidden else count)
             except InputError:
                 # A mechanism that hides nothing cannot say why this count is hidden: it may be any.
                 return _FREE if hidden else _MISFIT
@@ -349,9 +348,3 @@ class WindowTable:
             self._weights.append(weights)
             self._size += weights.size
         return self._places[key]
-
-
-@lru_cache(maxsize=1 << 15)
-def _window(mechanism: Hashable, published: int | None) -> Window:
-    """Return the window of a mechanism, worked out once for all tables of windows."""
-    return cast(Mechanism, mechanism).window(published)

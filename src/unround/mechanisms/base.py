@@ -165,6 +165,22 @@ def window_from(
     return Window(low + first, low + last, weights[first : last + 1], certain, possible.size <= last - first)
 
 
+_KEPT: dict[tuple[Mechanism, int | None], Window] = {}
+"""Windows of up to `FEW` counts that were asked for: an audit asks for few different ones, again and again."""
+
+FEW, MOST_KEPT = 1_000, 1 << 15
+
+
+def window_of(mechanism: Mechanism, published: int | None) -> Window:
+    """Return the window of a mechanism, mostly worked out once."""
+    window = _KEPT.get((mechanism, published))
+    if window is None:
+        window = mechanism.window(published)
+        if len(_KEPT) < MOST_KEPT and (window.weights is None or window.weights.size <= FEW):
+            _KEPT[mechanism, published] = window
+    return window
+
+
 def counts(published: int | IntArray | None, true: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
     """Return both as arrays, and where the first was published and the second is not negative.
 
