@@ -18,9 +18,20 @@ import unround
 from unround.api import write_result
 from unround.errors import InputError
 from unround.job.work import safe_for_spreadsheets
-from unround.output import KEPT, LOCK, MOVING, OutputFolder, Stopped, output_folder, write_whole
+from unround.output import (
+    KEPT,
+    LOCK,
+    MOVING,
+    NotWritten,
+    OutputFolder,
+    Stopped,
+    array_on_disk,
+    output_folder,
+    write_whole,
+)
 from unround.show import page
 from unround.show.parts import Document, Text
+from unround.small_files import SpecialFile
 
 NAMES = ("note", "part", "folder", "seal")
 """What a result consists of here; `folder` is one, and an older result may have an `extra` file."""
@@ -428,6 +439,45 @@ def test_a_result_and_its_page_are_both_there_or_neither(tmp_path: Path) -> None
     assert '"a": 1' in (tmp_path / "out" / "compare.json").read_text()
     write_result(tmp_path / "out", "compare", {"a": 2}, "new")
     assert (tmp_path / "out" / "compare.html").read_text() == "new"
+
+
+def test_an_array_on_disk_has_room_for_all_of_it(tmp_path: Path) -> None:
+    """Otherwise the system ends the program, without a word, when it writes where the disk has no room."""
+    made = array_on_disk(tmp_path / "a.bin", (1_000, 1_000), "i4")
+    assert (made == 0).all()
+    assert (tmp_path / "a.bin").stat().st_blocks * 512 >= made.nbytes
+    made[7] = 7
+    assert array_on_disk(tmp_path / "a.bin", (1_000, 1_000), "i4")[7, 0] == 7
+    assert (array_on_disk(tmp_path / "a.bin", (1_000, 10), "i4") == 0).all()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            array_on_disk(tmp_path / "b.bin", (1_000, 1_000), "i4")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_why_something_was_not_written_is_said_by_the_command_that_was_asked_for(tmp_path: Path) -> None:
+    def fails(problem: Exception) -> str:
+        with (
+            pytest.raises(Stopped) as stopped,
+            output_folder(tmp_path / "out", "try", older, key="a", checkpoint="key"),
+            output_folder(tmp_path / "out" / ".try" / "done" / "inner", "inner", older),
+        ):
+            raise problem
+        return str(stopped.value)
+
+    many = shutil.Error([("from", "to", "[Errno 28] No space left on device: 'to'")])
+    for problem in (OSError(28, "No space left on device"), NotWritten("x cannot be written to", "No space left"), many):
+        said = fails(problem)
+        assert "`unround try` cannot continue writing to " in said
+        assert "No space left" in said
+        assert said.endswith(f"Is the disk full? {KEPT}")
+        assert "inner" not in said
+        assert said.count("Is the disk full?") == 1
+    with pytest.raises(InputError, match=r"^x is a pipe$"), output_folder(tmp_path / "out", "try", older):
+        raise SpecialFile("x is a pipe")
 
 
 def test_a_folder_whose_name_is_no_text_is_refused_in_words(tmp_path: Path) -> None:

@@ -391,6 +391,25 @@ def test_work_that_was_stopped_goes_on(census: Path, tmp_path: Path, monkeypatch
     assert not (tmp_path / ".reconcile").exists()
 
 
+@pytest.mark.parametrize("name", ["mean.bin", "active.bin", "blocks/0.json"])
+def test_work_that_was_damaged_since_is_done_again(
+    census: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(run, "block_size", lambda _: 20)
+
+    def stop(stage: str, done: int, _: int) -> None:
+        if stage == "Estimating" and done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="kept"):
+        unround.reconcile(census / "release.toml", tmp_path / "out", progress=stop)
+    kept = tmp_path / "out" / ".reconcile" / name
+    content = kept.read_bytes()
+    kept.write_bytes(b"\x01\x01\x01" + content[3:] if name.endswith("bin") else content[:-9])
+    again = unround.reconcile(census / "release.toml", tmp_path / "out").to_polars()
+    assert again.equals(unround.reconcile(census / "release.toml", tmp_path / "whole").to_polars())
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "towns.csv").write_text(TABLE)
     done = CliRunner().invoke(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import os
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ import unround
 from unround.audits.certificates import read_proof
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Group
+from unround.job.work import job_key
 from unround.mechanisms import Exact, Mechanism, Rounding, mechanism
 from unround.options import ReconstructOptions
 from unround.protection import parse_protection
@@ -39,7 +41,6 @@ from unround.reconstruction.run import (
     Case,
     Inquiry,
     inquiry_of,
-    key_of,
     questions_of,
     read_case,
     sample_of,
@@ -619,7 +620,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path: Path) -> Non
     with pytest.raises(KeyboardInterrupt, match="work done so far is kept"):
         measured(tmp_path, persons, [table], "half", worlds=4, seeds=1, progress=stop)
     assert not (tmp_path / "half" / "summary.json").exists()
-    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "half" / ".reconstruct" / "parts").glob("*.npz")}
+    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "half" / ".reconstruct" / "parts").glob("*/*/*.npz")}
     assert len(parts) == 3
     first: list[int] = []
     last: list[int] = []
@@ -763,11 +764,41 @@ def test_persons_are_read_in_any_order_and_in_blocks_of_any_size(tmp_path: Path,
         assert all((found.codes_at(few)[name] == codes[name][few]).all() for name in codes)
 
 
+def test_parts_that_were_damaged_since_are_made_again_and_edited_tables_are_others(tmp_path: Path) -> None:
+    persons = people(BLOCK, 4)
+    table = write_table(tmp_path, "one", persons, ("age", "sex"), Rounding(3))
+    options = {"sample": 0, "worlds": 2, "seeds": 1}
+
+    def stop(stage: str, done: int, of: int) -> None:
+        if stage == "Reconstructing" and done == of:
+            raise KeyboardInterrupt
+
+    whole = measured(tmp_path, persons, [table], "whole", **options)
+    with pytest.raises(KeyboardInterrupt, match="work done so far is kept"):
+        measured(tmp_path, persons, [table], "half", progress=stop, **options)
+    tallies = sorted((tmp_path / "half" / ".reconstruct" / "parts").glob("*/*/*.npz"))
+    for path in tallies:
+        path.write_bytes(path.read_bytes()[:-9])
+    truth = tmp_path / "persons.parquet"
+    told = unround.reconstruct([table], tmp_path / "half", truth=truth, **options).to_json()
+    assert (len(tallies), told["guesses"]) == (4, whole["guesses"])
+    # Size and time of the file are those of before; what is in it is not.
+    released, before = table.with_suffix(".parquet"), table.with_suffix(".parquet").stat()
+    keys = []
+    for flip in (0, 1):
+        content = bytearray(released.read_bytes())
+        content[9] ^= flip
+        released.write_bytes(content)
+        os.utime(released, ns=(before.st_atime_ns, before.st_mtime_ns))
+        keys.append(job_key([], [], [released]))
+    assert keys[0] != keys[1]
+
+
 def test_a_run_under_another_mechanism_is_another_one(tmp_path: Path) -> None:
     """What was done under one mechanism is no answer under another: a stopped run is not resumed then."""
     (tmp_path / "table.csv").write_text("area,Total,Men,Women\na,30,15,15\nb,45,15,30\n", encoding="utf-8")
     seen: list[str] = []
     for how in ("rounding:3", "rounding:5", "rounding:3"):
         release = unround.read(tmp_path / "table.csv", mechanism=how)
-        seen.append(key_of(ReconstructOptions(), [release], [tmp_path / "table.csv"]))
+        seen.append(job_key([release], [ReconstructOptions()], [tmp_path / "table.csv"]))
     assert seen[0] == seen[2] != seen[1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import shutil
 import signal
@@ -20,11 +21,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from unround.errors import InputError
 from unround.options import inputs
 from unround.small_files import Shape, misfit, open_plain, plain_json
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DONE, KEY, LOCK, MOVING = "done", "key", "lock", "moving.json"
 """In the working folder: finished files, what they answer, who is at work, and which files are being moved out."""
@@ -36,6 +40,14 @@ KEPT = "The work done so far is kept: run the same command again to continue."
 
 class Stopped(InputError):  # noqa: N818 - it says what became of the work, which can go on
     """A command could not go on. Where its work can be resumed, that is kept and the message says so."""
+
+
+class NotWritten(Stopped):
+    """A file could not be written, or read again: `where` says what cannot go on, `why` what the system says."""
+
+    def __init__(self, where: str, why: str, kept: str = "") -> None:
+        super().__init__(f"{where}: {why}. Is the disk full? {kept}".rstrip())
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,14 +265,19 @@ def output_folder(
 
 def _is_about_files(error: Exception) -> bool:
     """Whether a file could not be written or read: the disk is full, say. Polars has errors of its own for that."""
+    if isinstance(error, InputError):
+        return isinstance(error, NotWritten)
     return isinstance(error, OSError) or type(error).__module__.startswith("polars")
 
 
-def _stopped(error: Exception, out: Path, command: str, kept: str) -> Stopped:
+def _stopped(error: Exception, out: Path, command: str, kept: str) -> NotWritten:
     """Say what became of the work where a file could not be written or read."""
-    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    while isinstance(error, shutil.Error) and isinstance(error.args[0], list):
+        # Of several files: for each where it is, where it was to go, and why not.
+        error = OSError(error.args[0][0][2])
+    why = error.strerror if isinstance(error, OSError) else error.why if isinstance(error, NotWritten) else None
     named = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
-    return Stopped(f"`unround {command}` cannot continue writing to {out}: {why}{named}. Is the disk full? {kept}".rstrip())
+    return NotWritten(f"`unround {command}` cannot continue writing to {out}", f"{why or error}{named}", kept)
 
 
 def _lock(work: Path, command: str) -> BinaryIO:
@@ -316,6 +333,27 @@ def naming_temporary_folder() -> Iterator[None]:
         raise InputError(
             f"the temporary folder {where} cannot be used: {why}. Make room in it, or name another with the variable TMPDIR."
         ) from error
+
+
+def array_on_disk(path: Path, shape: tuple[int, int], kind: str) -> NDArray[Any]:
+    """Return an array that is kept in a file: the one that is there, if it has this size; otherwise zeros.
+
+    There is room for all of it: the system ends a program that writes to a page for which the disk has none.
+    """
+    import numpy as np
+
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    if not size:
+        return np.zeros(shape, dtype=kind)
+    with path.open("ab") as file:
+        if file.tell() != size:
+            file.truncate(0)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            for start in range(file.seek(0, os.SEEK_END), size, 1 << 20):
+                file.write(bytes(min(1 << 20, size - start)))
+    return np.memmap(path, kind, "r+", shape=shape)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -134,11 +134,10 @@ def check(
     """Show what is in a file and whether it fits; draft a description and write a page if asked."""
     refuse_overwriting(write)
     inspected = call()
-    if write is not None:
-        write_text(write, inspected.toml(write))
     show(inspected, json, everything=everything)
     write_page(inspected, page)
     if write is not None:
+        write_text(write, inspected.toml(write))  # last: what is there is not replaced by the next try
         tables = [str(table) for table in call.typed["table"]]
         named = f"{' '.join(tables)} --describe {write}" if len(tables) > 1 else write
         say(f"Description written: {write}. Edit it, then run: unround audit {named} -o audit", err=True)

@@ -25,7 +25,7 @@ from unround.audits.model import Conditions, Model, ModelFigure, Twins
 from unround.errors import InputError, UnroundError
 from unround.job import shapes
 from unround.mechanisms import mechanism
-from unround.output import not_stopped, write_json, write_whole
+from unround.output import NotWritten, not_stopped, write_json, write_whole
 from unround.release import Column, Counts, FigureValues, Release, adjustable
 from unround.score.summary import CLAIMS
 from unround.small_files import misfit, plain_json, sha256_of
@@ -352,7 +352,7 @@ class AuditFolder:
                 self.summary[SEAL] = seal_of(self.summary)
                 write_json(self.path / SUMMARY, self.summary)
             except OSError as problem:
-                raise InputError(f"{self.path} cannot be written to: {problem.strerror}. Is the disk full?") from None
+                raise NotWritten(f"{self.path} cannot be written to", str(problem.strerror or problem)) from None
         self._intact.difference_update(files)
 
     @cached_property

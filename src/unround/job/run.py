@@ -96,7 +96,7 @@ def audit(
     give_memory_back()
     options, out, clock, (files_used, cluster) = options or AuditOptions(), Path(out), _Clock(), run
     with watching() as read:
-        key = "" if files_used is None else job_key(release, (options,), files_used)
+        key = "" if files_used is None else job_key([release], (options,), files_used)
     with job_folder(out, key) as output:
         folder = output.work
         if cluster is not None:

@@ -11,9 +11,10 @@ import os
 import shutil
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache, reduce
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,22 +49,14 @@ PREPARED = "prepared.json"
 """In the working folder: reading is over, and everything that a worker needs is there."""
 
 
-def job_key(release: Release, decided: Iterable[object], paths: Iterable[Path]) -> str:
-    """Return what tells one audit from another: the version, what is in the files, and everything that was decided."""
+def job_key(releases: Sequence[Release], decided: Iterable[object], paths: Iterable[Path]) -> str:
+    """Return what tells one run from another: the version, what is in the files, and everything that was decided."""
     # A source need not be a path, and may be too long for one: to `os.path.isfile` that is no error.
-    sources = map(Path, (release.source, *release.source.split(" + ")))
+    sources = [Path(name) for release in releases for name in (release.source, *release.source.split(" + "))]
     files = [path for path in dict.fromkeys((*sources, *paths)) if os.path.isfile(path)]
     states = [(str(path.resolve()), require_file(path), sha256_of(path)) for path in files]
-    table = (
-        release.source,
-        release.file_format,
-        release.axes,
-        release.areas,
-        release.columns,
-        release.proposals,
-        release.decisions,
-    )
-    return hashlib.sha256(repr((__version__, states, table, list(decided))).encode()).hexdigest()
+    told = attrgetter("source", "file_format", "axes", "areas", "columns", "proposals", "decisions")
+    return hashlib.sha256(repr((__version__, states, *map(told, releases), list(decided))).encode()).hexdigest()
 
 
 def job_folder(out: Path, key: str) -> AbstractContextManager[OutputFolder]:
@@ -82,6 +75,14 @@ def part_folder(parts: Path, number: int) -> Path:
     return parts / f"{number:06}"
 
 
+def has_part(parts: Path, number: int) -> bool:
+    """Whether the part of a block is there; one that is no longer as it was is removed, to be made again."""
+    part = part_folder(parts, number)
+    if part.is_dir() and not is_whole(part):
+        shutil.rmtree(part)
+    return part.is_dir()
+
+
 @contextmanager
 def new_part(parts: Path, number: int) -> Iterator[Path]:
     """Lend a folder for the part of a block; it takes its name when all is in it.
@@ -90,7 +91,7 @@ def new_part(parts: Path, number: int) -> Iterator[Path]:
     matter whose stays.
     """
     half = parts / f"{_HALF}{number:06}-{uuid.uuid4().hex}"
-    half.mkdir()
+    half.mkdir(parents=True)
     try:
         yield half
         write_hashes(half)
@@ -198,9 +199,7 @@ class Job:
     def drop_damaged(self) -> None:
         """Remove what an earlier run left and is no longer as it was: it will be done again."""
         for number in range(self.blocks):
-            part = part_folder(self.folder / PARTS, number)
-            if part.is_dir() and not is_whole(part):
-                shutil.rmtree(part)
+            has_part(self.folder / PARTS, number)
 
     def work(self, number: int) -> int:
         """Audit a block, write its part, and return how many areas it has."""

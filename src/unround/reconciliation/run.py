@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +19,7 @@ from unround.errors import InputError
 from unround.job.work import job_key
 from unround.machine import give_memory_back
 from unround.mechanisms.base import BoolArray
-from unround.output import known_by, output_folder, write_json
+from unround.output import array_on_disk, known_by, output_folder, write_json
 from unround.prior import Prior, PriorFit
 from unround.reconciliation.costs import Estimates
 from unround.reconciliation.estimating import Estimator, without_overlap
@@ -115,7 +117,7 @@ def reconcile(
     Arguments are documented with `unround.reconcile`; `write` writes it in its own layout.
     """
     give_memory_back()
-    key = "" if files_used is None else job_key(release, (options,), files_used)
+    key = "" if files_used is None else job_key([release], (options,), files_used)
 
     def older(folder: Path) -> Sequence[str]:
         try:
@@ -207,8 +209,8 @@ def _estimated(known: Known, model: Model, work: Path, progress: Stage) -> Made:
     in_forest = len(model.equations) + len(after)
     extra = equations[len(model.equations) :]
     shapes = {name: (spool.rows, len(model.columns)) for name in _ARRAYS}
-    shapes |= {"active": (spool.rows, len(equations)), "wide": (spool.rows, 1)}
-    arrays = {name: _array(work / f"{name}.npy", shape, _ARRAYS.get(name, "?")) for name, shape in shapes.items()}
+    shapes |= {"active": (spool.rows, len(model.equations)), "wide": (spool.rows, 1)}
+    arrays = {name: array_on_disk(work / f"{name}.bin", shape, _ARRAYS.get(name, "?")) for name, shape in shapes.items()}
     parent, _ = links_to_use(nesting, model, lambda heads: _telling(known, model, heads))
     nested = NestedAreas.of(nesting, model, parent)
     size = block_size(len(model.columns))
@@ -217,46 +219,48 @@ def _estimated(known: Known, model: Model, work: Path, progress: Stage) -> Made:
         order, cuts = nested.arranged(size)
     marks = work / "blocks"
     marks.mkdir(exist_ok=True)
-    waiting = [number for number in range(len(cuts) - 1) if not (marks / f"{number}.json").exists()]
-    estimator = Estimator(model, _prior(known, model, progress)) if waiting else None
+    blocks = [order[first:last] for first, last in pairwise(cuts)]
+    clashes = [_clashes_kept(marks / f"{number}.json", arrays, rows) for number, rows in enumerate(blocks)]
+    estimator = Estimator(model, _prior(known, model, progress)) if None in clashes else None
     (work / READY).touch()
-    for number in range(len(cuts) - 1):
-        rows = order[cuts[number] : cuts[number + 1]]
+    for number, rows in enumerate(blocks):
         progress("Estimating", int(cuts[number]), spool.rows)
-        if number in waiting and estimator is not None:
+        if clashes[number] is None and estimator is not None:
             counts, areas = model.counts_of(spool.pick(rows)), spool.areas[rows]
             inside = nested.reordered(rows)
             made = estimator.estimate(counts, adjustable(areas), inside if inside.any else None)
-            for name in _ARRAYS:
-                arrays[name][rows] = getattr(made, name)
-            arrays["active"][rows] = np.hstack([made.active, np.ones((len(rows), len(extra)), dtype=bool)])
-            for array in arrays.values():
-                array.flush()  # before anything says that this block is done
-            write_json(
-                marks / f"{number}.json",
-                [{"area": int(rows[one.area]), "cells": list(one.cells), "text": one.text} for one in made.contradictions],
-            )
+            for name, array in arrays.items():
+                array[rows] = getattr(made, name)
+            found = [{"area": int(rows[at.area]), "cells": list(at.cells), "text": at.text} for at in made.contradictions]
+            clashes[number] = found
+            write_json(marks / f"{number}.json", {"hash": _hash(arrays, rows), "clashes": found})
     progress("Estimating", spool.rows, spool.rows)
-    said = [one for number in range(len(cuts) - 1) for one in plain_json(marks / f"{number}.json")]
-    active, there, clash = arrays["active"], arrays["known"], arrays["clash"]
+    said = [one for of_block in clashes for one in of_block or ()]
+    there, clash = arrays["known"], arrays["clash"]
+    active = np.hstack([arrays["active"], np.ones((spool.rows, len(extra)), dtype=bool)])
     for e in range(len(model.equations), len(equations)):
         members = [equations[e][0], *equations[e][1]]
         active[:, e] = there[:, members].all(axis=1) & ~clash[:, members].any(axis=1)
         if e >= in_forest:  # unless it was set aside; not so where only the shorter one lacks a count
             short = longer[e - in_forest]
             active[:, e] &= active[:, short] | ~there[:, list(model.members(short))].all(axis=1)
-    estimates = Estimates(**{name: array for name, array in arrays.items() if name != "known"})
+    estimates = Estimates(**{name: array for name, array in arrays.items() if name != "known"} | {"active": active})
     return Made(model, estimates, arrays["known"], equations, in_forest, said)
 
 
-def _array(path: Path, shape: tuple[int, int], kind: str) -> np.memmap[Any, np.dtype[Any]]:
-    """Open an array on disk, or make it."""
-    if path.exists():
-        kept: np.memmap[Any, np.dtype[Any]] = np.load(path, mmap_mode="r+")
-        if kept.shape == shape:
-            return kept
-    made: np.memmap[Any, np.dtype[Any]] = np.lib.format.open_memmap(path, "w+", np.dtype(kind), shape)
-    return made
+def _hash(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> str:
+    """Return the hash of what is known of some areas."""
+    return hashlib.sha256(b"".join(array[rows].tobytes() for _, array in sorted(arrays.items()))).hexdigest()
+
+
+def _clashes_kept(mark: Path, arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> list[dict[str, Any]] | None:
+    """Return the contradictions of a block that an earlier run has done, if all of it is as that left it."""
+    try:
+        told = plain_json(mark)
+    except (OSError, ValueError):
+        return None
+    shape: Shape = {"hash": {_hash(arrays, rows)}, "clashes": [{"area": int, "cells": [int, ...], "text": str}, ...]}
+    return told["clashes"] if misfit(told, shape) is None else None
 
 
 def _telling(known: Known, model: Model, heads: NDArray[np.int64]) -> BoolArray:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.evidence.block import WindowTable
 from unround.mechanisms import Exact, Mechanism, Unpublished
-from unround.reconstruction.records import CountTable, PersonRecords, Rows, Tables, by_attribute, rows_on_disk
+from unround.output import array_on_disk
+from unround.reconstruction.records import CountTable, PersonRecords, Rows, Tables, by_attribute
 from unround.release import ABSENT, Column, Release
 from unround.simulation.persons import Query, counted, joined, margins, query
 from unround.tables.labels import age_range
@@ -102,7 +103,7 @@ def read_published(releases: Sequence[Release], records: PersonRecords, folder: 
         names.append(name)
         places.append(list(used))
     every = np.arange(len(queries), dtype=np.int64)
-    counts = CountTable(rows_on_disk(folder / "published.bin", len(records.areas), len(queries), "i4"), every)
+    counts = CountTable(array_on_disk(folder / "published.bin", (len(records.areas), len(queries)), "i4"), every)
     for number, release in enumerate(releases):
         _put_counts(release, records, places[number], counts.rows, tables.index(number))
     true = CountTable(true_counts(queries, records, folder / "true.bin"), every)
@@ -157,7 +158,7 @@ def with_absent_values(releases: Sequence[Release], records: PersonRecords) -> P
 def true_counts(queries: Sequence[Query], records: PersonRecords, path: Path) -> Rows:
     """Count the records for every query, in a file: areas × queries."""
     grouped = margins(queries, records.sizes)
-    rows = rows_on_disk(path, len(records.areas), len(queries), "i4")
+    rows = array_on_disk(path, (len(records.areas), len(queries)), "i4")
     for first, last in records.cuts():
         area = np.repeat(np.arange(last - first), np.diff(records.starts[first : last + 1]))
         rows[first:last] = counted(grouped, len(queries), area, last - first, records.codes_of(first, last))

@@ -23,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.output import text_of
+from unround.output import array_on_disk, text_of
 from unround.simulation.files import NOTE_TITLE
 from unround.simulation.persons import KEY, TYPICAL, PersonBlock, person_blocks
 from unround.simulation.persons import records as drawn_records
@@ -244,13 +244,6 @@ Rows = NDArray[Any]
 """Rows of whole numbers in a file, of which no more is in memory than is looked at."""
 
 
-def rows_on_disk(path: Path, number: int, width: int, kind: str) -> Rows:
-    """Make a file of so many rows of zeros."""
-    if not number * width:
-        return np.zeros((number, width), dtype=kind)
-    return np.memmap(path, kind, "w+", shape=(number, width))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CountTable:
     """Counts of all areas: some columns of a file."""
@@ -423,7 +416,7 @@ def _on_disk(
     """Go through all persons again, and put each with the others of the area, in the order of the file."""
     areas = pl.Series(sorted(people), dtype=pl.String)
     starts = np.concatenate([[0], np.cumsum([people[area] for area in areas])]).astype(np.int64)
-    codes = rows_on_disk(folder / "persons.bin", table.height, len(seen), "i2")
+    codes = array_on_disk(folder / "persons.bin", (table.height, len(seen)), "i2")
     free = starts[:-1].copy()
     for block in table.blocks():
         area = np.asarray(areas.search_sorted(block[where].cast(pl.String)), dtype=np.int64)

@@ -6,7 +6,6 @@ areas more is asked: what other ways of publishing would tell, what one table le
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import threading
@@ -22,9 +21,10 @@ import polars as pl
 from unround._version import __version__
 from unround.errors import InputError
 from unround.jit import in_threads
+from unround.job.work import has_part, job_key, new_part, part_folder
 from unround.mechanisms import HIDDEN, Exact
 from unround.options import Reconstruct, ReconstructOptions, Stage
-from unround.output import OutputFolder, known_by, output_folder, write_json
+from unround.output import OutputFolder, array_on_disk, known_by, output_folder, write_json
 from unround.protection import Protection, parse_protection, publish_counts
 from unround.reconstruction.chain import (
     NATIONAL,
@@ -60,7 +60,7 @@ from unround.reconstruction.queries import (
     verified,
     with_absent_values,
 )
-from unround.reconstruction.records import AT_ONCE_TEXT, CountTable, PersonRecords, read_records, rows_on_disk
+from unround.reconstruction.records import AT_ONCE_TEXT, CountTable, PersonRecords, read_records
 from unround.reconstruction.score import (
     ALONE,
     EVERYONE,
@@ -80,6 +80,7 @@ from unround.simulation.persons import Codes, Floats, Ints
 
 SUMMARY, PAGE, PERSONS, STARTED = "summary.json", "reconstruct.html", "reconstructed.parquet", "started.json"
 PROOFS = "proofs.jsonl"
+TALLY = "tally.npz"  # of a part: the scores of its areas
 CASE = "case"  # in the working folder: records and counts, of which a few areas are in memory at a time
 OURS = (SUMMARY, PAGE, PERSONS, PROOFS)
 
@@ -172,21 +173,20 @@ class Inquiry:
         progress(0, whole)
         for question in questions:
             name = re.sub(r"[^a-z0-9.]+", "_", question.name)
-            blocks = {
-                parts / f"{name}-{start // BLOCK:06}.npz": areas[start : start + BLOCK]
-                for start in range(0, len(areas), BLOCK)
-            }
-            missing = {path: few for path, few in blocks.items() if not path.exists()}
+            blocks = [areas[start : start + BLOCK] for start in range(0, len(areas), BLOCK)]
+            missing = {number: few for number, few in enumerate(blocks) if not has_part(parts / name, number)}
             done += len(areas) - sum(map(len, missing.values()))
             progress(done, whole)
-            for path, few in missing.items():
-                self._answer(question, few, path, question.name == guesses_of)
+            for number, few in missing.items():
+                with new_part(parts / name, number) as part:
+                    self._answer(question, few, part, question.name == guesses_of)
                 done += len(few)
                 progress(done, whole)
-            found[question.name] = GuessTally.joined([GuessTally.load(path) for path in blocks])
+            kept = (GuessTally.load(part_folder(parts / name, number) / TALLY) for number in range(len(blocks)))
+            found[question.name] = GuessTally.joined([*kept])
         return found
 
-    def _answer(self, question: AreaQuestion, areas: Ints, kept: Path, guesses: bool) -> None:
+    def _answer(self, question: AreaQuestion, areas: Ints, part: Path, guesses: bool) -> None:
         """Answer for a few areas, in threads, and keep their scores, perhaps with the best guesses beside them."""
         found: list[AreaScore | None] = [None] * len(areas)
         stop = threading.Event()
@@ -204,8 +204,8 @@ class Inquiry:
             raise
         scores = [area for area in found if area is not None]
         if guesses:
-            self._guesses(areas, scores).write_parquet(kept.with_suffix(".parquet"))
-        GuessTally.joined([area.tally for area in scores]).save(kept)
+            self._guesses(areas, scores).write_parquet(part / PERSONS)
+        GuessTally.joined([area.tally for area in scores]).save(part / TALLY)
 
     def _area(self, question: AreaQuestion, area: int) -> AreaScore:
         worlds, outside = self.worlds_of(question, area)
@@ -293,7 +293,7 @@ def way_evidence(
         for at in columns:
             mechanisms[at] = how.mechanism
     about = [at for at, counted_by in enumerate(published.queries) if counted_by]
-    rows = rows_on_disk(path, len(sample), len(about), "i4")
+    rows = array_on_disk(path, (len(sample), len(about)), "i4")
     rows[:] = shown[:, about]
     tables = tables_of([published.queries[at] for at in about], tuple(records.values), records.sizes)
     kept = CountTable(rows, np.arange(len(about)))
@@ -454,7 +454,7 @@ def reconstruct(
         raise InputError(
             f"a reconstruction does not use keys, so that {keyed} is to it what the same rounding without keys is."
         )
-    key = "" if files_used is None else key_of(given.part(ReconstructOptions), releases, (truth, *files_used))
+    key = "" if files_used is None else job_key(releases, (given.part(ReconstructOptions),), (truth, *files_used))
     older = known_by(PAGE, "unround", OURS, "reconstruct")
     with output_folder(Path(given.out), "reconstruct", older, key=key, checkpoint=STARTED) as output:
         # 1. Read records and tables, and find out what the columns count.
@@ -463,7 +463,6 @@ def reconstruct(
         del releases  # some readers hold a whole table, and all of it is on disk now
         write_json(output.work / STARTED, {})
         parts = output.work / "parts"
-        parts.mkdir(exist_ok=True)
         # 2. Learn the law of every part of the country from the others.
         given.progress("Learning", 0, 0)
         inquiry = inquiry_of(case, given)
@@ -532,16 +531,9 @@ def _write_persons(output: OutputFolder, parts: Path, confidence: Floats) -> Non
     folder = output.work / "sure"
     folder.mkdir(exist_ok=True)
     blocks = []
-    for part in sorted(parts.glob(f"{TABLES}-*.parquet")):
-        block = pl.read_parquet(part, glob=False)
+    for part in sorted((parts / TABLES).glob("[0-9]*")):
+        block = pl.read_parquet(part / PERSONS, glob=False)
         sure = pl.Series("confidence", confidence[bands_of(block[SHARE].to_numpy())])
-        block.drop(SHARE).with_columns(sure).write_parquet(folder / part.name)
-        blocks.append(folder / part.name)
+        blocks.append(folder / f"{part.name}.parquet")
+        block.drop(SHARE).with_columns(sure).write_parquet(blocks[-1])
     pl.scan_parquet(blocks, glob=False).sink_parquet(output.done / PERSONS, row_group_size=AT_ONCE_TEXT)
-
-
-def key_of(options: ReconstructOptions, releases: Sequence[Release], paths: Sequence[Path]) -> str:
-    """Return what tells one reconstruction from another: the version, the files, how they are read, and the options."""
-    states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.exists()]
-    tables = [(table.source, table.axes, table.areas, table.columns, table.proposals) for table in releases]
-    return hashlib.sha256(repr((__version__, states, options, tables)).encode()).hexdigest()

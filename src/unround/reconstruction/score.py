@@ -258,10 +258,8 @@ class GuessTally:
         return cls(**rows, **sums)
 
     def save(self, path: Path) -> None:
-        """Write it, whole or not at all."""
-        half = path.with_suffix(".half.npz")
-        np.savez(half, **{name: getattr(self, name) for name in self.__slots__})
-        half.replace(path)
+        """Write it."""
+        np.savez(path, **{name: getattr(self, name) for name in self.__slots__})
 
     @classmethod
     def load(cls, path: Path) -> GuessTally:
