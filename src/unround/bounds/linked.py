@@ -20,12 +20,12 @@ import numpy as np
 
 from unround.bounds.attain import FAR, attained_ends
 from unround.bounds.search import single_worker
-from unround.bounds.tighten import tighten
+from unround.bounds.tighten import PlainSums, tighten
 from unround.errors import InternalError
 from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Ints, Windows
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray
-from unround.sums.compiled import CompiledSums, compile_sums
+from unround.sums.compiled import CompiledSums
 from unround.sums.families import Rows
 from unround.sums.forest import Equations, is_acyclic, neighbours
 from unround.sums.multiway import pieces
@@ -157,35 +157,48 @@ def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: LinkedBounds, 
     In a tree of sums between whole numbers without holes, the bounds that propagation leaves are attained. Areas that are
     linked with others, and those in which such a tree has no solution, are left to the integer program.
     """
-    settled, is_open = np.zeros_like(hidden), found.tight.low < found.tight.high
-    alone = sums.parent < 0
+    low, high = found.tight.low, found.tight.high
+    settled, alone = np.zeros_like(hidden), sums.parent < 0
     alone[list(sums.children)] = False
-    holes = is_open & _with_holes(windows, found.tight.low, found.tight.high)
-    for piece, its_sums in pieces(sums.width, sums.equations):
-        columns, numbers, at = np.array(piece), np.array(its_sums), {column: i for i, column in enumerate(piece)}
+    rows = np.flatnonzero(alone & hidden.any(axis=1))
+    tables = pieces(sums.width, sums.equations)
+    if not rows.size or not tables:
+        return settled
+    piece_of = np.full(sums.width, -1)
+    for number, (columns, _) in enumerate(tables):
+        piece_of[columns] = number
+    holes = (low[rows] < high[rows]) & _with_holes(windows.rows(rows), low[rows], high[rows])
+    used = np.ones((rows.size, len(sums.equations)), dtype=np.bool_) if sums.active is None else sums.active[rows]
+    trees, use, settles = (
+        list[tuple[int, tuple[int, ...]]](),
+        list[BoolArray](),
+        np.zeros((rows.size, len(tables) + 1), dtype=np.bool_),
+    )
+    for number in np.unique(piece_of[hidden[rows].any(axis=0)]).tolist():
+        if number < 0:
+            continue
+        columns, its_sums = tables[number]
+        at = {column: i for i, column in enumerate(columns)}
         inside = [(at[total], tuple(at[part] for part in parts)) for total, parts in (sums.equations[e] for e in its_sums)]
-        rows = np.flatnonzero(alone & hidden[:, columns].any(axis=1) & ~holes[:, columns].any(axis=1))
-        used = (
-            np.ones((rows.size, numbers.size), dtype=np.bool_) if sums.active is None else sums.active[np.ix_(rows, numbers)]
-        )
-        patterns, pattern_of = np.unique(used, axis=0, return_inverse=True)
-        for i, pattern in enumerate(patterns):
-            tree = _as_tree(columns.size, tuple(compress(inside, pattern)))
-            if tree is None:
-                continue
-            here = rows[pattern_of.ravel() == i]
-            tight = tighten(tree, narrowed(windows, found.tight.low, found.tight.high, np.ix_(here, columns)))
-            here = here[tight.feasible]
-            low, high, cells = tight.low[tight.feasible], tight.high[tight.feasible], np.ix_(here, columns)
-            settled[cells] = wanted = hidden[cells]
-            moved = wanted & ((low > found.tight.low[cells]) | (high < found.tight.high[cells]))
-            found.moved[cells] |= moved
-            found.tight.low[cells], found.tight.high[cells] = np.where(
-                moved, (low, high), (found.tight.low[cells], found.tight.high[cells])
-            )
-            for row, place in np.argwhere(moved & (low == high)).tolist():
-                cell = int(here[row]), piece[place]
-                found.loops[cell] = tuple(_connected(sums, cell, is_open, set())[1])
+        asks = hidden[np.ix_(rows, columns)].any(axis=1) & ~holes[:, columns].any(axis=1)
+        for pattern in {*map(tuple, used[np.ix_(asks, its_sums)].tolist())}:
+            tree = _as_tree(len(columns), tuple(compress(inside, pattern)))
+            if tree is not None:
+                here = asks & (used[:, its_sums] == pattern).all(axis=1)
+                settles[here, number] = True
+                trees += [(columns[total], tuple(columns[part] for part in parts)) for total, parts in tree]
+                use += [here] * len(tree)
+    if not trees:
+        return settled
+    tight = tighten(PlainSums(sums.width, tuple(trees)), narrowed(windows, low, high, rows), np.column_stack(use))
+    settled[rows] = wanted = hidden[rows] & settles[:, piece_of] & tight.feasible[:, None]
+    moved = wanted & ((tight.low > low[rows]) | (tight.high < high[rows]))
+    found.moved[rows] |= moved
+    is_open = low < high
+    low[rows], high[rows] = np.where(moved, (tight.low, tight.high), (low[rows], high[rows]))
+    for row, column in np.argwhere(moved & (tight.low == tight.high)).tolist():
+        cell = int(rows[row]), column
+        found.loops[cell] = tuple(_connected(sums, cell, is_open, set())[1])
     return settled
 
 
@@ -200,7 +213,7 @@ def _with_holes(windows: Windows, low: Ints, high: Ints) -> BoolArray:
 
 
 @lru_cache(maxsize=256)
-def _as_tree(columns: int, equations: Equations) -> CompiledSums | None:
+def _as_tree(columns: int, equations: Equations) -> Equations | None:
     """Put the total of a sum in the place of its parts in other sums while that can be done; None if loops remain."""
     parts_of = [frozenset(parts) for _, parts in equations]
     changed = True
@@ -214,7 +227,7 @@ def _as_tree(columns: int, equations: Equations) -> CompiledSums | None:
                     changed = True
     totals = (total for total, _ in equations)
     tree = tuple({(total, tuple(sorted(parts))): None for total, parts in zip(totals, parts_of, strict=True)})
-    return compile_sums(columns, tree, frozenset()) if is_acyclic(columns, tree, frozenset()) else None
+    return tree if is_acyclic(columns, tree, frozenset()) else None
 
 
 def _connected(

@@ -133,8 +133,15 @@ def lists_of(columns: int, equations: Equations, more: tuple[tuple[int, ...], ..
     )
 
 
+class PlainSums(NamedTuple):
+    """Sums of which only bounds are asked: there is no plan how probabilities travel."""
+
+    columns: int
+    equations: Equations
+
+
 def tighten(
-    compiled: CompiledSums,
+    compiled: CompiledSums | PlainSums,
     windows: Windows,
     active: BoolArray | None = None,
     *,
