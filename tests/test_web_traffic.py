@@ -170,14 +170,14 @@ def test_work_whose_client_has_left_is_dropped(monkeypatch: pytest.MonkeyPatch, 
 def test_whose_turn_does_not_come_is_told_so_and_asked_to_come_again(
     monkeypatch: pytest.MonkeyPatch, hostile_audit: Path
 ) -> None:
-    """Nobody waits without a word until his patience ends; what has begun is not given up, however long it takes."""
+    """Nobody waits without a word until his patience ends; what has begun goes on, and is there for who asks again."""
 
     async def story(app: Any, slow: Slow) -> None:
         first, late, plain = (Visitor(app, path) for path in ("/area/a/b", "/area/a/last", "/area/a/last.json"))
         async with anyio.create_task_group() as group:
             group.start_soon(first)
             await until(lambda: slow.times == 1)
-            monkeypatch.setattr(web, "TURN", 0.05)
+            monkeypatch.setattr(app.state.site, "half", 0.05)
             for visitor in (late, plain):
                 with anyio.fail_after(600):
                     await visitor()
@@ -187,6 +187,38 @@ def test_whose_turn_does_not_come_is_told_so_and_asked_to_come_again(
             assert (first.status, slow.times) == (0, 1)
             slow.go_on.set()
         assert (first.status, slow.times) == (200, 1)
+
+    with slow_cells(monkeypatch, hostile_audit) as (app, slow):
+        anyio.run(story, app, slow)
+
+
+def test_what_takes_too_long_is_said_and_is_there_when_it_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, hostile_audit: Path
+) -> None:
+    """Also if nobody asks again, and if whoever asked has left: what has begun is not done twice."""
+
+    async def story(app: Any, slow: Slow) -> None:
+        patient, impatient = Visitor(app, "/area/a/b"), Visitor(app, "/area/a/c")
+        while patient.status != 503 or b"others who asked before" in patient.body:  # a slow machine had not even begun
+            patient, app.state.site.half = Visitor(app, "/area/a/b"), 0.05
+            await patient()
+        assert b"This page is still being made" in patient.body
+        assert patient.heads["retry-after"] == "5"
+        app.state.site.half = None
+        slow.go_on.set()
+        await until(lambda: not app.state.site.going_on)
+        slow.go_on.clear()
+        async with anyio.create_task_group() as group:
+            group.start_soon(impatient)
+            await until(lambda: slow.times == 2)
+            impatient.left.set()
+        assert impatient.status == web.LEFT
+        slow.go_on.set()
+        await until(lambda: not app.state.site.going_on)
+        for path in ("/area/a/b", "/area/a/c"):
+            again = Visitor(app, path)
+            await again()
+            assert (again.status, slow.times) == (200, 2)
 
     with slow_cells(monkeypatch, hostile_audit) as (app, slow):
         anyio.run(story, app, slow)

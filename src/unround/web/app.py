@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import threading
@@ -79,10 +80,8 @@ others go on."""
 LEFT = 499
 """The status of what nobody waits for any more; by custom, as there is none for it."""
 
-TURN = 15.0
-"""Seconds that a request waits for its turn before it is asked to come again: on a busy machine, or while kernels are
-compiled, many would otherwise wait until they give up without a word."""
 BUSY = "This machine is busy: others who asked before are still being answered. Ask again in a moment, as browsers do."
+BEGUN = "This page is still being made: it takes long, or this machine is busy. Ask again in a moment, as browsers do."
 NO_MEMORY = "This machine has too little memory left for this page. Ask again in a moment, as browsers do."
 AGAIN = {"Retry-After": "5", "Refresh": "5"}
 """When to ask again: for programs, and for browsers, which then do."""
@@ -91,10 +90,18 @@ log = logging.getLogger("unround.web")
 
 
 def explorer_app(
-    folder: Path, hosts: frozenset[str], bench: Bench | None = None, boundaries: Path | None = None
+    folder: Path,
+    hosts: frozenset[str],
+    bench: Bench | None = None,
+    boundaries: Path | None = None,
+    answer_within: float | None = None,
 ) -> Starlette:
-    """Return the explorer of an audit folder; `boundaries` are shapes of its areas, for a map."""
-    site = _Site(Shelf(folder, boundaries), bench or Bench())
+    """Return the explorer of an audit folder; `boundaries` are shapes of its areas, for a map.
+
+    Within `answer_within` seconds everybody is answered, if only by words to ask again; unless given, all wait as long as it
+    takes. Whoever has waited for a turn for half of them is asked to come again; what has begun goes on, to be there then.
+    """
+    site = _Site(Shelf(folder, boundaries), bench or Bench(), answer_within)
     shown: list[tuple[str, View, Shown]] = [("/", views.start, site.html), ("/index.json", views.start, site.json)]
     for path, view in VIEWS:
         # Twins come first: the address of a cell takes any path.
@@ -106,16 +113,19 @@ def explorer_app(
     app = Starlette(routes=routes, exception_handlers={HTTPException: site.refused})
     app.router.redirect_slashes = False
     app.add_middleware(Guard, hosts=hosts)
-    app.state.shelf, app.state.bench, app.state.answered = site.shelf, site.bench, site.answered
+    app.state.site, app.state.shelf, app.state.bench, app.state.answered = site, site.shelf, site.bench, site.answered
     return app
 
 
 class _Site:
     """Turns views into endpoints."""
 
-    def __init__(self, shelf: Shelf, bench: Bench) -> None:
+    def __init__(self, shelf: Shelf, bench: Bench, answer_within: float | None) -> None:
         self.shelf = shelf
         self.bench = bench
+        self.half = answer_within and answer_within / 2
+        self.going_on = set[asyncio.Task[Response]]()
+        """Work that nobody waits for any more; without this, Python would forget it."""
         self.pages = Pages(MOST)
         self.answered = threading.Event()
         # Python runs one thread at a time: more would only get in each other's way. But nothing waits for a slower kind.
@@ -170,8 +180,8 @@ class _Site:
                 # What was shown before takes no thread, and no turn.
                 if (again := self._again(request)) is not None:
                     return again
-                answer = await _in_time(request, lambda: safely(request), limiter)
-                return answer or self._problem(request, BUSY, 503, AGAIN)
+                answer = await self._in_time(request, lambda: safely(request), limiter)
+                return answer if isinstance(answer, Response) else self._problem(request, answer, 503, AGAIN)
             except Exception as problem:  # there may be no room for another thread
                 log.exception("%s could not be answered", request.url.path)
                 return self.failed(request, problem)
@@ -179,6 +189,37 @@ class _Site:
                 self.answered.set()
 
         return in_turn
+
+    async def _in_time(
+        self, request: Request, work: Callable[[], Response], limiter: anyio.CapacityLimiter
+    ) -> Response | str:
+        """Return the answer; or, in words, why there is none in time. Work is begun only while somebody waits for it."""
+        begun = False
+
+        def begin() -> Response:
+            nonlocal begun
+            begun = True
+            return work()
+
+        async def in_turn() -> Response:
+            return await anyio.to_thread.run_sync(begin, limiter=limiter)
+
+        working, leaving = asyncio.ensure_future(in_turn()), asyncio.ensure_future(_leaving(request))
+        try:
+            for _ in range(2):
+                done, _ = await asyncio.wait({working, leaving}, timeout=self.half, return_when=asyncio.FIRST_COMPLETED)
+                if done or not begun:
+                    break
+            if working in done:
+                return working.result()
+            return leaving.result() if leaving in done else BEGUN if begun else BUSY
+        finally:
+            leaving.cancel()
+            if begun:
+                self.going_on.add(working)
+                working.add_done_callback(self.going_on.discard)
+            else:
+                working.cancel()
 
     def _limiter(self, view: View) -> anyio.CapacityLimiter:
         """Return whose turn a view has to wait for: that of its own kind only."""
@@ -250,23 +291,11 @@ class _Site:
         return answer
 
 
-async def _in_time(request: Request, work: Callable[[], Response], limiter: anyio.CapacityLimiter) -> Response | None:
-    """Do some work, unless its turn does not come in time, which is None, or whoever asked for it has left by then."""
-    answer: Response | None = None
-
-    async def watch(waiting: anyio.CancelScope) -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        nonlocal answer
-        answer = Response(status_code=LEFT)
-        waiting.cancel()
-
-    async with anyio.create_task_group() as both:
-        both.start_soon(watch, both.cancel_scope)
-        with anyio.move_on_after(TURN):  # which ends the wait for a turn only: what has begun is not given up
-            answer = await anyio.to_thread.run_sync(work, limiter=limiter)
-        both.cancel_scope.cancel()
-    return answer
+async def _leaving(request: Request) -> Response:
+    """Wait until whoever asked has left; return what nobody reads."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    return Response(status_code=LEFT)
 
 
 async def _static(request: Request) -> Response:

@@ -24,6 +24,10 @@ PORT = 8765
 PATIENCE = 60.0
 """Seconds that a request may take to arrive, from somebody whose machine is busy, too."""
 
+ANSWER = 24.0
+"""Seconds within which everybody is answered, if only by words to ask again: programs give up after half a minute, and on a
+busy machine, or while kernels are compiled, many would do so without a word."""
+
 HEAD_START = 3.0
 """Seconds for which nothing is made ready unless the first page has been shown: both at once would take twice as long."""
 
@@ -35,7 +39,7 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
     from unround.web.guard import hosts_for
 
     give_memory_back()
-    app = _app(folder, hosts_for(host), boundaries)
+    app = _app(folder, hosts_for(host), boundaries, answer_within=ANSWER)
     if boundaries is not None and app.state.shelf is not None:
         _ = app.state.shelf.explorer().boundaries  # what is wrong with them is said before anybody is told an address
     listening = _listen(host, port)
@@ -68,12 +72,14 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
         listening.close()
 
 
-def _app(folder: Path, hosts: frozenset[str], boundaries: Path | None) -> Starlette:
+def _app(folder: Path, hosts: frozenset[str], boundaries: Path | None, *, answer_within: float | None = None) -> Starlette:
     """Return the explorer of an audit, or of a table that was made to add up."""
     from unround.web.app import explorer_app
     from unround.web.reconciled import is_reconciled, reconciled_app
 
-    return reconciled_app(folder, hosts) if is_reconciled(folder) else explorer_app(folder, hosts, boundaries=boundaries)
+    if is_reconciled(folder):
+        return reconciled_app(folder, hosts)
+    return explorer_app(folder, hosts, boundaries=boundaries, answer_within=answer_within)
 
 
 def _patient_protocol() -> type[asyncio.Protocol]:
