@@ -451,7 +451,9 @@ def _write_sheet(path: Path, target: Path, sheet: str, edit: Edit) -> None:
             wanted.setdefault(row, {})[column] = text
         lines: list[str] = []
         for found in _ROW.finditer(middle):
-            at = int(number[1]) if (number := re.search(r'\br="(\d+)"', found[1])) else at + 1
+            before, at = at, int(number[1]) if (number := re.search(r'\br="(\d+)"', found[1])) else at + 1
+            if at <= before:
+                raise ValueError(f"row {at} comes after row {before}")
             texts = wanted.pop(at, {})
             if at not in edit.rows:
                 row = at - bisect_left(sorted(edit.rows), at)
@@ -478,7 +480,9 @@ def _cells_of(xml: str, row: int, texts: dict[int, Printed], gone: Collection[in
     at = -1
     for found in _CELL.finditer(xml):
         name = re.search(r'\br="([A-Z]+)\d+"', found[1])
-        at = _column(name[1]) if name else at + 1
+        before, at = at, _column(name[1]) if name else at + 1
+        if at <= before:
+            raise ValueError(f"cell {letters(at)}{row} comes after {letters(before)}{row}")
         inside = found[2] or ""
         if "<v" in inside:
             inside = _FORMULA.sub("", inside)
