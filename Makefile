@@ -35,7 +35,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 install: $(VENV)/.installed ## leave a working .venv/bin/unround, all extras included
 	@$(BIN)/unround --version
 
-demo: $(VENV)/.installed ## set up, solve the examples, audit a simulated census, and say how to explore it
+demo: $(VENV)/.installed ## set up, solve two examples, audit a table and a simulated census, and say what to look at
 	@$(BIN)/python examples/demo.py
 
 lint: $(VENV)/.installed-dev ## style and types

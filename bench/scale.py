@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -72,11 +73,22 @@ def simulated(folder: Path, areas: int, *options: str) -> Path:
     _say(f"{areas:,} areas, {' '.join(options)}: simulating …")
     # Figures are those of published counts, as in real releases: those of true counts are another matter (`bench figures`).
     is_world, quiet = options[0] == "world", subprocess.DEVNULL
-    command = ["research", *options] if is_world else ["unround", "simulate", *options, "--zip", "--figures", "published"]
+    command = ["research", *options] if is_world else ["unround", "simulate", *options, "--figures", "published"]
     command += ["-o", str(folder / "census"), "--areas", str(areas)]
     subprocess.run([sys.executable, "-m", *command], check=True, stdout=quiet, stderr=quiet)
     files = sorted((folder / "census").iterdir())
-    return next(file for file in files if file.suffix == ".zip" or (is_world and file.stem.startswith("release")))
+    if is_world:
+        return next(file for file in files if file.stem.startswith("release"))
+    return zipped(next(file for file in files if file.name.endswith("_data.csv")))
+
+
+def zipped(file: Path) -> Path:
+    """Put a file into a zip, as it would be downloaded."""
+    packed = file.with_suffix(".zip")
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.write(file, file.name)
+    file.unlink()
+    return packed
 
 
 def audited(file: Path, areas: int, rows: str, out: Path, *options: str) -> Run:

@@ -15,6 +15,7 @@ import numpy as np
 import unround
 from bench.limits import bare_read, multiply_adds, peak
 from bench.row import Row, Share, timed
+from bench.scale import zipped
 from unround.engines.messages import buffers_for
 from unround.job.folder import RUN, AuditFolder
 from unround.machine import processors
@@ -72,8 +73,8 @@ def limits(file: Path, folder: AuditFolder) -> dict[str, tuple[str, Callable[[],
 def rows() -> Iterator[Row]:
     """Measure everything, one row at a time."""
     with tempfile.TemporaryDirectory() as work:
-        unround.simulate(Path(work) / "census", areas=AREAS, rows="short", zip=True, figures="published")
-        file = next((Path(work) / "census").glob("*.zip"))
+        made = unround.simulate(Path(work) / "census", areas=AREAS, rows="short", figures="published")
+        file = zipped(made.files[0])
         pairs: dict[str, list[tuple[float, float]]] = {}
         words: dict[str, str] = {}
         for run in range(RUNS + 1):  # the first compiles

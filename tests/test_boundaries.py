@@ -277,8 +277,8 @@ def test_the_shapes_are_kept_with_the_audit(mapped: Path) -> None:
     assert kept is not None
     assert (kept.points == fresh.points).all()
     assert (kept.rows == fresh.rows).all()
-    assert kept.told == fresh.told
-    assert kept.told["matched"] == 120
+    assert kept.matching == fresh.matching
+    assert kept.matching["matched"] == 120
     assert unround.verify(mapped / "audit").holds
 
 
@@ -388,7 +388,7 @@ def test_a_report_keeps_the_boundaries_that_it_was_given(mapped: Path, tmp_path:
     unround.audit(tmp_path / "audit", boundaries=written(tmp_path / "s.geojson", told))
     kept = kept_boundaries(AuditFolder.open(tmp_path / "audit"))
     assert kept is not None
-    assert (kept.told["matched"], kept.told["areas_without_shape"]) == (50, 70)
+    assert (kept.matching["matched"], kept.matching["areas_without_shape"]) == (50, 70)
     damaged = tmp_path / "audit" / "model" / "boundaries.npz"
     damaged.write_bytes(b"nonsense")
     with pytest.raises(InputError, match=r"boundaries\.npz"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Run
 from unround import simulate
+from unround.tables import fingerprint
 
 SURVEY = str(Path(__file__).parents[1] / "examples" / "survey.toml")
 ZIPPED = "98-401-X2021006_eng_CSV.zip"
@@ -18,7 +20,11 @@ ZIPPED = "98-401-X2021006_eng_CSV.zip"
 @pytest.fixture(scope="module")
 def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("census")
-    simulate(folder, areas=120, seed=3, zip=True)
+    (file, *_) = simulate(folder, areas=120, seed=3).files
+    with zipfile.ZipFile(folder / ZIPPED, "w") as packed:
+        packed.write(file, file.name)
+    with (folder / "SIMULATED.txt").open("a", encoding="utf-8") as note:
+        note.write(f"    {ZIPPED}  {fingerprint(folder / ZIPPED)}\n")
     return folder
 
 

@@ -119,7 +119,7 @@ def page(address: str) -> Callable[[Path], object]:
 def uses(sound: Path) -> dict[str, Callable[[Path], object]]:
     """Return everything that reads an audit."""
     known = unround.AuditFolder.open(sound)
-    area, cell = known.areas[known.told["areas"][0]][0], known.model.columns[1].key
+    area, cell = known.areas[known.area_axes[0]][0], known.model.columns[1].key
     found: dict[str, Callable[[Path], object]] = {
         "verify": unround.verify,
         "open": lambda folder: str(unround.AuditFolder.open(folder)),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import Run
 from tests.shapes import judge
-from unround import check, simulate
+from unround import check, protect, simulate
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind
 from unround.mechanisms import Exact, Rounding
@@ -358,7 +358,11 @@ def test_layouts_together(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("twice")
-    simulate(folder, areas=150, seed=5, format="tidy", repeat=2)
+    simulate(folder, areas=150, seed=5, format="tidy")
+    protect(folder / "truth.parquet", folder / "again", base=5, seed=2, exact=["1", "2", "4", "5"])
+    (folder / "again" / "release.parquet").replace(folder / "release_2.parquet")
+    about = (folder / "again" / "release.toml").read_text(encoding="utf-8")
+    (folder / "release_2.toml").write_text(about.replace("release.parquet", "release_2.parquet"), encoding="utf-8")
     return folder
 
 

@@ -192,37 +192,25 @@ def test_a_count_goes_up_below_its_remainder(how: Rounding | Sample) -> None:
 
 
 def test_files_hold_the_keys_and_the_constants(tmp_path: Path) -> None:
-    made = unround.simulate(tmp_path, areas=60, seed=2, rows="short", format="tidy", keys=True, repeat=2)
+    made = unround.simulate(tmp_path, areas=60, seed=2, rows="short", format="tidy", keys=True)
     assert made.constants == tmp_path / "constants.csv"
     constants = pl.read_csv(made.constants)
-    assert constants["edition"].unique().sort().to_list() == [1, 2]
     assert constants["constant"].n_unique() == len(constants)
     truth = pl.read_parquet(made.truth)
     assert truth.columns == ["region", "characteristic_id", "sex", "true", "key"]
     assert truth.filter(pl.col("key").is_null())["characteristic_id"].unique().sort().to_list() == [2, 4]
-    release = pl.read_parquet(tmp_path / "release_2.parquet").join(truth, on=["region", "characteristic_id", "sex"])
-    constant = constants.filter(pl.col("edition") == 2, pl.col("table") == 58)["constant"].item()
+    release = pl.read_parquet(tmp_path / "release.parquet").join(truth, on=["region", "characteristic_id", "sex"])
+    constant = constants.filter(pl.col("table") == 58)["constant"].item()
     marital = release.filter(pl.col("characteristic_id").is_between(58, 70)).drop_nulls("published")
     u = (marital["key"].to_numpy() + constant) % 1
     true = marital["true"].to_numpy()
     assert (marital["published"].to_numpy() == true - true % 5 + 5 * (u < true % 5 / 5)).all()
     note = made.note.read_text()
-    assert "--repeat 2 --keys\n" in note
+    assert "--keys\n" in note
     assert "constants.csv" in note
     again = unround.simulate(tmp_path, areas=60, seed=2, rows="short", format="tidy")  # replaces all of it
     assert again.constants is None
     assert not (tmp_path / "constants.csv").exists()
-
-
-def test_a_zip_says_how_counts_were_rounded(tmp_path: Path) -> None:
-    import zipfile
-
-    made = unround.simulate(tmp_path, areas=10, rows="sample", zip=True, keys=True)
-    with zipfile.ZipFile(made.files[0]) as inside:
-        (name,) = [name for name in inside.namelist() if name.endswith("English_meta.txt")]
-        said = inside.read(name).decode("latin-1")
-    assert "by the sum of their records' keys" in said
-    assert "independently" not in said
 
 
 @pytest.mark.parametrize(
@@ -239,10 +227,10 @@ def test_what_cannot_be(tmp_path: Path, options: dict[str, object], said: str) -
     assert not list(tmp_path.iterdir())
 
 
-def test_every_table_and_edition_has_a_constant_of_its_own_unless_it_is_given() -> None:
+def test_every_table_has_a_constant_of_its_own_unless_it_is_given() -> None:
     age, marital, within = (next(one for one in BLOCKS if one.first == row) for row in (8, 58, 340))
-    assert keyed(0.25).constant_of(age) / ONE == keyed(0.25).constant_of(marital, 2) / ONE == 0.25
+    assert keyed(0.25).constant_of(age) / ONE == keyed(0.25).constant_of(marital) / ONE == 0.25
     drawn = keyed(None)
-    assert len({drawn.constant_of(age), drawn.constant_of(marital), drawn.constant_of(age, 2)}) == 3
+    assert drawn.constant_of(age) != drawn.constant_of(marital)
     assert table_of(within) == 335
     assert drawn.constant_of(within) == drawn.constant_of(next(one for one in BLOCKS if one.first == 335))

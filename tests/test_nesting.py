@@ -235,12 +235,13 @@ def test_many_csds_have_few_das() -> None:
 @pytest.mark.parametrize("layout", ["statcan", "censusmapper", "tidy"])
 def test_a_file_a_level_and_together_again(tmp_path: Path, layout: str) -> None:
     together = simulate(tmp_path / "one", areas=200, seed=2, format=layout, levels="da,csd,cd,province")
-    apart = simulate(tmp_path / "four", areas=200, seed=2, format=layout, levels="province,cd,csd,da", apart=True, repeat=2)
-    tables = [path for path in apart.files if path.suffix != ".toml"]
-    assert len(tables) == 8
-    assert apart.nesting is not None
-    assert pl.read_parquet(apart.truth).equals(pl.read_parquet(together.truth))
-    one, four = read(together.files[0]), join([read(path) for path in tables[:4]])
+    apart = [
+        simulate(tmp_path / level, areas=200, seed=2, format=layout, levels=level)
+        for level in ("province", "cd", "csd", "da")
+    ]
+    assert together.nesting is not None
+    assert all(pl.read_parquet(made.truth).equals(pl.read_parquet(together.truth)) for made in apart)
+    one, four = read(together.files[0]), join([read(made.files[0]) for made in apart])
     keys = [column.key for column in one.columns]
     rows = {}
     for release in (one, four):
@@ -249,13 +250,11 @@ def test_a_file_a_level_and_together_again(tmp_path: Path, layout: str) -> None:
         counts = np.concatenate([block.counts for block in blocks])[:, [release.index[key] for key in keys]]
         rows[release.source] = {code: counts[at].tolist() for at, code in enumerate(codes)}
     assert rows[one.source] == rows[four.source]
-    again = join([read(path) for path in (tables[0], tables[4])])
-    assert f"{keys[-1]}@2" in again.index
-    note = apart.note.read_text(encoding="utf-8")
-    assert "--levels province,cd,csd,da --apart --repeat 2\n" in note
+    note = together.note.read_text(encoding="utf-8")
+    assert "--levels da,csd,cd,province\n" in note
     assert "areas.csv" in note
-    simulate(tmp_path / "four", areas=10, seed=2, format=layout)
-    assert len(list((tmp_path / "four").iterdir())) == len(together.files) + 2, "what belonged to the other census is gone"
+    simulate(tmp_path / "one", areas=10, seed=2, format=layout)
+    assert len(list((tmp_path / "one").iterdir())) == len(together.files) + 2, "what belonged to the other census is gone"
 
 
 @pytest.mark.parametrize(
@@ -263,7 +262,6 @@ def test_a_file_a_level_and_together_again(tmp_path: Path, layout: str) -> None:
     [
         ({"levels": "da,town"}, "there is no level 'town'"),
         ({"levels": ","}, "there is no level"),
-        ({"repeat": 0}, "repeat must be at least 1 and at most 99, not 0"),
     ],
 )
 def test_what_simulate_cannot_write(tmp_path: Path, given: dict[str, object], words: str) -> None:

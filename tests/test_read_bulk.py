@@ -209,7 +209,11 @@ def test_every_variant_gives_the_same(census: Path, tmp_path: Path, packing: str
 
 
 def test_a_zip_as_published(tmp_path: Path) -> None:
-    simulate(tmp_path, areas=25, rows="age", seed=5, zip=True)
+    (file, *_) = simulate(tmp_path, areas=25, rows="age", seed=5).files
+    with zipfile.ZipFile(tmp_path / "98-401-X2021006_eng_CSV.zip", "w") as packed:
+        packed.write(file, file.name)
+        packed.writestr("98-401-X2021006_Geo_starting_row.CSV", '"Geo Code","Geo Name","Line Number"\r\n')
+        packed.writestr("README_meta.txt", "about these files")
     release = read(next(tmp_path.glob("*.zip")))
     assert against_truth(release, tmp_path)[0] == 4
     assert "the table is 98-401-X2021006_English_CSV_data.csv" in release.notes[0]

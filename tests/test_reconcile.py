@@ -52,7 +52,7 @@ def estimates_of(mean: np.ndarray, sums: Equations, most: int = 50) -> Estimates
     low = np.zeros(mean.shape, dtype=np.int32)
     active = np.ones((len(mean), len(sums)), dtype=bool)
     none, wide = np.zeros(mean.shape), np.zeros((len(mean), 1), dtype=bool)
-    return Estimates(mean.copy(), none + 1.0, none, low, low + most, active, wide, none.astype(bool))
+    return Estimates(mean.copy(), none + 1.0, none, low, low + most, active, wide, none.astype(bool), none == 0)
 
 
 def best_of(mean: np.ndarray, sums: Equations) -> float:

@@ -329,7 +329,7 @@ def test_the_verdict_in_two_sentences(proved: int, conditional: int, likely: int
 def test_the_public_page_names_no_area(which: str, request: pytest.FixtureRequest) -> None:
     folder: AuditFolder = request.getfixturevalue(which)
     full, public = texts(folder)
-    axis = folder.told["areas"][0]
+    axis = folder.area_axes[0]
     codes = set(pl.read_parquet(folder.path / "findings.parquet")[axis])
     assert any(code in full for code in codes)
     names = codes.union(folder.areas.get_column("region_name", default=pl.Series(dtype=pl.String)))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import io
 import subprocess
 import sys
 import tomllib
-import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from unround import simulation as sim
 from unround._version import __version__
 from unround.errors import InputError
 from unround.options import FORMATS
-from unround.simulation.files import RELEASES
+from unround.simulation.files import LAYOUTS as WRITERS
 from unround.simulation.geography import numbers, plan
 from unround.tables.canada_2021 import expand
 
@@ -379,28 +377,6 @@ def test_hidden_counts_are_marked(tmp_path):
     assert shown[12] == shown[14] == ""
 
 
-def test_the_zip_has_its_companions(tmp_path):
-    done = unround.simulate(tmp_path, areas=20, seed=1, zip=True)
-    plain = unround.simulate(tmp_path / "plain", areas=20, seed=1)
-    assert done.files[0].suffix == ".zip"
-    with zipfile.ZipFile(done.files[0]) as archive:
-        names = archive.namelist()
-        assert names == [
-            DATA,
-            "98-401-X2021006_Geo_starting_row.CSV",
-            "98-401-X2021006_English_meta.txt",
-            "README_meta.txt",
-        ]
-        data = archive.read(DATA)
-        assert data == plain.files[0].read_bytes()
-        starts = list(csv.reader(io.StringIO(archive.read(names[1]).decode("latin-1"))))
-    assert starts[0] == ["Geo Code", "Geo Name", "Line Number"]
-    lines = data.decode("latin-1").split("\r\n")
-    for code, _, line in starts[1:]:
-        assert f'"{code}"' in lines[int(line) - 1]
-        assert ',1,"Population, 2021",' in lines[int(line) - 1]
-
-
 def test_the_tidy_release_explains_itself(written):
     about = tomllib.loads(written["tidy"].files[1].read_text(encoding="utf-8"))
     assert about["axes"]["region"]["parent"] == "parent"
@@ -448,7 +424,6 @@ def test_progress_counts_areas(tmp_path):
         ({"areas": 2_000_000}, "at most 1,000,000 areas"),
         ({"format": "sas"}, "format must be statcan, censusmapper or tidy, not 'sas'"),
         ({"rows": "some"}, "no rows called 'some': choose age, short, income, sample, all"),
-        ({"format": "tidy", "zip": True}, "only the statcan format can be zipped"),
         ({"seed": -1}, "seed must be at least 0, not -1"),
     ],
 )
@@ -479,7 +454,6 @@ def test_a_long_table_is_joined_from_parts(tmp_path, monkeypatch):
 
 LAYOUTS = {
     "statcan": {},
-    "statcan, zipped": {"zip": True},
     "censusmapper": {"format": "censusmapper"},
     "tidy": {"format": "tidy"},
 }
@@ -492,8 +466,8 @@ def contents(folder):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_layout_writes_the_files_that_are_looked_for(tmp_path, layout):
     done = unround.simulate(tmp_path, areas=3, seed=1, **LAYOUTS[layout])
-    assert tuple(path.name for path in done.files) == RELEASES[layout]
-    assert set(contents(tmp_path)) == {*RELEASES[layout], "truth.parquet", "SIMULATED.txt"}
+    assert tuple(path.name for path in done.files) == WRITERS[layout].names
+    assert set(contents(tmp_path)) == {*WRITERS[layout].names, "truth.parquet", "SIMULATED.txt"}
 
 
 @pytest.mark.parametrize(("old", "new"), [(a, b) for a in LAYOUTS for b in LAYOUTS if a != b])
@@ -501,7 +475,7 @@ def test_a_census_of_another_layout_is_replaced_too(tmp_path, old, new):
     unround.simulate(tmp_path, areas=6, seed=1, boundaries=True, **LAYOUTS[old])
     (tmp_path / "mine.csv").write_text("mine")
     unround.simulate(tmp_path, areas=3, seed=2, **LAYOUTS[new])
-    assert set(contents(tmp_path)) == {*RELEASES[new], "truth.parquet", "SIMULATED.txt", "mine.csv"}
+    assert set(contents(tmp_path)) == {*WRITERS[new].names, "truth.parquet", "SIMULATED.txt", "mine.csv"}
 
 
 def test_a_note_names_no_files_elsewhere(tmp_path):
@@ -521,9 +495,7 @@ def test_the_same_layout_is_replaced_as_a_whole(tmp_path, layout):
     unround.simulate(tmp_path / "twice", areas=3, seed=2, **LAYOUTS[layout])
     unround.simulate(tmp_path / "once", areas=3, seed=2, **LAYOUTS[layout])
     twice, once = contents(tmp_path / "twice"), contents(tmp_path / "once")
-    if "zip" not in layout:  # a zip keeps the time at which it was made
-        assert twice == once
-    assert twice["truth.parquet"] == once["truth.parquet"]
+    assert twice == once
     assert b"areas   3" in twice["SIMULATED.txt"]
 
 
@@ -568,7 +540,7 @@ def test_a_note_says_that_all_is_invented_and_how_to_make_it_again(tmp_path, lay
     assert f"version {__version__}" in note
     assert all(path.name in note for path in (*done.files, done.truth))
     other = "" if "statcan" in layout else f" --format {layout}"
-    options = f"--areas 7 --seed 3{other} --rows short" + (" --zip" if "zip" in layout else "")
+    options = f"--areas 7 --seed 3{other} --rows short"
     assert f"unround simulate -o FOLDER {options}\n" in note
     assert max(map(len, note.splitlines())) <= 100
 

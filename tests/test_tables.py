@@ -373,7 +373,7 @@ def test_inspect_tells_documented_found_and_rejected_sums_apart(tmp_path: Path) 
     page = io.StringIO()
     show(seen, Console(file=page, width=160))
     assert "tables   2" in page.getvalue()
-    assert "Sums used: 2: 2 found in the counts. 2 confirmed" in page.getvalue()
+    assert "2 sums used: 2 found in the counts. 2 confirmed" in page.getvalue()
     assert "(found)" in page.getvalue()
 
 

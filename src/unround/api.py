@@ -72,7 +72,7 @@ def _system(given: options.OneSystem) -> System:
 
 @takes(options.Solve)
 def solve(given: options.Solve) -> Solution:
-    """Work out one system: the numbers that you see in a table, and how they add up.
+    """Work out one system: a few published numbers, and how they add up.
 
     Examples
     --------
@@ -563,7 +563,7 @@ def reconcile(given: options.Reconcile) -> Reconciled:
 
 @takes(options.Compare)
 def compare(given: options.Compare) -> Comparison:
-    """Publish the same table in several ways, infer what can be inferred from each, and judge both by the truth."""
+    """Publish the same table in several ways, infer what can be inferred from each, and compare it with the truth."""
     from unround.comparison import DEFAULT, TODAY, WHAT_IFS, cell_key_designs, from_release, practice, simulated
     from unround.comparison import compare as compare_practices
     from unround.comparison import what_if as changed

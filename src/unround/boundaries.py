@@ -174,9 +174,9 @@ NAMED = 5
 def matched_in_words(matched: Mapping[str, Any]) -> str:
     """Say how many shapes and areas match, and name those that do not.
 
-    >>> told = {"by": "DAUID", "matched": 3, "shapes_without_area": 1, "areas_without_shape": 0,
+    >>> matching = {"by": "DAUID", "matched": 3, "shapes_without_area": 1, "areas_without_shape": 0,
     ...         "first_shapes_without_area": ["9"], "first_areas_without_shape": []}
-    >>> matched_in_words(told)
+    >>> matched_in_words(matching)
     '3 areas have a shape, matched by DAUID. 1 shape has a code that no area has (9).'
     """
     number = matched["matched"]
@@ -247,13 +247,13 @@ class Boundaries:
     - `points`: All points, in whole numbers of the grid: x to the right, y downwards.
     - `starts`: Where every ring starts among them, and the end of the last.
     - `rows`: For every ring, its area.
-    - `told`: What came of matching them, see `match`, and where they come from.
+    - `matching`: What came of matching them, see `match`, and where they come from.
     """
 
     points: Grid
     starts: Rows
     rows: Rows
-    told: Mapping[str, Any]
+    matching: Mapping[str, Any]
 
     @property
     def there(self) -> Rows:
@@ -262,9 +262,9 @@ class Boundaries:
 
     def packed(self) -> bytes:
         """Return them as the content of a file; the same ones always give the same."""
-        said, file = json.dumps(dict(self.told), ensure_ascii=False), io.BytesIO()
+        said, file = json.dumps(dict(self.matching), ensure_ascii=False), io.BytesIO()
         steps = np.diff(self.points, axis=0, prepend=self.points[:1] * 0)  # small numbers, which pack well
-        np.savez_compressed(file, steps=steps.astype(np.int32), starts=self.starts, rows=self.rows, told=np.array(said))
+        np.savez_compressed(file, steps=steps.astype(np.int32), starts=self.starts, rows=self.rows, matching=np.array(said))
         return file.getvalue()
 
     @classmethod
@@ -272,7 +272,7 @@ class Boundaries:
         """Read what `save` wrote."""
         with np.load(io.BytesIO(content), allow_pickle=False) as kept:
             points = np.cumsum(kept["steps"], axis=0, dtype=np.int32)
-            return cls(points, kept["starts"], kept["rows"], json.loads(str(kept["told"])))
+            return cls(points, kept["starts"], kept["rows"], json.loads(str(kept["matching"])))
 
     def check(self, areas: int) -> None:
         """Raise ValueError unless they are rings of points, each of one of so many areas."""
@@ -282,7 +282,7 @@ class Boundaries:
             raise ValueError("these are not rings of points")
         if starts[0] != 0 or starts[-1] != len(self.points) or (np.diff(starts) < 1).any():
             raise ValueError("a ring has no points")
-        if ((rows < 0) | (rows >= areas)).any() or misfit(self.told, {"source": str, "matched": int}) is not None:
+        if ((rows < 0) | (rows >= areas)).any() or misfit(self.matching, {"source": str, "matched": int}) is not None:
             raise ValueError("these are the shapes of other areas")
 
     def of(self, rows: Rows) -> Boundaries:
@@ -295,7 +295,7 @@ class Boundaries:
         sizes = np.diff(self.starts)[kept]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         at = np.repeat(self.starts[kept] - starts[:-1], sizes) + np.arange(starts[-1])
-        return Boundaries(self.points[at], starts, self.rows[kept], self.told)
+        return Boundaries(self.points[at], starts, self.rows[kept], self.matching)
 
     def box(self) -> tuple[int, int, int, int]:
         """Return the smallest rectangle around them: left, top, right, bottom."""
@@ -367,7 +367,7 @@ def scaled(shapes: Boundaries, box: tuple[int, int, int, int], wide: int) -> tup
     grid = np.rint((shapes.points - np.array([left, top])) * scale).astype(np.int32)
     points, starts = _thinned(grid, shapes.starts)
     tall = max(1, round((bottom - top) * scale))
-    return _without_empty(Boundaries(points, starts, shapes.rows, shapes.told)), tall
+    return _without_empty(Boundaries(points, starts, shapes.rows, shapes.matching)), tall
 
 
 def keep_boundaries(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape] | None = None) -> Boundaries:

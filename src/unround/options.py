@@ -323,7 +323,7 @@ def parameters(group: Any) -> str:
 
 BASE = Option("Base of random rounding; short for {mechanism} rounding:BASE.", excludes=("mechanism",))
 MECHANISM = Option(
-    "How counts were published of which nothing is declared, such as laplace:1.45; inferred by default.",
+    "How counts were published, where nothing declares it, such as laplace:1.45; inferred by default.",
     "NAME:PARAMETER",
     shell=str,
 )
@@ -358,8 +358,8 @@ class Opening(Options):
         default="auto",
     )
     describe: AnyPath | Mapping[str, Any] | None = option(
-        "Description: what the columns of a table are, and what you decide on its sums, figures and mechanisms. `describe` "
-        "and `check` draft one. For a frame, its keys and values.",
+        "The description of the table: what its columns are, and what you decide on its sums, figures and mechanisms; "
+        "`describe` and `check` draft one. For a frame, its keys and values.",
         "TOML",
         default=None,
     )
@@ -390,23 +390,27 @@ class AuditOptions(Options):
     """What the user decides about an audit."""
 
     threshold: float = option(LIKELY, default=THRESHOLD)
-    prior: str = option("fitted (to this release) or flat (the paper's).", choices=("fitted", "flat"), default="fitted")
+    prior: str = option(
+        "What true counts are like: fitted to this release, or flat, as in the paper.",
+        choices=("fitted", "flat"),
+        default="fitted",
+    )
     population: str = option(
-        "exact, or within5 to allow for the agency's adjustments of up to 5 to the populations of small areas.",
+        "Unrounded populations: exact, or within5 to allow for adjustments of up to 5 in small areas.",
         choices=POPULATIONS,
         default="exact",
     )
     rounding: str = option(
-        "independent, or auto to use the keys that the data show (random numbers that add up).",
+        "Whether random numbers of roundings are independent, or, with auto, add up as counts do where the data show it.",
         choices=("auto", "independent"),
         default="auto",
     )
     figures: str = option(
-        "verified to use rates, means and medians that the data show to be computed from true counts, or off.",
+        "Rates, means and medians: verified uses those that the data show to be computed from true counts; off, none.",
         choices=(VERIFIED, NO_FIGURES),
         default=VERIFIED,
     )
-    link: bool = option("Infer areas within areas together, or each area alone.", default=True)
+    link: bool = option("Infer areas within areas together, not each area alone.", default=True)
     estimates: str | None = option(
         "Also write an estimate of every count: means, or distributions for the probability of every possible count, too.",
         "means|distributions",
@@ -429,7 +433,7 @@ class AuditOptions(Options):
         return self.population == "exact"
 
 
-TRUTH = Option("The true counts, if you have them: scores every claim.", "FILE")
+TRUTH = Option("The true counts, if you have them; every claim is scored.", "FILE")
 FOLDER = Argument("A folder that audit wrote.", "DIR")
 FILES = Argument("The table: CSV, TAB, Parquet, XLSX, ODS or PX; CSV also zipped. Several files are read as one.", "FILE...")
 OUT = Option("The folder to write into.", "DIR", short="-o")
@@ -545,7 +549,9 @@ class ReviewRequest(Reading):
     policy: "Policy | AnyPath | None" = option("What may be published.", "TOML", shown="the default policy", default=None)
     truth: Table | None = option("The true counts, if you have them: repairs are published from them.", "FILE", default=None)
     earlier: Table | None = option(
-        "What is already out: what do all together tell that it does not? May be repeated.", "FILE...", default=None
+        "A release that is out already: the decision is on what the draft adds to it. May be repeated.",
+        "FILE...",
+        default=None,
     )
     repairs: Sequence[str] | None = option(
         "Repairs to try, separated by commas: hide, redraw, round-totals, base, base=N, drop-totals, drop, drop=KEY, "
@@ -556,19 +562,19 @@ class ReviewRequest(Reading):
         default=None,
     )
     apply: str = option(
-        "Write the draft with this repair back, as it came: DIR/repaired/FILE.", "REPAIR", needs=("out",), default=""
+        "write the draft back with this repair, as it came: DIR/repaired/FILE.", "REPAIR", needs=("out",), default=""
     )
     accept: Sequence[str] = option(
-        "Accept a cell as it is: AREA:KEY, as in cells.xlsx. May be repeated.", "CELL", needs=("because",), default=()
+        "accept a cell as it is: AREA:KEY, as in cells.xlsx. May be repeated.", "CELL", needs=("because",), default=()
     )
     ignore: Sequence[str] = option(
-        "Leave aside what is not settled, such as a column that does not matter. May be repeated.",
+        "leave aside what is not settled, such as a column that does not matter. May be repeated.",
         "PLACE",
         needs=("because",),
         default=(),
     )
     because: Sequence[str] = option(
-        "why: one reason for all, or one for each, accepted cells first.", "TEXT", needs=("accept", "ignore"), default=()
+        "the reason: one for all, or one for each, accepted cells first.", "TEXT", needs=("accept", "ignore"), default=()
     )
     reviewer: str = option("Who accepts or leaves aside.", "NAME", default="")
     seed: int = option(SEED, default=0)
@@ -766,17 +772,8 @@ class Simulate(Progress):
         excludes=("persons",),
         default=None,
     )
-    zip: bool = option("Zip the bulk CSV together with its companion files.", excludes=("persons",), default=False)
     levels: str | None = option(
         "Levels to write, such as da,csd,cd,province; also writes areas.csv.", "LIST", excludes=("persons",), default=None
-    )
-    apart: bool = option("Write one file per level.", excludes=("persons",), default=False)
-    repeat: int = option(
-        "How many times to publish, each time rounded anew and into files of its own.",
-        least=1,
-        most=99,
-        excludes=("persons",),
-        default=1,
     )
     figures: str = option(
         "Rates, averages and medians: from true or published counts, or none.",

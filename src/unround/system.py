@@ -272,3 +272,15 @@ def connected(number: int, groups: Iterable[Iterable[int]]) -> list[int]:
             low, high = (here, here) if start < 0 else sorted((start, here))
             first[high] = start = low
     return [find(thing) for thing in range(number)]
+
+
+def grouped(number: int, groups: Iterable[Iterable[int]]) -> list[list[int]]:
+    """Put so many things together as groups connect them, each set in order.
+
+    >>> grouped(6, [(1, 2), (4, 3), (2, 5)])
+    [[0], [1, 2, 5], [3, 4]]
+    """
+    together: dict[int, list[int]] = {}
+    for thing, first in enumerate(connected(number, groups)):
+        together.setdefault(first, []).append(thing)
+    return list(together.values())

@@ -214,7 +214,7 @@ def review(
         typer.Option(
             "--more",
             metavar="TABLE",
-            help="FILE is published: may this table be, in addition? As review TABLE --earlier FILE.",
+            help="FILE is out already: may this table be published as well? The same as review TABLE --earlier FILE.",
         ),
     ] = None,
     rates: Annotated[
@@ -222,13 +222,13 @@ def review(
         typer.Option(
             "--rates",
             metavar="LIST",
-            help="FILE is published: how coarse must these rates be to add nothing? Columns of rates, “NUMERATOR of "
+            help="FILE is out already: how coarse must these rates be to add nothing? Columns of rates, “NUMERATOR of "
             "UNIVERSE”, or all.",
         ),
     ] = None,
     against: Annotated[
         Path | None,
-        typer.Option("--against", metavar="DIR", help="FILE is a folder of an audit: what does it tell beyond this one?"),
+        typer.Option("--against", metavar="DIR", help="FILE is the folder of an audit: what does it add to this one?"),
     ] = None,
     report: Annotated[
         bool, typer.Option("--report", help="With --against: write the reports in FILE again, with what changed.")

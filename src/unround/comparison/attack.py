@@ -82,20 +82,20 @@ def _spread(mechanisms: tuple[Mechanism, ...]) -> FloatArray:
     The middle entry stands for 0. Only how far counts lie apart matters, as it does for noise and for large rounded counts.
     """
     away = np.arange(-_REACH, _REACH + 1)
-    found = (away == 0).astype(np.float64)
+    shares = (away == 0).astype(np.float64)
     for mechanism in mechanisms:
-        one = mechanism.likelihood(1_000_000, 1_000_000 + away)
-        found = np.convolve(found, one / one.sum(), mode="same")
-    return np.asarray(np.maximum(found, 0.0))
+        law = mechanism.likelihood(1_000_000, 1_000_000 + away)
+        shares = np.convolve(shares, law / law.sum(), mode="same")
+    return np.asarray(np.maximum(shares, 0.0))
 
 
 @lru_cache(maxsize=256)
-def _ranges(own: tuple[Mechanism, ...], others: tuple[Mechanism, ...], cut: float) -> NDArray[np.int32]:
+def _ranges(cell: tuple[Mechanism, ...], others: tuple[Mechanism, ...], cut: float) -> NDArray[np.int32]:
     """Return, for every discrepancy d from -`_FARTHEST` on, the first and the last value that is not next to impossible.
 
     Both are counted from one estimate; the other lies d above it.
     """
-    mine, theirs = _spread(own), _spread(others)
+    mine, theirs = _spread(cell), _spread(others)
     table = np.empty((2 * _FARTHEST + 1, 2), dtype=np.int32)
     values = np.arange(-_REACH, _REACH + 1)
     for row, d in enumerate(range(-_FARTHEST, _FARTHEST + 1)):
@@ -149,9 +149,9 @@ class Narrower:
         partial_low, partial_high = [], []
         for parts, total, rest in self.steps.partials:
             table = _ranges(self._noise(parts), self._noise((total, *rest)), cut)
-            own = counts[:, list(parts)].sum(axis=1)
+            added = counts[:, list(parts)].sum(axis=1)
             other = counts[:, total] - counts[:, list(rest)].sum(axis=1)
-            first, last = _within(table, own, other)
+            first, last = _within(table, added, other)
             partial_low.append(first)
             partial_high.append(last)
         lows, highs = np.column_stack([low, *partial_low]), np.column_stack([high, *partial_high])
@@ -160,12 +160,12 @@ class Narrower:
     def posteriors(self, counts: Counts, prior: Prior, value: Counts, variant: str | None = None) -> BlockPosterior:
         """Work out what is likely under one prior of a set, and the probability of the counts that are asked for."""
         variant = variant or prior.variants[0]
-        found = self._posteriors(counts, prior, variant, value, self.cut)
-        again = np.flatnonzero(~found.possible)
+        posterior = self._posteriors(counts, prior, variant, value, self.cut)
+        again = np.flatnonzero(~posterior.possible)
         if again.size and self.cut > WIDER:
             wider = self._posteriors(counts[again], prior, variant, value[again], WIDER)
-            found.put(again, wider, np.arange(again.size))
-        return found
+            posterior.put(again, wider, np.arange(again.size))
+        return posterior
 
     def _posteriors(self, counts: Counts, prior: Prior, variant: str, value: Counts, cut: float) -> BlockPosterior:
         columns, more = counts.shape[1], len(self.steps.partials)
@@ -183,15 +183,15 @@ class Narrower:
         tight = tighten(self.steps.compiled, bare)
         asked = np.column_stack([value, np.zeros((len(counts), more), dtype=np.int32)])
         weights = prior.weights(counts, tight.low[:, :columns], tight.high[:, :columns], variant)
-        found = posteriors(EvidenceBlock(self.steps.compiled, whole, tight, _longer(weights, tight.low)), asked)
+        posterior = posteriors(EvidenceBlock(self.steps.compiled, whole, tight, _longer(weights, tight.low)), asked)
         by_cell = ("mode", "probability", "mean", "deviation", "error", "asked")
-        return replace(found, **{name: np.ascontiguousarray(getattr(found, name)[:, :columns]) for name in by_cell})
+        return replace(posterior, **{name: np.ascontiguousarray(getattr(posterior, name)[:, :columns]) for name in by_cell})
 
 
-def _within(table: NDArray[np.int32], own: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[IntArray, IntArray]:
+def _within(table: NDArray[np.int32], here: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[IntArray, IntArray]:
     """Look ranges up; what would lie below 0 makes room for as much from 0 on."""
-    place = np.clip(other - own, -_FARTHEST, _FARTHEST) + _FARTHEST
-    first, last = own + table[place, 0], own + table[place, 1]
+    place = np.clip(other - here, -_FARTHEST, _FARTHEST) + _FARTHEST
+    first, last = here + table[place, 0], here + table[place, 1]
     half = int(table[_FARTHEST, 1])
     return np.maximum(first, 0), np.maximum(last, half)
 
@@ -274,9 +274,9 @@ class Attacker:
 
         def asked(variant: str, rows: NDArray[np.int64], _which: BoolArray) -> FloatArray:
             some = windows.rows(rows), documented.rows(rows)
-            found = self._posterior(counts[rows], *some, variant, np.maximum(posterior.mode[rows], 0)).asked
-            assert found is not None
-            return found
+            chances = self._posterior(counts[rows], *some, variant, np.maximum(posterior.mode[rows], 0)).asked
+            assert chances is not None
+            return chances
 
         each = OverPriors.ask(others, posterior, near, alone, self.threshold, asked)
         given = np.broadcast_to(model.exact, counts.shape)
@@ -284,7 +284,7 @@ class Attacker:
         claims = decide(bounds, bounds, posterior, each.lowest, self.threshold)
         dropped = claims.of_kind(ClaimKind.LIKELY) & known_alone(each.mean, alone, self.threshold)
         certain = bool(windows.certain.all() and by_itself.certain.all())
-        left, left_alone = (one.high - one.low + 1 if certain else None for one in (documented, reach))
+        left, left_alone = (reached.high - reached.low + 1 if certain else None for reached in (documented, reach))
         return AttackResult(claims.dropping(dropped, alone), posterior, posterior.asked, true_alone, left, left_alone)
 
     def _posterior(

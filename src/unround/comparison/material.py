@@ -97,7 +97,7 @@ def profile_columns(rows: str) -> tuple[tuple[Column, ...], Equations, list[tupl
     from unround.mechanisms import mechanism
 
     table = schema(rows)
-    summed = {row for one in table.sums for row in (one.total, *one.parts)}
+    summed = {row for row_sum in table.sums for row in (row_sum.total, *row_sum.parts)}
     columns: list[Column] = []
     at: dict[tuple[int, int], int] = {}
     for row in table.rows:
@@ -107,9 +107,9 @@ def profile_columns(rows: str) -> tuple[tuple[Column, ...], Equations, list[tupl
                 key = str(row.id) if not sex else f"{row.id}/{SEXES[sex]}"
                 columns.append(Column(key, (str(row.id), SEXES[sex]), row.name, mechanism=mechanism(row.mechanism)))
     equations: list[tuple[int, tuple[int, ...]]] = []
-    for one in table.sums:
+    for row_sum in table.sums:
         for sex in range(3):
-            cells = [(row, sex) for row in (one.total, *one.parts)]
+            cells = [(row, sex) for row in (row_sum.total, *row_sum.parts)]
             if all(cell in at for cell in cells):
                 equations.append((at[cells[0]], tuple(at[cell] for cell in cells[1:])))
     split = [row for row, sex in at if sex == 1]
@@ -160,10 +160,10 @@ def _exact(columns: tuple[Column, ...], at: dict[int, int], names: tuple[str, ..
         named = frozenset(c for c, column in enumerate(columns) if published_exactly(column.label)[0] is not None)
     else:
         named = exact_columns(names, columns)
-    found = frozenset(at[c] for c in named if c in at)
-    if len(found) == len(at):
+    places = frozenset(at[c] for c in named if c in at)
+    if len(places) == len(at):
         raise InputError("--exact names every column that is in a sum, so nothing is left to protect: leave some out.")
-    return found
+    return places
 
 
 def levels_of(areas: pl.DataFrame, axes: tuple[str, ...]) -> int:

@@ -31,10 +31,10 @@ class Measures:
     rows: list[dict[str, float]] = field(default_factory=list)
     away: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2 * FARTHEST + 1))
 
-    def add(self, one: tuple[dict[str, float], NDArray[np.float64]]) -> None:
+    def add(self, release: tuple[dict[str, float], NDArray[np.float64]]) -> None:
         """Take in a release."""
-        self.rows.append(one[0])
-        self.away += one[1]
+        self.rows.append(release[0])
+        self.away += release[1]
 
     def again(self) -> None:
         """Take in the last release once more; the shares of distances stay what they are."""
@@ -42,8 +42,8 @@ class Measures:
 
     def means(self) -> dict[str, float | None]:
         """Return the mean of every number over the releases; None where there is no such number."""
-        found = {name: float(np.mean([row[name] for row in self.rows])) for name in self.rows[0]}
-        return {name: None if isnan(mean) else mean for name, mean in found.items()}
+        means = {name: float(np.mean([row[name] for row in self.rows])) for name in self.rows[0]}
+        return {name: None if isnan(mean) else mean for name, mean in means.items()}
 
     def standard_errors(self) -> dict[str, float | None]:
         """Return by how much these means would differ, typically, over other seeds; None after one release."""
@@ -51,7 +51,7 @@ class Measures:
         if many < 2:
             return dict.fromkeys(self.rows[0])
         spread = {name: float(np.std([row[name] for row in self.rows], ddof=1)) for name in self.rows[0]}
-        return {name: None if isnan(one) else one / many**0.5 for name, one in spread.items()}
+        return {name: None if isnan(deviation) else deviation / many**0.5 for name, deviation in spread.items()}
 
     def distances(self) -> dict[str, float]:
         """Return how often published counts lay so far from the truth; the ends take all beyond."""
@@ -66,7 +66,7 @@ def measure(material: Material, published: IntArray, inferred: AttackResult) -> 
     shown = added_up(published, material)
     off, there = (shown - true)[:, errors], (shown != HIDDEN)[:, errors]
     off = off[there]
-    told = {
+    numbers = {
         **_errors(off),
         **_large(off, true[:, errors][there]),
         "hidden": 1 - float(there.mean()),
@@ -76,7 +76,7 @@ def measure(material: Material, published: IntArray, inferred: AttackResult) -> 
         **_risks(inferred, true, risks),
     }
     away = np.bincount(np.clip(off, -FARTHEST, FARTHEST) + FARTHEST, minlength=2 * FARTHEST + 1)
-    return told, away.astype(np.float64)
+    return numbers, away.astype(np.float64)
 
 
 def _errors(off: IntArray) -> dict[str, float]:
@@ -94,8 +94,8 @@ def _errors(off: IntArray) -> dict[str, float]:
 
 def _large(off: IntArray, true: IntArray) -> dict[str, float]:
     """Return the same of counts that are not small: where 0 stays 0, many zeros make the mean error smaller."""
-    told = _errors(off[true > LARGE])
-    return {f"mean_error_over_{LARGE}": told["mean_error"], f"rmse_over_{LARGE}": told["rmse"]}
+    errors = _errors(off[true > LARGE])
+    return {f"mean_error_over_{LARGE}": errors["mean_error"], f"rmse_over_{LARGE}": errors["rmse"]}
 
 
 def _clamped(shown: IntArray, true: IntArray, errors: NDArray[np.bool_], there: NDArray[np.bool_]) -> dict[str, float]:
@@ -103,8 +103,8 @@ def _clamped(shown: IntArray, true: IntArray, errors: NDArray[np.bool_], there: 
     off = (np.maximum(shown, 0) - true)[:, errors][there]
     zero = (true[:, errors] == 0) & there
     bias = (np.maximum(shown, 0) - true)[:, errors][zero]
-    told = {f"clamped_{name}": value for name, value in _errors(off).items()}
-    return told | {"clamped_bias_of_zeros": float(bias.mean()) if bias.size else 0.0}
+    clamped = {f"clamped_{name}": value for name, value in _errors(off).items()}
+    return clamped | {"clamped_bias_of_zeros": float(bias.mean()) if bias.size else 0.0}
 
 
 def added_up(published: IntArray, material: Material) -> IntArray:
@@ -252,27 +252,27 @@ def cells_of_a_person(material: Material, mechanisms: tuple[Mechanism, ...]) -> 
     A person is in one part of every partition; where counts are split by sex, in a total and in one of its parts.
     """
     noisy = [not isinstance(how, Exact | Unpublished) for how in mechanisms]
-    found = Hierarchy.of(material.model(material.mechanisms(mechanisms[-1])).compiled)
-    split = {total: parts for total, *parts in found.pairs}
+    hierarchy = Hierarchy.of(material.model(material.mechanisms(mechanisms[-1])).compiled)
+    split = {total: parts for total, *parts in hierarchy.pairs}
     below: dict[int, list[tuple[int, ...]]] = {}
     inner = {part for parts in split.values() for part in parts}
     parts_of_something: set[int] = set()
-    for one in found.sums:
-        below.setdefault(one.total, []).append(one.parts)
-        parts_of_something.update(one.parts)
+    for partition in hierarchy.sums:
+        below.setdefault(partition.total, []).append(partition.parts)
+        parts_of_something.update(partition.parts)
 
     seen: set[int] = set()
 
     def touched(cell: int) -> int:
-        own = noisy[cell] + max((noisy[part] for part in split.get(cell, [])), default=0)
+        noisy_cells = noisy[cell] + max((noisy[part] for part in split.get(cell, [])), default=0)
         for parts in below.get(cell, []):
             if len(parts) == 1:
                 # The same people under another name: they count once, wherever they come first.
                 if parts[0] in seen:
                     continue
                 seen.add(parts[0])
-            own += max(touched(part) for part in parts)
-        return own
+            noisy_cells += max(touched(part) for part in parts)
+        return noisy_cells
 
     tops = [c for c in range(len(mechanisms)) if c not in inner and c not in parts_of_something]
     return sum(touched(top) for top in tops)
@@ -288,8 +288,8 @@ def cost(material: Material, how: Mechanism, mechanisms: tuple[Mechanism, ...]) 
         if exact
         else ""
     )
-    one = cells // material.levels
-    inside = f" ({one} in each of {material.levels} nested areas)" if material.levels > 1 else ""
+    in_each = cells // material.levels
+    inside = f" ({in_each} in each of {material.levels} nested areas)" if material.levels > 1 else ""
     person = f"one person changes {cells} counts by 1{inside}"
     if isinstance(how, Laplace):
         return Cost(cells, cells / how.t, None, f"pure: {person}, at a cost of 1/{how.t:g} each{among}")

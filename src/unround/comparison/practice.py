@@ -25,18 +25,15 @@ from unround.mechanisms.cellkey import largest_variance
 from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
 from unround.protection.table import ALIKE, KEYED, Protection, parse_protection, publish_counts
 from unround.sums.forest import Equations
-from unround.system import connected
+from unround.system import grouped
 
 FAINT = 1e-12  # the likelihood of a count that only the constants rule out: they are estimates, so nothing is proved by them
 
 
 def repeated(columns: int, equations: Equations, exact: frozenset[int]) -> list[tuple[int, ...]]:
     """Return the columns that show the same count as another one, in groups; those of exact counts are left out."""
-    first = connected(columns, ((total, parts[0]) for total, parts in equations if len(parts) == 1))
-    groups: dict[int, list[int]] = {}
-    for column, at in enumerate(first):
-        groups.setdefault(at, []).append(column)
-    return [tuple(group) for group in groups.values() if len(group) > 1 and not exact.intersection(group)]
+    groups = grouped(columns, ((total, parts[0]) for total, parts in equations if len(parts) == 1))
+    return [tuple(group) for group in groups if len(group) > 1 and not exact.intersection(group)]
 
 
 @dataclass(frozen=True)
@@ -55,11 +52,11 @@ class JointRounding:
     _arcs: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        found = [_arcs(self.constants, remainder, self.base) for remainder in range(self.base)]
+        by_remainder = [_arcs(self.constants, remainder, self.base) for remainder in range(self.base)]
         alike = [tuple([up] * len(self.constants)) for up in (False, True)]
-        mixed = sorted({pattern for arcs in found for pattern in arcs} - set(alike))
+        mixed = sorted({pattern for arcs in by_remainder for pattern in arcs} - set(alike))
         patterns = (*alike, *mixed)
-        arcs = np.array([[each.get(pattern, 0.0) for each in found] for pattern in patterns])
+        arcs = np.array([[each.get(pattern, 0.0) for each in by_remainder] for pattern in patterns])
         settle(self, _patterns=patterns, _arcs=arcs)
 
     @property
@@ -76,18 +73,18 @@ class JointRounding:
         """Return one number for what the tables show (areas × tables)."""
         low = published.min(axis=1)
         at = {pattern: number for number, pattern in enumerate(self._patterns)}
-        which = [at[tuple(row)] for row in (published > low[:, None]).tolist()]
-        return np.asarray(low // self.base * len(self._patterns) + np.array(which, dtype=np.int64))
+        places = [at[tuple(row)] for row in (published > low[:, None]).tolist()]
+        return np.asarray(low // self.base * len(self._patterns) + np.array(places, dtype=np.int64))
 
     def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
         """Return how likely the roundings are, given the count."""
         code, x, possible = counts(published, true)
-        low, which = np.divmod(code, len(self._patterns))
+        low, pattern = np.divmod(code, len(self._patterns))
         low = low * self.base
         rest = x - low
-        up = (rest < 0) & (which == 0)  # all tables show the multiple above
-        row, column = np.where(up, 1, which), np.clip(np.where(up, rest + self.base, rest), 0, self.base - 1)
-        inside = np.where(which == 0, np.abs(rest) < self.base, (rest > 0) & (rest < self.base))
+        up = (rest < 0) & (pattern == 0)  # all tables show the multiple above
+        row, column = np.where(up, 1, pattern), np.clip(np.where(up, rest + self.base, rest), 0, self.base - 1)
+        inside = np.where(pattern == 0, np.abs(rest) < self.base, (rest > 0) & (rest < self.base))
         return np.where(possible & inside, np.maximum(self._arcs[row, column], FAINT), 0.0)
 
     def window(self, published: int | None) -> Window:
@@ -115,12 +112,12 @@ class JointRounding:
 def _arcs(constants: Sequence[float], remainder: int, base: int) -> dict[tuple[bool, ...], float]:
     """Return the lengths of the arcs of u on which tables round a count up or down, by pattern."""
     ends = sorted({0.0, 1.0, *((end - s) % 1 for s in constants for end in (0.0, remainder / base))})
-    found: dict[tuple[bool, ...], float] = {}
+    lengths: dict[tuple[bool, ...], float] = {}
     for start, stop in pairwise(ends):
         middle = (start + stop) / 2
         pattern = tuple((middle + s) % 1 < remainder / base for s in constants)
-        found[pattern] = found.get(pattern, 0.0) + stop - start
-    return found
+        lengths[pattern] = lengths.get(pattern, 0.0) + stop - start
+    return lengths
 
 
 TODAY = "rounding:5"  # what the Canadian census does: every count rounded on its own, populations exact
@@ -169,26 +166,26 @@ def cell_key_designs(text: str) -> list[str]:
             raise InputError(f"designs are all, or ranges such as D=1-4 V=1,2 js=0,2; not {part!r}.")
         asked[known[name.lower()]] = values
     changes, variances, blocked = (_numbers(name, values) for name, values in asked.items())
-    found = []
+    names = []
     for largest, variance, js in product(changes, variances, blocked):
         if int(largest) ** 2 <= FAR**2 * variance and variance <= largest_variance(int(largest)):
             with suppress(InputError):  # counts from 1 to js cannot be changed without bias
-                found.append(CellKey(int(largest), variance, int(js)).name)
-    if not found:
+                names.append(CellKey(int(largest), variance, int(js)).name)
+    if not names:
         raise InputError("there is no cell key table with such parameters: V is at most D(D + 1)/3, and js = 2 needs 2.")
-    return found
+    return names
 
 
 def _numbers(name: str, text: str) -> list[Fraction]:
     """Return the numbers of a list such as 1-4 or 0.5,1."""
     first, dash, last = text.partition("-")
     try:
-        found = [Fraction(n) for n in range(int(first), int(last) + 1)] if dash else [fraction(n) for n in text.split(",")]
+        numbers = [Fraction(n) for n in range(int(first), int(last) + 1)] if dash else [fraction(n) for n in text.split(",")]
     except (ValueError, InputError):
-        found = []
-    if not found or len(found) > 100 or (name != "V" and any(n.denominator > 1 for n in found)):
+        numbers = []
+    if not numbers or len(numbers) > 100 or (name != "V" and any(n.denominator > 1 for n in numbers)):
         raise InputError(f"{name} is a list or a range, such as {name}=1-4 or {name}=1,2; not {text!r}.")
-    return found
+    return numbers
 
 
 def practice(spec: str, material: Material) -> Practice:
@@ -250,9 +247,9 @@ def _same_seed(material: Material) -> Practice:
     exact = sorted(material.exact)
 
     def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
-        found = how.publish_with(true, how.draws(true.shape, rng)[:, stream])
-        found[:, exact] = true[:, exact]
-        return found
+        published = how.publish_with(true, how.draws(true.shape, rng)[:, stream])
+        published[:, exact] = true[:, exact]
+        return published
 
     said = (
         "As today, but a total, its men and its women are rounded with the same random number. Probabilities do not take "
@@ -293,12 +290,12 @@ def _by_keys(chosen: Protection, material: Material) -> Practice:
             assumed[copy] = Unpublished()
 
     def seen(published: IntArray) -> IntArray:
-        found = published.copy()
+        known = published.copy()
         for group in groups:
             if group in together:
-                found[:, group[0]] = together[group].code(published[:, group])
-            found[:, group[1:]] = HIDDEN
-        return found
+                known[:, group[0]] = together[group].code(published[:, group])
+            known[:, group[1:]] = HIDDEN
+        return known
 
     said = (
         f"{chosen.sentence} Probabilities take all roundings of a count that stands in several tables together, "
@@ -316,9 +313,9 @@ def _no_totals(material: Material, today: Protection) -> Practice:
     mechanisms = tuple(Unpublished() if c in hidden else how for c, how in enumerate(material.mechanisms(today.mechanism)))
 
     def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
-        found = publish_counts(true, today, material.equations, rng, exact=material.exact)
-        found[:, hidden] = HIDDEN
-        return found
+        published = publish_counts(true, today, material.equations, rng, exact=material.exact)
+        published[:, hidden] = HIDDEN
+        return published
 
     said = "As today, but totals of men and women are not published: users add them up, with the error of both parts."
     return Practice("no-totals", said, today.mechanism, mechanisms, mechanisms, publish)

@@ -78,7 +78,7 @@ class Comparison(Shown):
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         errors, risks = self.material.judged()
-        rows = [one.to_json() for one in self.compared]
+        rows = [practice.to_json() for practice in self.compared]
         return {
             "source": self.material.source,
             "areas": len(self.material.true),
@@ -98,10 +98,10 @@ class Comparison(Shown):
 SLIGHTLY = 0.01  # numbers that differ by no larger share are as good as each other: risks are measured on a few draws
 
 
-def _beats(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def _beats(better: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return whether a way is better than another in error, risk or proofs, and as good in the others of these."""
-    pairs = [(one[name], other[name]) for name in ("truth_probability", "proved")]
-    pairs.append(tuple(row["mean_error"] if row["mean_change"] is None else row["mean_change"] for row in (one, other)))
+    pairs = [(better[name], other[name]) for name in ("truth_probability", "proved")]
+    pairs.append(tuple(row["mean_error"] if row["mean_change"] is None else row["mean_change"] for row in (better, other)))
     return all(a <= b * (1 + SLIGHTLY) for a, b in pairs) and any(a < b * (1 - SLIGHTLY) for a, b in pairs)
 
 
@@ -120,17 +120,17 @@ def compare(
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more, not {seeds}.")
     done, compared = 0, []
-    for one in practices:
+    for way in practices:
         # 1. What all releases of this practice share.
-        model = material.model(one.assumed)
+        model = material.model(way.assumed)
 
-        def publish(number: int, one: Practice = one) -> IntArray:
-            return one.publish(material.true.astype(np.int64), _stream(seed, number, one.name))
+        def publish(number: int, way: Practice = way) -> IntArray:
+            return way.publish(material.true.astype(np.int64), _stream(seed, number, way.name))
 
-        def judge(published: IntArray, one: Practice = one, model: Model = model) -> tuple[Measured, Attacker]:
+        def judge(published: IntArray, way: Practice = way, model: Model = model) -> tuple[Measured, Attacker]:
             # 3. Infer, with a prior fitted to this release: what that gets wrong differs from release to release too.
-            attacker = Attacker(model, fitted_prior(material, one, published), threshold, one.mechanisms)
-            inferred = attacker.infer(as_counts(published), material.true, as_counts(one.seen(published)))
+            attacker = Attacker(model, fitted_prior(material, way, published), threshold, way.mechanisms)
+            inferred = attacker.infer(as_counts(published), material.true, as_counts(way.seen(published)))
             # 4. Judge both by the truth.
             return measure(material, published, inferred), attacker
 
@@ -148,16 +148,16 @@ def compare(
         for _ in range(seeds - len(different)):
             measures.again()
             done += 1
-        price = cost(material, one.how, one.mechanisms)
-        last, change = attackers[-1], mean_change(one.how, material)
-        compared.append(Compared(one, measures, price, last.prior.name, last.cut, change))
+        price = cost(material, way.how, way.mechanisms)
+        last, change = attackers[-1], mean_change(way.how, material)
+        compared.append(Compared(way, measures, price, last.prior.name, last.cut, change))
     progress("Comparing", done, len(practices) * seeds)
     return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes)
 
 
-def fitted_prior(material: Material, one: Practice, published: IntArray) -> Prior:
+def fitted_prior(material: Material, way: Practice, published: IntArray) -> Prior:
     """Fit a prior to a release; totals that are not published are added up for it."""
-    alone = tuple(one.how if isinstance(how, Unpublished) else how for how in one.mechanisms)
+    alone = tuple(way.how if isinstance(how, Unpublished) else how for how in way.mechanisms)
     fit = PriorFit(len(alone))
     fit.add(as_counts(added_up(published, material)))
     return fit.finish(material.model(alone).compiled, alone)

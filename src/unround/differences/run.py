@@ -5,7 +5,7 @@ Which areas and counts of two audits are the same, and in what the audits themse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from unround.job.folder import FINDINGS, PUBLISHED, ZEROS_NOT_LISTED
 from unround.score.summary import AREA_SIZES, CLAIMS
 from unround.shown import Shown
 from unround.small_files import shortened
+from unround.system import grouped
 from unround.tables.spool import Stage
 
 EXACT = "exact"
@@ -57,21 +58,21 @@ class MatchedAudits:
     def of(cls, before: AuditFolder, after: AuditFolder) -> MatchedAudits:
         """Put two audits side by side."""
         for what, name in (("rows", "areas"), ("columns", "axes")):
-            mine, other = before.told[name], after.told[name]
+            mine, other = before.schema[name], after.schema[name]
             if mine != other:
                 raise InputError(
                     f"{before.path} has {what} by {', '.join(mine)}, {after.path} by {', '.join(other)}: two audits can be "
                     "compared only if their areas and counts have the same names. Audit files of the same format."
                 )
-        cells = tuple(_cells(before.told, after.told))
+        cells = tuple(_cells(before.schema, after.schema))
         if not any(cell.before and cell.after for cell in cells):
             raise InputError(
-                f"{before.path} and {after.path} have no count in common: one has {_few(before.told)}, the other "
-                f"{_few(after.told)}. `diff` compares audits of the same people, such as one with a table and one without."
+                f"{before.path} and {after.path} have no count in common: one has {_few(before.schema)}, the other "
+                f"{_few(after.schema)}. `diff` compares audits of the same people, such as one with a table and one without."
             )
         areas = _areas(before, after)
         if not (areas["in_before"] & areas["in_after"]).any():
-            named = tuple(before.told["areas"])
+            named = tuple(before.area_axes)
             mine, other = (next(folder.areas.select(named).iter_rows()) for folder in (before, after))
             raise InputError(
                 f"{before.path} and {after.path} have no area in common: one has {', '.join(map(str, mine))} …, the other "
@@ -82,7 +83,7 @@ class MatchedAudits:
     @property
     def axes(self) -> list[str]:
         """The axes of the areas."""
-        return list(self.before.told["areas"])
+        return self.before.area_axes
 
     @property
     def without_zeros(self) -> bool:
@@ -92,16 +93,16 @@ class MatchedAudits:
     def codes(self, folder: AuditFolder) -> pl.DataFrame:
         """Return which cell the codes of a folder's columns mean."""
         known = {key: at for at, cell in enumerate(self.cells) for key in (*cell.before, *cell.after)}
-        columns = folder.told["columns"]
+        columns = folder.schema["columns"]
         codes = {
             axis: pl.Series([column["codes"][i] for column in columns], dtype=pl.String)
-            for i, axis in enumerate(folder.told["axes"])
+            for i, axis in enumerate(folder.axes)
         }
         return pl.DataFrame(codes | {"cell": pl.Series([known[column["key"]] for column in columns], dtype=pl.UInt32)})
 
     def laid_open(self) -> dict[str, int]:
         """Return how many counts were published under protection before, and as they are after, by their size."""
-        places = {column["key"]: at for at, column in enumerate(self.after.told["columns"])}
+        places = {column["key"]: at for at, column in enumerate(self.after.schema["columns"])}
         columns = [[places[key] for key in cell.exact_after if key in places] for cell in self.cells if cell.laid_open]
         numbers = {name: 0 for _, name in SIZES}
         both = self.areas.lazy().filter(pl.col("in_before") & pl.col("in_after")).select(self.axes)
@@ -130,7 +131,7 @@ def other_people(match: MatchedAudits) -> list[dict[str, Any]]:
         (match.before, "before", [cell.exact_before[0] for cell in cells]),
         (match.after, "after", [cell.exact_after[0] for cell in cells]),
     ):
-        places = {column["key"]: at for at, column in enumerate(folder.told["columns"])}
+        places = {column["key"]: at for at, column in enumerate(folder.schema["columns"])}
         counts = [pl.col("counts").arr.get(places[key]).alias(f"{side}{at}") for at, key in enumerate(keys)]
         scan = folder.table(PUBLISHED)
         scans.append(scan.select(*(pl.col(axis).cast(pl.String) for axis in match.axes), *counts))
@@ -186,19 +187,15 @@ def _cells(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Matc
         yield MatchedCell(first["key"], first["label"], first["block"], *had, *exact)
 
 
-def _groups(names: Iterable[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+def _groups(names: Iterable[str], pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
     """Return names that mean the same together, in the order in which they were first met."""
-    group: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
-    for pair in pairs:
-        first, second = (group.setdefault(name, (name,)) for name in pair)
-        if first is not second:
-            group |= dict.fromkeys(first + second, first + second)
-    place = {name: at for at, name in enumerate(group)}
-    return [sorted(same, key=place.__getitem__) for name, same in group.items() if name == min(same, key=place.__getitem__)]
+    known = list(dict.fromkeys([*names, *(name for pair in pairs for name in pair)]))
+    place = {name: at for at, name in enumerate(known)}
+    return [[known[at] for at in same] for same in grouped(len(known), ([place[a], place[b]] for a, b in pairs))]
 
 
 def _areas(before: AuditFolder, after: AuditFolder) -> pl.DataFrame:
-    axes = list(before.told["areas"])
+    axes = before.area_axes
     sizes = []
     for folder, side in ((before, "before"), (after, "after")):
         largest = pl.col("counts").arr.max().alias(side)
@@ -229,7 +226,7 @@ def differences(before: AuditFolder, after: AuditFolder, cells: Iterable[Matched
         if old != other:
             differing.append({"what": what, "before": old, "after": other, "means": means})
     differing += _assumed(before.summary, after.summary)
-    differing += _mechanisms(before.told, after.told, cells)
+    differing += _mechanisms(before.schema, after.schema, cells)
     return differing
 
 
@@ -284,7 +281,7 @@ claims name different counts."""
 
 def _claims(match: MatchedAudits, folder: AuditFolder) -> pl.LazyFrame:
     """Return the claims of an audit, with numbers in place of names; of a count that is shown twice, the stronger one."""
-    axes, codes = match.axes, folder.told["axes"]
+    axes, codes = match.axes, folder.axes
     claims = folder.table(FINDINGS).with_columns(pl.col(*axes, *codes).cast(pl.String))
     if match.without_zeros:
         claims = claims.filter(~((pl.col("kind") == "likely") & (pl.col("value") == 0) & pl.col("published").eq_missing(0)))
@@ -463,7 +460,7 @@ def _listed(match: MatchedAudits, best: pl.DataFrame) -> list[dict[str, Any]]:
     """Return new claims as rows for people: where, what, which count, on which way."""
     if not best.height:
         return []
-    axes, codes, folder = match.axes, list(match.after.told["axes"]), match.after
+    axes, codes, folder = match.axes, match.after.axes, match.after
     wanted = best.with_row_index("rank").join(match.areas.select("area", *axes), on="area")
     named = match.codes(folder).with_row_index("at").lazy()
     rows = (

@@ -190,7 +190,7 @@ def _listed(low: int, chances: FloatArray) -> Distribution:
 def named_area(folder: AuditFolder, row: int) -> dict[str, Any]:
     """Return what is known of where an area is: its code, its name and its level."""
     here = folder.areas.row(row, named=True)
-    names = (*folder.told["areas"], "region_name", "level")
+    names = (*folder.area_axes, "region_name", "level")
     return {name: here[name] for name in names if here.get(name) not in (None, "")}
 
 
@@ -207,7 +207,7 @@ def _infer(folder: AuditFolder, rows: np.ndarray[Any, np.dtype[np.int64]], *, li
         folder.counts_of(rows),
         folder.adjustable[rows],
         nested,
-        folder.areas[folder.told["areas"][0]].gather(rows).to_list() if nested is not None else (),
+        folder.areas[folder.area_axes[0]].gather(rows).to_list() if nested is not None else (),
         only=0,
         figures=folder.figures_of(rows),
     )
@@ -229,7 +229,7 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
     return Explanation(
         **asdict(known),
         area=named_area(folder, area.rows[0]),
-        cell=dict(zip(folder.told["axes"], column.codes, strict=True)) | {"label": column.label, "block": column.block},
+        cell=dict(zip(folder.axes, column.codes, strict=True)) | {"label": column.label, "block": column.block},
         key=column.key,
         mechanism=folder.summary["mechanisms"][model.mechanisms[cell].name],
         again=tuple(

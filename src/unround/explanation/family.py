@@ -219,7 +219,7 @@ def _member(
     folder: AuditFolder, inferred: InferredBlock, rows: Sequence[int], names: list[str], cell: int, at: int, role: str
 ) -> FamilyMember:
     known = finding(inferred, at, cell)
-    code = " ".join(str(folder.areas[axis][rows[at]]) for axis in folder.told["areas"])
+    code = " ".join(str(folder.areas[axis][rows[at]]) for axis in folder.area_axes)
     return FamilyMember(
         rows[at], code, names[at], role, known.published, known.low, known.high, known.value, known.probability
     )
@@ -231,7 +231,7 @@ def _member(
 def area_names(folder: AuditFolder, rows: Sequence[int]) -> list[str]:
     """Return what to call some areas: by name, or by code where several are called alike or have none."""
     here = folder.areas[np.asarray(rows)]
-    codes = [str(code) for code in here["code" if "code" in here.columns else folder.told["areas"][0]].to_list()]
+    codes = [str(code) for code in here["code" if "code" in here.columns else folder.area_axes[0]].to_list()]
     if "region_name" not in here.columns:
         return codes
     called = [str(name or code) for name, code in zip(here["region_name"].to_list(), codes, strict=True)]
@@ -247,7 +247,7 @@ def cell_names(folder: AuditFolder, certificate: Certificate, rows: Sequence[int
     if not certificate.by_area:
         return display
     names = area_names(folder, rows)
-    codes = [str(code).replace(BETWEEN, " ") for code in folder.areas[np.asarray(rows)][folder.told["areas"][0]].to_list()]
+    codes = [str(code).replace(BETWEEN, " ") for code in folder.areas[np.asarray(rows)][folder.area_axes[0]].to_list()]
     called = dict(zip(codes, names, strict=True))
     called_so = {}
     for cell in certificate.system.cells:

@@ -286,7 +286,7 @@ class AuditFolder:
         for name in summary[FILES]:
             if name.startswith(f"{MODEL}/") and name != PUBLISHED:  # small; the others when they are asked for
                 folder.file(name)
-        _ = folder.told
+        _ = folder.schema
         return folder
 
     def file(self, name: str) -> Path:
@@ -315,29 +315,29 @@ class AuditFolder:
         return set()
 
     @cached_property
-    def told(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
         """What `save_model` wrote."""
         with self.undamaged(_MODEL_FILE):
             told: dict[str, Any] = plain_json(self.file(_MODEL_FILE))
         if (fault := misfit(told, shapes.model(told))) is not None:
-            raise Damaged(self.path, _MODEL_FILE, f"is no model ({fault})")
+            raise Damaged(self.path, _MODEL_FILE, f"is not a model ({fault})")
         return told
 
     @property
     def area_axes(self) -> list[str]:
         """The axes that say which area it is."""
-        return list(self.told["areas"])
+        return list(self.schema["areas"])
 
     @property
     def axes(self) -> list[str]:
         """The other axes, which say what is counted."""
-        return list(self.told["axes"])
+        return list(self.schema["axes"])
 
     @cached_property
     def model(self) -> Model:
         """What all areas share."""
         with self.undamaged(_MODEL_FILE):
-            return model_of(self.told)
+            return model_of(self.schema)
 
     def put(self, files: Mapping[str, str | bytes]) -> None:
         """Write some of its files, or write them again, and take them for those that belong to it."""
@@ -381,8 +381,8 @@ class AuditFolder:
         """Raise ValueError unless a table has the columns that others rely on, and is about areas and cells of the model."""
         import polars as pl
 
-        schema, axes, codes = rows.collect_schema(), self.told["areas"], self.told["axes"]
-        columns = shapes.columns_of(name, self.told, schema if name == _AREAS_FILE else self.areas.schema)
+        schema, axes, codes = rows.collect_schema(), self.schema["areas"], self.schema["axes"]
+        columns = shapes.columns_of(name, self.schema, schema if name == _AREAS_FILE else self.areas.schema)
         if wrong := [column for column, kind in columns.items() if schema.get(column) != kind]:
             raise ValueError(f"columns are missing or of another kind: {', '.join(wrong)}")
         if name.endswith(".csv"):
@@ -395,7 +395,7 @@ class AuditFolder:
         if name == PUBLISHED and not rows.select(axes).collect().equals(self.areas.select(axes)):
             raise ValueError("it is of other areas")
         if name == FINDINGS:
-            cells = pl.LazyFrame([one["codes"] for one in self.told["columns"]], schema=codes, orient="row")
+            cells = pl.LazyFrame([one["codes"] for one in self.schema["columns"]], schema=codes, orient="row")
             kinds, chance = pl.LazyFrame({"kind": CLAIMS}), pl.col("probability_low", "probability", "probability_high")
             if rows.filter(pl.any_horizontal(~chance.is_between(0, 1 + 1e-9))).head(1).collect(engine="streaming").height:
                 raise ValueError("a probability is none")
@@ -435,7 +435,7 @@ class AuditFolder:
         """The prior that the audit used."""
         from unround.prior import Prior
 
-        columns, name = len(self.told["columns"]), f"{MODEL}/prior.npz"
+        columns, name = len(self.schema["columns"]), f"{MODEL}/prior.npz"
         with self.undamaged(name):
             prior = Prior.load(self.path / name)
             if not {*prior.withheld} <= {*range(columns)} or (prior.fitted and prior.fitted.power.size != columns):
@@ -448,7 +448,7 @@ class AuditFolder:
         with self.undamaged(f"{MODEL}/{NESTED}"):
             nested = NestedAreas.load(self.path / MODEL)
             if nested is not None:
-                nested.check(self.areas.height, len(self.told["columns"]))
+                nested.check(self.areas.height, len(self.schema["columns"]))
             return nested
 
     @cached_property
@@ -493,7 +493,7 @@ class AuditFolder:
     @cached_property
     def _held(self) -> bool:
         """Whether what was published is small enough to be kept in memory: looking it up costs more than it."""
-        return self.areas.height * len(self.told["columns"]) <= HELD
+        return self.areas.height * len(self.schema["columns"]) <= HELD
 
     @cached_property
     def _published(self) -> pl.DataFrame:
@@ -533,7 +533,7 @@ def find_area(folder: AuditFolder, wanted: str) -> int:
 
     if not isinstance(wanted, str):
         raise InputError(f"an area is named by text, not by {wanted!r}: its code, or its name.")
-    axes = folder.told["areas"]
+    axes = folder.area_axes
     # Rows of several axes go by all of their codes: D00/2001.
     code = pl.concat_str([pl.col(axis).cast(pl.String) for axis in axes], separator="/")
     areas, axis = folder.areas.with_row_index("row").with_columns(code.alias("_code")), "_code"
@@ -554,13 +554,13 @@ def find_area(folder: AuditFolder, wanted: str) -> int:
 
 def find_cell(folder: AuditFolder, wanted: str, sex: str | None) -> int:
     """Return the cell of a characteristic by its ID, key or name."""
-    columns, axes = folder.model.columns, folder.told["axes"]
+    columns, axes = folder.model.columns, folder.axes
     by_sex = "sex" in axes
     if sex is not None and not by_sex:
         raise InputError(f"this table is not by sex: its axes are {', '.join(axes)}. Leave --sex out.")
     at = axes.index("sex") if by_sex else -1
     key = wanted if sex in (None, "total") else f"{wanted}/{sex}"
-    key = folder.told["alias"].get(key, key)  # a count that is shown twice, number by number, is audited once
+    key = folder.schema["alias"].get(key, key)  # a count that is shown twice, number by number, is audited once
     if key in folder.model.index:
         return folder.model.index[key]
     chosen = [i for i, column in enumerate(columns) if not by_sex or column.codes[at] == (sex or "total")]

@@ -120,7 +120,7 @@ def _claimed(folder: AuditFolder) -> dict[tuple[str, ...], tuple[str, int, int |
     """Return what findings claim to be certain: kind, value and published count, by area and key."""
     import polars as pl
 
-    axes, codes = folder.told["areas"], folder.told["axes"]
+    axes, codes = folder.area_axes, folder.axes
     keys = {column.codes: column.key for column in folder.model.columns}
     found = folder.findings.filter(pl.col("kind").is_in(CERTAIN))
     return {
@@ -138,7 +138,7 @@ class _Certificates:
 
     def __init__(self, folder: AuditFolder) -> None:
         self.folder, self.model, self.nested = folder, folder.model, folder.nested
-        self.axes = folder.told["areas"]
+        self.axes = folder.area_axes
         self.sums = {self.model.sum_named(e): e for e in range(len(self.model.equations))}
         self._counts: dict[int, Counts] = {}
 

@@ -31,6 +31,7 @@ class Estimates:
     - `active`: Which sums are to hold, areas × sums.
     - `wide`: Areas × 1: some sums were left out of means, because noise leaves too much possible.
     - `clash`: Cells that are left as they were published, because no true counts fit.
+    - `known`: Cells that have an estimate.
     """
 
     mean: FloatArray
@@ -41,6 +42,7 @@ class Estimates:
     active: BoolArray
     wide: BoolArray
     clash: BoolArray
+    known: BoolArray
 
     def errors(self, shown: NDArray[Any], rows: Any, cells: Any = slice(None)) -> FloatArray:
         """Return by how much numbers are off on average, areas × cells, or areas × cells × several numbers of each.
@@ -83,12 +85,12 @@ class Costs:
 
     def of(self, counts: NDArray[Any]) -> FloatArray:
         """Return the costs of several numbers for each cell: areas × cells × numbers."""
-        found = (counts - self.target[:, :, None]) ** 2
+        costs = (counts - self.target[:, :, None]) ** 2
         if self.absolute.any():
             cells = self.cells[self.absolute]
             moved = self.target[:, self.absolute] - self.estimates.mean[self.rows][:, cells]
-            found[:, self.absolute] = self.estimates.errors(counts[:, self.absolute] - moved[:, :, None], self.rows, cells)
-        return found
+            costs[:, self.absolute] = self.estimates.errors(counts[:, self.absolute] - moved[:, :, None], self.rows, cells)
+        return costs
 
 
 def absolute_cells(estimates: Estimates, use: BoolArray, piece: Rows) -> BoolArray:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from unround.audits.bounds import (
     AREAS,
     ASSUMPTION,
-    Active,
     Contradiction,
     NestedAreas,
     assumed_bounds,
@@ -22,27 +20,13 @@ from unround.audits.weigh import Weighing
 from unround.bounds.linked import linked_bounds
 from unround.bounds.tighten import tighten
 from unround.engines.linked import link
-from unround.evidence.block import NO_UPPER_BOUND, Ints, WindowTable
+from unround.evidence.block import NO_UPPER_BOUND, WindowTable
 from unround.evidence.cells import EvidenceBlock
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms.base import BoolArray
 from unround.prior import Prior
+from unround.reconciliation.costs import Estimates
 from unround.release import ABSENT, Counts
 from unround.sums.forest import Equations
-
-
-class BlockEstimate(NamedTuple):
-    """What is known of a block: see `Estimates`; `known` are the cells that have an estimate."""
-
-    mean: FloatArray
-    spread: FloatArray
-    least: FloatArray
-    low: Ints
-    high: Ints
-    active: Active
-    clash: BoolArray
-    known: BoolArray
-    wide: BoolArray
-    contradictions: tuple[Contradiction, ...]
 
 
 @dataclass(eq=False)
@@ -55,22 +39,25 @@ class Estimator:
     def __post_init__(self) -> None:
         self._windows = WindowTable(self.model.mechanisms)
 
-    def estimate(self, counts: Counts, adjustable: BoolArray, nested: NestedAreas | None) -> BlockEstimate:
-        """Return what is known of some areas."""
+    def estimate(
+        self, counts: Counts, adjustable: BoolArray, nested: NestedAreas | None
+    ) -> tuple[Estimates, list[Contradiction]]:
+        """Return what is known of some areas, and what contradicts itself there."""
         model = self.model
         stated = documented_bounds(model, self._windows, counts, adjustable)
-        active, found = stated.active, list(stated.contradictions)
+        active, clashes = stated.active, list(stated.contradictions)
         assumed, _ = assumed_bounds(model, self._windows, counts, stated)
         certain = bool(assumed.windows.certain.all())
         reach = assumed.tight if certain else tighten(model.compiled, assumed.windows, active)
         if nested is not None:
-            found += nested.contradictions()
+            clashes += nested.contradictions()
         if nested is not None and nested.linked:
             bounds = linked_bounds(
                 EvidenceBlock(model.compiled, assumed.windows, reach, active=active), nested.parent, nested.cells
             )
-            found += [
-                Contradiction(one.parent, AREAS, (), (one.column,) if one.column >= 0 else (), "") for one in bounds.clashes
+            clashes += [
+                Contradiction(area_clash.parent, AREAS, (), (area_clash.column,) if area_clash.column >= 0 else (), "")
+                for area_clash in bounds.clashes
             ]
             assumed = replace(assumed, linked=bounds)
         given = Weighing(model, self.prior, counts, assumed, reach, active, None, {})
@@ -82,7 +69,7 @@ class Estimator:
             posterior = given.posterior(best)
         known = np.asarray((posterior.probability > 0) & np.isfinite(posterior.mean) & (tight.high < NO_UPPER_BOUND))
         known &= posterior.possible[:, None]
-        clash = clashing(counts, found)
+        clash = clashing(counts, clashes)
         mean = np.where(known, np.nan_to_num(posterior.mean), 0.0)
         low, high = np.where(known, tight.low, 0), np.where(known, tight.high, 0)
         spread = np.where(known, np.nan_to_num(posterior.deviation), 0.0)
@@ -94,7 +81,7 @@ class Estimator:
         known |= clash
         usable = active & _all_known(model, known)
         low, high = low.astype(np.int32), high.astype(np.int32)
-        return BlockEstimate(mean, spread, least, low, high, usable, clash, known, posterior.cut[:, None] > 0, tuple(found))
+        return Estimates(mean, spread, least, low, high, usable, posterior.cut[:, None] > 0, clash, known), clashes
 
 
 def without_overlap(equations: Equations) -> Equations:
@@ -105,8 +92,8 @@ def without_overlap(equations: Equations) -> Equations:
     >>> without_overlap(((0, (1, 2, 3, 4)), (5, (2, 3, 4))))
     ((0, (1, 5)), (5, (2, 3, 4)))
     """
-    found = list(equations)
-    by_size = sorted(range(len(found)), key=lambda e: -len(found[e][1]))
+    sums = list(equations)
+    by_size = sorted(range(len(sums)), key=lambda e: -len(sums[e][1]))
     for e, (total, parts) in enumerate(equations):
         left, instead = set(parts), list[int]()
         for other in by_size:
@@ -114,16 +101,16 @@ def without_overlap(equations: Equations) -> Equations:
             if other != e and 1 < len(those) < len(parts) and head not in (total, *left) and left.issuperset(those):
                 left -= set(those)
                 instead.append(head)
-        found[e] = total, (*(part for part in parts if part in left), *instead)
-    return tuple(found)
+        sums[e] = total, (*(part for part in parts if part in left), *instead)
+    return tuple(sums)
 
 
 def _all_known(model: Model, known: BoolArray) -> BoolArray:
     """Return in which areas all counts of a sum have an estimate."""
-    found = np.ones((len(known), len(model.equations)), dtype=np.bool_)
+    complete = np.ones((len(known), len(model.equations)), dtype=np.bool_)
     for e in range(len(model.equations)):
-        found[:, e] = known[:, list(model.members(e))].all(axis=1)
-    return found
+        complete[:, e] = known[:, list(model.members(e))].all(axis=1)
+    return complete
 
 
 def clashing(counts: Counts, contradictions: Iterable[Contradiction]) -> BoolArray:

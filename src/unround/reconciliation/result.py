@@ -91,7 +91,6 @@ class Made:
 
     model: Model
     estimates: Estimates
-    known: BoolArray
     equations: Equations
     in_forest: int
     contradictions: list[dict[str, Any]]
@@ -140,17 +139,17 @@ class Result:
             least, most = estimates.low // unit, -(-estimates.high // unit)
             rounder.estimates = replace(estimates, mean=estimates.mean / unit, low=least, high=most)
         else:
-            use = summed & made.known & ~clash & ~model.exact & (published > ABSENT)
+            use = summed & estimates.known & ~clash & ~model.exact & (published > ABSENT)
             rounder.absolute = absolute_cells(estimates, use, rounder.piece)
-        found = rounder.round() * unit
+        rounded = rounder.round() * unit
         kind = np.where(rounder.shared, SHARED, np.where(changed, ADJUSTED, POSTERIOR))[:, None]
         kind = np.where((estimates.low == estimates.high) & model.exact, EXACT, kind)
         for row, cells in rounder.left:
             kind[row, cells] = LEFT
         kind[clash] = CLASH
         as_published = clash | (kind == LEFT)
-        use = summed & made.known & ~(as_published & (published <= ABSENT))
-        self.value[:, model.positions] = np.where(use & ~as_published, found, published)
+        use = summed & estimates.known & ~(as_published & (published <= ABSENT))
+        self.value[:, model.positions] = np.where(use & ~as_published, rounded, published)
         self.method[:, model.positions] = np.where(use, kind, NO_SUM)
         place = {int(column): cell for cell, column in enumerate(model.positions)}
         for column, first in self.known.structure.alias.items():
@@ -163,26 +162,26 @@ class Result:
 
     def _families(self, made: Made) -> list[AreaFamily]:
         """Return sums over areas in cells of the model, of counts that all have an estimate."""
-        found = []
+        families = []
         for family in self.known.families():
             columns = family.columns[made.model.positions]
-            columns = columns & made.known[np.r_[family.parent, family.children]].all(axis=0)
+            columns = columns & made.estimates.known[np.r_[family.parent, family.children]].all(axis=0)
             low, high = (
                 array[family.children].sum(axis=0, dtype=np.int64) for array in (made.estimates.low, made.estimates.high)
             )
             columns &= (low <= made.estimates.high[family.parent]) & (high >= made.estimates.low[family.parent])
             if columns.any():
-                found.append(AreaFamily(family.parent, family.children, columns))
-        return found
+                families.append(AreaFamily(family.parent, family.children, columns))
+        return families
 
     def _summed(self, made: Made, families: list[AreaFamily]) -> BoolArray:
         """Mark the cells that some sum connects with others, within their area or over areas."""
-        found = np.zeros(made.estimates.mean.shape, dtype=np.bool_)
+        summed = np.zeros(made.estimates.mean.shape, dtype=np.bool_)
         for e, (total, parts) in enumerate(made.equations):
-            found[:, [total, *parts]] |= made.estimates.active[:, e : e + 1]
+            summed[:, [total, *parts]] |= made.estimates.active[:, e : e + 1]
         for family in families:
-            found[np.ix_(np.r_[family.parent, family.children], np.flatnonzero(family.columns))] = True
-        return found | made.estimates.clash
+            summed[np.ix_(np.r_[family.parent, family.children], np.flatnonzero(family.columns))] = True
+        return summed | made.estimates.clash
 
     def _follow(self, values: NDArray[Any]) -> None:
         """Add up totals that were added up before, where the model does not have them, in place."""
@@ -252,7 +251,7 @@ class Result:
         known, made = self.known, self.made
         off, _ = self.sums_off()
         published, reconciled, counted = self._errors(truth, options.real)
-        clashes = [] if made is None else [one for one in made.contradictions if one["cells"]]
+        clashes = [] if made is None else [entry for entry in made.contradictions if entry["cells"]]
         shown = self.published > ABSENT
         return {
             "reconciled": True,
@@ -274,10 +273,10 @@ class Result:
             "round": options.round,
             "methods": {name: int((self.method[shown] == at).sum()) for at, name in enumerate(METHODS)},
             "integer_programs": 0 if self.rounder is None else self.rounder.by_program,
-            "clashes": [self._named(one) for one in clashes[:MOST_NAMED]],
+            "clashes": [self._named(entry) for entry in clashes[:MOST_NAMED]],
             "clashes_in_all": len(clashes),
             "areas_left": [] if self.rounder is None else sorted({self._area(row) for row, _ in self.rounder.left}),
-            "families_apart": [] if self.rounder is None else [self._area(one.parent) for one in self.rounder.apart],
+            "families_apart": [] if self.rounder is None else [self._area(entry.parent) for entry in self.rounder.apart],
             "notes": [*known.release.notes, *known.structure.notes],
             "notice": NOTICE,
         }
@@ -332,10 +331,10 @@ class Result:
         numbers = {name: published.astype(np.float64) for name in ("mean", "low", "high")}
         numbers["standard_error"] = np.full(len(cell), np.nan)
         if self.made is not None:
-            there = np.asarray((cell >= 0) & self.made.known[rows][area, cell])
+            there = np.asarray((cell >= 0) & self.made.estimates.known[rows][area, cell])
             for name, array in (("mean", "mean"), ("standard_error", "spread"), ("low", "low"), ("high", "high")):
                 numbers[name] = np.where(there, getattr(self.made.estimates, array)[rows][area, cell], numbers[name])
         absent = pl.Series((~there) & (published <= ABSENT))
-        found = {name: pl.Series(numbers[name]).set(absent, None) for name in ("mean", "standard_error", "low", "high")}
-        found["standard_error"] = found["standard_error"].fill_nan(None)
-        return found | {name: found[name].cast(pl.Int64) for name in ("low", "high")}
+        estimated = {name: pl.Series(numbers[name]).set(absent, None) for name in ("mean", "standard_error", "low", "high")}
+        estimated["standard_error"] = estimated["standard_error"].fill_nan(None)
+        return estimated | {name: estimated[name].cast(pl.Int64) for name in ("low", "high")}

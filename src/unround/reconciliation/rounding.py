@@ -89,7 +89,9 @@ class Rounder:
         if wide.size:
             e.spread = np.array(e.spread)  # what is kept for another run stays as it is
             e.spread[wide] = narrowed(self.equations, e.spread[wide], e.active[wide])
-        inside = np.unique(np.concatenate([np.r_[one.parent, one.children] for one in self.families] or [np.zeros(0, int)]))
+        inside = np.unique(
+            np.concatenate([np.r_[family.parent, family.children] for family in self.families] or [np.zeros(0, int)])
+        )
         if inside.size and inside.size * self.columns <= MOST_JOINT:
             at = np.full(self.areas, -1, dtype=np.int64)
             at[inside] = np.arange(inside.size)
@@ -131,11 +133,11 @@ class Rounder:
         rest = list[AreaFamily]()
         for group in _groups(self.families):
             rows = np.unique(np.concatenate([np.r_[family.parent, family.children] for family in group]))
-            found = self._together(rows, group) if rows.size * self.columns <= TOGETHER else None
-            if found is None:
+            numbers = self._together(rows, group) if rows.size * self.columns <= TOGETHER else None
+            if numbers is None:
                 rest += group
             else:
-                self.result[rows] = found
+                self.result[rows] = numbers
                 self._tell(rows.size)
         return rest
 
@@ -153,7 +155,7 @@ class Rounder:
 
     def _areas(self, costs: Costs, low: Ints, high: Ints) -> Ints:
         """Round areas, each by itself."""
-        rows, found = costs.rows, np.full(low.shape, -1, dtype=np.int32)
+        rows, numbers = costs.rows, np.full(low.shape, -1, dtype=np.int32)
         open_yet = np.arange(len(rows))
         low = np.minimum(low, high)
         few = self.estimates.mean.size <= FEW_CELLS
@@ -162,28 +164,28 @@ class Rounder:
             first, last = windows_around(here, low[open_yet], high[open_yet], margin)
             active = self.estimates.active[rows[open_yet], : len(self.compiled.equations)]
             best, possible = nearest_tables(self.compiled, here, first, last, active)
-            found[open_yet[possible]] = best[possible]
+            numbers[open_yet[possible]] = best[possible]
             open_yet = open_yet[~possible]
             if not open_yet.size:
                 break
-        for place, pieces in self._not_yet(rows, found):
-            self._by_program(costs, place, pieces, found, low, high)
-        return found
+        for place, pieces in self._not_yet(rows, numbers):
+            self._by_program(costs, place, pieces, numbers, low, high)
+        return numbers
 
-    def _not_yet(self, rows: Rows, found: Ints) -> Iterator[tuple[int, Rows]]:
+    def _not_yet(self, rows: Rows, numbers: Ints) -> Iterator[tuple[int, Rows]]:
         """Go through the areas that have pieces in which some sum does not hold, or nothing was found."""
         matrix = sums_matrix(self.columns, self.equations, self.estimates.active[rows])
-        where, which = np.nonzero(self.estimates.active[rows])
-        off = np.flatnonzero((matrix @ found.ravel().astype(np.float64)) != 0)
+        where, sums = np.nonzero(self.estimates.active[rows])
+        off = np.flatnonzero((matrix @ numbers.ravel().astype(np.float64)) != 0)
         pieces: dict[int, set[int]] = {}
-        for at, e in zip(where[off].tolist(), which[off].tolist(), strict=True):
+        for at, e in zip(where[off].tolist(), sums[off].tolist(), strict=True):
             pieces.setdefault(at, set()).add(int(self._of_piece[e]))
-        for at in np.flatnonzero((found < 0).any(axis=1)).tolist():
+        for at in np.flatnonzero((numbers < 0).any(axis=1)).tolist():
             pieces[at] = set(self.piece.tolist())
         for at, those in sorted(pieces.items()):
             yield at, np.array(sorted(those))
 
-    def _by_program(self, costs: Costs, place: int, pieces: Rows, found: Ints, low: Ints, high: Ints) -> None:
+    def _by_program(self, costs: Costs, place: int, pieces: Rows, numbers: Ints, low: Ints, high: Ints) -> None:
         """Round pieces of one area by integer programs, in place."""
         e, row = self.estimates, int(costs.rows[place])
         for piece in pieces.tolist():
@@ -202,11 +204,11 @@ class Rounder:
                 touching = [s for s in sums if e.clash[row, [self.equations[s][0], *self.equations[s][1]]].any()]
                 if touching:  # what is left as it was published stands in the way of its other sums
                     e.active[row, touching] = False
-                    self._by_program(costs, place, np.array([piece]), found, low, high)
+                    self._by_program(costs, place, np.array([piece]), numbers, low, high)
                     continue
                 self.left.append((row, cells))
                 solved = plain
-            found[place, cells] = solved[0]
+            numbers[place, cells] = solved[0]
 
     # Areas within areas
 
@@ -230,24 +232,24 @@ class Rounder:
             if not here.size:
                 break
             rows = np.array([order[f][step] for f in here])
-            own = e.spread[rows].astype(np.float64) ** 2
+            variances = e.spread[rows].astype(np.float64) ** 2
             left = np.array([len(order[f]) - step for f in here])[:, None]
-            share = np.where(variance[here] > CLOSE, own / np.maximum(variance[here], CLOSE), 1.0 / left)
+            share = np.where(variance[here] > CLOSE, variances / np.maximum(variance[here], CLOSE), 1.0 / left)
             target = np.where(
                 adds[here], e.mean[rows] + (rest[here] - mean[here]) * np.where(left == 1, 1.0, share), e.mean[rows]
             )
             least = np.where(adds[here], np.maximum(e.low[rows], rest[here] - (high[here] - e.high[rows])), e.low[rows])
             most = np.where(adds[here], np.minimum(e.high[rows], rest[here] - (low[here] - e.low[rows])), e.high[rows])
-            found = self._children(rows, target, least, most)
-            ok = (found >= 0).all(axis=1)
+            numbers = self._children(rows, target, least, most)
+            ok = (numbers >= 0).all(axis=1)
             for f in here[~ok].tolist():
                 broken[f] = True
                 self._whole_family(families[f])
-            rows, here, found = rows[ok], here[ok], found[ok]
-            self.result[rows], self.shared[rows] = found, True
-            rest[here] -= np.where(adds[here], found, 0)
+            rows, here, numbers = rows[ok], here[ok], numbers[ok]
+            self.result[rows], self.shared[rows] = numbers, True
+            rest[here] -= np.where(adds[here], numbers, 0)
             mean[here] -= e.mean[rows]
-            variance[here] -= own[ok]
+            variance[here] -= variances[ok]
             low[here] -= e.low[rows]
             high[here] -= e.high[rows]
             self._tell(rows.size)
@@ -255,7 +257,7 @@ class Rounder:
     def _children(self, rows: Rows, target: FloatArray, least: FloatArray, most: FloatArray) -> Ints:
         """Round one child of every family; −1 where nothing was found."""
         fine = (least <= most).all(axis=1)
-        found = np.full(target.shape, -1, dtype=np.int32)
+        numbers = np.full(target.shape, -1, dtype=np.int32)
         some = np.flatnonzero(fine)
         for batch in _batches(some):
             before = len(self.left)
@@ -264,8 +266,8 @@ class Rounder:
             for row, _ in self.left[before:]:
                 got[rows[batch] == row] = -1
             del self.left[before:]
-            found[batch] = got
-        return found
+            numbers[batch] = got
+        return numbers
 
     def _whole_family(self, family: AreaFamily) -> None:
         """Round the children of one family together, given their parent; or each by itself, if that fails, and say so."""
@@ -273,12 +275,12 @@ class Rounder:
         kept = [array[top].copy() for array in (e.mean, e.low, e.high, e.active)]
         e.mean[top] = e.low[top] = e.high[top] = self.result[top]
         e.active[top] = False
-        found = self._together(np.r_[top, inside], [family])
+        numbers = self._together(np.r_[top, inside], [family])
         e.mean[top], e.low[top], e.high[top], e.active[top] = kept
-        if found is None:
+        if numbers is None:
             self.apart.append(family)
-            found = self._areas(self._costs(inside, e.mean[inside]), e.low[inside], e.high[inside])
-        self.result[inside] = found[-len(inside) :]
+            numbers = self._areas(self._costs(inside, e.mean[inside]), e.low[inside], e.high[inside])
+        self.result[inside] = numbers[-len(inside) :]
         self._tell(len(family.children))
 
 

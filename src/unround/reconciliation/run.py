@@ -76,15 +76,15 @@ class Reconciled(Tabular):
         import polars as pl
 
         try:
-            told = plain_json(folder / SUMMARY)
-            fault = misfit(told, _SUMMARY_SHAPE)
+            summary = plain_json(folder / SUMMARY)
+            fault = misfit(summary, _SUMMARY_SHAPE)
             schema = {} if fault else pl.read_parquet_schema(folder / COUNTS)
         except (OSError, ValueError, pl.exceptions.PolarsError) as error:
             raise InputError(f"{folder} holds no table that was made to add up: {error}. Run it again.") from None
         numbers = [schema.get(name, pl.Null()) for name in ("published", "reconciled", "low", "high")]
-        if fault or not all(kind.is_numeric() for kind in numbers) or not {*told["axes_of_areas"], "method"} <= {*schema}:
+        if fault or not all(kind.is_numeric() for kind in numbers) or not {*summary["axes_of_areas"], "method"} <= {*schema}:
             raise InputError(f"the table in {folder} is damaged ({fault or COUNTS}). Run it again.")
-        return cls(folder, told)
+        return cls(folder, summary)
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary, without the hashes by which a later run knows its files."""
@@ -121,11 +121,11 @@ def reconcile(
 
     def older(folder: Path) -> Sequence[str]:
         try:
-            told = plain_json(folder / SUMMARY)
+            written = plain_json(folder / SUMMARY)
         except (OSError, ValueError):
-            told = None
+            written = None
         # What is no longer as it was written is somebody's own, whatever the summary says.
-        hashes = told["hashes"] if misfit(told, _SUMMARY_SHAPE) is None else {}
+        hashes = written["hashes"] if misfit(written, _SUMMARY_SHAPE) is None else {}
         names = [name for name, content in hashes.items() if Path(name).name == name and _has(folder / name, content)]
         return known_by(SUMMARY, '"reconciled"', (COUNTS, SUMMARY, *names), "reconcile")(folder)
 
@@ -173,9 +173,9 @@ def _read(release: Release, work: Path, progress: Stage) -> Known:
         everywhere &= (block.counts > ABSENT).all(axis=0)
     alias = structure.alias
     afterwards = [
-        (alias.get(one.total, one.total), tuple(alias.get(part, part) for part in one.parts))
-        for one in structure.rejected
-        if one.exactly
+        (alias.get(judged.total, judged.total), tuple(alias.get(part, part) for part in judged.parts))
+        for judged in structure.rejected
+        if judged.exactly
     ]
     sums = tuple(dict.fromkeys((*structure.equations, *afterwards)))
     model: Model | None
@@ -228,24 +228,25 @@ def _estimated(known: Known, model: Model, work: Path, progress: Stage) -> Made:
         if clashes[number] is None and estimator is not None:
             counts, areas = model.counts_of(spool.pick(rows)), spool.areas[rows]
             inside = nested.reordered(rows)
-            made = estimator.estimate(counts, adjustable(areas), inside if inside.any else None)
+            made, contradictions = estimator.estimate(counts, adjustable(areas), inside if inside.any else None)
             for name, array in arrays.items():
                 array[rows] = getattr(made, name)
-            found = [{"area": int(rows[at.area]), "cells": list(at.cells), "text": at.text} for at in made.contradictions]
-            clashes[number] = found
-            write_json(marks / f"{number}.json", {"hash": _hash(arrays, rows), "clashes": found})
+            said = [
+                {"area": int(rows[clash.area]), "cells": list(clash.cells), "text": clash.text} for clash in contradictions
+            ]
+            clashes[number] = said
+            write_json(marks / f"{number}.json", {"hash": _hash(arrays, rows), "clashes": said})
     progress("Estimating", spool.rows, spool.rows)
-    said = [one for of_block in clashes for one in of_block or ()]
-    there, clash = arrays["known"], arrays["clash"]
     active = np.hstack([arrays["active"], np.ones((spool.rows, len(extra)), dtype=bool)])
+    estimates, there = Estimates(**{**arrays, "active": active}), arrays["known"]
     for e in range(len(model.equations), len(equations)):
         members = [equations[e][0], *equations[e][1]]
-        active[:, e] = there[:, members].all(axis=1) & ~clash[:, members].any(axis=1)
+        active[:, e] = there[:, members].all(axis=1) & ~estimates.clash[:, members].any(axis=1)
         if e >= in_forest:  # unless it was set aside; not so where only the shorter one lacks a count
             short = longer[e - in_forest]
             active[:, e] &= active[:, short] | ~there[:, list(model.members(short))].all(axis=1)
-    estimates = Estimates(**{name: array for name, array in arrays.items() if name != "known"} | {"active": active})
-    return Made(model, estimates, arrays["known"], equations, in_forest, said)
+    said = [clash for of_block in clashes for clash in of_block or ()]
+    return Made(model, estimates, equations, in_forest, said)
 
 
 def _hash(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> str:

@@ -82,11 +82,11 @@ def narrowed(equations: Equations, spread: FloatArray, active: BoolArray) -> Flo
     for e, (total, parts) in enumerate(equations):
         sums[e, total] = 1.0
         sums[e, list(parts)] = -1.0
-    found = spread.copy()
+    narrower = spread.copy()
     for area, deviation in enumerate(spread):
         here = sums[active[area]] * deviation
-        found[area] *= np.sqrt(np.maximum(1.0 - np.einsum("ec,ec->c", here, np.linalg.pinv(here).T), 0.0))
-    return found
+        narrower[area] *= np.sqrt(np.maximum(1.0 - np.einsum("ec,ec->c", here, np.linalg.pinv(here).T), 0.0))
+    return narrower
 
 
 def additive_means(matrix: csr_array, mean: FloatArray, spread: FloatArray, low: Ints, high: Ints) -> FloatArray:
@@ -101,9 +101,9 @@ def additive_means(matrix: csr_array, mean: FloatArray, spread: FloatArray, low:
     fixed = low.ravel() >= high.ravel()
     variance[fixed] = 0.0
     variance[~fixed & (variance < 1e-4)] = 1e-4
-    found = np.clip(mean.ravel(), low.ravel(), high.ravel())
+    numbers = np.clip(mean.ravel(), low.ravel(), high.ravel())
     for _ in range(_ROUNDS):
-        off = matrix @ found
+        off = matrix @ numbers
         scaled = matrix @ diags_array(variance) @ matrix.T
         diagonal = scaled.diagonal()
         movable = np.flatnonzero(diagonal > 0)  # where nothing can move, an integer program will say so
@@ -113,15 +113,15 @@ def additive_means(matrix: csr_array, mean: FloatArray, spread: FloatArray, low:
         some = shrink @ scaled[movable][:, movable] @ shrink
         with np.errstate(over="ignore", invalid="ignore"):
             solved, _ = cg(some, shrink @ off[movable], rtol=1e-10, maxiter=_STEPS)
-            moved = found - variance * (matrix[movable].T @ (shrink @ solved))
+            moved = numbers - variance * (matrix[movable].T @ (shrink @ solved))
         if not np.isfinite(moved).all():
             break  # counts that are left as published contradict each other: integer programs will say where
-        found = np.clip(moved, low.ravel(), high.ravel())
-        outside = np.abs(found - moved) > CLOSE
+        numbers = np.clip(moved, low.ravel(), high.ravel())
+        outside = np.abs(numbers - moved) > CLOSE
         if not outside.any():
             break
         variance[outside] = 0.0
-    return found.reshape(mean.shape)
+    return numbers.reshape(mean.shape)
 
 
 def whole_numbers(matrix: csr_array, costs: Costs, low: Ints, high: Ints) -> Ints | None:
@@ -133,12 +133,12 @@ def whole_numbers(matrix: csr_array, costs: Costs, low: Ints, high: Ints) -> Int
     from scipy.optimize import LinearConstraint, milp
     from scipy.sparse import csc_array
 
-    found: Ints | None = None
+    numbers: Ints | None = None
     for margin in MARGINS:
         first, last = windows_around(costs, low, high, margin)
         width = (last.astype(np.int64) - first).ravel()
         if width.sum() > MOST_VARIABLES:
-            return found
+            return numbers
         cell = np.repeat(np.arange(width.size), width)
         step = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
         each = costs.of(first[:, :, None] + np.arange(int(width.max(initial=0)) + 1)).reshape(width.size, -1)
@@ -156,14 +156,14 @@ def whole_numbers(matrix: csr_array, costs: Costs, low: Ints, high: Ints) -> Int
         )
         if solved.x is not None:
             taken = np.bincount(cell, weights=np.rint(solved.x), minlength=width.size).astype(np.int32)
-            found = first + taken.reshape(first.shape)
-            if (matrix @ found.ravel().astype(np.float64)).any():
-                found = None
-            elif solved.success and not _at_the_edge(found, first, last, low, high):
-                return found
-    return found
+            numbers = first + taken.reshape(first.shape)
+            if (matrix @ numbers.ravel().astype(np.float64)).any():
+                numbers = None
+            elif solved.success and not _at_the_edge(numbers, first, last, low, high):
+                return numbers
+    return numbers
 
 
-def _at_the_edge(found: Ints, first: Ints, last: Ints, low: Ints, high: Ints) -> bool:
+def _at_the_edge(numbers: Ints, first: Ints, last: Ints, low: Ints, high: Ints) -> bool:
     """Return whether a count might be better outside the steps that it was given."""
-    return bool((((found == first) & (first > low)) | ((found == last) & (last < high))).any())
+    return bool((((numbers == first) & (first > low)) | ((numbers == last) & (last < high))).any())

@@ -169,7 +169,7 @@ class Inquiry:
 
         The scores of a block stay in the folder `parts`: what an earlier run did is not done again.
         """
-        done, whole, found = 0, len(questions) * len(areas), dict[str, GuessTally]()
+        done, whole, tallies = 0, len(questions) * len(areas), dict[str, GuessTally]()
         progress(0, whole)
         for question in questions:
             name = re.sub(r"[^a-z0-9.]+", "_", question.name)
@@ -183,26 +183,26 @@ class Inquiry:
                 done += len(few)
                 progress(done, whole)
             kept = (GuessTally.load(part_folder(parts / name, number) / TALLY) for number in range(len(blocks)))
-            found[question.name] = GuessTally.joined([*kept])
-        return found
+            tallies[question.name] = GuessTally.joined([*kept])
+        return tallies
 
     def _answer(self, question: AreaQuestion, areas: Ints, part: Path, guesses: bool) -> None:
         """Answer for a few areas, in threads, and keep their scores, perhaps with the best guesses beside them."""
-        found: list[AreaScore | None] = [None] * len(areas)
+        answers: list[AreaScore | None] = [None] * len(areas)
         stop = threading.Event()
 
         def job(first: int, last: int) -> None:
             for at in range(first, last):
                 if stop.is_set():  # Ctrl-C reaches the main thread alone
                     return
-                found[at] = self._area(question, int(areas[at]))
+                answers[at] = self._area(question, int(areas[at]))
 
         try:
             in_threads(job, len(areas), fewest=1)
         except BaseException:
             stop.set()
             raise
-        scores = [area for area in found if area is not None]
+        scores = [area for area in answers if area is not None]
         if guesses:
             self._guesses(areas, scores).write_parquet(part / PERSONS)
         GuessTally.joined([area.tally for area in scores]).save(part / TALLY)
@@ -321,7 +321,7 @@ def way_questions(
         known, loose = way_evidence(how, published, records, seed, sample, folder / f"{WAY}-{number}.bin")
         if loose:
             notes.append(
-                f"{how.name}: sums by three classifications cannot all be kept up; rounded count by count instead: "
+                f"{how.name}: sums by three classifications cannot all be preserved; rounded count by count instead: "
                 f"{', '.join(loose)}."
             )
         questions.append(AreaQuestion(f"{WAY} {how.name}", known))

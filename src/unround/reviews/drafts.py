@@ -104,7 +104,9 @@ class Auditing:
         predicted, check = summary.get("selfcheck"), summary["check"]
         failed = sum(one["verdict"] == FAILED for one in predicted["tables"]) if predicted else 0
         contradictions = max(exposure.contradictions, summary["contradictions"])
-        open_ = _unsettled(release, (*table.columns, *(release.columns[release.index[key]] for key in folder.told["alias"])))
+        open_ = _unsettled(
+            release, (*table.columns, *(release.columns[release.index[key]] for key in folder.schema["alias"]))
+        )
         open_ += [
             Unsettled(one["what"], one["why"], one["settle"])
             for one in summary["unsettled"]

@@ -255,7 +255,7 @@ def with_findings(exposure: Exposure, table: ReviewedTable, folder: AuditFolder)
     """
     import polars as pl
 
-    axes = tuple(folder.told["axes"])
+    axes = tuple(folder.axes)
     sure = folder.findings.filter(pl.col("kind").is_in([PROVED, CONDITIONAL])).select(*table.axes, *axes, "kind", "value")
     rows = {code: at for at, code in enumerate(table.area_codes)}
     places = {column.codes: at for at, column in enumerate(table.columns)}

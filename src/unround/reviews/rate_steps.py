@@ -357,7 +357,7 @@ def _plausible(release: Held, alone: AuditFolder, auditing: _Auditing, seed: int
         raise InputError(f"this needs --truth, because plausible true counts cannot be drawn: {problem}") from problem
     keys = [column.key for column in release.release.columns]
     place = {column.key: at for at, column in enumerate(table.columns)}
-    place |= {copy: place[first] for copy, first in alone.told["alias"].items() if first in place}
+    place |= {copy: place[first] for copy, first in alone.schema["alias"].items() if first in place}
     used = [at for at, key in enumerate(keys) if key in place]
     published, axis = release.of_areas(table.areas, keys), release.release.areas[0]
     areas, counts, true = list[pl.DataFrame](), list[NDArray[np.int32]](), list[NDArray[np.int32]]()

@@ -401,7 +401,7 @@ def _written_back(
         raise InputError(f"{name!r} is not a repair that brings the table within policy: {fit}.")
     if any(repair.name == name and repair.method != EXACT for repair in trials.repairs):
         raise InputError(f"{name} prints numbers that only the true counts tell: give them with --truth FILE.")
-    alias = draft.folder.told["alias"] if draft.folder is not None else {}
+    alias = draft.folder.schema["alias"] if draft.folder is not None else {}
     files: dict[Path, Path] = {}
     for at, one in enumerate(drafts):
         if one.origin is None:

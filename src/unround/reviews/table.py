@@ -111,7 +111,7 @@ class ReviewedTable:
         known = zip(model.equations, model.origins, model.doubtful, strict=True)
         return cls(
             folder.areas,
-            tuple(folder.told["areas"]),
+            tuple(folder.area_axes),
             model.columns,
             model.mechanisms,
             tuple(ReviewedSum(total, parts, origin, doubtful) for (total, parts), origin, doubtful in known),

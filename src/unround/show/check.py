@@ -550,7 +550,7 @@ def _used_sums(seen: Inspection, most: int) -> doc.Part:
     """List the sums that hold, with the evidence: how far totals are from their parts, and how much of that is rounding."""
     sums = seen.structure.sums
     if not sums:
-        return doc.Section("Sums used: 0", [])
+        return doc.Section("No sums are used", [])
     judged = sum(not total_and_parts.unjudged for total_and_parts in sums)
     taken = f", {len(sums) - judged:,} too small to judge, taken on trust" if judged < len(sums) else ""
     kept = Counter(total_and_parts.origin for total_and_parts in sums if total_and_parts.is_documented)
@@ -577,7 +577,7 @@ def _used_sums(seen: Inspection, most: int) -> doc.Part:
         legend += " Of a total that is not in the file, the parts in one table are compared with those in the other."
     table = doc.Table(("sum", "areas", "off by", "spread", "expected", "impossible"), rows, "Sums", legend=legend)
     aside = f"{', '.join(known)}. {judged:,} confirmed by the counts{taken}"
-    return doc.Section(f"Sums used: {len(sums):,}:", [table, doc.rest(len(sums), most)], aside=aside)
+    return doc.Section(f"{several(len(sums), 'sum')} used:", [table, doc.rest(len(sums), most)], aside=aside)
 
 
 def _nesting(nesting: Nesting) -> Iterator[doc.Part]:

@@ -134,7 +134,7 @@ def draw(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart choropleth" role="img" aria-label="{escape(said)} '
         f'{escape(listed)}." viewBox="0 0 {units} {tall}" {where}>{parts}</svg>'
     )
-    return DrawnMap(picture, key, (matched_in_words(boundaries.told),))
+    return DrawnMap(picture, key, (matched_in_words(boundaries.matching),))
 
 
 def _fitting(

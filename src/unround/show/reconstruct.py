@@ -167,7 +167,9 @@ def _claims(claims: Mapping[str, Any] | None) -> list[str]:
         written = f"The proofs of {'all' if asked == done else f'{done:,}'} {of_whom} are written out"
         said.append(f"{written}, and accepted by an independent checker{others}.")
     else:
-        said = [f"In {areas}, bounds prove of no combination of {what} that anybody has it. That is no proof of safety."]
+        said = [
+            f"In {areas}, bounds do not prove that anybody has any one combination of {what}. That is no proof of safety."
+        ]
     if claims["contradictory"]:
         said.append(f"In {claims['contradictory']:,} of these areas no world fits all tables.")
     return said

@@ -147,7 +147,7 @@ def short(folder: AuditFolder, verbose: bool = False) -> doc.Document:
     """Say what was found, what it rests on and what to do next, in some 25 lines; with `verbose` everything, before that."""
     summary, decision = folder.summary, audit.decision_of(folder)
     footing = [
-        replace(fact, what=fact.what.lower(), said="", tone=TONES[fact.tone], anchor="")
+        replace(fact, what=fact.what.lower(), value=f"({fact.value})", said="", tone=TONES[fact.tone], anchor="")
         for fact in audit.footing(summary, decision)
     ]
     where = f"Of {several(summary['cells_published'], 'published count')} in {several(summary['areas'], 'area')}."
@@ -171,7 +171,9 @@ def short(folder: AuditFolder, verbose: bool = False) -> doc.Document:
         also += [audit.inconsistencies(summary)] if summary["contradictions"] else []
         notes = len(summary["notes"])
         more = f" There {'is' if notes == 1 else 'are'} {several(notes, 'note')} about the file." if notes else ""
-        also.append(f"--verbose tells all of it: by table, beside chance, the strongest findings, assumptions.{more}")
+        also.append(
+            f"--verbose prints the whole report: by table, against chance, the strongest findings, assumptions.{more}"
+        )
         parts.append(doc.Text("\n".join(also), doc.QUIET))
     parts.append(doc.Only(doc.TERMINAL, [_next(summary, public=False)]))
     if folder.run.get("started_anew"):

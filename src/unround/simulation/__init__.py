@@ -19,20 +19,21 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from unround.errors import InputError
+import numpy as np
+
 from unround.options import Simulate
 from unround.output import output_folder
-from unround.simulation.counts import BLOCK, MISSING, CountBlock, true_counts
+from unround.simulation.counts import BLOCK, MISSING, NONE, CountBlock, figures, true_counts
 from unround.simulation.files import (
     AREAS,
     BESIDE,
     CONSTANTS,
+    LAYOUTS,
     TRUTH,
-    Editions,
-    ReleaseFiles,
     Simulated,
     TruthWriter,
     finished,
+    levels_named,
     older_simulation,
     write_areas,
 )
@@ -60,32 +61,29 @@ __all__ = [
 def census(given: Simulate) -> Simulated:
     """Write a synthetic census and its truth into a folder; seed, areas and rows give the same numbers in every format."""
     file_format, rows = given.format or "statcan", given.rows or "age"
-    if given.zip and file_format != "statcan":
-        raise InputError(f"only the statcan format can be zipped, not {file_format}.")
-    rounds = Rounds.of(given)
-    table = schema(rows)
-    editions = Editions.of(given.levels, given.apart, given.repeat)
-    place = plan(given.areas, given.seed, editions.nested)  # refuses a number of areas before anything is written
-    layout, wide = f"{file_format}, zipped" if given.zip else file_format, file_format == "censusmapper"
-    names = [name for names, _, _ in editions.files(layout) for name in names]
-    older = older_simulation((*names, *BESIDE, TRUTH))
-    with output_folder(Path(given.out), "simulate", older) as output, ExitStack() as files:
-        release = ReleaseFiles(output.done, layout, table, rounds, editions, files)
+    rounds, table, layout = Rounds.of(given), schema(rows), LAYOUTS[file_format]
+    nested, levels, wide = given.levels is not None, levels_named(given.levels), file_format == "censusmapper"
+    place = plan(given.areas, given.seed, nested)  # refuses a number of areas before anything is written
+    older = older_simulation((*layout.names, *BESIDE, TRUTH))
+    with output_folder(Path(given.out), "simulate", older) as output, ExitStack() as opened:
+        release = layout(output.done, table, opened, figures=given.figures != NONE)
         truth, done = TruthWriter(output.done, table, wide), 0
-        for block in rounds.counts(given.areas, rows, editions.nested):
-            release.add(block)
+        for block in rounds.counts(given.areas, rows, nested):
+            keep = np.isin(block.regions["level"].to_numpy(), levels)
+            if keep.any():
+                release.add(block.some(keep), figures(block, table, given.seed, given.figures)[keep])
             truth.add(block)
             done += len(block.land)
             given.progress("Simulating", done, given.areas)
         release.close()
         truth.close()
         if given.boundaries:
-            write_boundaries(output.done / BOUNDARIES, place, editions.levels, given.seed)
-        if editions.nested:
-            write_areas(output.done / AREAS, place.regions, editions.levels, wide)
+            write_boundaries(output.done / BOUNDARIES, place, levels, given.seed)
+        if nested:
+            write_areas(output.done / AREAS, place.regions, levels, wide)
         remarks = []
         if rounds.keys:
-            rounds.constants(table.plans, editions.repeat).write_csv(output.done / CONSTANTS)
+            rounds.constants(table.plans).write_csv(output.done / CONSTANTS)
             remarks.append(
                 "Every record has a key; a count is rounded by the sum of its records' keys and a constant of its table. "
                 "The truth has the sum of keys of every count."
@@ -93,7 +91,7 @@ def census(given: Simulate) -> Simulated:
         if file_format != "tidy":
             real = "File name and layout are those" if file_format == "statcan" else "The layout is that"
             remarks.insert(0, f"{real} of a real product only so that programs can be tried on it.")
-        facts = {"areas": f"{given.areas:,}", "seed": given.seed, "rows": rows, "format": layout}
+        facts = {"areas": f"{given.areas:,}", "seed": given.seed, "rows": rows, "format": file_format}
         typed = f"unround simulate -o FOLDER {given.typed('areas', 'seed')}"
         truth_file = TRUTH, "the true counts, as they were drawn"
-        return finished(output, typed, given.areas, names, truth_file, truth.cells, remarks, facts)
+        return finished(output, typed, given.areas, layout.names, truth_file, truth.cells, remarks, facts)

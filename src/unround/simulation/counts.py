@@ -57,10 +57,9 @@ class CountBlock:
         return replace(self, regions=self.regions.filter(pl.Series(keep)), **kept)
 
 
-def stream(seed: int, kind: int, block: int, part: int = 0, edition: int = 1) -> np.random.Generator:
-    """Return the random stream of one purpose, block of areas, part of the profile, and edition."""
-    key = (kind, block, part) if edition == 1 else (kind, block, part, edition)
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+def stream(seed: int, kind: int, block: int, part: int = 0) -> np.random.Generator:
+    """Return the random stream of one purpose, block of areas, and part of the profile."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(kind, block, part)))
 
 
 # -- true counts ------------------------------------------------------------------------------------------------------
@@ -229,17 +228,14 @@ def _independently(step: BlockPlan, amounts: Counts, rng: np.random.Generator) -
     return mechanism(step.block.mechanism).publish(amounts, rng)
 
 
-def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, draw: Draw = _independently) -> CountArray:
-    """Return what is published of a block: each cell rounded on its own unless told otherwise, small areas hidden.
-
-    Every edition is rounded anew.
-    """
+def publish(block: CountBlock, table: Schema, seed: int, draw: Draw = _independently) -> CountArray:
+    """Return what is published of a block: each cell rounded on its own unless `draw` says otherwise, small areas hidden."""
     published = block.true.copy()
     for step in table.plans:
         if step.block.mechanism == EXACT or not len(step.nodes):
             continue
         rows = slice(step.start, step.stop)
-        rng = stream(seed, _PUBLISH, block.number, step.number, edition)
+        rng = stream(seed, _PUBLISH, block.number, step.number)
         exact = block.true[:, rows]
         drawn = draw(step, np.maximum(exact, 0).astype(np.int64), rng)
         published[:, rows] = np.where(exact >= 0, drawn, MISSING)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from textwrap import fill
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,9 +25,8 @@ from unround.figures import Figure
 from unround.mechanisms import Mechanism
 from unround.output import OutputFolder, text_of
 from unround.shown import Plain
-from unround.simulation.counts import MISSING, NONE, CountBlock, described_figures, figures, ratio
+from unround.simulation.counts import MISSING, CountBlock, described_figures, ratio
 from unround.simulation.geography import BOUNDARIES, LEVEL_NAMES, LEVELS
-from unround.simulation.keyed import Rounds
 from unround.simulation.people import Floats
 from unround.simulation.profile import EXACT, SEXES, Schema
 from unround.small_files import toml_text
@@ -38,11 +36,8 @@ from unround.tables.canada_2021 import vector_of
 NOTE_TITLE = "Simulated: this census is invented"
 """The first line of SIMULATED.txt, by which a folder is known to hold nothing but invented numbers."""
 
-CATALOGUE = "98-401-X2021006"
-DATA, ZIP = f"{CATALOGUE}_English_CSV_data.csv", f"{CATALOGUE}_eng_CSV.zip"
+DATA = "98-401-X2021006_English_CSV_data.csv"
 WIDE, TABLE, ABOUT, TRUTH = "censusmapper.csv", "release.parquet", "release.toml", "truth.parquet"
-RELEASES = {"statcan": (DATA,), "statcan, zipped": (ZIP,), "censusmapper": (WIDE,), "tidy": (TABLE, ABOUT)}
-"""The files of a release, by layout."""
 
 AREAS, CONSTANTS = "areas.csv", "constants.csv"
 BESIDE = {
@@ -249,14 +244,14 @@ PART_ROWS = 1_000_000
 
 
 class ReleaseFile:
-    """One file of a release, with what describes it, in the layout of one of its subclasses; `files` closes what is open."""
+    """The file of a release, in the layout of one of its subclasses; `opened` closes it if nobody else does."""
 
-    def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds, files: ExitStack) -> None:
-        self._paths, self._table, self._rounds = list(paths), table, rounds
-        self._out = files.enter_context(self._opened(files))
+    names: tuple[str, ...]
 
-    def _opened(self, _: ExitStack) -> IO[bytes]:
-        return self._paths[0].open("wb", buffering=0)
+    def __init__(self, folder: Path, table: Schema, opened: ExitStack, *, figures: bool) -> None:
+        del figures  # every number that is there is written
+        self._table = table
+        self._out = opened.enter_context((folder / self.names[0]).open("wb", buffering=0))
 
     def add(self, block: CountBlock, values: Floats) -> None:
         """Write some areas; `values` are the numbers in their cells, figures included, NaN for none."""
@@ -292,9 +287,10 @@ def _symbols(values: Floats, table: Schema, block: CountBlock, rate: bool) -> ND
 class Bulk(ReleaseFile):
     """Statistics Canada's bulk layout: 23 columns, one line per characteristic, Latin-1."""
 
-    def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds, files: ExitStack) -> None:
-        super().__init__(paths, table, rounds, files)
-        self._starts = list[str]()
+    names = (DATA,)
+
+    def __init__(self, folder: Path, table: Schema, opened: ExitStack, *, figures: bool) -> None:
+        super().__init__(folder, table, opened, figures=figures)
         self._out.write(_HEADER.encode("latin-1") + b"\r\n")
         names = [f'{row.id},"{"  " * row.depth}{row.name}",{_NOTES.get(row.id, "")}' for row in table.rows]
         self._names = pl.Series(names)
@@ -319,8 +315,6 @@ class Bulk(ReleaseFile):
                 f'2021,"{area["region"]}","{area["code"]}","{LEVEL_NAMES[area["level"]]}","{area["name"]}",'
                 f'{area["tnr_sf"]},{area["tnr_lf"]},"{flag}"'
             )
-            line = 2 + len(self._starts) * len(self._table.rows)
-            self._starts.append(f'"{area["code"]}","{area["name"]}",{line}\r\n')
         return lead
 
     def _lines(self, lead: Sequence[str], numbers: Floats, symbols: NDArray[np.int64]) -> bytes:
@@ -337,31 +331,6 @@ class Bulk(ReleaseFile):
         return text.getvalue().decode().encode("latin-1")
 
 
-class ZippedBulk(Bulk):
-    """The same, zipped with its companions."""
-
-    def _opened(self, files: ExitStack) -> IO[bytes]:
-        archive = zipfile.ZipFile(self._paths[0], "w", zipfile.ZIP_DEFLATED, compresslevel=1)
-        self._zip = files.enter_context(archive)
-        return self._zip.open(DATA, "w", force_zip64=True)
-
-    def close(self) -> None:
-        """Finish the data, and add what comes with them."""
-        self._out.close()
-        starts = '"Geo Code","Geo Name","Line Number"\r\n' + "".join(self._starts)
-        meta, readme = (
-            Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("meta.txt", "readme_meta.txt")
-        )
-        how = (
-            "by the sum of their records' keys and a\nconstant of the table" if self._rounds.keys else "each\nindependently"
-        )
-        meta = meta.replace("HOW", how)
-        companions = {f"{CATALOGUE}_Geo_starting_row.CSV": starts, f"{CATALOGUE}_English_meta.txt": meta}
-        for name, text in (companions | {"README_meta.txt": readme}).items():
-            self._zip.writestr(name, text.encode("latin-1"))
-        self._zip.close()
-
-
 _WHOLE = {"Population": 1, "Dwellings": 4, "Households": 5}
 """The counts that CensusMapper's layout shows under their own names, as they are."""
 
@@ -376,6 +345,8 @@ def _vectors(table: Schema) -> list[int]:
 
 class CensusMapper(ReleaseFile):
     """CensusMapper's wide layout: one line per area, one column per characteristic and sex, NA for what is missing."""
+
+    names = (WIDE,)
 
     def _columns(self) -> list[tuple[int, int, str]]:
         """Return row, sex and name of every column."""
@@ -452,11 +423,14 @@ class Tidy(ReleaseFile):
     Figures that are of counts in the table are cells too, and then all numbers are decimals.
     """
 
-    def __init__(self, paths: Sequence[Path], table: Schema, rounds: Rounds, _files: ExitStack) -> None:
-        self._paths, self._table = list(paths), table
-        self._parts, self._shown = Parts(self._paths[0]), table.shown
-        self._figures = described_figures(table) if rounds.figures != NONE else []
-        for figure in self._figures:
+    names = (TABLE, ABOUT)
+
+    def __init__(self, folder: Path, table: Schema, opened: ExitStack, *, figures: bool) -> None:
+        del opened  # it holds nothing open
+        self._path, self._table = folder / TABLE, table
+        self._parts, self._shown = Parts(self._path), table.shown
+        self._described = described_figures(table) if figures else []
+        for figure in self._described:
             number, _, named = figure.name.partition("/")
             self._shown[table.index[int(number)], SEXES.index(named or SEXES[0])] = True
         self._names = pl.Series([row.name for row in table.rows])
@@ -464,7 +438,7 @@ class Tidy(ReleaseFile):
     def add(self, block: CountBlock, values: Floats) -> None:
         """Write the cells of a block."""
         area, row, sex = _cells(len(block.land), self._shown)
-        if self._figures:
+        if self._described:
             published = pl.Series(values[area, row, sex]).fill_nan(None)
         else:
             assert block.published is not None
@@ -480,12 +454,10 @@ class Tidy(ReleaseFile):
     def close(self) -> None:
         """Finish the table and describe it."""
         self._parts.close()
-        self._paths[1].write_text(_release_toml(self._table, self._paths[0].name, self._figures), encoding="utf-8")
+        self._path.with_name(ABOUT).write_text(_release_toml(self._table, TABLE, self._described), encoding="utf-8")
 
 
-_LAYOUTS: Mapping[str, type[ReleaseFile]] = {
-    "statcan": Bulk, "statcan, zipped": ZippedBulk, "censusmapper": CensusMapper, "tidy": Tidy,
-}  # fmt: skip
+LAYOUTS: Mapping[str, type[ReleaseFile]] = {"statcan": Bulk, "censusmapper": CensusMapper, "tidy": Tidy}
 
 
 _NO_RECORDS = (2, 4)  # counts of the census before, and of dwellings: there are no records of them here
@@ -537,76 +509,17 @@ class TruthWriter:
 _CALLED = {"da": "DA", "csd": "CSD", "cd": "CD", "pr": "PR", "province": "PR"}
 
 
-@dataclass(frozen=True, slots=True)
-class Editions:
-    """What is written of a census."""
+def levels_named(text: str | None) -> tuple[str, ...]:
+    """Return the levels that are asked for, the smallest first; all where none are.
 
-    levels: tuple[str, ...] = LEVELS  # the levels whose areas are written, among `LEVELS`
-    nested: bool = False  # whether levels were asked for
-    apart: bool = False  # whether every level has a file of its own
-    repeat: int = 1  # how often everything is published, each time with roundings of its own
-
-    @classmethod
-    def of(cls, levels: str | None, apart: bool, repeat: int) -> Editions:
-        """Read what the user wants.
-
-        >>> Editions.of("province, da", apart=True, repeat=1).levels
-        ('DA', 'PR')
-        """
-        if levels is None:
-            return cls(apart=apart, repeat=repeat)
-        wanted = [name.strip().lower() for name in levels.split(",") if name.strip()]
-        strange = next((name for name in wanted if name not in _CALLED), None)
-        if strange is not None or not wanted:
-            raise InputError(
-                f"there is no level {strange or ''!r}: choose from da, csd, cd and province, separated by commas."
-            )
-        chosen = {_CALLED[name] for name in wanted}
-        return cls(tuple(level for level in LEVELS if level in chosen), True, apart, repeat)
-
-    def files(self, file_format: str) -> list[tuple[tuple[str, ...], int, tuple[str, ...]]]:
-        """Return the files: their names, which edition they are of, and which levels they hold.
-
-        >>> [names for names, _, _ in Editions(repeat=2).files("tidy")]
-        [('release.parquet', 'release.toml'), ('release_2.parquet', 'release_2.toml')]
-        """
-        parts = [(f"_{level}", (level,)) for level in self.levels] if self.apart else [("", self.levels)]
-        return [
-            (tuple(f"{Path(name).stem}{tail}{f'_{edition}' * (edition > 1)}{Path(name).suffix}" for name in named),
-             edition, levels)
-            for named in [RELEASES[file_format]] for edition in range(1, self.repeat + 1) for tail, levels in parts
-        ]  # fmt: skip
-
-
-class ReleaseFiles:
-    """Writes all files of a release at once, in one of the layouts, as blocks of areas come."""
-
-    def __init__(
-        self, folder: Path, file_format: str, table: Schema, rounds: Rounds, editions: Editions, files: ExitStack
-    ) -> None:
-        self._table, self._rounds = table, rounds
-        layout = _LAYOUTS[file_format]
-        self._writers = [
-            (layout([folder / name for name in names], table, rounds, files), edition, levels)
-            for names, edition, levels in editions.files(file_format)
-        ]
-
-    def add(self, block: CountBlock) -> None:
-        """Write one block into every file that has areas of it."""
-        level, last = block.regions["level"].to_numpy(), 0
-        for writer, edition, levels in self._writers:
-            if edition != last:
-                published = self._rounds.published(block, self._table, edition) if edition > 1 else block
-                values = figures(published, self._table, self._rounds.seed, self._rounds.figures)
-                last = edition
-            keep = np.isin(level, levels)
-            if keep.any():
-                writer.add(published.some(keep), values[keep])
-
-    def close(self) -> None:
-        """Finish."""
-        for writer, _, _ in self._writers:
-            writer.close()
+    >>> levels_named("province, da")
+    ('DA', 'PR')
+    """
+    wanted = [name.strip().lower() for name in (text or ",".join(_CALLED)).split(",") if name.strip()]
+    strange = next((name for name in wanted if name not in _CALLED), None)
+    if strange is not None or not wanted:
+        raise InputError(f"there is no level {strange or ''!r}: choose from da, csd, cd and province, separated by commas.")
+    return tuple(level for level in LEVELS if level in {_CALLED[name] for name in wanted})
 
 
 def write_areas(path: Path, regions: pl.DataFrame, levels: Iterable[str], wide: bool) -> None:

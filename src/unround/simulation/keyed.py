@@ -166,32 +166,31 @@ class Rounds:
         for block in true_counts(areas, self.seed, rows, small, keys if self.keys else None):
             yield self.published(block, schema(rows))
 
-    def published(self, block: CountBlock, table: Schema, edition: int = 1) -> CountBlock:
-        """Return a block as it is published in one edition."""
+    def published(self, block: CountBlock, table: Schema) -> CountBlock:
+        """Return a block as it is published."""
 
         def keyed(step: BlockPlan, amounts: Counts, _: np.random.Generator) -> Counts:
             assert block.keys is not None
-            constant = np.uint64(self.constant_of(step.block, edition))
+            constant = np.uint64(self.constant_of(step.block))
             how = keyable(mechanism(step.block.mechanism))
             return how.publish_keyed(amounts, block.keys[:, step.start : step.stop] + constant)
 
         given: dict[str, Any] = {"draw": keyed} if self.keys else {}
-        return replace(block, published=publish(block, table, self.seed, edition, **given))
+        return replace(block, published=publish(block, table, self.seed, **given))
 
-    def constant_of(self, block: ProfileBlock, edition: int = 1) -> int:
-        """Return the constant of the table that a block stands in, in units of 2⁻⁶⁴; every edition draws its own."""
+    def constant_of(self, block: ProfileBlock) -> int:
+        """Return the constant of the table that a block stands in, in units of 2⁻⁶⁴."""
         if self.constant is not None:
             return int(self.constant * ONE) % ONE
-        key = np.random.SeedSequence(self.seed, spawn_key=(_CONSTANTS, table_of(block), edition))
+        key = np.random.SeedSequence(self.seed, spawn_key=(_CONSTANTS, table_of(block), 1))
         return int(np.random.default_rng(key).integers(0, ONE - 1, dtype=np.uint64, endpoint=True))
 
-    def constants(self, plans: Iterable[BlockPlan], editions: int) -> pl.DataFrame:
-        """Return every edition and table that holds rounded counts, its title and its constant."""
+    def constants(self, plans: Iterable[BlockPlan]) -> pl.DataFrame:
+        """Return every table that holds rounded counts, its title and its constant."""
         blocks = [step.block for step in plans if step.block.mechanism != EXACT and len(step.nodes)]
         rows = [
-            (edition, block.first, title_of(block), self.constant_of(block, edition) / ONE)
-            for edition in range(1, editions + 1)
+            (block.first, title_of(block), self.constant_of(block) / ONE)
             for block in blocks
             if table_of(block) == block.first
         ]
-        return pl.DataFrame(rows, schema=["edition", "table", "title", "constant"], orient="row")
+        return pl.DataFrame(rows, schema=["table", "title", "constant"], orient="row")

@@ -332,7 +332,7 @@ class Explorer:
 
     def cell(self, key: str) -> int:
         """Return the cell of a key, of a key that repeats another, or of a characteristic's code."""
-        at = self.folder.model.index.get(self.folder.told["alias"].get(key, key))
+        at = self.folder.model.index.get(self.folder.schema["alias"].get(key, key))
         if at is not None:
             return at
         name, slash, sex = key.rpartition("/")
