@@ -107,8 +107,8 @@ class Partly:
         band = next((b for b in self._bands if b.low <= true <= b.high), None)
         if band is None:
             return other
-        own = band.chance(HIDDEN if published is None else published, true)
-        return self._escape * other + (1 - self._escape) * own
+        from_band = band.chance(HIDDEN if published is None else published, true)
+        return self._escape * other + (1 - self._escape) * from_band
 
     def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
         """Return `chance` as floats, for arrays."""

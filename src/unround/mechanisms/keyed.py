@@ -45,13 +45,13 @@ def meeting(parts: tuple[Arc, ...], total: Arc, constant: float) -> FloatArray:
     0.3
     """
     several = len(parts) + 1
-    found = np.asarray(np.prod([np.asarray(high) - low for low, high in (*parts, total)], axis=0))
+    density = np.asarray(np.prod([np.asarray(high) - low for low, high in (*parts, total)], axis=0))
     series = _BERNOULLI[several - 1]
     for ends in product((0, 1), repeat=several):
         at = sum((np.asarray(arc[end]) for arc, end in zip(parts, ends[1:], strict=True)), np.asarray(constant))
         sign = 1 if (several - sum(ends)) % 2 == 0 else -1
-        found = found + sign * series((at - total[ends[0]]) % 1.0) / factorial(several)
-    return np.asarray(found.clip(0.0))
+        density = density + sign * series((at - total[ends[0]]) % 1.0) / factorial(several)
+    return np.asarray(density.clip(0.0))
 
 
 def arc_of(up: bool, chance: float) -> tuple[float, float]:

@@ -298,8 +298,8 @@ class Weighted:
         shown = None if published is None else np.asarray(published) * 2 * FINER
         points = np.arange(1 - FINER, FINER, 2) if FINER > 1 else np.zeros(1, dtype=np.int64)
         true = np.asarray(true)
-        found = [fine.likelihood(shown, np.abs(true * 2 * FINER + point)) for point in points.tolist()]
-        return np.asarray(np.where(true >= 0, np.mean(found, axis=0), 0.0))
+        chances = [fine.likelihood(shown, np.abs(true * 2 * FINER + point)) for point in points.tolist()]
+        return np.asarray(np.where(true >= 0, np.mean(chances, axis=0), 0.0))
 
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
         """Round as if these were the estimates."""

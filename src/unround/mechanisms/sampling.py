@@ -33,8 +33,8 @@ class SystemGenerator(np.random.Generator):
         least, most = (0, low) if high is None else (low, high)
         span = np.asarray(most, dtype=object) - np.asarray(least, dtype=object) + bool(endpoint)
         shape = np.shape(span) if size is None else np.broadcast_shapes(np.shape(span), _shape(size))
-        found = _below(np.broadcast_to(span, shape)) if np.ndim(span) else _below_one(int(span), shape)
-        return (found + np.asarray(least).astype(found.dtype)).astype(dtype)[()]
+        drawn = _below(np.broadcast_to(span, shape)) if np.ndim(span) else _below_one(int(span), shape)
+        return (drawn + np.asarray(least).astype(drawn.dtype)).astype(dtype)[()]
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Return floats from 0 up to but not including 1, in steps of 2⁻⁵³."""
@@ -58,24 +58,24 @@ def _below_one(bound: int, shape: tuple[int, ...]) -> NDArray[np.uint64]:
     if not 0 < bound <= 1 << 64:
         raise ValueError(f"there is no whole number to draw below {bound}")
     many = int(np.prod(shape, dtype=np.int64))
-    found = np.empty(many, dtype=np.uint64)
+    words_kept = np.empty(many, dtype=np.uint64)
     filled, last = 0, np.uint64((1 << 64) // bound * bound - 1)
     while filled < many:
         words = np.frombuffer(os.urandom(8 * (many - filled)), dtype=np.uint64)
         words = words[words <= last]
-        found[filled : filled + len(words)] = words % np.uint64(bound) if bound < 1 << 64 else words
+        words_kept[filled : filled + len(words)] = words % np.uint64(bound) if bound < 1 << 64 else words
         filled += len(words)
-    return found.reshape(shape)
+    return words_kept.reshape(shape)
 
 
 def _below(bounds: NDArray[Any]) -> NDArray[np.uint64]:
     """Draw below many bounds, those of one bound together."""
-    found = np.empty(bounds.shape, dtype=np.uint64)
-    kinds, which = np.unique(bounds.astype(np.uint64), return_inverse=True)
+    drawn = np.empty(bounds.shape, dtype=np.uint64)
+    kinds, kind_of = np.unique(bounds.astype(np.uint64), return_inverse=True)
     for at, bound in enumerate(kinds.tolist()):
-        here = which.reshape(bounds.shape) == at
-        found[here] = _below_one(bound, (int(here.sum()),))
-    return found
+        here = kind_of.reshape(bounds.shape) == at
+        drawn[here] = _below_one(bound, (int(here.sum()),))
+    return drawn
 
 
 def scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -85,18 +85,18 @@ def scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(numbers ^ (numbers >> np.uint64(31)))
 
 
-def coins(numerators: list[int], which: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:
+def coins(numerators: list[int], coin_of: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:
     """Flip coins that fall on heads with probability numerators[which] / denominator, whatever the size of these numbers.
 
     A random number between 0 and 1 is compared with the probability, 62 binary digits at a time; the first 62 nearly
     always decide.
     """
     first = [divmod(number << _BITS, denominator) for number in numerators]
-    digits = np.array([digit for digit, _ in first], dtype=np.int64)[which]
-    drawn = rng.integers(0, _WORD, size=len(which))
+    digits = np.array([digit for digit, _ in first], dtype=np.int64)[coin_of]
+    drawn = rng.integers(0, _WORD, size=len(coin_of))
     heads = np.asarray(drawn < digits)
     for at in np.flatnonzero(drawn == digits).tolist():
-        rest, compared = first[int(which[at])][1], 0
+        rest, compared = first[int(coin_of[at])][1], 0
         while rest and not compared:
             digit, rest = divmod(rest << _BITS, denominator)
             compared = digit - int(rng.integers(0, _WORD))
@@ -104,25 +104,25 @@ def coins(numerators: list[int], which: IntArray, denominator: int, rng: np.rand
     return heads
 
 
-def _exp_coins(numerators: list[int], which: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:
+def _exp_coins(numerators: list[int], coin_of: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:
     """Flip coins with probability exp(−numerators[which] / denominator), for fractions from 0 to 1.
 
     The chance that k coins of probabilities γ, γ/2, γ/3 … all fall on heads is γᵏ/k!, so that the first tail comes after an
     even number of heads with probability 1 − γ + γ²/2 − … = exp(−γ).
     """
-    even = np.ones(len(which), dtype=np.bool_)
-    going, k = np.arange(len(which)), 1
+    even = np.ones(len(coin_of), dtype=np.bool_)
+    going, k = np.arange(len(coin_of)), 1
     while going.size:
-        going = going[coins(numerators, which[going], k * denominator, rng)]
+        going = going[coins(numerators, coin_of[going], k * denominator, rng)]
         even[going] ^= True
         k += 1
     return even
 
 
-def exp_coins(exponents: list[Fraction], which: IntArray, rng: np.random.Generator) -> BoolArray:
+def exp_coins(exponents: list[Fraction], coin_of: IntArray, rng: np.random.Generator) -> BoolArray:
     """Flip coins with probability exp(−exponents[which]), for any fractions from 0 on."""
-    whole = np.array([int(exponent) for exponent in exponents], dtype=np.int64)[which]
-    heads = np.ones(len(which), dtype=np.bool_)
+    whole = np.array([int(exponent) for exponent in exponents], dtype=np.int64)[coin_of]
+    heads = np.ones(len(coin_of), dtype=np.bool_)
     left = np.flatnonzero(whole)
     while left.size:  # exp(−n) is n coins of exp(−1), and the first tail ends it
         kept = _exp_coins([1], np.zeros(len(left), dtype=np.int64), 1, rng)
@@ -133,18 +133,18 @@ def exp_coins(exponents: list[Fraction], which: IntArray, rng: np.random.Generat
     open_ = np.flatnonzero(heads)
     rests = [exponent - int(exponent) for exponent in exponents]
     common = int(np.lcm.reduce(np.array([rest.denominator for rest in rests], dtype=object)))
-    heads[open_] = _exp_coins([int(rest * common) for rest in rests], which[open_], common, rng)
+    heads[open_] = _exp_coins([int(rest * common) for rest in rests], coin_of[open_], common, rng)
     return heads
 
 
 def geometric(size: int, rng: np.random.Generator) -> IntArray:
     """Count how many coins of probability exp(−1) fall on heads before the first tail."""
-    found = np.zeros(size, dtype=np.int64)
+    successes = np.zeros(size, dtype=np.int64)
     going = np.arange(size)
     while going.size:
         going = going[_exp_coins([1], np.zeros(len(going), dtype=np.int64), 1, rng)]
-        found[going] += 1
-    return found
+        successes[going] += 1
+    return successes
 
 
 def laplace(scale: Fraction, size: int, rng: np.random.Generator) -> IntArray:
@@ -170,7 +170,7 @@ def laplace(scale: Fraction, size: int, rng: np.random.Generator) -> IntArray:
 
 def _remainders(n: int, size: int, rng: np.random.Generator) -> IntArray:
     """Draw numbers below n with probability proportional to exp(−u/n)."""
-    found = np.empty(size, dtype=np.int64)
+    remainders = np.empty(size, dtype=np.int64)
     open_ = np.arange(size)
     while open_.size:
         tried = rng.integers(0, n, size=len(open_))
@@ -184,9 +184,9 @@ def _remainders(n: int, size: int, rng: np.random.Generator) -> IntArray:
             going = going[heads]
             even[going] ^= True
             k += 1
-        found[open_[even]] = tried[even]
+        remainders[open_[even]] = tried[even]
         open_ = open_[~even]
-    return found
+    return remainders
 
 
 def gaussian(sigma: Fraction, size: int, rng: np.random.Generator) -> IntArray:
@@ -200,9 +200,9 @@ def gaussian(sigma: Fraction, size: int, rng: np.random.Generator) -> IntArray:
     open_ = np.arange(size)
     while open_.size:
         draw = laplace(Fraction(t), len(open_), rng)
-        distances, which = np.unique(np.abs(draw), return_inverse=True)
+        distances, distance_of = np.unique(np.abs(draw), return_inverse=True)
         exponents = [(distance - variance / t) ** 2 / (2 * variance) for distance in distances.tolist()]
-        kept = exp_coins(exponents, which, rng)
+        kept = exp_coins(exponents, distance_of, rng)
         noise[open_[kept]] = draw[kept]
         open_ = open_[~kept]
     return noise
@@ -215,10 +215,10 @@ def choose(cumulative: list[Fraction], size: int, rng: np.random.Generator) -> I
     if whole < 1 << 63:
         return np.searchsorted(np.array(steps, dtype=np.int64), rng.integers(0, whole, size=size), side="right")
     # Numbers beyond 64 bits: go from one to the next, with the probability that is left for each.
-    found = np.full(size, len(steps) - 1, dtype=np.int64)
+    chosen = np.full(size, len(steps) - 1, dtype=np.int64)
     going, before = np.arange(size), 0
     for at, step in enumerate(steps[:-1]):
         here = coins([step - before], np.zeros(len(going), dtype=np.int64), whole - before, rng)
-        found[going[here]] = at
+        chosen[going[here]] = at
         going, before = going[~here], step
-    return found
+    return chosen

@@ -42,8 +42,8 @@ def nearest_consistent(
     result = published.copy()
     hidden = published == HIDDEN
     shown = np.stack([~hidden[:, [total, *parts]].any(axis=1) for total, parts in sums], axis=1) if sums else usable
-    for areas, which in patterns(usable & shown):
-        chosen = tuple(sums[at] for at in which)
+    for areas, held in patterns(usable & shown):
+        chosen = tuple(sums[at] for at in held)
         if not chosen:
             continue
         try:
@@ -70,10 +70,10 @@ def _one_piece(
     """Make the counts of one connected piece add up, in place."""
     members = np.concatenate([piece.basic, piece.free])
     at = {int(cell): place for place, cell in enumerate(members)}
-    own = [(total, parts) for total, parts in sums if any(cell in at for cell in (total, *parts))]
-    matrix = np.zeros((len(own), len(members)))
-    target = np.zeros((len(areas), len(own)))
-    for row, (total, parts) in enumerate(own):
+    of_piece = [(total, parts) for total, parts in sums if any(cell in at for cell in (total, *parts))]
+    matrix = np.zeros((len(of_piece), len(members)))
+    target = np.zeros((len(areas), len(of_piece)))
+    for row, (total, parts) in enumerate(of_piece):
         for sign, cell in ((1, total), *((-1, part) for part in parts)):
             if cell in fixed:
                 target[:, row] -= sign * result[areas, cell]
@@ -110,16 +110,16 @@ def nearest_whole(matrix: Any, target: FloatArray, wanted: FloatArray, low: Floa
     # Besides each number, how far above and how far below the wanted one it is: the sum of these is to be least.
     rows = [hstack([csr_array(matrix), csr_array((len(target), 2 * many))]), hstack([eye, -eye, eye])]
     right, far = np.r_[target, wanted], np.full(2 * many, np.inf)
-    found = milp(
+    solved = milp(
         np.r_[np.zeros(many), np.ones(2 * many)],
         constraints=LinearConstraint(vstack(rows).tocsr(), right, right),
         bounds=Bounds(np.r_[low, np.zeros(2 * many)], np.r_[high, far]),
         integrality=np.r_[np.ones(many), np.zeros(2 * many)],
         options={"time_limit": SECONDS},
     )
-    if found.x is None:
-        raise InternalError(f"no whole numbers within bounds add up: {found.message}")
-    return np.asarray(np.rint(found.x[:many]), dtype=np.int64)
+    if solved.x is None:
+        raise InternalError(f"no whole numbers within bounds add up: {solved.message}")
+    return np.asarray(np.rint(solved.x[:many]), dtype=np.int64)
 
 
 def _alone(piece: Tableau) -> Tableau:

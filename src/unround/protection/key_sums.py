@@ -34,9 +34,9 @@ class GivenKeys:
         areas = spool.areas.select(pl.col(axis).cast(pl.String) for axis in release.areas).with_row_index("_area")
         codes = {axis: [column.codes[at] for column in release.columns] for at, axis in enumerate(release.axes)}
         columns = pl.DataFrame(codes, schema=dict.fromkeys(release.axes, pl.String)).with_row_index("_column")
-        found = frame.join(areas, on=release.areas).join(columns, on=release.axes)
-        at = found["_area"].to_numpy(), found["_column"].to_numpy()
-        key = found[KEY].to_numpy()
+        matched = frame.join(areas, on=release.areas).join(columns, on=release.axes)
+        at = matched["_area"].to_numpy(), matched["_column"].to_numpy()
+        key = matched[KEY].to_numpy()
         self._keys: Keys = np.zeros((spool.rows, len(release.columns)), dtype=np.uint64)
         self._keys[at] = ((key % 1.0) * ONE).astype(np.uint64)
         self._known: NDArray[np.bool_] = np.zeros(self._keys.shape, dtype=np.bool_)

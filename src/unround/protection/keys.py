@@ -40,12 +40,12 @@ def secret_from(rng: np.random.Generator) -> int:
 def hashed(secret: int, kind: str, names: Sequence[str]) -> Keys:
     """Return a number of 64 bits for every name."""
     start = blake2b(f"{secret}\0{kind}\0".encode(), digest_size=8)
-    found = np.empty(len(names), dtype=np.uint64)
+    hashes = np.empty(len(names), dtype=np.uint64)
     for at, name in enumerate(names):
-        one = start.copy()
-        one.update(name.encode())
-        found[at] = int.from_bytes(one.digest(), "little")
-    return found
+        digest = start.copy()
+        digest.update(name.encode())
+        hashes[at] = int.from_bytes(digest.digest(), "little")
+    return hashes
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,28 +58,30 @@ class CellKeys:
 
     def of(self, areas: Sequence[str], true: IntArray) -> Keys:
         """Return the sums of keys of some areas, whose true counts are areas × columns; negative ones are no counts."""
-        own = scattered(scattered(hashed(self.secret, "area", areas))[:, None] + hashed(self.secret, "column", self.columns))
+        drawn = scattered(
+            scattered(hashed(self.secret, "area", areas))[:, None] + hashed(self.secret, "column", self.columns)
+        )
         empty = true <= 0
-        keys = np.where(empty, np.uint64(0), own)
-        for rows, which in patterns(keepable(true, self.sums)):
-            _add_up(keys, empty, rows, tuple(self.sums[at] for at in which))
+        keys = np.where(empty, np.uint64(0), drawn)
+        for rows, held in patterns(keepable(true, self.sums)):
+            _add_up(keys, empty, rows, tuple(self.sums[at] for at in held))
         return keys
 
 
 def _add_up(keys: Keys, empty: Mask, rows: IntArray, sums: Equations) -> None:
     """Make the keys of some areas add up, in place; what is free keeps its own."""
     for pieces in (_parts_follow, _totals_follow):
-        found = keys[rows]
+        whole = keys[rows]
         try:
             for piece in pieces(keys.shape[1], sums):
                 members = np.concatenate([piece.basic, piece.free])
-                here = found[:, members]
+                here = whole[:, members]
                 if not _settle(here, empty[np.ix_(rows, members)], piece.signs):
                     raise Loops
-                found[:, members] = here
+                whole[:, members] = here
         except Loops:
             continue
-        keys[rows] = found
+        keys[rows] = whole
         return
     raise InputError(
         "keys cannot be made to add up in these sums: they form loops other than those of hierarchies that cross each "

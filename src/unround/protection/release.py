@@ -291,16 +291,16 @@ def table_of_row(row: str) -> str:
 
 def true_sums(structure: Structure) -> Equations:
     """Return the sums that hold among true counts; two columns that always show the same are a sum of one part."""
-    sums = dict.fromkeys(one.equation for one in structure.sums)
+    sums = dict.fromkeys(judged.equation for judged in structure.sums)
     return (*sums, *((copy, (first,)) for copy, first in structure.alias.items() if (copy, (first,)) not in sums))
 
 
 def _doubts(truth: Release) -> list[str]:
     """Say so where a file calls its counts anything but true."""
-    told = sorted({how.name for column in truth.columns if (how := column.mechanism) is not None and how != Exact()})
-    if not told:
+    declared = sorted({how.name for column in truth.columns if (how := column.mechanism) is not None and how != Exact()})
+    if not declared:
         return []
-    return [f"the file declares its counts as {', '.join(told)}; here they are treated as true counts."]
+    return [f"the file declares its counts as {', '.join(declared)}; here they are treated as true counts."]
 
 
 def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: frozenset[int], spool: Spool) -> list[str]:
@@ -452,7 +452,7 @@ def exact_columns(names: Iterable[str], columns: Sequence[Column]) -> frozenset[
     >>> exact_columns(["population"], columns), exact_columns(["0 to 4 Years"], columns)
     (frozenset({0}), frozenset({1}))
     """
-    found: set[int] = set()
+    places: set[int] = set()
     for given in names:
         whole = _fitting(given.strip(), columns)
         # A name may hold commas itself; only one that fits nothing is taken for several.
@@ -464,8 +464,8 @@ def exact_columns(names: Iterable[str], columns: Sequence[Column]) -> frozenset[
                     f"--exact {name.strip()}: there is no such column. Give a column's key or name, {POPULATION} or "
                     f"{DWELLINGS}; columns are {few} …; `unround check --all` lists them all."
                 )
-            found |= here
-    return frozenset(found)
+            places |= here
+    return frozenset(places)
 
 
 def _fitting(name: str, columns: Sequence[Column]) -> set[int]:
@@ -476,8 +476,8 @@ def _fitting(name: str, columns: Sequence[Column]) -> set[int]:
         lambda column: column.label.lower() == name.lower(),
         lambda column: _counts(name.lower(), column.label),
     )
-    found = ({at for at, column in enumerate(columns) if test(column)} for test in tests)
-    return next((fits for fits in found if fits), set())
+    matches = ({at for at, column in enumerate(columns) if test(column)} for test in tests)
+    return next((fits for fits in matches if fits), set())
 
 
 def _counts(kind: str, label: str) -> bool:

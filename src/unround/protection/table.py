@@ -224,9 +224,9 @@ def _by_numbers(
 
 def patterns(usable: NDArray[np.bool_]) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
     """Group areas by which of their sums can be kept up: yield the areas, and the positions of those sums."""
-    kinds, which = np.unique(usable, axis=0, return_inverse=True)
+    kinds, kind_of = np.unique(usable, axis=0, return_inverse=True)
     for kind in range(len(kinds)):
-        yield np.flatnonzero(which.ravel() == kind), tuple(np.flatnonzero(kinds[kind]).tolist())
+        yield np.flatnonzero(kind_of.ravel() == kind), tuple(np.flatnonzero(kinds[kind]).tolist())
 
 
 def keepable(true: IntArray, sums: Equations) -> NDArray[np.bool_]:
@@ -244,10 +244,10 @@ def _controlled(true: IntArray, safe: IntArray, base: int, sums: Equations, rng:
 
     rest = safe % base
     down = safe - rest
-    for areas, which in patterns(keepable(true, sums)):
+    for areas, held in patterns(keepable(true, sums)):
         few = rest[areas]
         try:
-            walk(few, base, tableaux(true.shape[1], tuple(sums[at] for at in which)), rng)
+            walk(few, base, tableaux(true.shape[1], tuple(sums[at] for at in held)), rng)
         except Loops:
             raise InputError(
                 "controlled rounding cannot preserve these sums: they form loops other than those of a hierarchy "

@@ -57,16 +57,17 @@ class Chance:
                 continue
             residuals, times = np.unique((by_cell[total] - by_cell[parts].sum(axis=0))[there], return_counts=True)
             said = _said(*kind, self.threshold)
-            found = [0, 0, 0]
+            totals = [0, 0, 0]
             for residual, number in zip(residuals.tolist(), times.tolist(), strict=True):
                 what = said.get(residual)  # none where it is impossible
-                found = [
-                    a + number * b for a, b in zip(found, (what is not None, what == "proof", what == "strong"), strict=True)
+                totals = [
+                    a + number * b
+                    for a, b in zip(totals, (what is not None, what == "proof", what == "strong"), strict=True)
                 ]
-            if found[0]:
+            if totals[0]:
                 key = f"{kind[0]} {int(kind[1])} {kind[2]}"
                 before = counted[block].get(key, [0, 0, 0])
-                counted[block][key] = [a + b for a, b in zip(before, found, strict=True)]
+                counted[block][key] = [a + b for a, b in zip(before, totals, strict=True)]
         return counted
 
     def to_json(self, counted: Counted) -> list[dict[str, Any]]:
@@ -80,12 +81,12 @@ class Chance:
 
     def by_block(self, counted: Counted) -> dict[str, dict[str, Any]]:
         """Return the same for each table, all kinds of its sums together."""
-        told = {}
+        by_block = {}
         for name, table in counted.items():
             rows = [self._compared(_kind(key), table[key]) for key in sorted(table, key=_kind)]
             what = ("groups", "proved", "proved_expected", "strong", "strong_expected")
-            told[name] = {key: sum(row[key] for row in rows) for key in what}
-        return told
+            by_block[name] = {key: sum(row[key] for row in rows) for key in what}
+        return by_block
 
     def _compared(self, kind: tuple[int, ...], numbers: list[int]) -> dict[str, Any]:
         (parts, exact, base), (groups, proved, strong) = kind, numbers
@@ -141,4 +142,4 @@ def _expected(parts: int, exact: bool, base: int, threshold: float) -> Expectati
 @cache
 def _said(parts: int, exact: bool, base: int, threshold: float) -> dict[int, str]:
     """Return what each residual of such a sum says: a proof, something strong, or little."""
-    return {one.residual: one.kind for one in _expected(parts, exact, base, threshold).residuals}
+    return {residual.residual: residual.kind for residual in _expected(parts, exact, base, threshold).residuals}

@@ -122,13 +122,13 @@ class Tally:
             held = claims.held_back[claims.held_because == why]
             for kind in (CONDITIONAL, LIKELY):
                 self.held_back[why.label][kind.label] += int((held == kind).sum())
-        self.suspect_areas += len({one.area for one in inferred.suspects})
+        self.suspect_areas += len({entry.area for entry in inferred.suspects})
         self.suspect_sums += len(inferred.suspects)
         self.cut += int(weighed.posterior.cut.sum()) + _left_out(model, inferred)
         self._errors(weighed.posterior)
         self.unweighed += int(weighed.too_noisy.sum())
         self.singly += int(weighed.cut_off.sum())
-        self.contradictions.update(one.kind for one in inferred.contradictions)
+        self.contradictions.update(entry.kind for entry in inferred.contradictions)
         rows, cells = np.nonzero(claims.kinds != ClaimKind.OPEN)
         kinds, values = claims.kinds[rows, cells], claims.values[rows, cells]
         sizes = np.searchsorted([start for start, _ in SIZES], values, side="right") - 1
@@ -197,7 +197,7 @@ class Tally:
             self.by_others[certificate.kind.label] += bool(certificate.areas)
         if linked is not None:
             self.by_others["likely"] += int(((claims.needs == Needs.FAMILY) & claims.of_kind(LIKELY)).sum())
-            self.unlinked.update(one.why for one in linked.unlinked)
+            self.unlinked.update(family.why for family in linked.unlinked)
 
     def _area_sizes(self, inferred: InferredBlock, there: NDArray[np.bool_]) -> None:
         """Count areas, and what is claimed about them, by how large the areas are."""
@@ -212,7 +212,7 @@ class Tally:
 
     def plain(self) -> dict[str, Any]:
         """Return what was counted, to be written down and added up with other blocks'."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def of(cls, counted: Mapping[str, Any]) -> Tally:
@@ -266,9 +266,11 @@ class Tally:
             "cells_judged_singly": self.singly,
             "claims_because_of_figures": self.by_figures,
             "linked": {
-                "areas_by_method": {one.name: self.methods[one.name] for one in METHODS if one.name in self.methods},
+                "areas_by_method": {
+                    method.name: self.methods[method.name] for method in METHODS if method.name in self.methods
+                },
                 "likely_by_method": {
-                    one.name: self.likely_by_method[one.name] for one in METHODS if one.name in self.methods
+                    method.name: self.likely_by_method[method.name] for method in METHODS if method.name in self.methods
                 },
                 "families_not_linked": dict(sorted(self.unlinked.items())),
                 "claims_that_need_other_areas": self.by_others,
@@ -313,33 +315,34 @@ _ROUTES = {Needs.NOTHING: WEIGHED, Needs.FAMILY: ADD_UP, Needs.FIGURE: FIGURES_R
 
 def _whole_totals(model: Model, inferred: InferredBlock) -> int:
     """Count the parts that are proved to be all of their total: everybody counted there has that property."""
-    tight, claims, found = inferred.documented.tight, inferred.claims, 0
+    tight, claims, whole = inferred.documented.tight, inferred.claims, 0
     for area, cell in np.argwhere(claims.of_kind(PROVED) & (claims.values > 0)).tolist():
         value = claims.values[area, cell]
-        found += any(
+        whole += any(
             len(model.equations[e][1]) > 1
             and cell != model.equations[e][0]
             and tight.low[area, model.equations[e][0]] == tight.high[area, model.equations[e][0]] == value
             for e in model.touching[cell]
             if inferred.active[area, e]
         )
-    return found
+    return whole
 
 
-def contradiction_rows(model: Model, found: Iterable[Contradiction], counts: Any) -> list[dict[str, Any]]:
+def contradiction_rows(model: Model, contradictions: Iterable[Contradiction], counts: Any) -> list[dict[str, Any]]:
     """Return contradictions as rows of text."""
+
+    def printed(area: int, cell: int) -> str:
+        return f"{model.columns[cell].key} = {counts[area, cell] if counts[area, cell] > ABSENT else 'not published'}"
+
     return [
         {
-            "area": one.area,
-            "kind": one.kind,
-            "sums": "; ".join(model.sum_in_short(e) for e in one.sums),
-            "cells": "; ".join(
-                f"{model.columns[c].key} = {counts[one.area, c] if counts[one.area, c] > ABSENT else 'not published'}"
-                for c in one.cells
-            ),
-            "clash": one.text,
+            "area": contradiction.area,
+            "kind": contradiction.kind,
+            "sums": "; ".join(model.sum_in_short(e) for e in contradiction.sums),
+            "cells": "; ".join(printed(contradiction.area, cell) for cell in contradiction.cells),
+            "clash": contradiction.text,
         }
-        for one in found
+        for contradiction in contradictions
     ]
 
 
@@ -357,9 +360,9 @@ def unsettled_before(release: Release, structure: Structure, checked: Check) -> 
     return [*_mechanisms(structure, checked), *_sums(structure), *_figures(structure), *_reading(release)]
 
 
-def unsettled_after(told: Mapping[str, Any]) -> list[Entry]:
+def unsettled_after(summary: Mapping[str, Any]) -> list[Entry]:
     """Return what is not settled once all areas were looked at, from the summary of an audit: the worst first."""
-    return [*_contradicted(told), *told["unsettled"], *_held_back(told), *_given_up(told)]
+    return [*_contradicted(summary), *summary["unsettled"], *_held_back(summary), *_given_up(summary)]
 
 
 def _named(names: list[str]) -> str:
@@ -371,26 +374,28 @@ def _mechanisms(structure: Structure, checked: Check) -> Iterator[Entry]:
     if checked.verdict == CONTRADICTS:
         why = "the check finds figures that cannot come from how counts are said or thought to have been published"
         yield {"what": "mechanism", "why": why, "settle": _SAY_HOW, "check": "contradicts"}
-    for one in structure.how:
-        if one.mechanism is None and "no count above 0" not in one.why:
-            settle = _SAY_HOW if one.suggested is None else f"--mechanism {one.suggested.name}, if the agency says so"
-            names = [structure.columns[at].key for at in one.columns]
-            yield {"what": _named(names), "why": f"not used: {one.why}", "settle": settle}
+    for evidence in structure.how:
+        if evidence.mechanism is None and "no count above 0" not in evidence.why:
+            settle = (
+                _SAY_HOW if evidence.suggested is None else f"--mechanism {evidence.suggested.name}, if the agency says so"
+            )
+            names = [structure.columns[at].key for at in evidence.columns]
+            yield {"what": _named(names), "why": f"not used: {evidence.why}", "settle": settle}
 
 
 def _sums(structure: Structure) -> Iterator[Entry]:
     """Yield the sums that may well hold, for all that the counts tell, and are not used."""
-    used = {one.total for one in structure.sums}
-    for one in structure.rejected:
-        if one.unjudged and one.is_documented and one.areas and one.total not in used:
-            names = [structure.columns[at].key for at in (one.total, *one.parts)]
+    used = {judged.total for judged in structure.sums}
+    for judged in structure.rejected:
+        if judged.unjudged and judged.is_documented and judged.areas and judged.total not in used:
+            names = [structure.columns[at].key for at in (judged.total, *judged.parts)]
             listed = " + ".join(names[1:] if len(names) <= MOST_NAMED else [names[1], names[2], "…", names[-1]])
             settle = "[[sums]] in a description, with use = true if it holds, and use = false if not"
-            yield {"what": f"sum {names[0]} = {listed}", "why": f"not used: {one.why}", "settle": settle}
+            yield {"what": f"sum {names[0]} = {listed}", "why": f"not used: {judged.why}", "settle": settle}
 
 
 def _figures(structure: Structure) -> Iterator[Entry]:
-    unclear = [one.figure.name for one in structure.figures if one.verdict == "unclear" and not one.left_out]
+    unclear = [judged.figure.name for judged in structure.figures if judged.verdict == "unclear" and not judged.left_out]
     if unclear:
         why = "it cannot be told whether they were computed from true counts, so they are not used"
         settle = "[[figures]] in a description, with use = true or use = false"
@@ -398,19 +403,19 @@ def _figures(structure: Structure) -> Iterator[Entry]:
 
 
 def _reading(release: Release) -> Iterator[Entry]:
-    for one in release.account:
-        if one.what == What.UNKNOWN:
-            yield {"what": one.place, "why": f"not understood: {one.why}", "settle": one.settle, "check": "reading"}
+    for entry in release.account:
+        if entry.what == What.UNKNOWN:
+            yield {"what": entry.place, "why": f"not understood: {entry.why}", "settle": entry.settle, "check": "reading"}
 
 
-def _contradicted(told: Mapping[str, Any]) -> Iterator[Entry]:
+def _contradicted(summary: Mapping[str, Any]) -> Iterator[Entry]:
     """Yield that counts cannot come from their mechanism, or contradict each other: nothing reassures then."""
-    kinds = told["contradictions_by_kind"]
+    kinds = summary["contradictions_by_kind"]
     misfits = kinds.get(CELL, 0)
     others = sum(number for kind, number in kinds.items() if kind not in (CELL, ASSUMPTION))
     if misfits:
-        how = " or ".join(told["mechanisms"])
-        why = f"{misfits:,} of {told['cells_published']:,} published counts cannot come from {how}; they were not used"
+        how = " or ".join(summary["mechanisms"])
+        why = f"{misfits:,} of {summary['cells_published']:,} published counts cannot come from {how}; they were not used"
         yield {"what": "mechanism", "why": why, "settle": _SAY_HOW, "check": "contradicts"}
     if others:
         why = f"{others:,} sets of published figures cannot all be right; what they say was set aside"
@@ -427,30 +432,30 @@ _WITHHELD = {
 }
 
 
-def _held_back(told: Mapping[str, Any]) -> Iterator[Entry]:
-    for because, claims in told["held_back_because"].items():
+def _held_back(summary: Mapping[str, Any]) -> Iterator[Entry]:
+    for because, claims in summary["held_back_because"].items():
         number = sum(claims.values())
         if number:
             why, settle, check = _WITHHELD[because]
             yield {"what": "claims held back", "why": f"{number:,}, because {why}", "settle": settle, "check": check}
 
 
-def _given_up(told: Mapping[str, Any]) -> Iterator[Entry]:
+def _given_up(summary: Mapping[str, Any]) -> Iterator[Entry]:
     settle = "audit fewer columns or sums at once (use = false in a description)"
-    if number := told["hidden"]["not_settled"]:
+    if number := summary["hidden"]["not_settled"]:
         why = f"the sums around {number:,} of them form loops too large to search: their intervals may be narrower"
         yield {"what": "hidden counts", "why": why, "settle": settle}
-    if number := sum(level["parents"] - level["used"] for level in told["linked"]["levels"]):
+    if number := sum(level["parents"] - level["used"] for level in summary["linked"]["levels"]):
         why = f"{number:,} of them are not used: too many counts would have to be looked at together"
         yield {"what": "sums of areas", "why": why, "settle": "audit one region at a time"}
     for areas, why in (
-        (told["areas_not_weighed"], "noise leaves too many counts possible to use all sums at once"),
-        (told["areas_where_chains_disagree"], "the Markov chains do not agree"),
+        (summary["areas_not_weighed"], "noise leaves too many counts possible to use all sums at once"),
+        (summary["areas_where_chains_disagree"], "the Markov chains do not agree"),
     ):
         if areas:
             text = f"in {areas:,} areas {why}: what sums make likely there is not known"
             yield {"what": "probabilities", "why": text, "settle": settle, "check": "not-weighed"}
-    if number := told["linked"]["families_not_linked"].get(NOT_CONVERGED):
+    if number := summary["linked"]["families_not_linked"].get(NOT_CONVERGED):
         why = f"in {number:,} families of areas {NOT_CONVERGED}: what the sums over areas make likely there is not known"
         settle = "judge these counts by their ranges, which hold, or audit one region at a time"
         yield {"what": "sums of areas", "why": why, "settle": settle}

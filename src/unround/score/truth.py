@@ -150,7 +150,7 @@ class ClaimScore:
         if not claims:
             return None
         # Without the last digits, which depend on the order in which blocks were added up.
-        shares = (round(one, 10) + 0.0 for one in (stated / claims, right / claims, squares**0.5 / claims))
+        shares = (round(share, 10) + 0.0 for share in (stated / claims, right / claims, squares**0.5 / claims))
         return Scored(value, band, int(claims), *shares)
 
     @property
@@ -175,7 +175,9 @@ class ClaimScore:
     def to_json(self) -> list[dict[str, Any]]:
         """Return it as plain data: a row a group of values, with its bands."""
         return [
-            {"value": row.value} | row.to_json() | {"bands": [one.to_json() for one in self.bands if one.value == row.value]}
+            {"value": row.value}
+            | row.to_json()
+            | {"bands": [band.to_json() for band in self.bands if band.value == row.value]}
             for row in self.rows
             if row.band is None
         ]
@@ -240,9 +242,9 @@ class Truth:
     @classmethod
     def open(cls, folder: Path) -> Truth:
         """Open what `of` left in a folder."""
-        with np.load(folder / MATCHED) as told:
-            height, width = told["shape"].tolist()
-            return cls(Spool.open(folder / COUNTS, width, height), told["rows"], told["columns"])
+        with np.load(folder / MATCHED) as kept:
+            height, width = kept["shape"].tolist()
+            return cls(Spool.open(folder / COUNTS, width, height), kept["rows"], kept["columns"])
 
     @property
     def matched(self) -> tuple[int, int]:
@@ -252,10 +254,10 @@ class Truth:
     def of_areas(self, areas: NDArray[np.int64]) -> Counts:
         """Return the true counts of some areas, a cell each; a code of `release` where there is none."""
         rows = self.rows[areas]
-        found = self.spool.pick(np.maximum(rows, 0))[:, np.maximum(self.columns, 0)]
-        found[rows < 0] = ABSENT
-        found[:, self.columns < 0] = ABSENT
-        return found
+        true = self.spool.pick(np.maximum(rows, 0))[:, np.maximum(self.columns, 0)]
+        true[rows < 0] = ABSENT
+        true[:, self.columns < 0] = ABSENT
+        return true
 
 
 @dataclass
@@ -321,10 +323,10 @@ class Score:
         self.error += (off.sum(), (off**2).sum(), off.size)
 
     def _band(self, name: str, probability: NDArray[np.float64], right: NDArray[np.bool_]) -> None:
-        which = np.searchsorted(BANDS, probability, side="right") - 1
+        band_of = np.searchsorted(BANDS, probability, side="right") - 1
         total = self.bands.setdefault(name, np.zeros((len(BANDS), 3)))
         for band in range(len(BANDS)):
-            here = which == band
+            here = band_of == band
             total[band] += (here.sum(), probability[here].sum(), right[here].sum())
 
     def _list(
@@ -388,7 +390,9 @@ class Score:
             "calibration": {name: list(_rows(table)) for name, table in self.bands.items()},
             "claims_by_value": self.by_value.to_json(),
             "by_part": {name: _part(table) for name, table in self.parts.items()},
-            "by_method": {one.name: _part(self.methods[one.name]) for one in METHODS if one.name in self.methods},
+            "by_method": {
+                method.name: _part(self.methods[method.name]) for method in METHODS if method.name in self.methods
+            },
             "mean_error": _share(total, number) if number else None,
             "root_mean_square_error": _share(squares, number) ** 0.5 if number else None,
             "cells": int(number),
@@ -415,11 +419,11 @@ def _add_part(
     true: Counts,
 ) -> None:
     """Add up what was stated of some cells, and how often it was right."""
-    posterior, found = concluded.probabilities.posterior, concluded.claims.of_kind(ClaimKind.LIKELY)[here]
+    posterior, likely = concluded.probabilities.posterior, concluded.claims.of_kind(ClaimKind.LIKELY)[here]
     stated, right = posterior.probability[here], (posterior.mode == true)[here]
     total = parts.setdefault(name, np.zeros((len(_JUDGED), 3)))
-    for k, which in enumerate((stated >= 0, stated >= BANDS[0], found)):
-        total[k] += (which.sum(), stated[which].sum(), right[which].sum())
+    for k, judged in enumerate((stated >= 0, stated >= BANDS[0], likely)):
+        total[k] += (judged.sum(), stated[judged].sum(), right[judged].sum())
 
 
 _JUDGED = ("all", "likely", "findings")
@@ -432,13 +436,13 @@ def _share(part: float, whole: float) -> float:
 
 def _part(table: NDArray[np.float64]) -> dict[str, Any]:
     """Return what was added up of one part as plain data."""
-    found = {}
+    parts = {}
     for name, (number, stated, right) in zip(_JUDGED, table.tolist(), strict=True):
         shares = (
             {"stated": _share(stated, number), "right": _share(right, number)} if number else {"stated": None, "right": None}
         )
-        found[name] = {"cells": int(number)} | shares
-    return found
+        parts[name] = {"cells": int(number)} | shares
+    return parts
 
 
 def _rows(table: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
