@@ -115,7 +115,7 @@ def test_the_sections_come_in_order(census: AuditFolder) -> None:
     full, public = map(Outline, texts(census))
     wanted = [
         headline(census.summary),
-        "Findings by table, beside chance",
+        "Findings by table, compared with chance",
         "Where the risk is",
         "The strongest findings, with their arithmetic",
         "Faults in the data",

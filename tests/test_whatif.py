@@ -141,12 +141,12 @@ def test_the_command_writes_a_folder(files: Path, tmp_path: Path, run: Run) -> N
     assert shown.code == 4, shown.err
     said = " ".join(shown.out.split())
     assert "REVISE BEFORE PUBLISHING" in said
-    assert "What is new beside what is out" in said
+    assert "What it adds to what is out" in said
     names = {"audit", "before", "cells.xlsx", "review.html", "review.json"}
     assert {path.name for path in out.iterdir()} == names
     told = json.loads((out / "review.json").read_text("utf-8"))
     assert told["diff"]["before"]["path"] == str(out / "before")
-    assert "What is new beside what is out" in (out / "review.html").read_text("utf-8")
+    assert "What it adds to what is out" in (out / "review.html").read_text("utf-8")
     # What it says is what `--against` says of the two folders.
     again = json.loads(run("review", str(out / "audit"), "--against", str(out / "before"), "--json").out)
     assert again == told["diff"]

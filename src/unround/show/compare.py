@@ -48,7 +48,7 @@ Say = Callable[[Mapping[str, Any]], str]
 
 
 def _field(name: str, form: str = ".3f", none: str = "") -> Say:
-    return lambda row: none if row[name] is None else f"{row[name]:{form}}"
+    return lambda row: none if row[name] is None else f"{row[name]:{form}}".replace("-", "−")
 
 
 def _percent(name: str) -> Say:

@@ -298,7 +298,9 @@ def _claims(summary: Mapping[str, Any]) -> doc.Section:
             _limited(("Table", *kinds, "proofs from one sum", "by chance"), lines, MOST_BLOCKS, kinds, "more tables"),
             doc.Text(f"{several(silent, 'table reveals', 'tables reveal')} nothing." if silent else "", doc.QUIET),
         ]
-    return doc.Section("Findings by table, beside chance", [*parts, *_families(summary)], "claims", "Findings by table")
+    return doc.Section(
+        "Findings by table, compared with chance", [*parts, *_families(summary)], "claims", "Findings by table"
+    )
 
 
 def _numbers(kinds: Sequence[str], row: Mapping[str, Any]) -> list[str]:

@@ -46,7 +46,7 @@ from unround.show.parts import (
 )
 from unround.show.report import files_of, write_pages
 from unround.show.strongest import sentences
-from unround.show.words import CLAIMS, arithmetic, listed, notice, number, percent, several, span
+from unround.show.words import CLAIMS, arithmetic, few, listed, notice, number, percent, several, span
 
 HEADLINES = {
     PUBLISH: "Publish",
@@ -58,7 +58,7 @@ BEYOND = "Other tables, and what readers know from elsewhere, were not considere
 MEANINGS = {
     PUBLISH: f"The table is within policy. {BEYOND}",
     UNDECIDED: "Nothing found is out of policy, but something that could matter was not understood or not used.",
-    REVISE: "The table is not within policy, but at least one repair below is.",
+    REVISE: "The table is not within policy, but at least one of the repairs brings it within.",
     STOP: "The table is not within policy, and no repair that was tried brings it within.",
 }
 EXACT = "exact"
@@ -357,25 +357,21 @@ def reading_rows(reviewed: TableReview) -> list[tuple[str, str]]:
     for column in read.columns:
         by_mechanism.setdefault(column.mechanism, []).append(column.what)
     rows = [
-        ("Exact counts" if name == EXACT else f"Counts, {_base(name)}", f"{len(names):,}: {_few(names)}")
+        ("Exact counts" if name == EXACT else f"Counts, {_base(name)}", f"{len(names):,}: {few(names, MOST_NAMES, '; ')}")
         for name, names in by_mechanism.items()
     ]
     sums = [*read.sums, *(["areas within areas"] if read.over_areas else [])]
-    rows.append(("Sums", f"{len(sums):,}: {_few(sums, '; ')}" if sums else "none"))
+    rows.append(("Sums", f"{len(sums):,}: {few(sums, MOST_NAMES, '; ')}" if sums else "none"))
     if read.hidden:
         rows.append(("Hidden counts", number(read.hidden)))
     if read.figures:
-        rows.append(("Figures used", f"{len(read.figures):,}: {_few(read.figures)}"))
+        rows.append(("Figures used", f"{len(read.figures):,}: {few(read.figures, MOST_NAMES, '; ')}"))
     kinds: dict[str, list[str]] = {}
     for entry in read.account:
         if not entry.used:
             kinds.setdefault(entry.what, []).append(f"{entry.place} ({entry.why})" if entry.why else entry.place)
-    rows += [(f"Not used: {what}", f"{len(places):,}: {_few(places, '; ')}") for what, places in kinds.items()]
+    rows += [(f"Not used: {what}", f"{len(places):,}: {few(places, MOST_NAMES, '; ')}") for what, places in kinds.items()]
     return rows
-
-
-def _few(names: Sequence[str], mark: str = ", ") -> str:
-    return mark.join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -586,7 +582,7 @@ def _after(reviewed: TableReview) -> Iterator[Part]:
     if picture:
         yield Only(PAGE, [_draft(picture)])
     if reviewed.diff is not None:
-        yield Section("What is new beside what is out", [*changed(reviewed.diff)], "changed")
+        yield Section("What it adds to what is out", [*changed(reviewed.diff)], "changed")
     yield Only(PAGE, list(_policy(reviewed)))
     notes = [*footnotes(reviewed), *refusals(reviewed)]
     if reviewed.repairs or notes:
