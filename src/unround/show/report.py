@@ -625,7 +625,7 @@ def _assumed(summary: Mapping[str, Any], strong: Mapping[str, Any], public: bool
         odd = [
             (f"{family['family']} ({family['verdict']})", "" if public else family["note"]) for family in unfit[:MOST_BLOCKS]
         ]
-        families = several(len(odd), "family of sums that does", "families of sums that do")
+        families = several(len(unfit), "family of sums that does", "families of sums that do")
         parts.append(doc.Fold(f"{families} not fit", [doc.Bullets(odd), doc.rest(len(unfit), MOST_BLOCKS, SUMMARY_HAS)]))
     said = audit.settling(summary), audit.conditions(summary)
     texts = [*(doc.Text(sentence, doc.ALARM) for sentence in said[0]), *map(doc.Text, said[1])]
