@@ -7,6 +7,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,32 @@ def test_imports_go_one_way() -> None:
 def test_the_package_does_without_the_scripts_of_the_repository() -> None:
     scripts = ("research", "bench", "docs", "fuzz", "tests")
     assert not [place(path) for path in MODULES if any(module.split(".")[0] in scripts for module in imports(path))]
+
+
+MOST_MODULES, MOST_LINES, MOST_PARAMETERS = 280, 80, 8
+"""What a newcomer can hold in mind: modules of the package; lines and parameters of a function."""
+
+TWICE = {"AuditFolder"}  # `results` adds to that of `job` what can be asked of an audit
+
+
+def test_nothing_outgrows_what_a_newcomer_can_hold_in_mind() -> None:
+    classes, large, lines = Counter[str](), list[str](), 0
+    for path in MODULES:
+        text = path.read_text(encoding="utf-8")
+        lines += text.count("\n")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name] += 1
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                parameters = len(given) - (bool(given) and given[0].arg in ("self", "cls"))
+                long = (node.end_lineno or 0) - node.lineno + 1
+                if long > MOST_LINES or parameters > MOST_PARAMETERS:
+                    large.append(f"{place(path)}: {node.name} has {long} lines and {parameters} parameters")
+    print(f"{lines:,} lines in {len(MODULES)} modules")
+    assert len(MODULES) <= MOST_MODULES
+    assert not large, "\n".join(large)
+    assert {name for name, times in classes.items() if times > 1} <= TWICE
 
 
 def test_every_module_has_its_place() -> None:

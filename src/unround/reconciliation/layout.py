@@ -241,7 +241,7 @@ def _put_in_frame(frame: pl.DataFrame, columns: Sequence[int], values: NDArray[A
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class CountSpans:
     """The cells of some whole lines of text that hold counts: where each begins and ends."""
 
     text: bytes
@@ -293,7 +293,7 @@ def _header(source: Source, file_format: str) -> tuple[int, list[int]]:
     raise InternalError(f"{source.path}: no column of counts was found again.")
 
 
-def _count_cells(path: Path, file_format: str) -> Iterator[_Cells]:
+def _count_cells(path: Path, file_format: str) -> Iterator[CountSpans]:
     """Go through a file in pieces of whole lines, with the cells that hold counts."""
     source = Source(path)
     begin, places = _header(source, file_format)
@@ -308,7 +308,7 @@ def _count_cells(path: Path, file_format: str) -> Iterator[_Cells]:
             if inside is not None:
                 number[at], (start[at], end[at]) = True, inside.span(1)
         begin = -1  # there is one header, in the first piece
-        yield _Cells(text, start[number], end[number])
+        yield CountSpans(text, start[number], end[number])
 
 
 def _spans(text: bytes, delimiter: str) -> tuple[Marks, Marks, Marks, Marks]:
@@ -326,7 +326,7 @@ def _spans(text: bytes, delimiter: str) -> tuple[Marks, Marks, Marks, Marks]:
     return start, end, row, column
 
 
-def _spliced(cells: _Cells, numbers: NDArray[Any]) -> bytes:
+def _spliced(cells: CountSpans, numbers: NDArray[Any]) -> bytes:
     """Put numbers into cells; NaN leaves one as it is."""
     put = np.flatnonzero(~np.isnan(numbers)) if numbers.dtype.kind == "f" else slice(None)
     text, new = cells.text, numbers[put]
