@@ -69,20 +69,20 @@ def drop_clashing_sums(
     """Work out bounds; where an area has none, leave the sums of its smallest clash out until it does."""
     active = active.copy()
     tight = tighten(model.compiled, windows, active, proofs_only=True)
-    found: list[Contradiction] = []
+    clashes: list[Contradiction] = []
     open_areas = np.flatnonzero(~tight.feasible)
     while open_areas.size:
         for area in open_areas.tolist():
             within = {int(cell): int(may_differ_by[area, cell]) for cell in np.flatnonzero(may_differ_by[area])}
             clash = _clash_in(model, counts[area], within, windows, area, active)
-            found.append(clash)
+            clashes.append(clash)
             active[area, list(clash.sums)] = False
-            if sum(clash.area == area for clash in found) >= MOST_CLASHES:
+            if sum(clash.area == area for clash in clashes) >= MOST_CLASHES:
                 active[area] = False
         again = tighten(model.compiled, windows.rows(open_areas), active[open_areas], proofs_only=True)
         tight.put(open_areas, again)
         open_areas = open_areas[~again.feasible]
-    return tight, active, sorted(found, key=lambda clash: clash.area)
+    return tight, active, sorted(clashes, key=lambda clash: clash.area)
 
 
 def _clash_in(
@@ -97,7 +97,7 @@ def _clash_in(
     clash = smallest_clash(system, EFFORT)
     position = {model.columns[cell].key: cell for e in suspects for cell in model.members(e)}
     named = {str(model.sum_named(e)): e for e in suspects}
-    sums = tuple(named[str(one)] for one in clash.sums)
+    sums = tuple(named[str(added)] for added in clash.sums)
     return Contradiction(
         area, SUM, sums, tuple(position[key] for key in clash.cells), _in_words(system, clash, model.display)
     )
@@ -117,14 +117,14 @@ def _impossible_sum(model: Model, windows: Windows, area: int, usable: list[int]
 def _in_words(system: System, clash: Clash, names: Mapping[str, str]) -> str:
     """Say why the sums of a clash cannot hold together, calling cells by their names for people."""
     kept = set(clash.cells)
-    cells = {cell for one in clash.sums for cell in (one.total, *one.parts)}
+    cells = {cell for added in clash.sums for cell in (added.total, *added.parts)}
     small = System(
         [
             Cell(names[cell.name], *((cell.published, cell.mechanism) if cell.name in kept else (None, Unpublished())))
             for cell in system.cells
             if cell.name in cells
         ],
-        [Sum(names[one.total], tuple(names[part] for part in one.parts)) for one in clash.sums],
+        [Sum(names[added.total], tuple(names[part] for part in added.parts)) for added in clash.sums],
     )
     steps = contradiction(small)
     if steps is None:
@@ -180,10 +180,16 @@ class NestedAreas:
                 heads = parent[inside[nesting.level[inside] == number]]
                 alike[heads[children[heads] == 1]] = True
         place = {int(column): cell for cell, column in enumerate(model.positions)}
-        odd = np.array([one.parent for one in nesting.odd], dtype=np.int64)
-        shown = np.array([place.get(one.column, -1) for one in nesting.odd], dtype=np.int64)
+        odd = np.array([odd_one.parent for odd_one in nesting.odd], dtype=np.int64)
+        shown = np.array([place.get(odd_one.column, -1) for odd_one in nesting.odd], dtype=np.int64)
         return cls(
-            parent, alike, nesting.sure, cells, odd, shown, np.array([one.text for one in nesting.odd], dtype=np.str_)
+            parent,
+            alike,
+            nesting.sure,
+            cells,
+            odd,
+            shown,
+            np.array([odd_one.text for odd_one in nesting.odd], dtype=np.str_),
         )
 
     @cached_property
@@ -251,15 +257,15 @@ class NestedAreas:
 
     def save(self, folder: Path) -> None:
         """Write what `load` reads."""
-        np.savez(folder / FILE, allow_pickle=False, **{one.name: getattr(self, one.name) for one in fields(self)})
+        np.savez(folder / FILE, allow_pickle=False, **{field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def load(cls, folder: Path) -> NestedAreas | None:
         """Read it from a folder, if there is any."""
         if not (folder / FILE).exists():
             return None
-        with np.load(folder / FILE) as told:
-            return cls(**{one.name: told[one.name] for one in fields(cls)})
+        with np.load(folder / FILE) as kept:
+            return cls(**{field.name: kept[field.name] for field in fields(cls)})
 
     def check(self, areas: int, columns: int) -> None:
         """Raise ValueError unless it is about so many areas and columns: compiled code would read beyond its ends."""
@@ -326,13 +332,13 @@ def nesting_levels(nesting: Nesting, parent: Rows, nothing: Rows) -> list[dict[s
     `parent` and `nothing` are what `links_to_use` returned: families that were looked at and tell nothing are used.
     """
     children = np.bincount(nesting.parent[nesting.parent >= 0], minlength=len(nesting.parent))
-    found = []
+    levels = []
     for number, level in enumerate(nesting.levels):
         here = (nesting.parent >= 0) & (nesting.level == number)
         heads = np.unique(nesting.parent[here & ((parent >= 0) | np.isin(nesting.parent, nothing))])
         linked = int((children[heads] <= MOST_LINKED).sum())
-        found.append(level.to_json() | {"linked": linked, "used": len(heads)})
-    return found
+        levels.append(level.to_json() | {"linked": linked, "used": len(heads)})
+    return levels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -455,7 +461,7 @@ def assumed_bounds(
 
 def _refutations(model: Model, counts: Counts, refuted: NDArray[np.int64], documented: BlockBounds) -> list[Contradiction]:
     """Say for areas that only fit if an exact count was adjusted what that count must have been."""
-    may_differ_by, tight, found = documented.may_differ_by, documented.tight, []
+    may_differ_by, tight, contradictions = documented.may_differ_by, documented.tight, []
     for area in refuted.tolist():
         cells = np.flatnonzero(may_differ_by[area])
         said = [
@@ -468,8 +474,8 @@ def _refutations(model: Model, counts: Counts, refuted: NDArray[np.int64], docum
         sums = tuple(sorted({e for c in cells for e in model.touching[c]}))
         most = may_differ_by[area].max()
         text = f"{why[:1].upper()}{why[1:]}: it was adjusted, and is treated as within {most} of the truth here."
-        found.append(Contradiction(area, ASSUMPTION, sums, tuple(cells.tolist()), text))
-    return found
+        contradictions.append(Contradiction(area, ASSUMPTION, sums, tuple(cells.tolist()), text))
+    return contradictions
 
 
 def telling_families(
@@ -518,12 +524,12 @@ def link_bounds(
         return documented, assumed, []
     parent = np.full(len(counts), -1, dtype=np.int64) if nested is None else nested.parent
     cells = np.zeros(counts.shape[1], dtype=np.bool_) if nested is None else nested.cells
-    first, found = _narrowed(model, documented, parent, cells, active, hidden)
-    clashes = [_clash(model, clash) for clash in first.clashes] + found
+    first, more = _narrowed(model, documented, parent, cells, active, hidden)
+    clashes = [_clash(model, clash) for clash in first.clashes] + more
     second = first
     if assumed is not documented:
-        second, found = _narrowed(model, assumed, first.parent, cells, active, hidden)
-        clashes += [_adjusted(clash) for clash in second.clashes] + found
+        second, more = _narrowed(model, assumed, first.parent, cells, active, hidden)
+        clashes += [_adjusted(clash) for clash in second.clashes] + more
     return (
         replace(documented, tight=first.tight, linked=first),
         replace(assumed, tight=second.tight, linked=second),
@@ -536,12 +542,12 @@ def _narrowed(
 ) -> tuple[LinkedBounds, list[Contradiction]]:
     """Narrow bounds by sums between areas, and those of hidden counts by all sums together."""
     block = EvidenceBlock(model.compiled, bounds.windows, bounds.tight, active=active)
-    found = linked_bounds(block, parent, cells, proofs_only=True)
+    narrowed = linked_bounds(block, parent, cells, proofs_only=True)
     if not hidden.any():
-        return found, []
-    found, clashing = with_hidden(block, found, cells, hidden)
+        return narrowed, []
+    narrowed, clashing = with_hidden(block, narrowed, cells, hidden)
     text = "No counts agree with everything that is printed around this one: some sum of this table does not hold."
-    return found, [Contradiction(area, AREAS, (), (cell,), text) for area, cell in clashing]
+    return narrowed, [Contradiction(area, AREAS, (), (cell,), text) for area, cell in clashing]
 
 
 def _clash(model: Model, clash: FamilyClash) -> Contradiction:

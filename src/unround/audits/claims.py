@@ -127,8 +127,8 @@ class BlockClaims:
     certificates: tuple[Certificate, ...] | None = None
 
     def __post_init__(self) -> None:
-        told = self.kinds, self.values, self.depth, self.needs, self.without_sums, self.alone
-        for array in (*told, self.held_back, self.held_because):
+        arrays = self.kinds, self.values, self.depth, self.needs, self.without_sums, self.alone
+        for array in (*arrays, self.held_back, self.held_because):
             array.setflags(write=False)
 
     def of_kind(self, kind: ClaimKind) -> BoolArray:
@@ -154,21 +154,21 @@ class BlockClaims:
     def merely_inferred(self) -> BoolArray:
         """Where a claim would be proved if what it rests on were documented or declared."""
         marked = np.zeros(self.kinds.shape, dtype=np.bool_)
-        for one in self.certified:
-            marked[one.area, one.cell] = one.rests_on == RestsOn.INFERRED
+        for certificate in self.certified:
+            marked[certificate.area, certificate.cell] = certificate.rests_on == RestsOn.INFERRED
         return marked
 
     def holding_back(self, kind: ClaimKind, where: BoolArray, why: HeldBecause) -> BlockClaims:
         """Return the claims without those of a kind in some places, which are kept as held back."""
-        which = self.of_kind(kind) & where
-        if not which.any():
+        held = self.of_kind(kind) & where
+        if not held.any():
             return self
-        kinds = np.where(which, np.int8(ClaimKind.OPEN), self.kinds)
+        kinds = np.where(held, np.int8(ClaimKind.OPEN), self.kinds)
         kept = self.certificates
         if kept is not None:
-            kept = tuple(one for one in kept if not which[one.area, one.cell])
-        held_back = np.where(which, self.kinds, self.held_back)
-        because = np.where(which, np.int8(why), self.held_because)
+            kept = tuple(certificate for certificate in kept if not held[certificate.area, certificate.cell])
+        held_back = np.where(held, self.kinds, self.held_back)
+        because = np.where(held, np.int8(why), self.held_because)
         return replace(self, kinds=kinds, held_back=held_back, held_because=because, certificates=kept)
 
     def dropping(self, without_sums: BoolArray, alone: FloatArray) -> BlockClaims:

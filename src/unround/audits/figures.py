@@ -45,16 +45,16 @@ class FigureBounds:
 
 def published_figure(model: Model, counts: Counts, values: FigureValues, figure: int) -> PublishedFigure | None:
     """Return a figure of the model as it was published of one area; None where it was not."""
-    one = model.figures[figure]
-    units = int(counts[model.index[one.figure.universe]])
-    return one.published(int(values[figure]), units if units > ABSENT else None)
+    stated = model.figures[figure]
+    units = int(counts[model.index[stated.figure.universe]])
+    return stated.published(int(values[figure]), units if units > ABSENT else None)
 
 
 def figures_of(model: Model, values: FigureValues | None) -> FigureValues | None:
     """Return the figures of a block that the model uses; None where there are none."""
     if values is None or not model.figures:
         return None
-    return np.ascontiguousarray(values[:, [one.place for one in model.figures]])
+    return np.ascontiguousarray(values[:, [figure.place for figure in model.figures]])
 
 
 # -- inequalities -----------------------------------------------------------------------------------------------------
@@ -64,14 +64,14 @@ def block_rows(model: Model, counts: Counts, values: FigureValues) -> BlockRows:
     """Write down what figures say of every area."""
     said: list[InequalityRow] = []
     figures: list[int] = []
-    for f, one in enumerate(model.figures):
+    for f, figure in enumerate(model.figures):
         absent = values[:, f] == FIGURE_ABSENT
         value = np.where(absent, 0, values[:, f])
-        universe = counts[:, model.index[one.figure.universe]].astype(np.int64)
-        step = steps_of(one.figure.grid, value, np.where(universe > ABSENT, universe, -1))
-        found = inequality_rows(one.figure, value, step)
-        said += [_reduced(row, absent) for row in found]
-        figures += [f] * len(found)
+        universe = counts[:, model.index[figure.figure.universe]].astype(np.int64)
+        step = steps_of(figure.figure.grid, value, np.where(universe > ABSENT, universe, -1))
+        inequalities = inequality_rows(figure.figure, value, step)
+        said += [_reduced(row, absent) for row in inequalities]
+        figures += [f] * len(inequalities)
     sizes = [len(row.counts) for row in said]
     areas = len(counts)
     return BlockRows(
@@ -105,15 +105,15 @@ def figure_bounds(
     rows = block_rows(model, counts, values)
     tight = tighten(model.compiled, assumed.windows, active, proofs_only=True, rows=rows)
     bad = np.flatnonzero(~tight.feasible)
-    found: list[Contradiction] = []
+    clashes: list[Contradiction] = []
     if bad.size:
         values = values.copy()
         refuted = _refuted(model, rows, assumed, active, bad)
-        found = _contradictions(model, counts, values, bad, refuted)
+        clashes = _contradictions(model, counts, values, bad, refuted)
         values[bad] = np.where(refuted, FIGURE_ABSENT, values[bad])
         rows = rows.of_figures(values != FIGURE_ABSENT)
         tight.put(bad, _tighten(model, rows, assumed, active, bad))
-    return FigureBounds(values, rows, replace(assumed, tight=tight, linked=None)), found
+    return FigureBounds(values, rows, replace(assumed, tight=tight, linked=None)), clashes
 
 
 def _tighten(model: Model, rows: BlockRows, assumed: BlockBounds, active: Active, areas: Ints) -> CellBounds:
@@ -139,14 +139,14 @@ def _refuted(model: Model, rows: BlockRows, assumed: BlockBounds, active: Active
 def _contradictions(
     model: Model, counts: Counts, values: FigureValues, areas: Ints, refuted: BoolArray
 ) -> list[Contradiction]:
-    found = []
-    for area, which in zip(areas.tolist(), refuted, strict=True):
-        for f in np.flatnonzero(which & (values[area] != FIGURE_ABSENT)).tolist():
+    clashes = []
+    for area, refuting in zip(areas.tolist(), refuted, strict=True):
+        for f in np.flatnonzero(refuting & (values[area] != FIGURE_ABSENT)).tolist():
             stated = published_figure(model, counts[area], values[area], f)
             assert stated is not None
             cells = tuple(model.index[key] for key in stated.figure.counts)
-            found.append(Contradiction(area, FIGURE, (), cells, _in_words(model, counts[area], stated)))
-    return found
+            clashes.append(Contradiction(area, FIGURE, (), cells, _in_words(model, counts[area], stated)))
+    return clashes
 
 
 def _in_words(model: Model, counts: Counts, stated: PublishedFigure) -> str:

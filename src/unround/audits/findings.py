@@ -209,15 +209,15 @@ class Labels:
             if axis == "characteristic_id":
                 label = [column.label for column in model.columns]
                 named["characteristic"] = pl.Series("characteristic", label, dtype=pl.String)
-        told = [doubts.get(c, "") for c in model.positions.tolist()]
+        assumptions = [doubts.get(c, "") for c in model.positions.tolist()]
         # What probabilities account for is no doubt: it is what they rest on.
-        left = [said.replace(BY_KEYS, "").strip("; ") for said in told]
-        unheeded = [said.replace(BY_KEYS, NOT_INDEPENDENT) for said in told]
+        left = [said.replace(BY_KEYS, "").strip("; ") for said in assumptions]
+        unheeded = [said.replace(BY_KEYS, NOT_INDEPENDENT) for said in assumptions]
         wanting, more = (
             pl.Series([f" (the check: {said})" if said else "" for said in those], dtype=pl.String)
             for those in (left, unheeded)
         )
-        return cls(named, wanting, more, pl.Series([BY_KEYS in said for said in told], dtype=pl.Boolean))
+        return cls(named, wanting, more, pl.Series([BY_KEYS in said for said in assumptions], dtype=pl.Boolean))
 
     def doubted(self, assumptions: pl.Series, cells: Any, proved: Any, linked: Any) -> pl.Series:
         """Mark assumptions that the check found wanting; proofs rest on none, and linked areas do not account for keys."""
@@ -247,7 +247,7 @@ def _routes(model: Model, inferred: InferredBlock, rows: Any, cells: Any) -> pl.
     unused = frozenset(model.compiled.left_out)
     usual = [[e for e in sums if e not in unused] for sums in model.touching]
     routes = pl.Series([_listed(model, sums) for sums in usual], dtype=pl.String).gather(cells)
-    proved = {(one.area, one.cell): one for one in claims.certified}
+    proved = {(proof.area, proof.cell): proof for proof in claims.certified}
     # Only proofs, and areas in which some sum is not used, need a look of their own.
     likely = claims.kinds[rows, cells] == ClaimKind.LIKELY
     places, texts = np.flatnonzero(~likely | ~np.asarray(inferred.active.all(axis=1))[rows]), []
@@ -289,7 +289,7 @@ def _assumptions(model: Model, inferred: InferredBlock, rows: Any, cells: Any, f
     codes += population * int(RestsOn.EXACT_POPULATION) + disturbed * int(RestsOn.CORRECT_COUNTS)
     codes += (likely & inferred.by_figures[rows, cells]) * int(RestsOn.FIGURES)
     texts = ["; ".join(RestsOn(code).texts) for code in range(1 << len(RestsOn))]
-    proved = {(one.area, one.cell): one.because for one in inferred.claims.certified}
+    proved = {(certificate.area, certificate.cell): certificate.because for certificate in inferred.claims.certified}
     certain = np.flatnonzero(~likely)
     said = ["; ".join(proved[int(rows[place]), int(cells[place])]) for place in certain.tolist()]
     listed = pl.Series(texts, dtype=pl.String).gather(codes)
@@ -329,7 +329,7 @@ RANK = "rank"
 """The column of sort keys, in files on the way to the sorted one."""
 
 
-def ranked(found: pl.DataFrame) -> pl.DataFrame:
+def ranked(findings: pl.DataFrame) -> pl.DataFrame:
     """Sort findings by how much they matter, and keep their sort keys as `RANK`: whole numbers below 2⁴⁰."""
     import polars as pl
 
@@ -339,4 +339,4 @@ def ranked(found: pl.DataFrame) -> pl.DataFrame:
     doubt = (_FINE * (1 - pl.col("probability_low"))).round(mode="half_to_even").cast(pl.Int64)
     people = pl.min_horizontal(value, pl.lit(_MOST_PEOPLE, dtype=pl.Int64))
     key = ((kind * len(SMALL_FIRST) + size) * (_FINE + 1) + doubt) * (_MOST_PEOPLE + 1) + people
-    return found.with_columns(key.alias(RANK)).sort(RANK, maintain_order=True)
+    return findings.with_columns(key.alias(RANK)).sort(RANK, maintain_order=True)

@@ -80,33 +80,35 @@ class Keys(Plain):
     alone: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rounding: str, found: RandomNumbers, structure: Structure, decisions: Decisions | None = None) -> Keys:
+    def of(cls, rounding: str, numbers: RandomNumbers, structure: Structure, decisions: Decisions | None = None) -> Keys:
         """Return what an audit uses."""
         given = _given(structure, decisions or Decisions())
         if rounding == "independent":
-            return cls(rounding, tuple(one for one in given.values() if one is not None))
+            return cls(rounding, tuple(known for known in given.values() if known is not None))
         tables = {
-            table: KeyedTable(table, one.constant, one.error, one.why)
-            for table, one in found.tables.items()
-            if one.model == KEYED and one.constant is not None and one.error is not None and one.whole is not False
+            table: KeyedTable(table, known.constant, known.error, known.why)
+            for table, known in numbers.tables.items()
+            if known.model == KEYED and known.constant is not None and known.error is not None and known.whole is not False
         }
-        chosen = {table: one for table, one in (tables | given).items() if one is not None}
+        chosen = {table: known for table, known in (tables | given).items() if known is not None}
         # Where nobody knows how repeats depend on each other, their constants may be anything.
         repeats = tuple(
-            SameCount(one.columns, one.constants, one.errors)
-            for one in found.repeats
-            if one.whole and (one.model == KEYED or (one.model == UNKNOWN and one.p_value is not None))
+            SameCount(known.columns, known.constants, known.errors)
+            for known in numbers.repeats
+            if known.whole and (known.model == KEYED or (known.model == UNKNOWN and known.p_value is not None))
         )
-        return cls(rounding, tuple(chosen.values()), repeats, tuple(table for table, one in given.items() if one is None))
+        return cls(
+            rounding, tuple(chosen.values()), repeats, tuple(table for table, known in given.items() if known is None)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data; tables without keys only where the user named some."""
-        told = Plain.to_json(self)
-        return told if self.alone else {name: told[name] for name in told if name != "alone"}
+        plain = Plain.to_json(self)
+        return plain if self.alone else {name: plain[name] for name in plain if name != "alone"}
 
     def of_table(self, table: str) -> KeyedTable | None:
         """Return what is known of a table."""
-        return next((one for one in self.tables if one.table == table), None)
+        return next((known for known in self.tables if known.table == table), None)
 
     def has_keys(self, table: str) -> bool:
         """Return whether a table has keys, its constant known or not: where one of a release has, all are taken to have.
@@ -127,15 +129,15 @@ class Keys(Plain):
         """Return it as the engine takes it, for a model with such nodes; None where every count has its own number."""
         plan = model.compiled.plan
         repeats = tuple(self._repeats(model))
-        copies = {cell for one in repeats for cell in one.cells[1:]}
+        copies = {cell for repeat in repeats for cell in repeat.cells[1:]}
         constant: NDArray[np.float64] = np.full(len(plan.nodes), np.nan)
         base = np.zeros(len(plan.nodes), dtype=np.int64)
         for split in splits_of(model):
             table, n = model.columns[split[0]].block, plan.home[split[0]][0]
             # Where the same count is in another table, that one's sum of random numbers says it all.
             if self.has_keys(table) and set(plan.nodes[n].cells) == set(split) and not copies & set(split):
-                told = self.of_table(table)
-                constant[n] = ANY_CONSTANT if told is None else told.constant
+                known = self.of_table(table)
+                constant[n] = ANY_CONSTANT if known is None else known.constant
                 hows = {model.mechanisms[cell] for cell in split}
                 base[n] = next((how.base for how in hows if type(how) is Rounding and len(hows) == 1), 0)
         chained = np.array([self._chained(model, link) for link in range(len(plan.links))], dtype=np.bool_)
@@ -161,17 +163,17 @@ class Keys(Plain):
             for e, (total, parts) in enumerate(model.equations)
             if len(parts) == 1 and e in used
         }
-        for one in self.repeats:
-            cells = [model.index[key] for key in one.columns if key in model.index]
+        for repeat in self.repeats:
+            cells = [model.index[key] for key in repeat.columns if key in model.index]
             if not cells or not isinstance(model.mechanisms[cells[0]], Rounding | Sample):
                 continue
             hubs = {cell: [c for c in cells if frozenset((cell, c)) in pairs] for cell in cells}
             hub = max(cells, key=lambda cell: (len(hubs[cell]), -cell))
             mine = [hub, *(cell for cell in hubs[hub] if cell != hub)]
-            at = [one.columns.index(model.columns[cell].key) for cell in mine]
+            at = [repeat.columns.index(model.columns[cell].key) for cell in mine]
             if len(mine) > 1:
-                constants = tuple(one.constants[k] for k in at) if one.constants else ()
-                errors = tuple(one.errors[k] for k in at) if one.errors else ()
+                constants = tuple(repeat.constants[k] for k in at) if repeat.constants else ()
+                errors = tuple(repeat.errors[k] for k in at) if repeat.errors else ()
                 sums = tuple(pairs[frozenset((hub, cell))] for cell in mine[1:])
                 yield KeyedRepeat(tuple(mine), constants, errors, sums)
 
@@ -182,15 +184,15 @@ class Keys(Plain):
         fit into a forest. What is published of the others counts as if they had random numbers of their own, and so for more
         than it says, in all that sums connect with them.
         """
-        tied = {cell for one in self._repeats(model) for cell in one.cells}
-        shown = {model.index[key] for one in self.repeats for key in one.columns if key in model.index}
+        tied = {cell for repeat in self._repeats(model) for cell in repeat.cells}
+        shown = {model.index[key] for repeat in self.repeats for key in repeat.columns if key in model.index}
         shown -= set(model.exact_twin)  # known exactly: nothing is inferred from its roundings
         return np.isin(model.piece, [model.piece[cell] for cell in shown - tied])
 
     def cells(self, model: Model) -> frozenset[int]:
         """Return the cells whose probabilities account for keys."""
-        own = {c for split in splits_of(model) if self.has_keys(model.columns[split[0]].block) for c in split}
-        return frozenset(own.union(*(one.cells for one in self._repeats(model))))
+        split_cells = {c for split in splits_of(model) if self.has_keys(model.columns[split[0]].block) for c in split}
+        return frozenset(split_cells.union(*(repeat.cells for repeat in self._repeats(model))))
 
     def save(self, folder: Path) -> None:
         """Write it into the folder of an audit's model, for `load`."""
@@ -201,12 +203,16 @@ class Keys(Plain):
     def load(cls, folder: Path) -> Keys:
         """Read what `save` wrote; there are no keys where it wrote nothing."""
         try:
-            told = plain_json(folder / FILE)
+            written = plain_json(folder / FILE)
             repeats = tuple(
-                SameCount(*(tuple(one[name]) for name in ("columns", "constants", "errors"))) for one in told["repeats"]
+                SameCount(*(tuple(entry[name]) for name in ("columns", "constants", "errors")))
+                for entry in written["repeats"]
             )
             return cls(
-                told["rounding"], tuple(KeyedTable(**one) for one in told["tables"]), repeats, tuple(told.get("alone", ()))
+                written["rounding"],
+                tuple(KeyedTable(**entry) for entry in written["tables"]),
+                repeats,
+                tuple(written.get("alone", ())),
             )
         except FileNotFoundError:
             return cls()
@@ -219,14 +225,14 @@ def splits_of(model: Model) -> list[Split]:
 
     A total with two parts that differ from it in their characteristic is one of a kind: its parts are no men and women.
     """
-    found = []
+    splits = []
     for total, parts in model.equations:
         cells = (total, *parts)
         alike = len({model.mechanisms[c] for c in cells}) == 1 and len({model.columns[c].block for c in cells}) == 1
         rounded = isinstance(model.mechanisms[total], Rounding | Sample)
         if len(cells) == 3 and alike and rounded and axis_of([model.columns[c] for c in cells]):  # but along the first one
-            found.append((cells[0], cells[1], cells[2]))
-    return found
+            splits.append((cells[0], cells[1], cells[2]))
+    return splits
 
 
 def only_estimates(model: Model) -> frozenset[int]:
@@ -236,7 +242,7 @@ def only_estimates(model: Model) -> frozenset[int]:
     return frozenset(np.flatnonzero(~counted).tolist())
 
 
-def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
+def weighted_estimates(structure: Structure, numbers: RandomNumbers) -> Structure:
     """Return a structure in which the counts of weighted tables are estimates: any number, whole or not.
 
     A table whose title says that it is from a sample is weighted, and so are the parts of its totals, whatever the counts
@@ -246,16 +252,16 @@ def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
     titled = _of_sample(structure)
     kinds: dict[object, set[bool | None]] = {}  # by rule, what its tables are found to be
     columns = list(zip(structure.columns, structure.mechanisms, strict=True))
-    whole = [found.tables[column.block].whole if column.block in found.tables else None for column, _ in columns]
-    for (_, how), one in zip(columns, whole, strict=True):
-        kinds.setdefault(how, set()).add(one)
+    whole = [numbers.tables[column.block].whole if column.block in numbers.tables else None for column, _ in columns]
+    for (_, how), is_whole in zip(columns, whole, strict=True):
+        kinds.setdefault(how, set()).add(is_whole)
     mechanisms = tuple(
         Weighted(how)
         if isinstance(how, Rounding | Sample)
-        and (at in titled or one is False or (one is None and kinds[how] - {None} == {False}))
+        and (at in titled or is_whole is False or (is_whole is None and kinds[how] - {None} == {False}))
         and of_sample(f"{structure.columns[at].label} {structure.columns[at].block}") is not False  # of everybody, it says
         else how
-        for at, ((_, how), one) in enumerate(zip(columns, whole, strict=True))
+        for at, ((_, how), is_whole) in enumerate(zip(columns, whole, strict=True))
     )
     return replace(structure, mechanisms=mechanisms)
 
@@ -264,9 +270,9 @@ ESCAPING = Fraction(1, 100)
 """The share of counts that may escape a limit which was only inferred: what is possible stays as documented."""
 
 
-def with_cutoffs(structure: Structure, found: RandomNumbers) -> Structure:
+def with_cutoffs(structure: Structure, numbers: RandomNumbers) -> Structure:
     """Return a structure in which parts of tables become 0 under the limit that the check found, before they are rounded."""
-    limits = {table: one.cutoff for table, one in found.tables.items() if one.cutoff is not None}
+    limits = {table: known.cutoff for table, known in numbers.tables.items() if known.cutoff is not None}
     parts = {part for _, parts in structure.equations if len(parts) > 1 for part in parts}
     mechanisms = tuple(
         Cutoff(limits[column.block], how, ESCAPING)
@@ -280,15 +286,15 @@ def with_cutoffs(structure: Structure, found: RandomNumbers) -> Structure:
 def _of_sample(structure: Structure) -> set[int]:
     """Return the columns that are from a sample by the title of their table, their own label, or that of their total."""
     known = [of_sample(f"{column.label} {column.block}") for column in structure.columns]
-    found = {at for at, said in enumerate(known) if said}
-    waiting = list(found)
+    sampled = {at for at, said in enumerate(known) if said}
+    waiting = list(sampled)
     while waiting:
         total = waiting.pop()
         parts = {part for head, parts in structure.equations if head == total and len(parts) > 1 for part in parts}
-        more = {part for part in parts - found if known[part] is None}
-        found |= more
+        more = {part for part in parts - sampled if known[part] is None}
+        sampled |= more
         waiting += more
-    return found
+    return sampled
 
 
 BY_KEYS = "rounding by keys, which the probability accounts for"
@@ -310,23 +316,23 @@ def doubts_left(checked: Check, keys: Keys, model: Model) -> dict[int, str]:
 
 def roles_of(model: Model) -> dict[str, NDArray[np.int64]]:
     """Return the cells of counts that are split in two, by what they are there: all totals, all men, all women."""
-    found: dict[str, set[int]] = {}
+    roles: dict[str, set[int]] = {}
     for split in splits_of(model):
         axis = axis_of([model.columns[c] for c in split]) or 0
         for cell in split:
-            found.setdefault(model.columns[cell].codes[axis], set()).add(cell)
-    return {name: np.array(sorted(cells)) for name, cells in found.items()}
+            roles.setdefault(model.columns[cell].codes[axis], set()).add(cell)
+    return {name: np.array(sorted(cells)) for name, cells in roles.items()}
 
 
 def _given(structure: Structure, decisions: Decisions) -> dict[str, KeyedTable | None]:
     """Return the tables whose constants the user gave; None where there are none."""
-    found: dict[str, KeyedTable | None] = {}
+    given: dict[str, KeyedTable | None] = {}
     known = dict.fromkeys(column.block for column in structure.columns if column.block)
     for table, constant in decisions.keys.items():
         if table not in known:
             raise InputError(f"{decisions.where}: there is no table {table!r}; tables: {_listed(list(known))}.")
-        found[table] = None if constant is None else KeyedTable(table, constant, 0.0, "given in the description")
-    return found
+        given[table] = None if constant is None else KeyedTable(table, constant, 0.0, "given in the description")
+    return given
 
 
 def _listed(names: Sequence[str]) -> str:

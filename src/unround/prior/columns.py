@@ -83,8 +83,8 @@ class Mixtures:
 
     def exposures(self, counts: Counts, variant: int) -> FloatArray:
         """Return areas × columns: the exposures of some areas."""
-        found = self.sizes.of_all(counts, self.chosen)
-        return np.asarray(np.maximum(found, self.least[variant]))
+        exposures = self.sizes.of_all(counts, self.chosen)
+        return np.asarray(np.maximum(exposures, self.least[variant]))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return it as arrays by name, for `of`."""
@@ -128,18 +128,18 @@ class _Observed:
 
     def likely(self, rates: FloatArray, clump: float) -> tuple[FloatArray, FloatArray]:
         """Return how likely each rate leads to each row, and how likely from a true 0."""
-        found, zero = likelihoods(self.low, self.number, self.start, self.window, self.exposure, rates, clump)
-        return found, zero
+        chances, zero = likelihoods(self.low, self.number, self.start, self.window, self.exposure, rates, clump)
+        return chances, zero
 
     def likely_few(self) -> FloatArray:
         """Return how likely a count of one to three leads to each row, whatever the exposure."""
-        found = np.zeros(self.low.size)
+        chances = np.zeros(self.low.size)
         for count in range(1, FEW + 1):
             at = count - self.low
             inside = (at >= 0) & (at < self.number)
             weight = np.where(self.start < 0, 1.0, self.window[np.where(inside & (self.start >= 0), self.start + at, 0)])
-            found += np.where(inside, weight, 0.0) / FEW
-        return found
+            chances += np.where(inside, weight, 0.0) / FEW
+        return chances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,10 +184,13 @@ class _Clumps(NamedTuple):
     most: float
 
     @classmethod
-    def of(cls, gains: FloatArray, own: FloatArray) -> _Clumps:
+    def of(cls, gains: FloatArray, column_gains: FloatArray) -> _Clumps:
         """Choose by the gains of a table (none, unless they are clear); the most, by those of a column alone."""
         likeliest = int(gains.argmax()) if gains.max() > COST else 0
-        least, most = np.flatnonzero(gains >= gains[likeliest] - COST)[0], np.flatnonzero(own >= own[likeliest] - COST)[-1]
+        least, most = (
+            np.flatnonzero(gains >= gains[likeliest] - COST)[0],
+            np.flatnonzero(column_gains >= column_gains[likeliest] - COST)[-1],
+        )
         return cls(CLUMPS[likeliest], CLUMPS[least], CLUMPS[most])
 
 
@@ -221,13 +224,13 @@ class ColumnFitter:
                 return None if c in skipped else self._begin(c, leaf=c in leaves)
 
             begun: dict[int, _Begun] = {}
-            for c, one in enumerate(pool.map(begin, range(columns))):
+            for c, fitted in enumerate(pool.map(begin, range(columns))):
                 progress(c, columns)
-                if one is not None:
-                    alone[:, c, : one[0].shape[1]] = one[0]
+                if fitted is not None:
+                    alone[:, c, : fitted[0].shape[1]] = fitted[0]
                     rates[:, c], weights[:, c] = alone[:, c]
-                    if one[1] is not None:
-                        begun[c] = one[1]
+                    if fitted[1] is not None:
+                        begun[c] = fitted[1]
             clumps = self._clumps(begun)
             for c, fits in zip(begun, pool.map(lambda c: self._variants(c, begun[c], clumps[c]), begun), strict=True):
                 chosen[c], rates[:, c], weights[:, c] = begun[c].exposure, 0.0, 0.0
@@ -263,17 +266,17 @@ class ColumnFitter:
 
     def _clumps(self, begun: Mapping[int, _Begun]) -> dict[int, _Clumps]:
         """Return how much people come in clumps in every column: tables decide where a column by itself does not."""
-        found: dict[int, _Clumps] = {}
+        clumps: dict[int, _Clumps] = {}
         tables: dict[int, list[int]] = {}
-        for c, one in begun.items():
-            if np.isinf(one.gains[1]) or one.gains.max() > DECIDED:
-                found[c] = _Clumps.of(one.gains, one.gains)
+        for c, start in begun.items():
+            if np.isinf(start.gains[1]) or start.gains.max() > DECIDED:
+                clumps[c] = _Clumps.of(start.gains, start.gains)
             else:
                 tables.setdefault(self.hierarchy.top[c], []).append(c)
         for columns in tables.values():
             whole = np.sum([begun[c].gains for c in columns], axis=0)
-            found |= {c: _Clumps.of(whole, begun[c].gains) for c in columns}
-        return found
+            clumps |= {c: _Clumps.of(whole, begun[c].gains) for c in columns}
+        return clumps
 
     def _variants(self, column: int, begun: _Begun, clumps: _Clumps) -> tuple[_Fit, ...]:
         """Return the variants of one column."""

@@ -61,8 +61,8 @@ class Histograms:
             some = counts[:, first : first + 256]
             places = np.clip(some.astype(np.int64), -BELOW, CAP) + BELOW
             places += np.arange(some.shape[1]) * width
-            found = np.bincount(places[present(some)], minlength=some.shape[1] * width)
-            self.tallies[first : first + 256] += found.reshape(-1, width)
+            times = np.bincount(places[present(some)], minlength=some.shape[1] * width)
+            self.tallies[first : first + 256] += times.reshape(-1, width)
 
     def of(self, column: int) -> dict[int, int]:
         """Return the counts published in one column, and how often each was."""
@@ -135,9 +135,9 @@ def _kernel(mechanism: Hashable) -> FloatArray:
     hidden = mechanism.likelihood(None, true)
     likelihood[:, -1] = np.clip(1.0 - likelihood[:, :-1].sum(axis=1) - hidden, 0.0, 1.0)
     likelihood[likelihood[:, -1] < 1e-9, -1] = 0.0
-    found = np.asarray(poissons() @ likelihood)
-    found.flags.writeable = False
-    return found
+    chances = np.asarray(poissons() @ likelihood)
+    chances.flags.writeable = False
+    return chances
 
 
 def fit_all(tallies: Tallies, mechanism: Mechanism, steps: int = STEPS) -> FloatArray:

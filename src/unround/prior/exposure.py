@@ -101,8 +101,8 @@ class Hierarchy:
             sums.append(Split(total, parts))
         same = _same_counts(compiled.columns, equal)
         by_sex = {_kind(pair, same): pair for pair in reversed(pairs)}
-        sums_by_sex = Counter(_kind(pair, same) for pair, one in crossed if len(one.parts) > 1)
-        said = _said(sums, [one for _, one in crossed], by_sex, sums_by_sex, same)
+        sums_by_sex = Counter(_kind(pair, same) for pair, partition in crossed if len(partition.parts) > 1)
+        said = _said(sums, [partition for _, partition in crossed], by_sex, sums_by_sex, same)
         said.update(inside - innermost)
         of_tables = [Split(*compiled.equations[e]) for table in compiled.crossed for e in table.equations]
         parent, top = _above(compiled.columns, [*sums, *of_tables], pairs, same)
@@ -115,9 +115,11 @@ class Hierarchy:
             leaves,
             tuple(pair for pair in pairs if by_sex[_kind(pair, same)] == pair and _kind(pair, same) not in sums_by_sex),
             tuple(
-                Pair(one.total, *one.parts)
-                for one in sums
-                if len(one.parts) == 2 and said[same[one.total]] == 1 and set(one.parts) <= set(leaves) - paired
+                Pair(partition.total, *partition.parts)
+                for partition in sums
+                if len(partition.parts) == 2
+                and said[same[partition.total]] == 1
+                and set(partition.parts) <= set(leaves) - paired
             ),
             {column: number - 1 for column, number in sorted(said.items()) if number > 1},
             parent,
@@ -142,8 +144,8 @@ def _said(
     Of men and of women, every sum of pairs does; without one, how their total splits. All sums of pairs together are one
     statement about their total.
     """
-    said = Counter(same[one.total] for one in sums if len(one.parts) > 1)
-    said -= Counter(same[one.total] for one in crossed if len(one.parts) > 1)
+    said = Counter(same[partition.total] for partition in sums if len(partition.parts) > 1)
+    said -= Counter(same[partition.total] for partition in crossed if len(partition.parts) > 1)
     for pair in by_sex:
         if sums_by_sex[pair]:
             said[pair.total] += 1
@@ -162,10 +164,10 @@ def _above(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return, for every column, the total above it and the one at the top; men and women go with their total."""
     up: dict[int, int] = {}
-    for one in sums:
-        if len(one.parts) > 1:
-            for part in one.parts:
-                up.setdefault(same[part], same[one.total])
+    for partition in sums:
+        if len(partition.parts) > 1:
+            for part in partition.parts:
+                up.setdefault(same[part], same[partition.total])
     goes_with = {same[column]: same[pair.total] for pair in pairs for column in (pair.first, pair.second)}
     parents, tops = [], []
     for column in range(columns):
@@ -241,7 +243,7 @@ class AreaSizes:
         """Return the exposures that a column can have, besides none."""
         if column == self.column:
             return []
-        found = [ColumnExposure(SIZE), ColumnExposure(ROOT)]
+        exposures = [ColumnExposure(SIZE), ColumnExposure(ROOT)]
         for above in dict.fromkeys((hierarchy.top[column], hierarchy.parent[column])):
             if above not in (self.column, column):
                 known = (counts[:, self.column] > ABSENT) & (counts[:, above] > ABSENT)
@@ -249,23 +251,23 @@ class AreaSizes:
                 part = float(np.maximum(counts[known, above], 0).sum(dtype=np.float64))
                 if whole > 0 and part > 0:
                     caution = 0.5 if isinstance(mechanisms[above], Exact) else CAUTION
-                    found.append(ColumnExposure(CORRECTED, above, part / whole, caution))
-        return found
+                    exposures.append(ColumnExposure(CORRECTED, above, part / whole, caution))
+        return exposures
 
     def of_all(self, counts: Counts, chosen: Sequence[ColumnExposure]) -> FloatArray:
         """Return areas × columns: the exposures of some areas in all columns, those of one kind at once."""
         sizes = self.of(counts)
-        found = np.ones((len(counts), len(chosen)))
+        exposures = np.ones((len(counts), len(chosen)))
         kind, above, share, caution = (np.array(field) for field in zip(*chosen, strict=True))
-        found[:, kind == SIZE] = sizes[:, np.newaxis]
-        found[:, kind == ROOT] = np.sqrt(sizes)[:, np.newaxis]
+        exposures[:, kind == SIZE] = sizes[:, np.newaxis]
+        exposures[:, kind == ROOT] = np.sqrt(sizes)[:, np.newaxis]
         here = np.flatnonzero(kind == CORRECTED)
         if here.size:
             expected = share[here] * sizes[:, np.newaxis]
             shown = counts[:, above[here]]
             seen = np.where(shown > ABSENT, np.maximum(shown, 0), expected)
-            found[:, here] = expected * (seen + caution[here]) / (expected + caution[here])
-        return found
+            exposures[:, here] = expected * (seen + caution[here]) / (expected + caution[here])
+        return exposures
 
     def exposures(self, counts: Counts, chosen: ColumnExposure, sizes: FloatArray | None = None) -> FloatArray:
         """Return the exposures of some areas; `sizes` saves working them out again."""
