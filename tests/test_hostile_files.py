@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import unround
 from tests.conftest import Run
 from tests.test_read_bulk import HEADER, area, profile, written
 from unround.errors import InputError
@@ -785,6 +786,29 @@ def test_a_plan_is_not_written_over_a_file(run: Run, tmp_path: Path) -> None:
     assert ran.code == 2
     assert "exists, and may hold work of yours" in ran.err
     assert table.read_text() == TIDY
+
+
+def test_a_page_is_written_over_nothing_but_a_page(run: Run, tmp_path: Path) -> None:
+    """What is read may be called .html, too; so may a pipe."""
+    table = put(tmp_path / "a.html", TIDY)
+    system = put(tmp_path / "s.html", "48! = 20 + 20 + 20")
+    pipe = tmp_path / "pipe.html"
+    os.mkfifo(pipe)
+    for command in (
+        ("check", table, "--page", table),
+        ("solve", system, "--page", system),
+        ("solve", system, "--page", pipe),
+    ):
+        ran = run(*map(str, command))
+        assert ran.code == 2
+        assert "exists, and is no page of unround: choose another name" in ran.err
+    with pytest.raises(InputError, match="is no page of unround"):
+        unround.solve(str(system)).save(system)
+    assert (table.read_text(), system.read_text()) == (TIDY, "48! = 20 + 20 + 20")
+    assert pipe.is_fifo()
+    for _ in range(2):
+        assert run("solve", str(system), "--page", str(tmp_path / "page.html")).code == 0
+    assert "no page" not in (tmp_path / "page.html").read_text()
 
 
 def test_a_system_from_standard_input_has_a_limit(run: Run) -> None:

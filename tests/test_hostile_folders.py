@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import unround
-from unround.errors import InternalError, UnroundError
+from unround.errors import InputError, InternalError, UnroundError
 from unround.job.folder import OURS, SEAL, Damaged, seal, seal_of
 from unround.small_files import misfit
 
@@ -216,6 +216,36 @@ def test_areas_within_each_other_in_a_circle_end_no_program(mapped_audit: Path, 
     seal(folder, OURS)
     with pytest.raises(Damaged, match=r"model/nested\.npz cannot be read"):
         _ = unround.AuditFolder.open(folder).nested
+
+
+@pytest.mark.parametrize("name", ["nested.npz", "keys.json", "else.json"])
+def test_what_nobody_wrote_into_a_model_is_not_read(survey_audit: Path, tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(survey_audit, tmp_path / "audit")
+    (folder / "model" / f"{name}.half").write_bytes(b"half")  # left by a run that was killed
+    assert unround.AuditFolder.open(folder).nested is None
+    for place in (lambda path: path.write_bytes(b"{}"), os.mkfifo):
+        (folder / "model" / name).unlink(missing_ok=True)
+        place(folder / "model" / name)
+        with pytest.raises(Damaged, match=rf"model/{name} (is not as the audit left it|cannot be read)"):
+            unround.AuditFolder.open(folder)
+
+
+def test_more_than_memory_holds_is_not_read_back(
+    survey_audit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file can be long and take no room, and an archive of zeros is small."""
+    monkeypatch.setattr("unround.small_files.LARGEST_ARRAYS", 1 << 22)
+    folder = shutil.copytree(survey_audit, tmp_path / "audit")
+    with np.load(folder / "model" / "prior.npz") as kept:
+        arrays = {key: kept[key] for key in kept.files}
+    np.savez_compressed(folder / "model" / "prior.npz", **arrays, more=np.zeros(1 << 22, dtype=np.uint8))
+    seal(folder, OURS)
+    with pytest.raises(InputError, match="larger than any that unround writes"):
+        _ = unround.AuditFolder.open(folder).prior
+    for name in ("run.json", "summary.json"):
+        os.truncate(folder / name, 1 << 40)
+        with pytest.raises(Damaged, match=rf"{name} cannot be read"):
+            _ = unround.AuditFolder.open(folder).run
 
 
 def test_shapes_of_plain_data() -> None:

@@ -178,13 +178,16 @@ def test_whose_turn_does_not_come_is_told_so_and_asked_to_come_again(
             group.start_soon(first)
             await until(lambda: slow.times == 1)
             monkeypatch.setattr(app.state.site, "half", 0.05)
-            for visitor in (late, plain):
+            rendered, render = [], web.render
+            monkeypatch.setattr(web, "render", lambda *given: rendered.append(1) or render(*given))
+            for visitor in (late, plain, *(Visitor(app, f"/area/a/{k}") for k in range(5))):
                 with anyio.fail_after(600):
                     await visitor()
                 assert visitor.status == 503
                 assert visitor.heads["retry-after"] == visitor.heads["refresh"] == "5"
                 assert b"This machine is busy: others who asked before are still being answered." in visitor.body
             assert (first.status, slow.times) == (0, 1)
+            assert len(rendered) == 1, "hundreds may be told at once, by a server that is busy"
             slow.go_on.set()
         assert (first.status, slow.times) == (200, 1)
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.job.folder import MODEL
-from unround.small_files import misfit, require_file, shortened
+from unround.small_files import misfit, plain_arrays, require_file, shortened
 
 if TYPE_CHECKING:
     from unround.job import AuditFolder
@@ -268,9 +268,9 @@ class Boundaries:
         return file.getvalue()
 
     @classmethod
-    def load(cls, content: bytes) -> Boundaries:
-        """Read what `save` wrote."""
-        with np.load(io.BytesIO(content), allow_pickle=False) as kept:
+    def load(cls, path: Path) -> Boundaries:
+        """Read what `packed` gave."""
+        with plain_arrays(path) as kept:
             points = np.cumsum(kept["steps"], axis=0, dtype=np.int32)
             return cls(points, kept["starts"], kept["rows"], json.loads(str(kept["matching"])))
 
@@ -384,6 +384,6 @@ def kept_boundaries(folder: AuditFolder) -> Boundaries | None:
     if KEPT not in folder.summary[FILES]:
         return None
     with folder.undamaged(KEPT):
-        kept = Boundaries.load(folder.file(KEPT).read_bytes())
+        kept = Boundaries.load(folder.file(KEPT))
         kept.check(folder.areas.height)
         return kept

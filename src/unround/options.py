@@ -702,6 +702,7 @@ class Reconcile(Reading):
         "Write multiples of this number, which add up too: where nobody may hold finer numbers than were published.",
         "N",
         least=2,
+        most=1_000_000_000,
         excludes=("real",),
         default=None,
     )

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from unround.errors import InputError
 from unround.options import inputs
-from unround.small_files import Shape, misfit, open_plain, plain_json
+from unround.small_files import LARGEST_JSON, Shape, misfit, open_plain, plain_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 DONE, KEY, LOCK, MOVING = "done", "key", "lock", "moving.json"
 """In the working folder: finished files, what they answer, who is at work, and which files are being moved out."""
 
-_OLDER = "older"
+_OLDER, HALF = "older", ".half"
 
 KEPT = "The work done so far is kept: run the same command again to continue."
 
@@ -181,7 +181,7 @@ def text_of(path: Path) -> str:
     """Return the text of a file, or nothing where there is none."""
     try:
         with open_plain(path) as file:
-            return file.read().decode("utf-8", errors="replace")
+            return file.read(LARGEST_JSON).decode("utf-8", errors="replace")
     except OSError:
         return ""
 
@@ -256,9 +256,10 @@ def output_folder(
         raise
     finally:
         if not keep and not (work / MOVING).exists():
+            lock.close()  # first: where no more files can be opened, none can be removed either
             shutil.rmtree(work, ignore_errors=True)
             for folder in new_folders:
-                if folder.is_dir() and not any(folder.iterdir()):
+                with suppress(OSError):  # it is not there, or holds something
                     folder.rmdir()
         lock.close()
 
@@ -358,7 +359,7 @@ def array_on_disk(path: Path, shape: tuple[int, int], kind: str) -> NDArray[Any]
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that it is there with all its content, or not at all."""
-    half = path.with_name(path.name + ".half")
+    half = path.with_name(path.name + HALF)
     half.unlink(missing_ok=True)
     try:
         with half.open("xb") as file:  # through no link to another file

@@ -13,15 +13,20 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unround.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LONGEST_NAME = 1_000
 """Signs of a label, or of the name of a column. Those of censuses have three hundred at most; one that is longer is no name
 but half a file behind a quote that does not close, or is there to keep a pattern busy."""
 SMALL = 1 << 23
 """Bytes of a TOML. A plan for every count of a census has a tenth of it."""
+LARGEST_JSON, LARGEST_ARRAYS = 1 << 28, 1 << 30
+"""Bytes of what is read back from a folder, once it is unpacked; those of a census have a few megabytes."""
 _WIDEST = 110
 """Characters of a list in a TOML that is written on one line."""
 
@@ -79,10 +84,24 @@ def open_plain(path: Path) -> BufferedReader:
 def plain_json(path: Path) -> Any:
     """Return what a JSON file of our own says."""
     with open_plain(path) as file:
-        try:
-            return json.load(file)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
+        content = file.read(LARGEST_JSON + 1)
+    if len(content) > LARGEST_JSON:
+        raise ValueError("larger than any that unround writes")
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+@contextmanager
+def plain_arrays(path: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """Lend the arrays of an archive of our own, once it is certain that there is room for them when they are unpacked."""
+    import numpy as np
+
+    with open_plain(path) as file, np.load(file, allow_pickle=False) as arrays:
+        if sum(part.file_size for part in arrays.zip.infolist()) > LARGEST_ARRAYS:
+            raise ValueError("larger than any that unround writes")
+        yield arrays
 
 
 Shape = Any

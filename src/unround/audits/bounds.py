@@ -26,6 +26,7 @@ from unround.mechanisms import Transition, Unpublished
 from unround.mechanisms.base import BoolArray
 from unround.proofs import contradiction_in_words
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
+from unround.small_files import plain_arrays
 from unround.structure import Nesting
 from unround.sums.families import MOST_LINKED, tops
 from unround.system import Cell, Sum, System
@@ -264,7 +265,7 @@ class NestedAreas:
         """Read it from a folder, if there is any."""
         if not (folder / FILE).exists():
             return None
-        with np.load(folder / FILE) as kept:
+        with plain_arrays(folder / FILE) as kept:
             return cls(**{field.name: kept[field.name] for field in fields(cls)})
 
     def check(self, areas: int, columns: int) -> None:

@@ -25,7 +25,7 @@ from unround.audits.model import Conditions, Model, ModelFigure, Twins
 from unround.errors import InputError, UnroundError
 from unround.job import shapes
 from unround.mechanisms import mechanism
-from unround.output import NotWritten, not_stopped, write_json, write_whole
+from unround.output import HALF, NotWritten, not_stopped, write_json, write_whole
 from unround.release import Column, Counts, FigureValues, Release, adjustable
 from unround.score.summary import CLAIMS
 from unround.small_files import misfit, plain_json, sha256_of
@@ -283,9 +283,10 @@ class AuditFolder:
                 raise InputError(f"the audit in {path} was written by another version of unround. Run it again.")
         if (fault := misfit(summary, shapes.SUMMARY)) is not None:
             raise Damaged(path, SUMMARY, f"is no summary of an audit ({fault})")
-        for name in summary[FILES]:
-            if name.startswith(f"{MODEL}/") and name != PUBLISHED:  # small; the others when they are asked for
-                folder.file(name)
+        # What is small, also what nobody wrote there; the others when they are asked for. Half a file is nobody's.
+        there = {f"{MODEL}/{one.name}" for one in (path / MODEL).iterdir() if one.suffix != HALF}
+        for name in sorted(there.union(name for name in summary[FILES] if name.startswith(f"{MODEL}/")) - {PUBLISHED}):
+            folder.file(name)
         _ = folder.schema
         return folder
 
@@ -437,7 +438,7 @@ class AuditFolder:
 
         columns, name = len(self.schema["columns"]), f"{MODEL}/prior.npz"
         with self.undamaged(name):
-            prior = Prior.load(self.path / name)
+            prior = Prior.load(self.file(name))
             if not {*prior.withheld} <= {*range(columns)} or (prior.fitted and prior.fitted.power.size != columns):
                 raise ValueError("it is of another model")
             return prior

@@ -21,6 +21,7 @@ from unround.prior.mixture import MOST_RATES
 from unround.prior.sexes import SexSplits, fit_splits
 from unround.prior.weights import AreaLaws, area_weights
 from unround.release import ABSENT, Counts
+from unround.small_files import plain_arrays
 from unround.sums.compiled import CompiledSums
 
 
@@ -247,7 +248,7 @@ class Prior:
         Raises `InputError` if the file is not there, or is something else.
         """
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+            with plain_arrays(path) as found:
                 name, sentence = str(found["name"]), str(found["sentence"])
                 variants = tuple(str(one) for one in found["variants"])
                 if name not in ("fitted", "flat") or not variants or not {*variants} <= {*VARIANTS, "flat"}:

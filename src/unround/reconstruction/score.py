@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.jit import inner, kernel
+from unround.small_files import plain_arrays
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -264,7 +265,7 @@ class GuessTally:
     @classmethod
     def load(cls, path: Path) -> GuessTally:
         """Read what `save` wrote."""
-        with np.load(path) as kept:
+        with plain_arrays(path) as kept:
             return cls(**{name: kept[name] for name in cls.__slots__})
 
     def confidence(self) -> Floats:

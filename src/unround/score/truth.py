@@ -23,6 +23,7 @@ from unround.engines.linked_weights import METHODS
 from unround.errors import InputError
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.release import ABSENT, Counts, Release
+from unround.small_files import plain_arrays
 from unround.tables.spool import Spool
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ class Truth:
     @classmethod
     def open(cls, folder: Path) -> Truth:
         """Open what `of` left in a folder."""
-        with np.load(folder / MATCHED) as kept:
+        with plain_arrays(folder / MATCHED) as kept:
             height, width = kept["shape"].tolist()
             return cls(Spool.open(folder / COUNTS, width, height), kept["rows"], kept["columns"])
 

@@ -87,5 +87,4 @@ def save(result: object, path: str | os.PathLike[str]) -> None:
     """Write a result as a page."""
     from unround.show import page
 
-    page.check_name(Path(path))
     page.write(Path(path), document(result))

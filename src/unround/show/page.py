@@ -5,6 +5,7 @@ Every text comes from somebody's file, and is escaped and shortened here. What s
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, singledispatchmethod
@@ -13,7 +14,7 @@ from pathlib import Path
 from markupsafe import Markup, escape
 
 from unround.errors import InputError
-from unround.output import write_text
+from unround.output import text_of, write_text
 from unround.show import parts as doc
 from unround.show.charts import strip
 from unround.show.palette import PALETTE
@@ -30,6 +31,9 @@ BARS = Markup('<td class="bars" aria-hidden="true">{}</td>')
 COPY = Markup('\n<button type="button" class="link tool" data-copy>Copy the sentence</button>')
 SAVE = Markup('<button type="button" class="link tool" data-save="{}">Save picture</button>')
 """Buttons that appear where there is a script."""
+
+GENERATOR = '<meta name="generator" content="unround '
+"""What every page has, and hardly anything else."""
 
 RELATIONS = {"← Previous": "prev", "Next →": "next"}
 """What a link is to the page it stands on, by its words."""
@@ -51,10 +55,13 @@ def check_name(path: Path) -> None:
         raise InputError(f"a page is written as .html: give the file such a name, not {path.name!r}.")
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
+    if os.path.lexists(path) and GENERATOR not in text_of(path):
+        raise InputError(f"{path} exists, and is no page of unround: choose another name.")
 
 
 def write(path: Path, document: Document) -> None:
-    """Write a page."""
+    """Write a page, in place of an older one."""
+    check_name(path)
     write_text(path, page(document))
 
 

@@ -124,6 +124,7 @@ class _Site:
         self.shelf = shelf
         self.bench = bench
         self.half = answer_within and answer_within / 2
+        self.asked_to_wait = dict[tuple[int, bool, str], Response]()
         self.going_on = set[asyncio.Task[Response]]()
         """Work that nobody waits for any more; without this, Python would forget it."""
         self.pages = Pages(MOST)
@@ -181,7 +182,7 @@ class _Site:
                 if (again := self._again(request)) is not None:
                     return again
                 answer = await self._in_time(request, lambda: safely(request), limiter)
-                return answer if isinstance(answer, Response) else self._problem(request, answer, 503, AGAIN)
+                return answer if isinstance(answer, Response) else self._later(request, answer)
             except Exception as problem:  # there may be no room for another thread
                 log.exception("%s could not be answered", request.url.path)
                 return self.failed(request, problem)
@@ -276,15 +277,27 @@ class _Site:
         said = f"This page could not be made because of a fault in unround.{why} Nothing can be concluded from its absence."
         return self._problem(request, said, 500, {})
 
+    def _later(self, request: Request, said: str) -> Response:
+        """Say when to ask again: made once, as whoever is too busy for one page is too busy for hundreds of these."""
+        try:
+            serial = self.shelf.explorer().serial
+        except InputError:  # the audit is gone, and may come back
+            serial = -1
+        key = (serial, request.url.path.endswith(".json"), said)
+        if key not in self.asked_to_wait:
+            self.asked_to_wait[key] = self._problem(request, said, 503, AGAIN)
+        return self.asked_to_wait[key]
+
     def _problem(self, request: Request, said: str, status: int, heads: dict[str, str]) -> Response:
-        if request.url.path.endswith(".json"):
+        path = request.url.path
+        if path.endswith(".json"):
             answer = _json({"error": said}, status)
         else:
             try:
                 title = {404: "Not found", 503: "One moment"}.get(status, "Not possible")
                 back = Links([("Overview", "/"), ("Search areas", "/areas"), ("Findings", "/findings")])
                 page = Page(title, [Section(title, [Text(said, "lead pre"), back], level=1)], {"error": said})
-                answer = self._shown(page, status, {"twin": "", "sheet": "", "path": request.url.path})
+                answer = self._shown(page, status, {"twin": "", "sheet": "", "path": "" if status == 503 else path})
             except Exception:  # the audit is gone, or says what no page can be made from
                 answer = Response(f"{said}\n", status, media_type="text/plain")
         answer.headers.update(heads)

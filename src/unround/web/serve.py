@@ -143,6 +143,8 @@ def _listen(host: str, port: int) -> socket.socket:
         except OSError:
             listening.close()
             raise
+    except UnicodeError:  # a name that no machine can have
+        raise InputError(f"cannot listen on {host[:100]}: this is no address.") from None
     except OverflowError:
         raise InputError(f"there is no port {port}: choose one from 1 to 65535, or 0 for any that is free.") from None
     except OSError as problem:
