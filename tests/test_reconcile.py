@@ -410,6 +410,11 @@ def test_work_that_was_damaged_since_is_done_again(
     assert again.equals(unround.reconcile(census / "release.toml", tmp_path / "whole").to_polars())
 
 
+def test_multiples_have_a_limit() -> None:
+    with pytest.raises(InputError, match="at least 2 and at most 1e"):
+        unround.reconcile(pl.read_csv(TABLE.encode()), base=5, round=10**12)
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "towns.csv").write_text(TABLE)
     done = CliRunner().invoke(

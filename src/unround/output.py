@@ -18,7 +18,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -256,7 +256,6 @@ def output_folder(
         raise
     finally:
         if not keep and not (work / MOVING).exists():
-            lock.close()  # first: where no more files can be opened, none can be removed either
             shutil.rmtree(work, ignore_errors=True)
             for folder in new_folders:
                 with suppress(OSError):  # it is not there, or holds something

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -71,7 +72,8 @@ def run(commands: typer.Typer = app) -> None:
         _fail(f"error: {problem}", 2)
     except OSError as problem:
         # What is still in the buffer would fail again at the very end, and change the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with suppress(OSError):  # no more files can be opened
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(f"error: the output cannot be written: {problem.strerror or problem}.", 2)
     except MemoryError:
         _fail(
