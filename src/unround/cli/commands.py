@@ -134,10 +134,11 @@ def check(
     """Show what is in a file and whether it fits; draft a description and write a page if asked."""
     refuse_overwriting(write)
     inspected = call()
-    show(inspected, json, everything=everything)
     write_page(inspected, page)
     if write is not None:
-        write_text(write, inspected.toml(write))  # last: what is there is not replaced by the next try
+        write_text(write, inspected.toml(write))  # after the page: what is there is not replaced by the next try
+    show(inspected, json, everything=everything)
+    if write is not None:
         tables = [str(table) for table in call.typed["table"]]
         named = f"{' '.join(tables)} --describe {write}" if len(tables) > 1 else write
         say(f"Description written: {write}. Edit it, then run: unround audit {named} -o audit", err=True)
