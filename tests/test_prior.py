@@ -805,6 +805,10 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     again = Prior.load(tmp_path / "prior.npz")
     assert (again.name, again.variants) == (prior.name, prior.variants)
     assert same(prior, again)
+    assert again.doubted is None
+    doubted = np.linspace(0, 1, len(VARIANTS) * len(how)).reshape(len(VARIANTS), -1)
+    replace(prior, doubted=doubted).save(tmp_path / "prior.npz")
+    assert np.array_equal(Prior.load(tmp_path / "prior.npz").doubted, doubted)
     windows, _ = windows_of(published.astype(np.int32), how)
     for variant in VARIANTS:
         found = [one.weights(published.astype(np.int32), windows.low, windows.high, variant) for one in (prior, again)]
@@ -853,6 +857,9 @@ def test_what_is_no_prior_is_refused(tmp_path: Path, content: bytes | None) -> N
         {"split_precision": np.array([1.0])},
         {"variants": np.array(["best", "worst"])},
         {"variants": np.array([], dtype="U4")},
+        {"doubted": np.zeros((4, 12))},
+        {"doubted": np.full((4, 13), 1.5)},
+        {"doubted": np.full((4, 13), np.nan)},
         {"name": np.array("other")},
     ],
     ids=lambda changes: " ".join(changes),

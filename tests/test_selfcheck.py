@@ -11,10 +11,19 @@ from research.calibration import material_of_world
 from unround.audits.block import Auditor
 from unround.audits.claims import ClaimKind
 from unround.audits.model import Model
-from unround.audits.selfcheck import FAILED, PASSED, Prediction, SelfCheck, _verdict, choose_and_check, self_check
+from unround.audits.selfcheck import (
+    FAILED,
+    PASSED,
+    Prediction,
+    SelfCheck,
+    TableCheck,
+    _verdict,
+    choose_and_check,
+    self_check,
+)
 from unround.comparison.practice import practice
 from unround.comparison.run import as_counts
-from unround.prior import Prior, PriorFit
+from unround.prior import VARIANTS, Prior, PriorFit
 from unround.release import Counts
 
 
@@ -109,6 +118,41 @@ def test_only_what_would_state_too_much_is_withheld(best: float, tilted: float, 
     found, why = _verdict(predictions(best, tilted, small))
     assert (found, bool(why)) == (verdict, verdict == FAILED)
     assert ("fewer zeros" in why) == (tilted == 0.004)
+
+
+@pytest.mark.parametrize(("ahead", "doubt"), [(-3.0, 0.0), (0.5, 0.0), (2.5, 0.5), (9.0, 1.0)])
+def test_a_prior_that_predicts_clearly_worse_is_not_believed(ahead: float, doubt: float) -> None:
+    """The best prior is ahead of *tilted* by so many standard errors, and *denser* is about something else."""
+    gain = np.tile([-1.0, 1.0], 200)
+    gain = gain / 20 + ahead / 20 * gain.std() / 20
+    own = [Prediction(1, 1.0, 0.5, True, 0.5, True, (-1.0, -1.0 - one, -1.0, -9.0, -9.0)) for one in gain.tolist()]
+    table = TableCheck("table", (0, 1), len(own), None, PASSED)
+    few = TableCheck("other", (2,), 0, None, PASSED)
+    found = SelfCheck(tuple(own), (table, few), (*VARIANTS, "flat"), ())
+    doubted = found.doubts((*VARIANTS, "flat"), 3)
+    assert doubted == pytest.approx(np.array([[0, 0, 0], [doubt, doubt, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]), abs=1e-9)
+    prior = replace(Prior.flat(), variants=(*VARIANTS, "flat"), doubted=doubted)
+    best, tilted = np.array([[0.8, 0.8, 0.8]]), np.array([[0.6, 0.5, 0.5]])
+    assert prior.believed("tilted", tilted, best) == pytest.approx(tilted + doubt * np.array([[0.2, 0.3, 0]]))
+    assert np.array_equal(prior.believed("denser", tilted, best), tilted)
+
+
+def test_where_the_best_prior_predicts_clearly_better_more_is_claimed() -> None:
+    """And as often right: minorities come in families, and the prior with the fewest zeros does not know it."""
+    model, counts = published("households", 300)
+    prior, _ = checked(model, counts)
+    assert prior.doubted is not None
+    assert prior.doubted[VARIANTS.index("tilted")].max() > 0.5
+    true = material_of_world("households", 300, 11, rounded_total=False).true
+    claims = [
+        Auditor(model, one).infer(counts, np.zeros(300, dtype=np.bool_)).claims
+        for one in (prior, replace(prior, doubted=None))
+    ]
+    likely = [one.of_kind(ClaimKind.LIKELY) for one in claims]
+    assert likely[0].sum() > 1.1 * likely[1].sum()
+    assert not (likely[1] & ~likely[0]).any()
+    more = likely[0] & ~likely[1]
+    assert (claims[0].values == true)[more].mean() > 0.85
 
 
 def test_the_order_of_areas_makes_no_difference() -> None:

@@ -74,6 +74,10 @@ DOUBT, CLEAR = -1.5, 3.0
 """The same in standard errors: below the first there is doubt; from the second on, the best prior is clearly better, and
 what is off by size errs on the safe side."""
 
+BELIEVED, DISBELIEVED = 1.0, 4.0
+"""Standard errors by which the best prior predicts better than one with fewer zeros: up to the first that one is believed,
+from the second on the best instead, and between them each in part."""
+
 PASSED, FAILED, TOO_FEW = "passed", "failed", "too few"
 
 
@@ -140,9 +144,23 @@ class SelfCheck:
         for one in self.tables:
             own = [each.logs for each in self.predictions if each.column in one.columns]
             gain = np.array([logs[self.priors.index("flat")] - logs[0] for logs in own])
-            if len(gain) >= FEWEST and gain.mean() > 2 * gain.std() / math.sqrt(len(gain)):
+            if len(gain) >= FEWEST and _standard_errors(gain) > 2:
                 found += one.columns
         return tuple(found)
+
+    def doubts(self, variants: Sequence[str], columns: int) -> FloatArray:
+        """Return priors of the set × columns: how far the best prior is believed instead, because it predicts better.
+
+        Where it does, the lowest of all is too modest. *Denser*, the last, is about how those who are there group.
+        """
+        doubts = np.zeros((len(variants), columns))
+        for table in self.tables:
+            logs = np.array([prediction.logs for prediction in self.predictions if prediction.column in table.columns])
+            for v, name in enumerate(variants):
+                if len(logs) >= FEWEST and name in VARIANTS[1:-1]:
+                    ahead = _standard_errors(logs[:, 0] - logs[:, v])
+                    doubts[v, table.columns] = np.clip((ahead - BELIEVED) / (DISBELIEVED - BELIEVED), 0, 1)
+        return doubts
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -211,7 +229,7 @@ def choose_and_check(model: Model, prior: Prior, counts: Counts) -> tuple[Prior,
         prior = prior.flat_in(flat)
         found = self_check(model, prior, counts)
         assert found is not None  # as before
-    return replace(prior, withheld=found.failed), found
+    return replace(prior, withheld=found.failed, doubted=found.doubts(prior.variants, len(model.columns))), found
 
 
 def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, choose: FloatArray) -> list[Prediction]:
@@ -350,7 +368,7 @@ def _verdict(own: Sequence[Prediction]) -> tuple[str, str]:
     if over > HARMLESS + 2 * error:
         return FAILED, f"zeros were published less often than predicted, by {100 * over:.0f} points"
     gain = np.array([one.logs[0] - one.logs[VARIANTS.index("tilted")] for one in own])
-    ahead = float(gain.mean() / (gain.std() / math.sqrt(len(gain)) + 1e-12))
+    ahead = _standard_errors(gain)
     if gain.mean() < -FEWER_ZEROS and ahead < DOUBT:
         return FAILED, "a prior with fewer zeros predicts what was published better"
     if ahead < CLEAR and _off_by_size(zeros) > HARMLESS_BY_SIZE:
@@ -362,6 +380,11 @@ def _verdict(own: Sequence[Prediction]) -> tuple[str, str]:
         if over > HARMLESS + 2 * error:
             return FAILED, f"predictions of {100 * SURE:.0f}% or more state {100 * over:.0f} points too much"
     return PASSED, ""
+
+
+def _standard_errors(gain: FloatArray) -> float:
+    """Return by how many standard errors something is better, on average."""
+    return float(gain.mean() / (gain.std() / math.sqrt(len(gain)) + 1e-12))
 
 
 def _off_by_size(zeros: Sequence[Prediction]) -> float:

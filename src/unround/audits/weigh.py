@@ -300,7 +300,7 @@ def _under_each(
     own_lowest = own_best.copy()
 
     def asked(variant: str, rows: NDArray[np.int64], which: BoolArray) -> FloatArray:
-        on_its_own = _asked(here.of(rows), variant, mode[rows], which)
+        on_its_own = here.prior.believed(variant, _asked(here.of(rows), variant, mode[rows], which), own_best[rows])
         own_lowest[rows] = np.where(which, np.minimum(own_lowest[rows], on_its_own), own_lowest[rows])
         return _shifted(probability[rows], own_best[rows], on_its_own) if linked else on_its_own
 
@@ -492,7 +492,7 @@ def _with_forest(rates: _Rates, found: BlockProbabilities, threshold: float, not
         one = rates.of(rows).posterior(variant, np.maximum(posterior.mode[rows], 0), which)
         assert one.asked is not None
         # An area that is too wide under one prior is too wide under all, but for what weighs nothing at all.
-        return np.where(one.possible[:, None], one.asked, 0.0)
+        return np.where(one.possible[:, None], here.prior.believed(variant, one.asked, posterior.probability[rows]), 0.0)
 
     each = OverPriors.ask(others, posterior, near, alone, threshold, asked)
     stated = replace(posterior, probability=each.mean)

@@ -276,7 +276,7 @@ class Attacker:
             some = windows.rows(rows), documented.rows(rows)
             chances = self._posterior(counts[rows], *some, variant, np.maximum(posterior.mode[rows], 0)).asked
             assert chances is not None
-            return chances
+            return self.prior.believed(variant, chances, posterior.probability[rows])
 
         each = OverPriors.ask(others, posterior, near, alone, self.threshold, asked)
         given = np.broadcast_to(model.exact, counts.shape)

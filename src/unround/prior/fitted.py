@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.evidence.block import Ints, PriorWeights
 from unround.mechanisms import Mechanism
-from unround.mechanisms.base import BoolArray
+from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
 from unround.prior.deconvolve import present
 from unround.prior.exposure import KINDS, ColumnExposure, Hierarchy
@@ -161,6 +161,8 @@ class Prior:
     - `fitted`: What was fitted; None if the prior is flat.
     - `variants`: The names of the set; probabilities are worked out under each.
     - `withheld`: The columns in which nothing is called likely, because predictions of what was published there failed.
+    - `doubted`: Priors of the set × columns: how far what each says is not believed, and the best believed instead, because
+      the best predicts better there; None where that was not tried.
     """
 
     name: str
@@ -168,6 +170,7 @@ class Prior:
     fitted: FittedPrior | None = None
     variants: tuple[str, ...] = ("flat",)
     withheld: tuple[int, ...] = ()
+    doubted: FloatArray | None = None
 
     @classmethod
     def flat(cls, why: str = "all true counts that add up are taken to be equally likely") -> Prior:
@@ -182,6 +185,12 @@ class Prior:
     def odd(self, counts: Counts) -> BoolArray:
         """Mark the areas that the prior does not explain: it says nothing likely of them."""
         return np.zeros(len(counts), dtype=np.bool_) if self.fitted is None else self.fitted.splits.odd(counts)
+
+    def believed(self, variant: str, probability: FloatArray, best: FloatArray) -> FloatArray:
+        """Return what one prior of the set says of some areas, as far as it is believed, given what the best says."""
+        if self.doubted is None:
+            return probability
+        return np.asarray(probability + self.doubted[self.variants.index(variant)] * (best - probability))
 
     def flat_in(self, columns: Sequence[int]) -> Prior:
         """Return the prior with some columns flat: all columns of a table, as they belong together."""
@@ -239,6 +248,8 @@ class Prior:
             arrays |= {f"split_{one.name}": getattr(self.fitted.splits, one.name) for one in fields(SexSplits)}
         with path.open("wb") as file:
             told: dict[str, Any] = {"name": self.name, "sentence": self.sentence, "variants": np.array(self.variants)}
+            if self.doubted is not None:
+                told["doubted"] = self.doubted
             np.savez_compressed(file, **told, withheld=np.array(self.withheld, dtype=np.int64), **arrays)
 
     @classmethod
@@ -258,7 +269,12 @@ class Prior:
                 splits = SexSplits(*(found[f"split_{one.name}"] for one in fields(SexSplits)))
                 fitted, withheld = FittedPrior(Mixtures.of(found), splits, found["power"]), tuple(found["withheld"].tolist())
                 fitted.check()
-                return cls(name, sentence, fitted, variants, withheld)
+                doubted = found.get("doubted")
+                if doubted is not None and (
+                    doubted.shape != (len(variants), fitted.power.size) or not ((doubted >= 0) & (doubted <= 1)).all()
+                ):
+                    raise ValueError("how far its priors are believed does not fit them")
+                return cls(name, sentence, fitted, variants, withheld, doubted)
         except Exception as error:  # there is no end of ways in which an archive of arrays can be damaged
             raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
 
@@ -318,8 +334,8 @@ class PriorFit:
         return Prior(
             "fitted",
             f"fitted to {areas:,} areas: how the rate of every count without parts varies between areas, estimated from the "
-            f"published counts; a count is called likely only if all {len(VARIANTS) + few} priors that fit about as well "
-            "make it so",
+            f"published counts; a count is called likely only if all {len(VARIANTS) + few} priors that fit, and "
+            "predict, about as well make it so",
             FittedPrior(mixtures, splits, power),
             (*VARIANTS, "flat") if few else VARIANTS,
         )
