@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -199,4 +200,22 @@ def test_stopped_while_it_is_being_loaded(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     with pytest.raises(SystemExit) as end:
         main()
+    assert (end.value.code, capsys.readouterr().err) == (130, "interrupted\n")
+
+
+def test_stopped_while_it_says_what_went_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from unround.__main__ import main
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unround.cli.tell", interrupted)
+    monkeypatch.setattr(sys, "argv", ["unround", "verify", "nowhere"])
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGPIPE, signal.SIGTERM)]
+    try:
+        with pytest.raises(SystemExit) as end:
+            main()
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
     assert (end.value.code, capsys.readouterr().err) == (130, "interrupted\n")

@@ -1,4 +1,4 @@
-"""`python -m unround` is `unround`; stopped by Ctrl-C while it is still being loaded, it says so like any command."""
+"""`python -m unround` is `unround`; stopped by Ctrl-C while it is still being loaded, or already ending, it says so too."""
 
 import os
 import sys
@@ -9,10 +9,11 @@ def main() -> None:
     _have_streams()
     try:
         from unround.cli import main as run_command
+
+        run_command()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
-    run_command()
 
 
 def _have_streams() -> None:
