@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import unround
 from unround import InputError, options
 from unround.cli import COMMANDS, build
-from unround.release import Release
+from unround.release import UNREADABLE, Release
 
 SURVEY = Path(__file__).parents[1] / "examples" / "survey.toml"
 
@@ -285,6 +285,10 @@ def test_what_was_read_can_be_sent_to_another_process() -> None:
     assert pickle.loads(pickle.dumps(described)).draft.keys == described.draft.keys
     inspection = unround.check(SURVEY)
     assert pickle.loads(pickle.dumps(inspection)).to_json() == inspection.to_json()
+    reconciled = unround.reconcile(SURVEY)
+    again = pickle.loads(pickle.dumps(reconciled))
+    assert again.to_json() == reconciled.to_json()
+    assert {name: table.equals(reconciled.tables[name]) for name, table in again.tables.items()} == {"survey.csv": True}
 
 
 def test_columns_that_have_no_text_in_polars_are_described() -> None:
@@ -297,6 +301,23 @@ def test_columns_that_have_no_text_in_polars_are_described() -> None:
     }
     described = unround.describe(pl.read_csv(SURVEY.with_suffix(".csv")).with_columns(**odd))
     assert "lasts" in " ".join(entry.place for entry in described.release.account)
+
+
+def test_counts_of_kinds_that_hold_fractions_or_far_more_than_counts() -> None:
+    """A decimal is no whole number without its fraction, and a number beyond all counts no missing one."""
+    plain = pl.DataFrame({"area": ["a", "b", "c"], "all": [20, 15, 10], "men": [10, 10, 5], "women": [10, 5, 5]})
+    cases = [
+        (pl.Series([2**63 + 5, 10, 5], dtype=pl.UInt64), [UNREADABLE, 10, 5]),
+        (pl.Series([2**100, 10, 5], dtype=pl.Int128), [UNREADABLE, 10, 5]),
+        (pl.Series([2**31, 10, 5], dtype=pl.UInt32), [UNREADABLE, 10, 5]),
+    ]
+    for column, counts in cases:
+        release = unround.read(plain.with_columns(column.alias("men")))
+        (block,) = release.blocks()
+        at = [one.key for one in release.columns].index("men")
+        assert block.counts[:, at].tolist() == counts, column.dtype
+    decimals = pl.Series("men", ["1.5", "10", "5"]).cast(pl.Decimal(10, 1))
+    assert [one.key for one in unround.read(plain.with_columns(decimals)).columns] == ["all", "women"]
 
 
 @pytest.mark.parametrize("path", [".", "/", ".."])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -62,6 +63,14 @@ class Reconciled(Tabular):
     summary: dict[str, Any]
     readers: dict[str, Callable[[Path], pl.DataFrame]] = field(default_factory=dict, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the tables themselves to another process: what reads them cannot be sent."""
+        return type(self), (
+            self.folder,
+            self.summary,
+            {name: partial(_read_before, one) for name, one in self.tables.items()},
+        )
+
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """The tables as they came, with other counts, by the names of their files."""
@@ -95,6 +104,10 @@ class Reconciled(Tabular):
         import polars as pl
 
         return pl.read_parquet(self.folder / COUNTS, glob=False)
+
+
+def _read_before(table: pl.DataFrame, _: Path) -> pl.DataFrame:
+    return table
 
 
 Written = Callable[[Path, Release, NDArray[Any]], Mapping[str, Callable[[Path], "pl.DataFrame"]]]

@@ -521,7 +521,9 @@ def _wide(table: HeadedTable, description: Description) -> _Cells:
     for axis in down:
         _require_codes(cells, axis.column, str(kept[axis.column]), table.source)
     kinds = {cells[str(at)].dtype for at in values}
-    kind = pl.String() if pl.String in kinds else pl.Float64() if any(one.is_float() for one in kinds) else pl.Int64()
+    # Neither a fraction nor a number that is far too large may be lost, or be an error.
+    whole = {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.Boolean, pl.Null}
+    kind = pl.String() if pl.String in kinds else pl.Int64() if kinds <= whole else pl.Float64()
     counts = pl.concat([cells[str(at)].cast(kind).alias("") for at in values])
     rows = cells.select(pl.col(str(at)).alias(name) for name, at in kept.items()) if kept else cells.select(_ROW)
     return _Cells(rows, _in_plain_numbers(counts, description), np.tile(np.arange(rows.height), len(values)), codes)
