@@ -395,8 +395,9 @@ def _spanned(rows: list[list[str]], places: Sequence[int], merged: Sequence[Merg
     for one in merged:
         for at, place in enumerate(places):
             if one.top <= place <= one.bottom:
-                origin = rows[places.index(one.top)][one.left] if one.top in places else ""
-                for column in range(one.left, min(one.right + 1, len(rows[at]))):
+                columns = range(one.left, min(one.right + 1, len(rows[at])))  # none, where a range runs from right to left
+                origin = rows[places.index(one.top)][one.left] if columns and one.top in places else ""
+                for column in columns:
                     rows[at][column] = rows[at][column] or origin
     for at in range(len(rows) - 1):
         row, below = rows[at], rows[at + 1]
