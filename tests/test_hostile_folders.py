@@ -207,6 +207,18 @@ def test_what_is_wrong_with_a_summary_is_named(
         unround.AuditFolder.open(folder)
 
 
+def test_no_number_of_a_finding_may_be_text(survey_audit: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(survey_audit, tmp_path / "audit")
+    whole = pl.read_parquet(folder / "findings.parquet")
+    numbers = [name for name, kind in whole.schema.items() if kind.is_numeric()]
+    assert len(numbers) == 9
+    for name in numbers:
+        whole.with_columns(pl.lit("x").alias(name)).write_parquet(folder / "findings.parquet")
+        seal(folder, OURS)
+        with pytest.raises(Damaged, match=r"findings\.parquet cannot be read"):
+            _ = unround.AuditFolder.open(folder).findings
+
+
 def test_areas_within_each_other_in_a_circle_end_no_program(mapped_audit: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(mapped_audit, tmp_path / "audit")
     with np.load(folder / "model" / "nested.npz") as kept:

@@ -232,7 +232,8 @@ def columns_of(name: str, told: Mapping[str, Any], areas: pl.Schema) -> Mapping[
     if name == "findings.parquet":
         texts = dict.fromkeys((*told["axes"], "kind", "route", "assumptions", "method"), text)
         numbers = dict.fromkeys(("published", "low", "high", "value", "depth"), whole)
-        return axes | texts | numbers | dict.fromkeys(("probability_low", "probability", "probability_high"), real)
+        chances = ("probability_low", "probability", "probability_high", "due_to_sums")
+        return axes | texts | numbers | dict.fromkeys(chances, real)
     own = {
         "contradictions.csv": ("kind", "sums", "cells", "clash"),
         "suspects.csv": ("sum", "published", "parts_add_up_to", "parts", "chance_at_most"),
@@ -240,5 +241,16 @@ def columns_of(name: str, told: Mapping[str, Any], areas: pl.Schema) -> Mapping[
     return dict.fromkeys(own.get(name, ()), text)  # the names of axes are made safe for spreadsheets there
 
 
-EMPTY = ("region_name", "level", "parent", "code", "adjustable", "published", "high", "depth", "probability_low")
+EMPTY = (
+    "region_name",
+    "level",
+    "parent",
+    "code",
+    "adjustable",
+    "published",
+    "high",
+    "depth",
+    "probability_low",
+    "due_to_sums",
+)
 """Columns in which something may be missing."""
