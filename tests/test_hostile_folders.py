@@ -269,6 +269,8 @@ def test_shapes_of_plain_data() -> None:
     assert misfit({"a": []}, shape) == "it.c is missing"
     assert misfit({"a": [], "c": ["x", 1], "more": "y"}, shape) == "it.more is 'y'"
     assert misfit([], shape) == "it is []"
+    assert misfit([True], [range(3), ...]) == "it[0] is True"
+    assert misfit([1.0], [range(3), ...]) == "it[0] is 1.0"
 
 
 def test_boundaries_are_kept_through_no_link(mapped_audit: Path, tmp_path: Path) -> None:

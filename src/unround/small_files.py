@@ -139,7 +139,7 @@ def misfit(value: Any, shape: Shape, place: str = "it") -> str | None:
         if shape in (None, object, str, bool, dict, list)
         else _is_number(value) and (shape is float or (isinstance(value, int) and value >= 0))
         if shape in (int, float)
-        else isinstance(shape, range | set) and isinstance(value, int | str) and value in shape
+        else isinstance(shape, range | set) and type(value) in (int, str) and value in shape  # and True is not 1
     )
     return None if fits else f"{place} is {_short(value)}"
 
