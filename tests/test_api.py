@@ -7,9 +7,11 @@ import json
 import pickle
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from research import commands as research
@@ -188,6 +190,11 @@ def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:
         (lambda: unround.compare(exact=["population"]), "exact goes with truth: give both, or neither."),
         (lambda: research.calibrate(release=SURVEY), "release goes with truth"),
         (lambda: research.paper(areas=5), "areas goes with simulate: give both, or neither."),
+        (lambda: unround.parse(5), "a system is text"),  # type: ignore[arg-type]
+        (lambda: unround.parse("6 = 3 + 3", 5), "a mechanism is named by text, such as rounding:5, not 5"),  # type: ignore[arg-type]
+        (lambda: unround.read(wide(), exact=np.array(1)), "exact must be a list of strings"),
+        (lambda: unround.describe(wide(), header=np.array(1)), "header must be a list of whole numbers or text"),
+        (lambda: unround.review([]), "no table is given"),
         (lambda: unround.diff("nowhere"), "missing a required argument: 'after'"),
     ],
 )
@@ -325,3 +332,36 @@ def test_a_folder_is_no_table(path: str) -> None:
     for function in (unround.check, unround.review, unround.describe):
         with pytest.raises(InputError, match="is a folder"):
             function(path)
+
+
+def test_numbers_of_other_libraries_and_lists_that_can_be_gone_through_once() -> None:
+    about: dict[str, Any] = {"area": "town", "sums": {"all": ["men", "women"]}}
+    once, listed, without = (
+        str(unround.check(wide(), describe=about, mechanism="rounding:3", exact=names))
+        for names in ((name for name in ["all"]), ["all"], [])  # type: ignore[arg-type]
+    )
+    assert once == listed != without
+    done = unround.audit(wide(), describe=KEYS, threshold=Fraction(2, 3), block=np.int64(2), command="unround \ud800")
+    assert done.summary["threshold"] == 2 / 3
+    assert done.summary["command"] == "unround ?"
+
+
+def test_an_earlier_table_may_be_a_frame() -> None:
+    frame = pl.DataFrame({"town": ["a", "b"], "Total": [20, 15], "Men": [10, 5], "Women": [10, 10]})
+    assert str(unround.review(frame, earlier=frame, repairs=[])) == str(unround.review(frame, earlier=[frame], repairs=[]))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "\ud800"])
+def test_what_can_be_the_name_of_no_file(name: str, tmp_path: Path) -> None:
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: unround.verify(name), lambda: unround.view(name, "/"), lambda: unround.diff(SURVEY, name),
+        lambda: unround.audit(name), lambda: unround.review(name), lambda: unround.read(wide(), nesting=name),
+        lambda: unround.describe(tmp_path / "t.csv", tmp_path / name), lambda: unround.audit(SURVEY, tmp_path / name),
+        lambda: unround.solve("6 = 3 + 3", mechanism=f"transition:{name}"), lambda: unround.simulate(tmp_path / name),
+        lambda: unround.read(wide(), describe={**KEYS, "mechanism": f"transition:{name}"}),
+    )  # fmt: skip
+    (tmp_path / "t.csv").write_text("town,all,men\na,20,10\nb,10,10\n")
+    for call in calls:
+        with pytest.raises(InputError):
+            call()
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]

@@ -274,7 +274,7 @@ def review(given: options.ReviewRequest) -> Review:
     from unround.reviews.run import ReviewOptions
     from unround.show.review import write_review
 
-    if given.table is None:
+    if given.table is None or not _listed(given.table):
         raise InputError("no table is given: unround review FILE -o DIR. `unround review --help` shows examples.")
     if (given.accept or given.ignore) and given.out is None:
         raise ArgumentError("{accept} and {ignore} are recorded in a folder: give one with {out}.")
@@ -285,7 +285,7 @@ def review(given: options.ReviewRequest) -> Review:
     with watching() as opened:
         drafts, joint = _drafts(given)
         truth = _truth(given.truth, drafts[0].release)
-        earlier = [read(table) for table in _listed(given.earlier or ())]
+        earlier = [] if given.earlier is None else [read(table) for table in _listed(given.earlier)]
 
     def finish(folder: Path, reviewed: Review) -> None:
         if given.out is not None:
@@ -367,7 +367,7 @@ def _tables_in(path: Path, given: options.ReviewRequest) -> list[DraftTable]:
     from unround.tables.spreadsheet import is_spreadsheet
     from unround.tables.tidy import tables_of
 
-    if not path.is_file() or given.sheet is not None or given.format != "auto":
+    if not os.path.isfile(path) or given.sheet is not None or given.format != "auto":
         return []
     try:
         if not is_spreadsheet(path):
@@ -705,7 +705,7 @@ def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str |
 
 def said_of_columns(description: object) -> Description | None:
     """Return what a TOML, or keys and values, say of the columns of a table that needs no axes to be read; else None."""
-    from unround.small_files import is_file, parsed_toml, small_text
+    from unround.small_files import parsed_toml, small_text
     from unround.tables.description import make_description, read_description, says_axes
 
     if isinstance(description, Mapping):
@@ -713,7 +713,7 @@ def said_of_columns(description: object) -> Description | None:
     if not isinstance(description, str | os.PathLike) or Path(description).suffix.lower() != ".toml":
         return None
     path = Path(description)
-    if not is_file(path) or says_axes(parsed_toml(small_text(path, "TOML"), str(path))):
+    if not os.path.isfile(path) or says_axes(parsed_toml(small_text(path, "TOML"), str(path))):
         return None
     return read_description(path)
 
@@ -739,7 +739,7 @@ def finished_audit(table: Table) -> job.AuditFolder | None:
     from unround.job import AuditFolder
 
     single = table[0] if isinstance(table, list | tuple) and len(table) == 1 else table
-    is_folder = isinstance(single, str | os.PathLike) and Path(single).is_dir()
+    is_folder = isinstance(single, str | os.PathLike) and os.path.isdir(single)
     return audit_folder(single) if is_folder or isinstance(single, AuditFolder) else None
 
 
@@ -810,12 +810,12 @@ def paths_of(*given: Any) -> list[Path] | None:
 def files_read(table: Table, release: Release) -> list[Path]:
     """Return the files that a table was read from: those that were given, and what a description of it names."""
     given = paths_of(table) or []
-    return list(dict.fromkeys(path for path in (*given, *map(Path, release.source.split(" + "))) if path.is_file()))
+    return list(dict.fromkeys(path for path in (*given, *map(Path, release.source.split(" + "))) if os.path.isfile(path)))
 
 
 def refuse_file(out: AnyPath | None) -> None:
     """Raise if a file is where a folder is to be: before a long run, not after it."""
-    if out is not None and Path(out).exists() and not Path(out).is_dir():
+    if out is not None and os.path.exists(out) and not os.path.isdir(out):
         raise InputError(f"{out} is a file: choose a folder to write into.")
 
 

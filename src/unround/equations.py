@@ -400,9 +400,11 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
     >>> [(cell.name, cell.published) for cell in system.cells]
     [('total', 87), ('men', 35), ('women', 45)]
     """
+    if not isinstance(text, str):
+        raise InputError(f'a system is text, such as "48! = 20 + 20 + 20", not {text!r}.')
     reader = EquationReader(text, where)
     statements = list(reader.statements())
-    default = mechanism_named(mechanism) if isinstance(mechanism, str) else mechanism or Rounding(5)
+    default = Rounding(5) if mechanism is None else mechanism_named(mechanism)
     cells: dict[str, Cell] = {}
 
     # 1. Every named value is a cell, wherever it is: names may be used before the line that declares them.

@@ -100,11 +100,11 @@ _KINDS: Mapping[Any, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "True or False"),
     str: ((str,), "text"),
     os.PathLike[str]: ((str, os.PathLike), "a path"),
-    Sequence[str]: ((Iterable,), "a list of strings"),
-    Sequence[int]: ((Iterable,), "a list of whole numbers"),
+    Sequence[str]: ((str,), "a list of strings"),
+    Sequence[int]: ((numbers.Integral,), "a list of whole numbers"),
     Mapping: ((Mapping,), "a mapping"),
 }
-"""What a value must be, by what its annotation names; nothing else is looked at."""
+"""What a value, or what is in a list, must be, by what its annotation names; nothing else is looked at."""
 
 _CLASSES = {
     "AuditFolder": "unround.job",
@@ -166,9 +166,27 @@ def _is(value: Any, member: Any) -> bool:
         return isinstance(value, getattr(importlib.import_module(_CLASSES[member]), member))
     if isinstance(value, bool):
         return member is bool
-    if member == Sequence[str]:
-        return isinstance(value, Iterable) and not isinstance(value, str) and all(isinstance(item, str) for item in value)
+    if typing.get_origin(member) is Sequence:
+        return isinstance(value, tuple) and all(isinstance(item, _KINDS[member][0]) for item in value)
     return isinstance(value, _KINDS[member][0])
+
+
+def _plain(field: Field[Any], value: Any) -> Any:
+    """Return a value as plain data: numbers of other libraries as numbers, what can be gone through only once as a list.
+
+    What is quoted in results is text: signs that are none, as in the name of a file that is none, become question marks.
+    """
+    kind, _ = type_of(field)
+    try:
+        if kind is str and isinstance(value, str):
+            return value.encode("utf-8", "replace").decode()
+        if kind in (int, float) and isinstance(value, _KINDS[kind][0]) and not isinstance(value, bool):
+            return kind(value)
+        if any(typing.get_origin(member) is Sequence for member in _members(kind)) and not isinstance(value, str):
+            return tuple(value) if isinstance(value, Iterable) else value
+    except (TypeError, OverflowError):  # an array without axes; a fraction that no float can hold
+        pass
+    return value
 
 
 def _check(field: Field[Any], value: Any) -> None:
@@ -177,7 +195,7 @@ def _check(field: Field[Any], value: Any) -> None:
     if value is None and optional:
         return
     members = [member for member in _members(kind) if member != "None"]
-    known = all(member in _KINDS or member in _CLASSES for member in members) and not isinstance(declared, Hook)
+    known = all(member in _KINDS or member in _CLASSES for member in members)
     if known and not any(_is(value, member) for member in sorted(members, key=lambda member: member in _CLASSES)):
         words = [
             f"{'an' if member[0] in 'AEIOU' else 'a'} {member}" if member in _CLASSES else _KINDS[member][1]
@@ -209,10 +227,9 @@ class Options:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
+            value = _plain(field, getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
             _check(field, value)
-            if isinstance(value, list) and type_of(field)[0] == Sequence[str]:
-                object.__setattr__(self, field.name, tuple(value))
             if field.name == "out" and value == "":
                 raise ArgumentError("{out} is empty: name a folder; . is the one that you are in.")
             if field.name == "out" and isinstance(value, str | os.PathLike) and ".." in Path(value).parts:

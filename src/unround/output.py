@@ -195,6 +195,12 @@ def _refuse_replacing_inputs(out: Path, names: Iterable[str]) -> None:
             raise InputError(f"{path} is read by this command, and would be replaced by it: choose another folder with -o.")
 
 
+def _refuse_name(path: Path) -> None:
+    """Raise if nothing can be called so, or nothing that is text: reports and summaries quote it."""
+    if any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in str(path.absolute())):
+        raise InputError(f"cannot write to {str(path)!r}: its name is no text in UTF-8. Choose another name.")
+
+
 def _refuse_links(work: Path) -> None:
     """Raise if there is anything in a working folder that no run puts there, such as a link to somewhere else, or a pipe."""
     for folder, folders, files in os.walk(work):
@@ -218,11 +224,10 @@ def output_folder(
     With a key, the work survives where it was stopped (by Ctrl-C, a full disk, lost workers) or killed after the checkpoint,
     and the next run with the same key finds it.
     """
-    if any("\ud800" <= sign <= "\udfff" for sign in str(out.absolute())):
-        raise InputError(f"cannot write to {str(out)!r}: its name is no text in UTF-8. Choose another folder with -o.")
+    _refuse_name(out)
     output = OutputFolder(out, out / f".{command}", older)
     work = output.work
-    if out.is_file():
+    if os.path.isfile(out):
         raise InputError(f"cannot write to {out}: it is a file, not a folder. Choose another folder with -o.")
     try:
         new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
@@ -378,12 +383,13 @@ def write_json(path: Path, content: Any, *, indent: int | None = 2) -> None:
 
 def refuse_overwriting(file: Path | None) -> None:
     """Raise if a file is there: somebody may have worked on it."""
-    if file is not None and file.exists():
+    if file is not None and os.path.lexists(file):
         raise InputError(f"{file} exists, and may hold work of yours: delete it, or choose another name.")
 
 
 def write_text(file: Path, text: str) -> None:
     """Write a file of text: complete, or not at all."""
+    _refuse_name(file)
     try:
         write_whole(file, text)
     except OSError as problem:

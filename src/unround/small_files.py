@@ -190,14 +190,6 @@ def _changed(path: Path) -> InputError:
     return InputError(f"{path} was changed while it was being read: nothing can be said of it. Run it again.")
 
 
-def is_file(path: Path) -> bool:
-    """Return whether a plain file is there; a name that is none is no error yet."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that is too long, or has a NUL in it
-        return False
-
-
 def small_text(path: Path, what: str, most: int = SMALL, fallback: str | None = None) -> str:
     """Return the text of a small file, in UTF-8 with or without mark."""
     content = small_bytes(path, what, most)

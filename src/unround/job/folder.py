@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -98,9 +99,9 @@ def seal_of(summary: Mapping[str, Any]) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_dir():
+    if os.path.isdir(path):
         return [one for one in path.rglob("*") if one.is_file() and not one.name.startswith(_WORKING)]
-    return [path] if path.is_file() else []
+    return [path] if os.path.isfile(path) else []
 
 
 FINDINGS = "findings.parquet"
@@ -268,7 +269,7 @@ class AuditFolder:
             If it is not one, or was written by a version that lays it out differently.
         """
         path = Path(path)
-        if not path.is_dir():
+        if not os.path.isdir(path):
             raise InputError(f"there is no folder {path}. `unround audit FILE -o {path}` would make one.")
         summary = _summary(path)
         if summary is None and (path / SUMMARY).is_file() and (path / MODEL).is_dir():

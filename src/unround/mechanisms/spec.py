@@ -18,12 +18,12 @@ from unround.mechanisms.transition import Transition
 LONGEST = 1_000_000  # most characters of a mechanism; a whole table of probabilities can be written out
 
 
-def mechanism(spec: str) -> Mechanism:
-    """Return the mechanism that a text such as `rounding:5` names.
+def mechanism(spec: Mechanism | str) -> Mechanism:
+    """Return the mechanism that a text such as `rounding:5` names; a mechanism is what it is.
 
     Parameters
     ----------
-    spec : str
+    spec : Mechanism or str
         A name and, after a colon, parameters: `rounding:5`, `sample:5`, `weighted:sample:5`, `graduated`,
         `graduated:0=3,20=5`, `residues:0,1/3,2/3`, `nearest:5`, `nearest-even:10`, `digits:4`, `digits-even:4`, `exact`,
         `midpoint:6`, `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`, `bands:0=0,1-7=4,nearest:5`,
@@ -37,6 +37,10 @@ def mechanism(spec: str) -> Mechanism:
     >>> mechanism("suppressed:1..7,nearest:5")
     Suppressed(low=1, high=7, then=Nearest(base=5, ties='up'))
     """
+    if not isinstance(spec, str):
+        if isinstance(spec, Mechanism):
+            return spec
+        raise InputError(f"a mechanism is named by text, such as rounding:5, not {spec!r}.")
     if len(spec) > LONGEST:
         raise InputError(f"this mechanism has {len(spec):,} characters; write a short one such as rounding:5.")
     name, colon, parameters = (part.strip() for part in spec.partition(":"))

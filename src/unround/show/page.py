@@ -53,7 +53,7 @@ def check_name(path: Path) -> None:
     """Raise unless a page can have this name, and its folder exists: before anything takes long."""
     if path.suffix.lower() != ".html":
         raise InputError(f"a page is written as .html: give the file such a name, not {path.name!r}.")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
     if os.path.lexists(path) and GENERATOR not in text_of(path):
         raise InputError(f"{path} exists, and is no page of unround: choose another name.")

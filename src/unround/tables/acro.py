@@ -21,6 +21,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -155,7 +156,7 @@ class AcroFolder:
 
 def is_acro(folder: Path) -> bool:
     """Whether a folder was finalised by ACRO."""
-    return folder.is_dir() and any((folder / name).is_file() for name in LISTS)
+    return any(os.path.isfile(folder / name) for name in LISTS)
 
 
 def read_acro(folder: Path) -> AcroFolder:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import csv
 import io
+import os
 import re
 import threading
 from collections import Counter
@@ -20,7 +21,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.machine import Worker, serve
-from unround.small_files import LONGEST_NAME, is_file, require_file
+from unround.small_files import LONGEST_NAME, require_file
 from unround.tables.grid import Grid, HeadedTable, blank_to_null
 from unround.tables.source import MOST_AREAS, Source, called
 
@@ -195,7 +196,7 @@ _CHARSET = re.compile(rb'CODEPAGE\s*=\s*"([^"]*)"')
 
 def is_pcaxis(path: Path) -> bool:
     """Return whether a file is a PX file, by its name."""
-    return path.suffix.lower() == ".px" and is_file(path)
+    return path.suffix.lower() == ".px" and os.path.isfile(path)
 
 
 def read_px(path: Path) -> HeadedTable:

@@ -23,6 +23,7 @@ Every word of the file is checked: one that is not known is an error, for a miss
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -298,7 +299,7 @@ def read_description(path: Path) -> Description:
     Raises `InputError` where it is no TOML, or says something that is not known here; with the line, where there is
     one.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         raise InputError(f"there is no file {path}; check the name of the TOML.")
     text = small_text(path, "TOML")
     return make_description(parsed_toml(text, str(path)), text=text, where=str(path), folder=path.parent)
@@ -412,7 +413,7 @@ class _DescriptionReader:
         if text is None:
             return None
         family, colon, file = (part.strip() for part in text.partition(":"))
-        if family == "transition" and colon and (self.folder / file).is_file():
+        if family == "transition" and colon and os.path.isfile(self.folder / file):
             text = f"{family}:{self.folder / file}"  # files are looked for beside the TOML
         try:
             return mechanism(text)
@@ -645,7 +646,7 @@ class _DescriptionReader:
             )
         self.known(table, _AXIS, f"[axes.{name}]")
         hierarchy = self.word(table, "hierarchy")
-        if hierarchy is not None and not (self.folder / hierarchy).is_file():
+        if hierarchy is not None and not os.path.isfile(self.folder / hierarchy):
             raise self.error(f"there is no file {self.folder / hierarchy}; check its name.", "hierarchy")
         total = self.code(table["total"], "total") if table.get("total") is not None else None
         header = self.numbers(table, "header", [1])[0] if table.get("header") is not None else None

@@ -75,7 +75,7 @@ match:      for several files: which columns of one file are also in earlier fil
 def drafted(release: Release, structure: Structure, where: Path | None = None) -> str:
     """Return the description of a release, with everything that was found out about it in comments."""
     keys, folder = dict(_plain(release.described)), where.parent if where is not None else Path()
-    if Path(release.source).is_file():
+    if os.path.isfile(release.source):
         keys["data"] = _relative(Path(release.source), folder)
     for axis in keys.get("axes", {}).values():
         if "hierarchy" in axis:

@@ -6,6 +6,7 @@ which columns of the files are one count, and which rows are one area.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -333,7 +334,7 @@ def _refuse(releases: Sequence[Release]) -> None:
                 f"{', '.join((*first.areas, *first.axes))}: their cells cannot be matched. Describe both with the same axes "
                 "in a TOML (see docs/linked.md), or audit them one by one."
             )
-    paths = [Path(release.source).resolve() for release in releases if Path(release.source).is_file()]  # frames are none
+    paths = [Path(release.source).resolve() for release in releases if os.path.isfile(release.source)]  # frames are none
     twice = next((path for at, path in enumerate(paths) if path in paths[:at]), None)
     if twice is not None:
         raise InputError(f"{twice.name} is given twice. Name each file once.")

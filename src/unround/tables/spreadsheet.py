@@ -8,6 +8,7 @@ else.
 from __future__ import annotations
 
 import io
+import os
 import posixpath
 import re
 import zipfile
@@ -23,7 +24,7 @@ from xml.parsers.expat import ExpatError
 import polars as pl
 
 from unround.errors import InputError
-from unround.small_files import is_file, open_plain, require_file, shortened
+from unround.small_files import open_plain, require_file, shortened
 from unround.tables.delimited import read_rows
 from unround.tables.grid import Grid, Marks, Merged, as_text, column_number, told_apart
 from unround.tables.source import BROKEN, PACKED_TIGHTEST, Source
@@ -34,7 +35,7 @@ _OFFICE = (".xlsx", ".xlsm", ".xls", ".ods")
 
 def is_spreadsheet(path: Path) -> bool:
     """Return whether a file is a spreadsheet, by its name and its first bytes; a zip is one if it is an Office document."""
-    if not is_file(path):
+    if not os.path.isfile(path):
         return False
     try:
         with open_plain(path) as file:

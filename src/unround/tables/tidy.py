@@ -5,6 +5,7 @@ Opening finds the header, wherever that stands, and what else is in the file.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from unround.errors import InputError, UnknownFormat
 from unround.release import AREA, Entry, Release, What
-from unround.small_files import is_file, open_plain, parsed_toml, require_file, shortened, small_text
+from unround.small_files import open_plain, parsed_toml, require_file, shortened, small_text
 from unround.tables import read_frame
 from unround.tables.account import account_of
 from unround.tables.cells import assemble, read_headed
@@ -45,7 +46,7 @@ def companion(path: Path) -> Path | None:
     stem = path.name.removesuffix(".gz").removesuffix(".zip")
     called, release = path.with_name(f"{Path(stem).stem}.toml"), path.with_name("release.toml")
     for beside in dict.fromkeys((called, release)):
-        if beside == path or not is_file(beside):
+        if beside == path or not os.path.isfile(beside):
             continue
         try:
             about = parsed_toml(small_text(beside, "TOML"), str(beside))
@@ -155,7 +156,7 @@ def guess(columns: Sequence[str]) -> Description | None:
 
 def _begins(path: Path) -> bytes:
     """Return the first four bytes of a file, if it is one; what is wrong with others, `Source` tells."""
-    if not is_file(path):
+    if not os.path.isfile(path):
         return b""
     try:
         with open_plain(path) as file:

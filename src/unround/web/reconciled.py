@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +33,7 @@ MOST_LISTED = 500
 
 def is_reconciled(folder: Path) -> bool:
     """Return whether a folder holds a table that was made to add up."""
-    return (folder / COUNTS).is_file() and (folder / SUMMARY).is_file()
+    return os.path.isfile(folder / COUNTS) and os.path.isfile(folder / SUMMARY)
 
 
 def reconciled_app(folder: Path, hosts: frozenset[str]) -> Starlette:
