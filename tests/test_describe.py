@@ -237,7 +237,7 @@ def test_a_total_that_is_none_is_refused() -> None:
     drawn = tables.draw(seed=10)
     rows = [(r, a, s, n + (120 if s == "Total" else 60) * (a == "Total")) for r, a, s, n in tables.long_rows(drawn)]
     found = describe(pl.DataFrame(rows, schema=["region", "age", "sex", "n"], orient="row"))
-    verdict = {one.candidate.axis: one for one in found.verdicts}
+    verdict = {one.axis: one for one in found.verdicts}
     assert not verdict["age"].used
     assert "impossible in" in verdict["age"].why
     assert verdict["sex"].used

@@ -310,5 +310,5 @@ def test_an_areas_file_with_two_columns_of_one_name_is_refused(tmp_path):
     from unround.tables.hierarchy import AreasFile
 
     (tmp_path / "areas.csv").write_text("code,region, region\n1,10,100\n")
-    with pytest.raises(InputError, match="two columns that are called 'region'"):
+    with pytest.raises(InputError, match="more than one column called 'region'"):
         AreasFile.open(tmp_path / "areas.csv")

@@ -282,7 +282,7 @@ def test_signs_stay_apart(tmp_path: Path) -> None:
 
 def test_percentages_named_like_counts_are_told_by_their_decimals(tmp_path: Path) -> None:
     release = read(put(tmp_path / "a.csv", area(1, profile()), area(2, profile())))
-    assert release.left_out["figure with decimals"] == ("0 to 14 years",)
+    assert release.left_out["numbers with decimals"] == ("0 to 14 years",)
     assert release.left_out["percentage"] == ("Population percentage change, 2016 to 2021",)
     assert "35" not in release.index
     assert "Population, 2021, men" in release.left_out["not applicable"]

@@ -92,7 +92,7 @@ def test_censusmapper_accounts_for_every_column(small: Path) -> None:
     release = read(small)
     areas, _ = whole(release)
     header = next(csv.reader([small.read_text(encoding="utf-8-sig").split("\n")[0]]))
-    assert release.left_out == {"decimals": ("v_CA21_901: Rate-like, - Total",)}
+    assert release.left_out == {"numbers with decimals": ("v_CA21_901: Rate-like, - Total",)}
     assert [(figure.name, figure.kind) for figure in release.figures] == [("v_CA21_560", "median")]
     # Region, name and level stand for GeoUID, Region Name and Type; parent and adjustable are worked out.
     assert {"csd", "cd", "Area (sq km)", "Quality Flags"} <= set(areas.columns)
@@ -162,7 +162,7 @@ def test_censusmapper_tells_slips_from_columns_of_figures(tmp_path: Path) -> Non
     lines = [f"{area},5,{'2.5' if area == 3 else 10},{'0.5' if area % 10 == 0 else 0}" for area in range(1, 101)]
     release = read(write(tmp_path / "a.csv", "GeoUID,v_CA21_1: A,v_CA21_2: B,v_CA21_3: C", *lines))
     _, counts = whole(release)
-    assert release.left_out == {"decimals": ("v_CA21_3: C",)}
+    assert release.left_out == {"numbers with decimals": ("v_CA21_3: C",)}
     assert counts["v_CA21_2"][2] == UNREADABLE
     assert counts["v_CA21_2"][:2] == [10, 10]
     assert any(note.startswith("1 cells in columns of counts hold text") for note in release.notes)
@@ -325,7 +325,7 @@ def test_profile_page_reads_counts_and_leaves_figures_out(tmp_path: Path) -> Non
     assert {reason: len(labels) for reason, labels in release.left_out.items()} == {
         "percentage": 2,
         "not applicable": 1,
-        "figure with decimals": 1,
+        "numbers with decimals": 1,
     }
     assert areas.row(0) == ("Ormes, Ville (V), Québec", "Ormes, Ville (V)", "Census subdivision", None, True)
     assert [(column.depth, column.block) for column in release.columns][-4:] == [
@@ -451,7 +451,7 @@ def test_indicators_put_finer_parts_in_place_of_missing_ones(tmp_path: Path) -> 
     assert counts["12"] == [100, NOT_AVAILABLE]
     ages = ("10", "11", "12", "13", "25", "26", "27", "28", "30", "31", "32", "33")
     assert sums(release) == {("names", "8", ages), ("universe", "1", ("8",))}
-    assert release.left_out == {"decimals": ("indicator_42",)}
+    assert release.left_out == {"numbers with decimals": ("indicator_42",)}
     assert [(figure.name, figure.kind, figure.universe) for figure in release.figures] == [
         ("39", "mean", "8"),
         ("208", "median", ""),

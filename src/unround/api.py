@@ -180,7 +180,7 @@ def describe(given: options.Describe) -> Described:
     --------
     >>> import polars as pl
     >>> frame = pl.DataFrame({"town": ["Aa", "Bo"], "Total": [21, 15], "Men": [6, 9], "Women": [12, 9]})
-    >>> [(one.candidate.shown, one.used) for one in describe(frame).verdicts]
+    >>> [(one.shown, one.used) for one in describe(frame).verdicts]
     [('Total = Men + Women', True)]
     """
     from unround.tables import census_format

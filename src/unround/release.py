@@ -380,8 +380,8 @@ class Release:
     @property
     def sums(self) -> list[Proposal]:
         """The sums that may hold: all that are proposed, but for those that the user leaves out."""
-        dropped = {(one.total, one.parts) for one in self.proposals if one.use is False}
-        return [one for one in self.proposals if (one.total, one.parts) not in dropped]
+        dropped = {(proposal.total, proposal.parts) for proposal in self.proposals if proposal.use is False}
+        return [proposal for proposal in self.proposals if (proposal.total, proposal.parts) not in dropped]
 
     @property
     def index(self) -> dict[str, int]:

@@ -416,15 +416,9 @@ def _description(described: Described) -> Iterator[doc.Part]:
     facts = {"file": ", ".join(where), "rows": by_rows, "columns": by_columns, "published": published}
     yield doc.Terms(list(facts.items()), "wide")
     used = [verdict for verdict in described.verdicts if verdict.used]
-    sums = [
-        (f"{figure.candidate.axis}: {figure.candidate.shown}", f"{figure.candidate.why}; {figure.why}") for figure in used
-    ]
+    sums = [(f"{figure.axis}: {figure.shown}", f"{figure.suggested_by}; {figure.why}") for figure in used]
     yield doc.Section(f"Sums: {len(used)}", [doc.Bullets(sums)], aside="" if used else "so that nothing can be inferred")
-    refused = [
-        (f"{verdict.candidate.axis}: {verdict.candidate.shown}", verdict.why)
-        for verdict in described.verdicts
-        if not verdict.used
-    ]
+    refused = [(f"{verdict.axis}: {verdict.shown}", verdict.why) for verdict in described.verdicts if not verdict.used]
     answers = [(question.text, answer) for question, answer in described.answers]
     for title, items in (("Not used", refused), ("Answered, or assumed", answers)):
         if items:

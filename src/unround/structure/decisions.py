@@ -24,11 +24,11 @@ def decided_sums(
     """Return the verdicts on sums, with the user's decisions in place of those of the counts.
 
     `unknown` are columns that turned out to be perturbed, nobody knows how: no sum of theirs is insisted on.
-
-    Raises `InputError` where the user insists on a sum that is impossible in most areas, or cannot be used.
     """
     decided = {
-        (one.total, frozenset(one.parts)): one.use for one in release.proposals if one.use is not None and not one.alike
+        (proposal.total, frozenset(proposal.parts)): proposal.use
+        for proposal in release.proposals
+        if proposal.use is not None and not proposal.alike
     }
     return [
         _decided(result, verdict, release, decided.get((verdict.total, frozenset(verdict.parts))), unknown, insist)
@@ -81,28 +81,25 @@ def decided_figures(judged: Sequence[JudgedFigure], decisions: Decisions) -> tup
     What published counts give tells nothing, and a sample has no whole numbers, whatever anybody says; unless it is certain
     that a figure was computed from true counts.
     """
-    found = []
-    for one in judged:
-        name, use = one.figure.name, decisions.figures.get(one.figure.name)
-        if use is False and one.verdict != "recomputable":
-            why = f"left out by {decisions.where}; the data suggest: {one.why}"
-            one = replace(one, verdict="unclear", why=why, left_out=True)
+    decided = []
+    for figure in judged:
+        name, use = figure.figure.name, decisions.figures.get(figure.figure.name)
+        if use is False and figure.verdict != "recomputable":
+            why = f"left out by {decisions.where}; the data suggest: {figure.why}"
+            figure = replace(figure, verdict="unclear", why=why, left_out=True)
         elif name in decisions.certain:
-            one = replace(one, verdict="evidence", why="it was computed from true counts.", reveals=())
-        elif use is True and one.verdict == "unclear" and one.figure.is_complete and not one.figure.sampled:
-            why = f"used because {decisions.where} says so; the data suggest: {one.why}"
-            one = replace(one, verdict="evidence", why=why)
-        found.append(one)
-    return tuple(found)
+            figure = replace(figure, verdict="evidence", why="it was computed from true counts.", reveals=())
+        elif use is True and figure.verdict == "unclear" and figure.figure.is_complete and not figure.figure.sampled:
+            why = f"used because {decisions.where} says so; the data suggest: {figure.why}"
+            figure = replace(figure, verdict="evidence", why=why)
+        decided.append(figure)
+    return tuple(decided)
 
 
 def declaring(release: Release, how: Mechanism | str) -> Release:
-    """Return a release of which the user says how rounded counts were published, where its description does not.
-
-    Raises `InputError` if there is no such mechanism, or nothing left to declare.
-    """
+    """Return a release of which the user says how rounded counts were published, where its description does not."""
     kind = mechanism(how) if isinstance(how, str) else how
-    open_ = [at for at, one in enumerate(release.columns) if one.mechanism is None or one.basis == INFERRED]
+    open_ = [at for at, column in enumerate(release.columns) if column.mechanism is None or column.basis == INFERRED]
     if not open_:
         raise ArgumentError(
             "{mechanism} is for counts of which nothing is declared, and here everything is: change the description instead."
@@ -111,10 +108,10 @@ def declaring(release: Release, how: Mechanism | str) -> Release:
     for at in open_:
         columns[at] = replace(columns[at], mechanism=None, documented=(kind,), basis=OPTION)
     account = [
-        replace(one, what=What.NOTE, why=f"{kind.name}, as you say", used=True, settle="")
-        if one.settle.startswith("--base")
-        else one
-        for one in release.account
+        replace(entry, what=What.NOTE, why=f"{kind.name}, as you say", used=True, settle="")
+        if entry.settle.startswith("--base")
+        else entry
+        for entry in release.account
     ]
     return replace(release, columns=tuple(columns), account=tuple(account), obstacle="")  # what was missing is said
 
@@ -123,19 +120,17 @@ def declaring_exact(release: Release, names: Sequence[str]) -> Release:
     """Return a release of which the user says that some counts are exact, whatever else is said of them.
 
     A name is a column's key; else a label; else a code, and then all columns with that code are meant.
-
-    Raises `InputError` if there is no such column.
     """
     columns = list(release.columns)
     for name in names:
         ways = (
-            [at for at, one in enumerate(columns) if one.key == name],
-            [at for at, one in enumerate(columns) if one.label == name],
-            [at for at, one in enumerate(columns) if name in one.codes],
+            [at for at, column in enumerate(columns) if column.key == name],
+            [at for at, column in enumerate(columns) if column.label == name],
+            [at for at, column in enumerate(columns) if name in column.codes],
         )
         meant = next((those for those in ways if those), None)
         if meant is None:
-            known = sorted({text for one in columns for text in (one.key, one.label, *one.codes)})
+            known = sorted({text for column in columns for text in (column.key, column.label, *column.codes)})
             close = get_close_matches(name, known, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else " `unround check` lists the columns."
             raise ArgumentError(f"{{exact}} names {name!r}, and there is no such column.{hint}")

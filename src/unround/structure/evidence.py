@@ -264,10 +264,12 @@ class Structure:
     @property
     def conditions(self) -> dict[int, str]:
         """Columns whose mechanism was inferred, and what a claim by them has to say of that."""
-        return {at: one.condition for one in self.how if one.ground == Ground.INFERRED for at in one.columns}
+        return {
+            at: evidence.condition for evidence in self.how if evidence.ground == Ground.INFERRED for at in evidence.columns
+        }
 
     def basis_of(self, columns: Iterable[int]) -> tuple[str, ...]:
         """Return what the mechanisms of some columns rest on, as in `MechanismEvidence`; of the rounded ones, if any are."""
         wanted = set(columns)
         rounded = {at for at in wanted if not isinstance(self.mechanisms[at], Exact)}
-        return tuple(sorted({one.basis for one in self.how if (rounded or wanted) & set(one.columns)}))
+        return tuple(sorted({evidence.basis for evidence in self.how if (rounded or wanted) & set(evidence.columns)}))

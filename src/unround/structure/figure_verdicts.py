@@ -58,7 +58,7 @@ class FigureData:
 
     def __init__(self, figures: Sequence[Figure], place: Mapping[str, int]) -> None:
         self.figures = tuple(figures)
-        keys = {key for one in self.figures for key in one.compared}
+        keys = {key for figure in self.figures for key in figure.compared}
         self.used = sorted(place[key] for key in keys)
         order = {column: at for at, column in enumerate(self.used)}
         self._at = {key: order[place[key]] for key in keys}
@@ -81,7 +81,9 @@ class FigureData:
         """Say how counts were published, when all areas are there."""
         self._kinds = [mechanisms[column] for column in self.used]
         self._adjusted = [adjusted[column] for column in self.used]
-        steps = [step_of(one) for one in mechanisms if one is not None and not isinstance(one, Exact)]
+        steps = [
+            step_of(mechanism) for mechanism in mechanisms if mechanism is not None and not isinstance(mechanism, Exact)
+        ]
         self.base = max(set(steps), key=lambda step: (steps.count(step), step), default=1)
         if not self._values:  # nobody has them at hand
             self._counts = [np.zeros((0, len(self.used)), dtype=np.int32)]
@@ -101,17 +103,17 @@ class FigureData:
     def count(self, key: str) -> CountData:
         """Return a count over all areas."""
         at = self._at[key]
-        how, own = self._kinds[at], np.ascontiguousarray(self._counts[0][:, at : at + 1])
-        down, up, seen = ScatterWindows([how], [self._adjusted[at]]).of(own, self._flags[0])
-        shown = np.where(own[:, 0] > ABSENT, own[:, 0], 0).astype(np.int64)
+        how, column = self._kinds[at], np.ascontiguousarray(self._counts[0][:, at : at + 1])
+        down, up, seen = ScatterWindows([how], [self._adjusted[at]]).of(column, self._flags[0])
+        shown = np.where(column[:, 0] > ABSENT, column[:, 0], 0).astype(np.int64)
         step = self.base if how is None else step_of(how)
         return CountData(shown, np.maximum(shown - down[:, 0], 0), shown + up[:, 0], seen[:, 0], step)
 
     def difference(self, whole: str, outside: str) -> CountData:
         """Return what is left of one count without another that is part of it, over all areas."""
-        one, other = self.count(whole), self.count(outside)
-        low, high = np.maximum(one.low - other.high, 0), np.maximum(one.high - other.low, 0)
-        return CountData(np.maximum(one.shown - other.shown, 0), low, high, one.there & other.there, one.step)
+        inside, other = self.count(whole), self.count(outside)
+        low, high = np.maximum(inside.low - other.high, 0), np.maximum(inside.high - other.low, 0)
+        return CountData(np.maximum(inside.shown - other.shown, 0), low, high, inside.there & other.there, inside.step)
 
     def largest(self, figure: Figure) -> float:
         """Return the largest number that a count of a figure may be."""
@@ -126,16 +128,16 @@ class FigureData:
         if not figure.groups:
             return None
         counts = [self.count(group.count) for group in figure.groups]
-        there = np.all([one.there for one in counts], axis=0)
-        return np.where(there, np.sum([one.shown for one in counts], axis=0), -1)
+        there = np.all([count.there for count in counts], axis=0)
+        return np.where(there, np.sum([count.shown for count in counts], axis=0), -1)
 
     def mixed(self, figure: Figure, values: FigureValues) -> Ints:
         """Return a number of each area that depends on its figure and its counts alone, and is no order of either."""
-        found = (values.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(7)
+        mixed = (values.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(7)
         for key in figure.compared:
-            own = self._counts[0][:, self._at[key]].astype(np.int64).astype(np.uint64)
-            found = ((found ^ own) * np.uint64(_MIX)) ^ (found >> np.uint64(29))
-        return np.asarray(found >> np.uint64(2)).astype(np.int64)
+            counts = self._counts[0][:, self._at[key]].astype(np.int64).astype(np.uint64)
+            mixed = ((mixed ^ counts) * np.uint64(_MIX)) ^ (mixed >> np.uint64(29))
+        return np.asarray(mixed >> np.uint64(2)).astype(np.int64)
 
 
 ONE = FIGURE_UNIT.denominator  # units of a figure of one
@@ -269,10 +271,10 @@ class NearbyRateTest(FigureTest):
     def hits(self, values: FigureValues, fine: int) -> Flags:
         """Try every universe."""
         many, top = self._many(), (self.around.shown // self.step + 1) * self.step
-        found = np.zeros(len(values), dtype=np.bool_)
+        hits = np.zeros(len(values), dtype=np.bool_)
         for back in range(MOST_TRIED):
-            found |= _some_numerator(values, fine, top - back * self.step, self.per, self.step) & (back <= many)
-        return found
+            hits |= _some_numerator(values, fine, top - back * self.step, self.per, self.step) & (back <= many)
+        return hits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,7 +294,9 @@ class MeanTest(FigureTest):
         return np.asarray(self._number() > 0)
 
     def _number(self) -> Ints:
-        return np.sum([one.shown for one in self.counts], axis=0, dtype=np.int64) if self.counts else np.zeros(0, np.int64)
+        return (
+            np.sum([count.shown for count in self.counts], axis=0, dtype=np.int64) if self.counts else np.zeros(0, np.int64)
+        )
 
     def hits(self, values: FigureValues, fine: int) -> Flags:
         """Compare with total / universe; or with the middles of the groups, an open one standing for one number."""
@@ -303,9 +307,9 @@ class MeanTest(FigureTest):
         middles = [_middle(group) for group in self.figure.groups]
         number = self._number()
         closed = np.zeros(len(values))
-        for middle, one in zip(middles, self.counts, strict=True):
-            closed += 0.0 if middle is None else middle * ONE * one.shown
-        open_ = sum((one.shown for m, one in zip(middles, self.counts, strict=True) if m is None), np.zeros_like(number))
+        for middle, count in zip(middles, self.counts, strict=True):
+            closed += 0.0 if middle is None else middle * ONE * count.shown
+        open_ = sum((count.shown for m, count in zip(middles, self.counts, strict=True) if m is None), np.zeros_like(number))
         off, slack = values * number - closed, fine * number / 2.0
         low, high = off - slack, off + slack
         some = open_ > 0
@@ -344,11 +348,11 @@ class MedianTest(FigureTest):
 
     def telling(self, _values: FigureValues, _fine: int) -> Flags:
         """Return where there are units."""
-        return np.asarray(np.sum([one.shown for one in self.counts], axis=0) > 0)
+        return np.asarray(np.sum([count.shown for count in self.counts], axis=0) > 0)
 
     def hits(self, values: FigureValues, fine: int) -> Flags:
         """Compare with the median of the published counts, on a straight line through the group that it is in."""
-        counts = np.stack([one.shown for one in self.counts], axis=1)
+        counts = np.stack([count.shown for count in self.counts], axis=1)
         lows = np.array([float(g.low) if g.low is not None else np.nan for g in self.figure.groups]) * ONE
         highs = np.array([float(g.high) if g.high is not None else np.nan for g in self.figure.groups]) * ONE
         sums = np.cumsum(counts, axis=1)
@@ -414,15 +418,15 @@ def inequality_rows(figure: Figure, values: FigureValues, steps: Ints) -> list[I
 
 def _extreme(row: InequalityRow, counts: Sequence[CountData], sign: int) -> Ints:
     """Return the largest that the left side of an inequality can be, or the least (`sign` −1)."""
-    found = np.zeros(len(row.factors), dtype=np.int64)
+    side = np.zeros(len(row.factors), dtype=np.int64)
     for factor, count in zip(row.factors.T, counts, strict=True):
-        found += factor * np.where(sign * factor > 0, count.high, count.low)
-    return found
+        side += factor * np.where(sign * factor > 0, count.high, count.low)
+    return side
 
 
 def all_there(counts: Sequence[CountData]) -> Flags:
     """Return in which areas all of some counts are published."""
-    return np.asarray(np.all([one.there for one in counts], axis=0))
+    return np.asarray(np.all([count.there for count in counts], axis=0))
 
 
 MULTIPLES = 0.995  # A step is one of all values if so many are multiples of it; the others are slips
@@ -449,10 +453,10 @@ def steps_of(grid: FigureGrid, values: FigureValues, units: Ints | None = None) 
     most = np.maximum(table[row, at], before)
     if not grid.nested:
         return most
-    found = np.ones_like(most)
+    steps = np.ones_like(most)
     for step in nice_steps(int(most.max(initial=1))):
-        found = np.where((step <= most) & (size % step == 0), step, found)
-    return found
+        steps = np.where((step <= most) & (size % step == 0), step, steps)
+    return steps
 
 
 class _StepTable(NamedTuple):
@@ -493,8 +497,8 @@ def nice_steps(largest: int) -> Ints:
     >>> nice_steps(45).tolist()
     [1, 2, 4, 5, 10, 20, 40]
     """
-    found = [digit * 10**power for power in range(12) for digit in (1, 2, 4, 5)]
-    return np.array([step for step in found if step <= max(largest, 1)], dtype=np.int64)
+    steps = [digit * 10**power for power in range(12) for digit in (1, 2, 4, 5)]
+    return np.array([step for step in steps if step <= max(largest, 1)], dtype=np.int64)
 
 
 def decimals_of(values: FigureValues) -> int:
@@ -526,7 +530,7 @@ def find_grid(values: FigureValues, units: Ints | None = None) -> FigureGrid:
         high = int(ends[cell + 1]) if cell + 1 < len(ends) else int(size.max()) + 1
         many = np.zeros(len(here), np.int64) if units is None else np.where(units[here] < 0, _UNKNOWN, units[here])
         ruled_out[cell] = _sizes(size[here], many, nice_steps(high), int(ends[cell]))
-    edges = sorted({edge for found in ruled_out.values() for edge in found.values() if 0 < edge < _UNKNOWN})
+    edges = sorted({edge for limits in ruled_out.values() for edge in limits.values() if 0 < edge < _UNKNOWN})
     rows = [_as_steps(ends, [_limit(ruled_out[cell], edge, fine) for cell in range(len(ends))]) for edge in (0, *edges)]
     by_units = tuple((edge, row) for (before, row), edge in zip(pairwise(rows), edges, strict=True) if row != before)
     return FigureGrid(rows[0], by_units, nested=True)
@@ -539,18 +543,18 @@ def _sizes(size: Ints, units: Ints, steps: Ints, low: int) -> dict[int, int]:
     smaller ones: 13 was not rounded to 0.4, but may have been to 1.
     """
     inner = size > low  # at the lower end of a range, the steps of the range below end as well
-    own = np.ones(len(size), dtype=np.int64)
+    largest = np.ones(len(size), dtype=np.int64)
     for step in steps:
-        own = np.where(size % step == 0, step, own)
-    found = {}
+        largest = np.where(size % step == 0, step, largest)
+    ruled_out = {}
     for step in steps.tolist():
-        off = np.sort(units[(own < step) & inner])
+        off = np.sort(units[(largest < step) & inner])
         if len(off) < SLIPS or off[SLIPS - 1] >= _UNKNOWN:
-            found[step] = _UNKNOWN
+            ruled_out[step] = _UNKNOWN
             continue
         edge = float(off[SLIPS - 1]) * MARGIN
-        found[step] = int(np.ceil(1.05 ** np.ceil(np.log(edge) / np.log(1.05)))) if edge > 0 else 0
-    return found
+        ruled_out[step] = int(np.ceil(1.05 ** np.ceil(np.log(edge) / np.log(1.05)))) if edge > 0 else 0
+    return ruled_out
 
 
 def _limit(ruled_out: dict[int, int], units: int, fine: int) -> int:
@@ -574,12 +578,12 @@ def largest_in_use(values: Ints) -> int:
         where = np.minimum(np.searchsorted(points, places), len(points) - 1)
         return np.where(points[where] == places, often[where], 0)
 
-    for step in (int(one) for one in steps if one > used[0] and one % used[0] == 0):
-        finer = [one for one in used if step % one == 0]
-        most = [one for one in finer if not any(other > one and other % one == 0 for other in finer)]
+    for step in (int(coarse) for coarse in steps if coarse > used[0] and coarse % used[0] == 0):
+        finer = [coarse for coarse in used if step % coarse == 0]
+        most = [coarse for coarse in finer if not any(other > coarse and other % coarse == 0 for other in finer)]
         multiples = np.arange(-(-int(points[0]) // step), int(points[-1]) // step + 1) * step
         on = int(at(multiples).sum())
-        beside = float(sum(at(multiples - one).sum() + at(multiples + one).sum() for one in most)) / 2
+        beside = float(sum(at(multiples - coarse).sum() + at(multiples + coarse).sum() for coarse in most)) / 2
         if on - beside > max(EXCESS * len(values), _ERRORS * (on + beside / 2) ** 0.5):
             used.append(step)
     return used[-1]
@@ -587,18 +591,18 @@ def largest_in_use(values: Ints) -> int:
 
 def _ends(largest: int, fine: int) -> Ints:
     """Return where steps may change: 0, and 1, 1.28, 1.6, … times powers of ten, from some ten fine steps on."""
-    found = [0]
+    ends = [0]
     power = 1
     while power <= largest:
-        found += [end * power // 100 for end in _DECADE if end * power % 100 == 0 and 10 * fine <= end * power // 100]
+        ends += [end * power // 100 for end in _DECADE if end * power % 100 == 0 and 10 * fine <= end * power // 100]
         power *= 10
-    return np.array(sorted(set(found)), dtype=np.int64)
+    return np.array(sorted(set(ends)), dtype=np.int64)
 
 
-def _as_steps(ends: Ints, found: Sequence[int]) -> Steps:
+def _as_steps(ends: Ints, steps: Sequence[int]) -> Steps:
     """Return ranges with their steps, neighbours of one step as one."""
-    first = [at for at in range(len(found)) if at == 0 or found[at] != found[at - 1]]
-    return tuple((Fraction(int(ends[at])) * FIGURE_UNIT, Fraction(int(found[at])) * FIGURE_UNIT) for at in first)
+    first = [at for at in range(len(steps)) if at == 0 or steps[at] != steps[at - 1]]
+    return tuple((Fraction(int(ends[at])) * FIGURE_UNIT, Fraction(int(steps[at])) * FIGURE_UNIT) for at in first)
 
 
 FEWEST_AREAS = 3  # areas from which rates are judged one by one, where there are too few for chance to be weighed
@@ -633,26 +637,26 @@ def judge_figures(data: FigureData) -> tuple[JudgedFigure, ...]:
             judged.append(_unclear(figure, "its values, or the counts that it is of, are too large to be compared", number))
             continue
         alike = seen.setdefault(hash((figure.kind, values[there].tobytes())), [])
-        before = next((one for one in alike if np.array_equal(values, data.values(one))), None)
+        before = next((earlier for earlier in alike if np.array_equal(values, data.values(earlier))), None)
         alike.append(at)
         if before is not None:
             other = data.figures[before]
             judged.append(_unclear(figure, f"the same numbers as {other.name}: a figure counts once", number))
         else:
             judged.append(_judge(data, at, figure))
-    return tuple(_where_hidden(data, at, found) for at, found in enumerate(judged))
+    return tuple(_where_hidden(data, at, verdict) for at, verdict in enumerate(judged))
 
 
-def _where_hidden(data: FigureData, at: int, found: JudgedFigure) -> JudgedFigure:
+def _where_hidden(data: FigureData, at: int, judged: JudgedFigure) -> JudgedFigure:
     """Return the verdict on a figure that published counts give: where some of them are hidden, it tells these."""
-    counts = [data.count(key) for key in found.figure.compared]
-    hidden = int((data.there(at) & ~all_there(counts)).sum()) if found.verdict == "recomputable" and counts else 0
+    counts = [data.count(key) for key in judged.figure.compared]
+    hidden = int((data.there(at) & ~all_there(counts)).sum()) if judged.verdict == "recomputable" and counts else 0
     if not hidden:
-        return found
-    why = found.why.removesuffix(": it tells nothing.")
+        return judged
+    why = judged.why.removesuffix(": it tells nothing.")
     if all(bool((count.low == count.high)[count.there].all()) for count in counts):
-        return replace(found, verdict="evidence", why=f"{why}, so that it tells those hidden in {areas_(hidden)}.")
-    return replace(found, verdict="unclear", why=f"{why}; what it tells of those hidden in {areas_(hidden)} is not used.")
+        return replace(judged, verdict="evidence", why=f"{why}, so that it tells those hidden in {areas_(hidden)}.")
+    return replace(judged, verdict="unclear", why=f"{why}; what it tells of those hidden in {areas_(hidden)} is not used.")
 
 
 def _of_few(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
@@ -665,16 +669,16 @@ def _of_few(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
         return few
     fine, shown = decimals_of(values[there]), np.where(there, values, 0)
     usable = there & test.usable
-    found = _on(few, figure.grid if figure.declared else FigureGrid.of(fine * FIGURE_UNIT), shown[there], None)
+    judged = _on(few, figure.grid if figure.declared else FigureGrid.of(fine * FIGURE_UNIT), shown[there], None)
     compared, hits = int(usable.sum()), int((usable & test.hits(shown, fine)).sum())
     if compared and hits == compared:
         why = f"the published counts give it in {_share(hits, compared)}: it tells nothing."
-        return replace(found, verdict="recomputable", why=why, compared=compared, hits=hits)
-    possible = test.possible(shown, steps_of(found.figure.grid, shown, None))
+        return replace(judged, verdict="recomputable", why=why, compared=compared, hits=hits)
+    possible = test.possible(shown, steps_of(judged.figure.grid, shown, None))
     if possible is None or compared < FEWEST_AREAS or not bool(possible[usable].all()):
         return few
     why = f"published counts give it in {_share(hits, compared)} only, and true counts can in all of them."
-    return replace(found, verdict="evidence", why=why, compared=compared, hits=hits)
+    return replace(judged, verdict="evidence", why=why, compared=compared, hits=hits)
 
 
 def _unclear(figure: Figure, why: str, areas: int) -> JudgedFigure:
@@ -697,41 +701,41 @@ class _FigureTrial:
         at = np.flatnonzero(chosen)
         size = self.units[at] if self.units is not None else self.mixed[at]
         order = at[np.lexsort((self.mixed[at], size))]  # which does not depend on the order of areas in the file
-        found = []
+        placebos = []
         for shift in SHIFTS:
             moved = self.values.copy()
             moved[order] = np.roll(self.values[order], max(1, len(order) // shift))
-            found.append(moved)
-        return found
+            placebos.append(moved)
+        return placebos
 
 
 def _judge(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
     """Judge one figure."""
     values, there, units = data.values(at), data.there(at), data.units(figure)
     fine = decimals_of(values[there])
-    found = JudgedFigure(figure, "unclear", "", int(there.sum()))
+    judged = JudgedFigure(figure, "unclear", "", int(there.sum()))
     shown = np.where(there, values, 0)
     test = _test_for(figure, data)
     trial = _FigureTrial(shown, there, units, fine, data.mixed(figure, shown))
     if test is not None:
-        found = _against_published(found, trial, test)
-    if found.verdict == "recomputable":
+        judged = _against_published(judged, trial, test)
+    if judged.verdict == "recomputable":
         # What seems coarser in ratios of rounded counts is the steps of the counts.
-        return _on(found, FigureGrid.of(fine * FIGURE_UNIT), shown[there], None)
+        return _on(judged, FigureGrid.of(fine * FIGURE_UNIT), shown[there], None)
     # Steps by size take a while to find: they are looked for where they may be needed.
     known = units[there] if units is not None and test is not None and not figure.sampled else None
     grid = figure.grid if figure.declared else find_grid(values[there], known)
-    found = _on(found, grid, shown[there], known)
+    judged = _on(judged, grid, shown[there], known)
     if test is None:
-        return replace(found, why=f"{_lacking(figure)}: there is nothing to hold it against.")
-    return _against_true(found, trial, test)
+        return replace(judged, why=f"{_lacking(figure)}: there is nothing to hold it against.")
+    return _against_true(judged, trial, test)
 
 
-def _on(found: JudgedFigure, grid: FigureGrid, values: FigureValues, units: Ints | None) -> JudgedFigure:
+def _on(judged: JudgedFigure, grid: FigureGrid, values: FigureValues, units: Ints | None) -> JudgedFigure:
     """Return a figure on a grid, and the step that most of its values have."""
     number, often = np.unique(steps_of(grid, values, units), return_counts=True)
     step = Fraction(int(number[often.argmax()])) * FIGURE_UNIT
-    return replace(found, figure=replace(found.figure, grid=grid), step=step)
+    return replace(judged, figure=replace(judged.figure, grid=grid), step=step)
 
 
 def _lacking(figure: Figure) -> str:
@@ -754,7 +758,7 @@ def _test_for(figure: Figure, data: FigureData) -> FigureTest | None:
     total = data.count(figure.numerator) if figure.numerator and whole is not None else None
     if not counts and total is None:
         return None
-    needed = [one for one in (*counts, *((whole, total) if total is not None else ())) if one is not None]
+    needed = [count for count in (*counts, *((whole, total) if total is not None else ())) if count is not None]
     return MeanTest(figure, counts, whole, total, all_there(needed))
 
 
@@ -770,23 +774,23 @@ def _rate_test(figure: Figure, data: FigureData, whole: CountData | None) -> Fig
     return None
 
 
-def _against_published(found: JudgedFigure, trial: _FigureTrial, test: FigureTest) -> JudgedFigure:
+def _against_published(judged: JudgedFigure, trial: _FigureTrial, test: FigureTest) -> JudgedFigure:
     """See whether the published counts give the figure."""
     chosen = trial.there & test.usable & test.telling(trial.values, trial.fine)
     compared = int(chosen.sum())
     hits = int((test.hits(trial.values, trial.fine) & chosen).sum())
     chance = [int((test.hits(moved, trial.fine) & chosen).sum()) for moved in trial.placebos(chosen)] if compared else [0]
     by_chance = float(np.mean(chance))
-    found = replace(found, compared=compared, hits=hits, hits_by_chance=by_chance)
+    judged = replace(judged, compared=compared, hits=hits, hits_by_chance=by_chance)
     if compared < LEAST_AREAS or hits < NEARLY_ALL * compared:
-        return found
+        return judged
     if by_chance > MOST_BY_CHANCE * compared:
         why = f"the published counts give it in {_share(hits, compared)}, but other areas' figures too"
-        return replace(found, why=f"{why} ({_percent(by_chance / compared)}).")
-    listed = found.figure.numerator or found.figure.kind is not FigureKind.RATE
-    reveals = () if listed else (f"the rounded count of {found.figure.label!r}, which is not listed, in {areas_(hits)}",)
+        return replace(judged, why=f"{why} ({_percent(by_chance / compared)}).")
+    listed = judged.figure.numerator or judged.figure.kind is not FigureKind.RATE
+    reveals = () if listed else (f"the rounded count of {judged.figure.label!r}, which is not listed, in {areas_(hits)}",)
     why = f"the published counts give it in {_share(hits, compared)} ({_percent(by_chance / compared)} by chance)"
-    return replace(found, verdict="recomputable", why=f"{why}: it tells nothing.", reveals=reveals)
+    return replace(judged, verdict="recomputable", why=f"{why}: it tells nothing.", reveals=reveals)
 
 
 def _share(number: int, of: int) -> str:
@@ -797,61 +801,61 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
 
-def _against_true(found: JudgedFigure, trial: _FigureTrial, test: FigureTest) -> JudgedFigure:
+def _against_true(verdict: JudgedFigure, trial: _FigureTrial, test: FigureTest) -> JudgedFigure:
     """See whether true counts could give the figure, where published ones do not."""
-    if found.why:
-        return found
-    if found.figure.sampled:
-        why = f"published counts do not give it{_hits(found)}, and it is from a sample: estimates are sums of weights"
-        return replace(found, why=f"{why}, not whole numbers.")
-    steps = steps_of(found.figure.grid, trial.values, trial.units)
+    if verdict.why:
+        return verdict
+    if verdict.figure.sampled:
+        why = f"published counts do not give it{_hits(verdict)}, and it is from a sample: estimates are sums of weights"
+        return replace(verdict, why=f"{why}, not whole numbers.")
+    steps = steps_of(verdict.figure.grid, trial.values, trial.units)
     possible = test.possible(trial.values, steps)
     if possible is None:
-        return _by_hits_alone(found)
+        return _by_hits_alone(verdict)
     usable = trial.there & test.usable
     judged, wrong = int(usable.sum()), int((usable & ~possible).sum())
     if judged < LEAST_AREAS:
-        return replace(found, why=f"only {areas_(judged)} publish it and all the counts that it is of.")
+        return replace(verdict, why=f"only {areas_(judged)} publish it and all the counts that it is of.")
     chance = []
     for moved in trial.placebos(usable):
-        fits = test.possible(moved, steps_of(found.figure.grid, moved, trial.units))
+        fits = test.possible(moved, steps_of(verdict.figure.grid, moved, trial.units))
         assert fits is not None
         chance.append(int((usable & ~fits).sum()))
     by_chance = float(np.mean(chance))
-    found = replace(found, contradictions=wrong, contradictions_by_chance=by_chance)
-    told = f"true counts could not give it in {_share(wrong, judged)} ({_percent(by_chance / judged)} by chance)"
+    verdict = replace(verdict, contradictions=wrong, contradictions_by_chance=by_chance)
+    share = f"true counts could not give it in {_share(wrong, judged)} ({_percent(by_chance / judged)} by chance)"
     if wrong > MOST_CONTRADICTIONS * judged:
-        return replace(found, why=f"neither published counts give it{_hits(found)}, nor could true ones: {told}.")
+        return replace(verdict, why=f"neither published counts give it{_hits(verdict)}, nor could true ones: {share}.")
     if by_chance < max(TELLING_CONTRADICTIONS * judged, TIMES * wrong):
-        return replace(found, why=f"any other area's figure would do nearly as well: {told}.")
+        return replace(verdict, why=f"any other area's figure would do nearly as well: {share}.")
     excluded = test.excludes(trial.values, steps)
     assert excluded is not None
-    unused = "" if found.figure.is_complete else " Its universe is not in the file, so nothing is inferred from it."
+    unused = "" if verdict.figure.is_complete else " Its universe is not in the file, so nothing is inferred from it."
     return replace(
-        found,
+        verdict,
         verdict="evidence",
-        why=f"not from published counts{_hits(found)}; {told}.{unused}",
+        why=f"not from published counts{_hits(verdict)}; {share}.{unused}",
         left=test.left(trial.values, steps),
         excludes=float((excluded & usable).sum() / judged),
     )
 
 
-def _hits(found: JudgedFigure) -> str:
-    if not found.compared:
+def _hits(judged: JudgedFigure) -> str:
+    if not judged.compared:
         return ""
-    own, chance = found.hits / found.compared, found.hits_by_chance / found.compared
-    return f" (a hit in {_percent(own)} of areas, {_percent(chance)} by chance)"
+    share, chance = judged.hits / judged.compared, judged.hits_by_chance / judged.compared
+    return f" (a hit in {_percent(share)} of areas, {_percent(chance)} by chance)"
 
 
-def _by_hits_alone(found: JudgedFigure) -> JudgedFigure:
+def _by_hits_alone(judged: JudgedFigure) -> JudgedFigure:
     """Judge a figure whose counts were not all published by how often rounded counts would give it."""
-    if found.compared < LEAST_AREAS:
-        return replace(found, why="the counts that it is of are not in the file, and too few areas could tell.")
-    own, chance = found.hits / found.compared, found.hits_by_chance / found.compared
-    error = (chance * (1 - chance) / found.compared) ** 0.5
-    said = f"a ratio of rounded counts fits in {_percent(own)} of {areas_(found.compared)}, {_percent(chance)} by chance"
-    if own > chance + max(_NO_BETTER, 3 * error):
-        return replace(found, why=f"{said}: more than chance, but not everywhere.")
+    if judged.compared < LEAST_AREAS:
+        return replace(judged, why="the counts that it is of are not in the file, and too few areas could tell.")
+    share, chance = judged.hits / judged.compared, judged.hits_by_chance / judged.compared
+    error = (chance * (1 - chance) / judged.compared) ** 0.5
+    said = f"a ratio of rounded counts fits in {_percent(share)} of {areas_(judged.compared)}, {_percent(chance)} by chance"
+    if share > chance + max(_NO_BETTER, 3 * error):
+        return replace(judged, why=f"{said}: more than chance, but not everywhere.")
     verdict: FigureVerdict = "evidence"
     why = f"not from rounded counts: {said}. The counts that it is of are not in the file, so nothing is inferred from it."
-    return replace(found, verdict=verdict, why=why)
+    return replace(judged, verdict=verdict, why=why)

@@ -57,8 +57,8 @@ class Divisibility:
     @classmethod
     def none(cls, columns: int) -> Divisibility:
         """Return what is known before any area was seen."""
-        one, many = (columns,), (len(_DIVISORS), columns)
-        shapes = (one, one, many, one, many, (_LOW, columns), one, one)
+        single, many = (columns,), (len(_DIVISORS), columns)
+        shapes = (single, single, many, single, many, (_LOW, columns), single, single)
         return cls(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
     def add(self, counts: Counts) -> None:
@@ -94,14 +94,14 @@ def _slips(odd: int, above: int) -> bool:
     return odd <= _ODD * above or (odd <= _SLIPS and above >= _MANY)
 
 
-def _base(found: Divisibility, at: int) -> int:
+def _base(counted: Divisibility, at: int) -> int:
     """Return the base of one column: 1 if not rounded, 0 if there are too few counts to tell, -1 if nothing fits."""
-    above = int(found.above_zero[at])
+    above = int(counted.above_zero[at])
     for place, base in enumerate(_BASES):
-        odd = above - int(found.multiples[place, at])
+        odd = above - int(counted.multiples[place, at])
         if _slips(odd, above):
             # Multiples of 10 are to be told from those of 5 by large counts: small ones may be 0 or 10 for another reason.
-            by_chance, telling = (2, int(found.large_multiples[place, at])) if base == 10 else (base, above - odd)
+            by_chance, telling = (2, int(counted.large_multiples[place, at])) if base == 10 else (base, above - odd)
             if telling and by_chance ** -float(telling) <= _CHANCE:
                 return base
             if base != 10:
@@ -109,18 +109,18 @@ def _base(found: Divisibility, at: int) -> int:
     if not above:
         return _UNTOLD
     # Something is not a multiple of any base. If unrounded, multiples come as often as they do by chance.
-    large = int(found.large[at])
+    large = int(counted.large[at])
     for place, divisor in enumerate(_DIVISORS):
-        share = found.large_multiples[place, at] / large if large else 0.0
+        share = counted.large_multiples[place, at] / large if large else 0.0
         error = (1 / divisor / large) ** 0.5 if large else 0.0
         if large >= _FEW and share > 1.6 / divisor + 4 * error:
             return _MIXED
     return _UNROUNDED
 
 
-def _without_fives(found: Divisibility, at: int) -> bool | None:
+def _without_fives(counted: Divisibility, at: int) -> bool | None:
     """Return whether counts under 10 became 0 or 10; None where there are too few counts of 10 to tell."""
-    fives, tens = int(found.small[5, at]), int(found.small[10, at])
+    fives, tens = int(counted.small[5, at]), int(counted.small[10, at])
     if fives + tens < _FEW:
         return False if fives > 1 else None
     if fives <= _STRAY * tens:
@@ -129,19 +129,19 @@ def _without_fives(found: Divisibility, at: int) -> bool | None:
 
 
 def detect(
-    found: Divisibility, columns: Sequence[Column], declared_by: Sequence[str]
+    counted: Divisibility, columns: Sequence[Column], declared_by: Sequence[str]
 ) -> tuple[list[Mechanism | None], list[MechanismEvidence]]:
     """Find out how every column was published.
 
     The mechanisms (None where it cannot be told), and what they rest on, table by table.
     """
-    bases = [_base(found, at) for at in range(len(columns))]
+    bases = [_base(counted, at) for at in range(len(columns))]
     blocks: dict[str, list[int]] = {}
     for at, column in enumerate(columns):
         blocks.setdefault(column.block, []).append(at)
     mechanisms: list[Mechanism | None] = [column.mechanism for column in columns]
     evidence = []
-    common = _common(found, bases, blocks.values(), columns)
+    common = _common(counted, bases, blocks.values(), columns)
     for block, members in blocks.items():
         said: dict[tuple[Mechanism, str], list[int]] = {}
         for at in members:
@@ -152,17 +152,17 @@ def detect(
             word = {FORMAT: "documented", INFERRED: INFERRED}.get(by, "declared")
             evidence.append(MechanismEvidence(block, tuple(those), declared, f"{word}: {declared.sentence}", by))
         open_ = [at for at in members if columns[at].mechanism is None]
-        said_of = _as_said(found, columns, open_, bases)
+        said_of = _as_said(counted, columns, open_, bases)
         for (how, by), those in said_of.items():
             for at in those:
                 mechanisms[at] = how
-            why = f"{by}: {how.sentence}" if by != INFERRED else _why(found.over(those), _UNROUNDED)
+            why = f"{by}: {how.sentence}" if by != INFERRED else _why(counted.over(those), _UNROUNDED)
             evidence.append(MechanismEvidence(block, tuple(those), how, why, by))
         open_ = [at for at in open_ if not any(at in those for those in said_of.values())]
         if open_:
-            evidence += _detect_block(found, block, open_, bases, common, mechanisms, columns)
+            evidence += _detect_block(counted, block, open_, bases, common, mechanisms, columns)
     base = _usual_base(mechanisms)
-    return mechanisms, [part for one in evidence for part in _grounded(one, found, columns, base)]
+    return mechanisms, [part for entry in evidence for part in _grounded(entry, counted, columns, base)]
 
 
 def _usual_base(mechanisms: Iterable[Mechanism | None]) -> int:
@@ -172,17 +172,19 @@ def _usual_base(mechanisms: Iterable[Mechanism | None]) -> int:
 
 
 def _grounded(
-    one: MechanismEvidence, found: Divisibility, columns: Sequence[Column], base: int
+    evidence: MechanismEvidence, counted: Divisibility, columns: Sequence[Column], base: int
 ) -> Iterable[MechanismEvidence]:
     """Part what was inferred into what the agency documents as well, and what only the counts say, on a condition."""
-    if one.basis != INFERRED or one.mechanism is None:
-        return [one]
-    documented = tuple(at for at in one.columns if one.mechanism in columns[at].documented)
-    rest = tuple(at for at in one.columns if one.mechanism not in columns[at].documented)
-    parts = [replace(one, columns=documented, basis="format")] if documented else []
+    if evidence.basis != INFERRED or evidence.mechanism is None:
+        return [evidence]
+    documented = tuple(at for at in evidence.columns if evidence.mechanism in columns[at].documented)
+    rest = tuple(at for at in evidence.columns if evidence.mechanism not in columns[at].documented)
+    parts = [replace(evidence, columns=documented, basis="format")] if documented else []
     if rest:
         names = [columns[at].key for at in rest]
-        parts.append(replace(one, columns=rest, condition=_condition(one.mechanism, found.over(rest), names, base)))
+        parts.append(
+            replace(evidence, columns=rest, condition=_condition(evidence.mechanism, counted.over(rest), names, base))
+        )
     return parts
 
 
@@ -216,39 +218,39 @@ def _rivals(base: int, divisor: int, above: int) -> list[int]:
 
 
 def _as_said(
-    found: Divisibility, columns: Sequence[Column], members: Sequence[int], bases: Sequence[int]
+    counted: Divisibility, columns: Sequence[Column], members: Sequence[int], bases: Sequence[int]
 ) -> dict[tuple[Mechanism, str], list[int]]:
     """Return how columns were published of which a note or an option says how rounded counts were: each with who says so.
 
     That says nothing of exact counts among them. A column whose counts are not multiples of the base, nor of another one, is
     exact, as the counts suggest: unless none fits, for then the two contradict each other, and the check will say so.
     """
-    told: dict[tuple[Mechanism, str], list[int]] = {}
+    ways: dict[tuple[Mechanism, str], list[int]] = {}
     for at in members:
         if columns[at].basis not in (NOTE, OPTION) or not columns[at].documented:
             continue
         how = columns[at].documented[0]
         step = getattr(how, "base", 0)  # noise, and rounding to digits, leave counts of every kind
-        alike = [one for one, column in enumerate(columns) if column.documented == columns[at].documented]
-        exact = step > 1 and bases[at] <= 1 and not _fits(found, at, step)
-        if exact and any(found.above_zero[one] and _fits(found, one, step) for one in alike):
-            told.setdefault((Exact(), INFERRED), []).append(at)
+        alike = [other for other, column in enumerate(columns) if column.documented == columns[at].documented]
+        exact = step > 1 and bases[at] <= 1 and not _fits(counted, at, step)
+        if exact and any(counted.above_zero[other] and _fits(counted, other, step) for other in alike):
+            ways.setdefault((Exact(), INFERRED), []).append(at)
         else:
-            told.setdefault((how, columns[at].basis), []).append(at)
-    return told
+            ways.setdefault((how, columns[at].basis), []).append(at)
+    return ways
 
 
-def _common(found: Divisibility, bases: Sequence[int], blocks: Iterable[Sequence[int]], columns: Sequence[Column]) -> int:
+def _common(counted: Divisibility, bases: Sequence[int], blocks: Iterable[Sequence[int]], columns: Sequence[Column]) -> int:
     """Return the base that all rounded columns, or tables of too few counts each, of the release share; 0 if none."""
-    told = {base for base, column in zip(bases, columns, strict=True) if base > 1 and column.mechanism is None}
+    rounded = {base for base, column in zip(bases, columns, strict=True) if base > 1 and column.mechanism is None}
     for block in blocks:
-        told.add(_base(found.over([at for at in block if bases[at] == _UNTOLD and columns[at].mechanism is None]), 0))
-    told -= {_UNTOLD, _UNROUNDED, _MIXED}
-    return told.pop() if len(told) == 1 else 0
+        rounded.add(_base(counted.over([at for at in block if bases[at] == _UNTOLD and columns[at].mechanism is None]), 0))
+    rounded -= {_UNTOLD, _UNROUNDED, _MIXED}
+    return rounded.pop() if len(rounded) == 1 else 0
 
 
 def _detect_block(
-    found: Divisibility,
+    counted: Divisibility,
     block: str,
     members: list[int],
     bases: list[int],
@@ -257,37 +259,37 @@ def _detect_block(
     columns: Sequence[Column],
 ) -> list[MechanismEvidence]:
     """Find out how the columns of one table were published; fill in `mechanisms`."""
-    told = {bases[at] for at in members if bases[at] > 1}
-    if told == {5, 10} and all(_fits(found, at, 10) for at in members if bases[at] == 5):
-        told = {10}  # those of 5 only had too few counts to be told from it
-    pooled = _base(found.over([at for at in members if bases[at] == _UNTOLD]), 0)
-    usual = told.pop() if len(told) == 1 else pooled if pooled > 1 else common
-    untold = found.over([at for at in members if bases[at] == _UNTOLD])
-    exact = sum(int(found.above_zero[at]) for at in members if bases[at] == _UNROUNDED)
+    usual_bases = {bases[at] for at in members if bases[at] > 1}
+    if usual_bases == {5, 10} and all(_fits(counted, at, 10) for at in members if bases[at] == 5):
+        usual_bases = {10}  # those of 5 only had too few counts to be told from it
+    pooled = _base(counted.over([at for at in members if bases[at] == _UNTOLD]), 0)
+    usual = usual_bases.pop() if len(usual_bases) == 1 else pooled if pooled > 1 else common
+    untold = counted.over([at for at in members if bases[at] == _UNTOLD])
+    exact = sum(int(counted.above_zero[at]) for at in members if bases[at] == _UNROUNDED)
     # A few counts that happen to be multiples of something, among others that are not, are no rounded ones.
     by_chance = not usual and exact and (pooled == _UNROUNDED or exact >= _OTHERS * untold.above_zero[0] < _OTHERS * _ALONE)
     groups: dict[int, list[int]] = {}
     for at in members:
         base = _UNROUNDED if bases[at] == _UNTOLD and by_chance else bases[at]
-        if (base == _UNTOLD or (base == 5 and usual == 10)) and usual and _fits(found, at, usual):
+        if (base == _UNTOLD or (base == 5 and usual == 10)) and usual and _fits(counted, at, usual):
             base = usual
         groups.setdefault(base, []).append(at)
     evidence = []
     for base, those in groups.items():
-        larger = _larger_base(found.over(those), base)
+        larger = _larger_base(counted.over(those), base)
         if larger is not None:
             for at in those:
                 mechanisms[at] = Rounding(larger)
-            evidence.append(MechanismEvidence(block, tuple(those), Rounding(larger), _why(found.over(those), larger)))
+            evidence.append(MechanismEvidence(block, tuple(those), Rounding(larger), _why(counted.over(those), larger)))
             continue
         if base == 5:
-            evidence += _fives(found, block, those, mechanisms, columns)
+            evidence += _fives(counted, block, those, mechanisms, columns)
             continue
         kinds: dict[int, Mechanism] = {_UNROUNDED: Exact(), 10: Rounding(10), 3: Rounding(3)}
         kind = kinds.get(base)
         for at in those:
             mechanisms[at] = kind
-        evidence.append(MechanismEvidence(block, tuple(those), kind, _why(found.over(those), base)))
+        evidence.append(MechanismEvidence(block, tuple(those), kind, _why(counted.over(those), base)))
     return evidence
 
 
@@ -299,43 +301,43 @@ def _larger_base(pool: Divisibility, base: int) -> int | None:
     return divisor if (base / divisor) ** above <= _CHANCE else None
 
 
-def _fits(found: Divisibility, at: int, base: int) -> bool:
+def _fits(counted: Divisibility, at: int, base: int) -> bool:
     """Return whether the counts of a column are multiples of a base, but for slips."""
     if base not in _DIVISORS:
-        return int(found.divisor[at]) % base == 0
-    above = int(found.above_zero[at])
-    return _slips(above - int(found.multiples[_DIVISORS.index(base), at]), above)
+        return int(counted.divisor[at]) % base == 0
+    above = int(counted.above_zero[at])
+    return _slips(above - int(counted.multiples[_DIVISORS.index(base), at]), above)
 
 
 def _fives(
-    found: Divisibility, block: str, those: list[int], mechanisms: list[Mechanism | None], columns: Sequence[Column]
+    counted: Divisibility, block: str, those: list[int], mechanisms: list[Mechanism | None], columns: Sequence[Column]
 ) -> list[MechanismEvidence]:
     """Tell base 5 from base 5 with 0 or 10 below 10, for a table as a whole: a column may have few small counts.
 
     Columns outside tables have nothing in common; of these each is judged by itself, and by the rest only if it has too
     few small counts. So are the columns of a table whose small counts, taken together, fit neither.
     """
-    pooled = _without_fives(found.over(those), 0)
+    pooled = _without_fives(counted.over(those), 0)
     groups: dict[tuple[bool | None, bool], list[int]] = {}
     if block and pooled is not None:
         groups[pooled, False] = those
     else:
-        verdicts = {at: _without_fives(found, at) for at in those}
-        told = {verdict for verdict in verdicts.values() if verdict is not None}
-        usual = told.pop() if len(told) == 1 else pooled if pooled is not None or told else of_sample(block)
+        verdicts = {at: _without_fives(counted, at) for at in those}
+        agreed = {verdict for verdict in verdicts.values() if verdict is not None}
+        usual = agreed.pop() if len(agreed) == 1 else pooled if pooled is not None or agreed else of_sample(block)
         for at in those:
             known = usual if verdicts[at] is None else verdicts[at]
             # Where nothing tells, the wider windows are safe for a proof if the agency documents them: they hold all that
             # the narrower ones do, unless there is a 5. Elsewhere claims are conditional, and a decision needs the
             # narrower reading, by which readers learn more.
-            narrow = known is None and (bool(found.small[5, at]) or Sample(5) not in columns[at].documented)
+            narrow = known is None and (bool(counted.small[5, at]) or Sample(5) not in columns[at].documented)
             groups.setdefault((known, narrow), []).append(at)
     evidence = []
     for (known, some), members in groups.items():
         kind: Mechanism = Rounding(5) if known is False or some else Sample(5)
         for at in members:
             mechanisms[at] = kind
-        why = _why(found.over(members), 5) + _why_small(found.over(members), known, some, block)
+        why = _why(counted.over(members), 5) + _why_small(counted.over(members), known, some, block)
         evidence.append(MechanismEvidence(block, tuple(members), kind, why))
     return evidence
 

@@ -36,7 +36,7 @@ class ParentRoute:
 def parent_routes(areas: pl.DataFrame, axis: str) -> list[ParentRoute]:
     """Return every pair of levels that something links: the smallest parents first, for each the largest children."""
     levels = areas["level"].fill_null("").to_list() if "level" in areas.columns else [""] * areas.height
-    found: dict[tuple[str, str], tuple[str, Places]] = {}
+    routes: dict[tuple[str, str], tuple[str, Places]] = {}
     for by, target in _routes(areas, axis, levels):
         target[target == np.arange(len(target))] = -1  # an area may name itself
         there = np.flatnonzero(target >= 0)
@@ -47,15 +47,15 @@ def parent_routes(areas: pl.DataFrame, axis: str) -> list[ParentRoute]:
             if pair[0] == pair[1] != "":
                 continue
             here = np.array([c for c in there.tolist() if (levels[c], levels[target[c]]) == pair], dtype=np.int64)
-            _, places = found.setdefault(pair, (by, np.full(len(target), -1, dtype=np.int64)))
+            _, places = routes.setdefault(pair, (by, np.full(len(target), -1, dtype=np.int64)))
             here = here[places[here] < 0]  # who spoke first is believed; others fill in what it left open
             places[here] = target[here]
     size = {level: levels.count(level) for level in set(levels)}
-    height = _heights(list(found))
-    order = sorted(found, key=lambda pair: (height[pair[1]], -size[pair[1]], -height[pair[0]], size[pair[0]]))
+    height = _heights(list(routes))
+    order = sorted(routes, key=lambda pair: (height[pair[1]], -size[pair[1]], -height[pair[0]], size[pair[0]]))
     made = []
     for pair in order:
-        by, places = found[pair]
+        by, places = routes[pair]
         children = np.flatnonzero(places >= 0)
         made.append(ParentRoute(*pair, by, children, places[children]))
     return made
@@ -66,10 +66,10 @@ def _routes(areas: pl.DataFrame, axis: str, levels: list[str]) -> Iterator[tuple
     from unround.regions import KINDS, around, identities
 
     codes = areas[axis].cast(pl.String)
-    own = identities(codes, pl.Series(levels, dtype=pl.String))
+    ids = identities(codes, pl.Series(levels, dtype=pl.String))
     place = {code: at for at, code in enumerate(codes.to_list())}
-    by_identity = {identity: at for at, identity in enumerate(own)}
-    bare = _unique_bare(own)
+    by_identity = {identity: at for at, identity in enumerate(ids)}
+    bare = _unique_bare(ids)
     for name, kind in areas.schema.items():
         if name == axis or name in _NOT_CODES or kind != pl.String:
             continue
@@ -81,15 +81,15 @@ def _routes(areas: pl.DataFrame, axis: str, levels: list[str]) -> Iterator[tuple
             exactly = place.get(code, by_identity.get(f"{above}:{code}", -1) if above else -1)
             return exactly if exactly >= 0 else bare.get(code, -1) if above is None else -1
 
-        found = {code: find(code) for code in areas[name].unique().to_list()}
-        target = np.array([found[code] for code in areas[name].to_list()], dtype=np.int64)
+        positions = {code: find(code) for code in areas[name].unique().to_list()}
+        target = np.array([positions[code] for code in areas[name].to_list()], dtype=np.int64)
         if (target >= 0).any():
             yield name, target
     # Codes tell every level around an area, of which the file may hold any: one at a time, so that none hides another.
-    told = [[by_identity[one] for one in around(identity) if one in by_identity] for identity in own]
-    for step in range(max(map(len, told), default=0)):
-        yield "code", np.array([one[step] if step < len(one) else -1 for one in told], dtype=np.int64)
-    yield from _prefixes(own, levels)
+    larger = [[by_identity[code] for code in around(identity) if code in by_identity] for identity in ids]
+    for step in range(max(map(len, larger), default=0)):
+        yield "code", np.array([places[step] if step < len(places) else -1 for places in larger], dtype=np.int64)
+    yield from _prefixes(ids, levels)
 
 
 def _heights(pairs: list[tuple[str, str]]) -> dict[str, int]:
@@ -102,32 +102,32 @@ def _heights(pairs: list[tuple[str, str]]) -> dict[str, int]:
     return height
 
 
-def _unique_bare(own: list[str]) -> dict[str, int]:
+def _unique_bare(ids: list[str]) -> dict[str, int]:
     """Return areas by their code alone, where no two levels share it."""
-    found: dict[str, int] = {}
-    for at, identity in enumerate(own):
+    place: dict[str, int] = {}
+    for at, identity in enumerate(ids):
         code = identity.partition(":")[2] or identity
-        found[code] = at if code not in found else -1
-    return found
+        place[code] = at if code not in place else -1
+    return place
 
 
-def _prefixes(own: list[str], levels: list[str]) -> Iterator[tuple[str, Places]]:
+def _prefixes(ids: list[str], levels: list[str]) -> Iterator[tuple[str, Places]]:
     """Find pairs of levels where the code of the smaller area begins with that of the larger, as wards' with districts'."""
     members: dict[str, list[int]] = {}
-    for at, identity in enumerate(own):
+    for at, identity in enumerate(ids):
         if ":" not in identity:  # where the agency's own scheme is known, likenesses beyond it are accidents
             members.setdefault(levels[at], []).append(at)
-    lengths = {level: {len(own[at]) for at in ats} for level, ats in members.items()}
+    lengths = {level: {len(ids[at]) for at in ats} for level, ats in members.items()}
     for above, tops in members.items():
         if len(lengths[above]) != 1:
             continue
         (length,) = lengths[above]
-        index = {own[at]: at for at in tops}
+        index = {ids[at]: at for at in tops}
         for below, ats in members.items():
             if below == above or lengths[below] != {max(lengths[below])} or min(lengths[below]) <= length:
                 continue
-            target = np.full(len(own), -1, dtype=np.int64)
-            target[ats] = [index.get(own[at][:length], -1) for at in ats]
+            target = np.full(len(ids), -1, dtype=np.int64)
+            target[ats] = [index.get(ids[at][:length], -1) for at in ats]
             if np.count_nonzero(target >= 0) >= _BY_CODE * len(ats):
                 yield "code", target
 
@@ -196,7 +196,9 @@ class _Comparison:
 
     def __init__(self, structure: Structure) -> None:
         mechanisms = structure.mechanisms
-        self._table = np.unique(np.array([one.block for one in structure.columns], dtype=np.str_), return_inverse=True)[1]
+        self._table = np.unique(
+            np.array([published.block for published in structure.columns], dtype=np.str_), return_inverse=True
+        )[1]
         self._known = np.array([kind is not None for kind in mechanisms])
         self._exact = np.array([kind == Exact() for kind in mechanisms])
         self._adjusted = np.array([column.adjusted for column in structure.columns], dtype=np.int64)
@@ -253,10 +255,10 @@ class _Comparison:
         far = complete & ~self._exact & (np.abs(residual) > _SIGMAS * deviation + 1)
         alone = np.bincount(family, minlength=len(parents)) == 1
         both = alone[:, None] & complete & ~self._exact & ((shown > 0) | (sums > 0))
-        told = self._family(complete, impossible, residual, shown, deviation)
-        told |= {"impossible": impossible, "far": far, "compared": compared, "both": both, "same": both & (residual == 0)}
-        told["residual"] = np.where(complete & ~self._exact, residual / deviation, np.nan).astype(np.float32)
-        for name, values in told.items():
+        tests = self._family(complete, impossible, residual, shown, deviation)
+        tests |= {"impossible": impossible, "far": far, "compared": compared, "both": both, "same": both & (residual == 0)}
+        tests["residual"] = np.where(complete & ~self._exact, residual / deviation, np.nan).astype(np.float32)
+        for name, values in tests.items():
             bits = values.dtype == np.bool_ and values.ndim == 2
             self._told.setdefault(name, []).append(np.packbits(values, axis=1) if bits else values)
 
@@ -296,19 +298,19 @@ class _Comparison:
 
     def result(self) -> FamilyFit:
         """Decide which columns add up, and which families fit."""
-        told = {name: np.concatenate(parts) for name, parts in self._told.items()}
-        packed = {name: bits for name, bits in told.items() if bits.dtype == np.uint8}
-        told |= {name: np.unpackbits(bits, axis=1, count=self._columns).astype(np.bool_) for name, bits in packed.items()}
-        impossible, far, compared = told["impossible"], told["far"], told["compared"]
+        tests = {name: np.concatenate(parts) for name, parts in self._told.items()}
+        packed = {name: bits for name, bits in tests.items() if bits.dtype == np.uint8}
+        tests |= {name: np.unpackbits(bits, axis=1, count=self._columns).astype(np.bool_) for name, bits in packed.items()}
+        impossible, far, compared = tests["impossible"], tests["far"], tests["compared"]
         fine = 1 - (impossible & ~self._exact).sum(1) / np.maximum((compared & ~self._exact).sum(1), 1)
         anything = compared.any(axis=1)
-        off, apart = told["off"], ~told["off"] & ((fine < _HALF) | (told["typical"] > _USUAL))
+        off, apart = tests["off"], ~tests["off"] & ((fine < _HALF) | (tests["typical"] > _USUAL))
         close = anything & ~off & ~apart
         # Columns are judged by families that fit, and families by columns that add up: first roughly, then strictly.
         broken = impossible & compared
         usual = broken[close].sum(0) <= (1 - _MANY) * compared[close].sum(0)
         fits = close & ((broken & usual).sum(1) <= np.maximum(1, _FEW * (compared & usual).sum(1)))
-        columns = self._adding_up(broken[fits], compared[fits], told["residual"][fits])
+        columns = self._adding_up(broken[fits], compared[fits], tests["residual"][fits])
         strange = close & ((impossible | far) & columns).any(axis=1)
         holds = close & ~strange & columns.any()
         reasons = {
@@ -317,12 +319,12 @@ class _Comparison:
             "rounded counts are too far from the sum: some area is missing": int((anything & apart).sum()),
             "some count cannot be the sum of the children's": int(strange.sum()),
         }
-        both, same = (told[name] & holds[:, None] & columns for name in ("both", "same"))
+        both, same = (tests[name] & holds[:, None] & columns for name in ("both", "same"))
         tried = compared & close[:, None] & columns
         wrong = impossible & tried
         return FamilyFit(
             holds,
-            holds & told["sure"],
+            holds & tests["sure"],
             columns,
             {why: number for why, number in reasons.items() if number},
             int(same.sum()),
@@ -354,8 +356,8 @@ def columns_to_compare(sample: Counts, mechanisms: Sequence[Mechanism | None]) -
     """Return the columns that are published most often, and among these the largest; exact ones first."""
     shown = sample > ABSENT
     size = np.where(shown, sample, 0).sum(0, dtype=np.float64)
-    told = [at for at, kind in enumerate(mechanisms) if kind is not None and shown[:, at].any()]
-    return sorted(told, key=lambda at: (mechanisms[at] != Exact(), -shown[:, at].sum(), -size[at]))[:_COMPARED]
+    known = [at for at, kind in enumerate(mechanisms) if kind is not None and shown[:, at].any()]
+    return sorted(known, key=lambda at: (mechanisms[at] != Exact(), -shown[:, at].sum(), -size[at]))[:_COMPARED]
 
 
 # -- all together -----------------------------------------------------------------------------------------------------
@@ -468,16 +470,16 @@ def find_nesting(
         parents, family, children = _open(link, made.parent, heads)
         if not len(parents):
             continue
-        found = judge_families(parents, children, family, pick, adjustable(areas), structure)
-        fits = found.holds[family]
+        judged = judge_families(parents, children, family, pick, adjustable(areas), structure)
+        fits = judged.holds[family]
         made.parent[children[fits]] = parents[family[fits]]
         made.level[children[fits]] = len(levels)
-        made.sure[parents] |= found.sure
-        heads[parents[found.holds]] = True
-        levels.append(_told(link, found, np.bincount(family, minlength=len(parents))))
+        made.sure[parents] |= judged.sure
+        heads[parents[judged.holds]] = True
+        levels.append(_told(link, judged, np.bincount(family, minlength=len(parents))))
         odd += [
-            _odd(int(parents[f]), children[family == f], int(found.odd[f]), pick, structure.columns[found.odd[f]].key)
-            for f in np.flatnonzero(found.odd >= 0).tolist()
+            _odd(int(parents[f]), children[family == f], int(judged.odd[f]), pick, structure.columns[judged.odd[f]].key)
+            for f in np.flatnonzero(judged.odd >= 0).tolist()
         ]
     return Nesting(made.parent, made.level, made.sure, tuple(levels), tuple(odd))
 
@@ -515,37 +517,37 @@ def _round(link: ParentRoute, parent: Places) -> Bools:
     above[link.children] = link.parents
     for _ in range(len(above).bit_length()):  # each time twice as far up: at last only circles lead anywhere
         above = np.where(above >= 0, above[above], -1)
-    found = np.zeros(len(above), dtype=np.bool_)
-    found[above[above >= 0]] = True
-    return found
+    circular = np.zeros(len(above), dtype=np.bool_)
+    circular[above[above >= 0]] = True
+    return circular
 
 
-def _told(link: ParentRoute, found: FamilyFit, number: Places) -> NestingLevel:
+def _told(link: ParentRoute, judged: FamilyFit, number: Places) -> NestingLevel:
     """Put what was found of a pair of levels into words."""
-    sizes = number[found.holds]
+    sizes = number[judged.holds]
     by_k = {name: int(((sizes >= low) & (sizes <= high)).sum()) for name, (low, high) in SIZES.items()}
-    share = found.equal / found.compared if found.compared else 0.0
-    alike = None if not by_k["1"] else share >= ALIKE or found.compared < FEW_COMPARED
-    fine, tried = found.cells
+    share = judged.equal / judged.compared if judged.compared else 0.0
+    alike = None if not by_k["1"] else share >= ALIKE or judged.compared < FEW_COMPARED
+    fine, tried = judged.cells
     words = (
         f"{fine:,} of {tried:,} counts are consistent with the sum of the children's ({fine / tried:.2%})"
         if tried
         else "nothing compared"
     )
-    if found.sure.any():
-        words += f"; {int(found.sure.sum()):,} of {int(found.holds.sum()):,} parents have exact counts that add up"
-    if alike is not None and found.compared:
+    if judged.sure.any():
+        words += f"; {int(judged.sure.sum()):,} of {int(judged.holds.sum()):,} parents have exact counts that add up"
+    if alike is not None and judged.compared:
         kind = "the same numbers, which add no information" if alike else "rounded anew"
-        words += f"; parents with one child have the child's number in {share:.0%} of {found.compared:,} counts: {kind}"
+        words += f"; parents with one child have the child's number in {share:.0%} of {judged.compared:,} counts: {kind}"
     return NestingLevel(
         link.child,
         link.parent,
         link.by,
-        int(found.holds.sum()),
+        int(judged.holds.sum()),
         int(sizes.sum()),
         {name: many for name, many in by_k.items() if many},
-        found.columns,
+        judged.columns,
         alike,
-        found.reasons,
+        judged.reasons,
         words,
     )

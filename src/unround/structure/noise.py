@@ -56,7 +56,7 @@ _SILENT = (
 
 
 def find_noise(
-    results: Sequence[SumTally], columns: Sequence[Column], mechanisms: Sequence[Mechanism | None], found: Divisibility
+    results: Sequence[SumTally], columns: Sequence[Column], mechanisms: Sequence[Mechanism | None], counted: Divisibility
 ) -> FoundNoise | None:
     """Look for noise in the sums of counts that were taken for exact; None where there is no sign of it."""
     loose = {at for at, how in enumerate(mechanisms) if isinstance(how, Exact) and columns[at].mechanism is None}
@@ -66,7 +66,11 @@ def find_noise(
     variances = np.array([tally.all_spread**2 / len(cells) for tally, cells in noisy])
     typical = float(np.median(variances))
     alike = [pair for pair, v in zip(noisy, variances, strict=True) if typical / _ALIKE <= v <= typical * _ALIKE]
-    tested = [one for one in results if len(one.proposal.parts) > 1 and loose >= {one.proposal.total, *one.proposal.parts}]
+    tested = [
+        result
+        for result in results
+        if len(result.proposal.parts) > 1 and loose >= {result.proposal.total, *result.proposal.parts}
+    ]
     if 2 * len(alike) < len(tested):  # most sums do not look like that: they do not hold
         return None
     weights = np.array([tally.areas for tally, _ in alike], dtype=np.float64)
@@ -74,24 +78,26 @@ def find_noise(
     tables = {columns[cell].block for _, cells in alike for cell in cells}
     # Of a perturbed table, counts that are mostly 0 and 3, say, look neither rounded nor exact: they have its noise, too.
     mixed = {at for at, how in enumerate(mechanisms) if how is None and columns[at].mechanism is None}
-    mixed = {at for at in mixed if found.divisor[at] == 1}
+    mixed = {at for at in mixed if counted.divisor[at] == 1}
     members = frozenset(at for at in loose | mixed if columns[at].block in tables)
-    blocked = _never(found.over(sorted(members)), _OFTEN_SMALL)
+    blocked = _never(counted.over(sorted(members)), _OFTEN_SMALL)
     silent = {at for at in loose - members if columns[at].block not in _adding_up(results, columns)}
-    members |= {at for at in silent if blocked and _never(found.over([at]), _OFTEN_ALONE) == blocked}
+    members |= {at for at in silent if blocked and _never(counted.over([at]), _OFTEN_ALONE) == blocked}
     off = sum(tally.areas - tally.zeros for tally, _ in alike) / weights.sum()
     start = (
         f"every remainder occurs, as in exact counts, but {len(alike):,} of {len(tested):,} sums miss by a few in {off:.0%} "
         "of the areas, as often above as below: perturbed, not rounded"
     )
-    negative = bool(found.below_zero[sorted(members)].any())
+    negative = bool(counted.below_zero[sorted(members)].any())
     noise = _told(members, _large_residuals(alike), spread, blocked, negative)
     return replace(noise, silent=frozenset(silent - members), why=f"{start}. {_in_words(noise)}")
 
 
 def _adding_up(results: Iterable[SumTally], columns: Sequence[Column]) -> set[str]:
     """Return the tables with a sum that adds up nearly everywhere: their counts have no noise of their own."""
-    exact = (one.proposal for one in results if one.areas >= _AREAS and one.areas - one.zeros <= _OFTEN * one.areas)
+    exact = (
+        tally.proposal for tally in results if tally.areas >= _AREAS and tally.areas - tally.zeros <= _OFTEN * tally.areas
+    )
     return {columns[cell].block for proposal in exact for cell in proposal.parts if len(proposal.parts) > 1}
 
 
@@ -114,13 +120,13 @@ def _noisy_cells(tally: SumTally, loose: set[int]) -> list[int]:
 
 def _large_residuals(alike: Iterable[tuple[SumTally, list[int]]]) -> dict[int, Ints]:
     """Return the histograms of residuals of large counts, by how many counts with noise a sum has; no count is in two."""
-    taken, found = set[int](), dict[int, Ints]()
+    taken, histograms = set[int](), dict[int, Ints]()
     for tally, cells in sorted(alike, key=lambda pair: (len(pair[1]), pair[1])):
         if tally.large_residuals is None or len(cells) > _MOST_PARTS + 1 or taken & {*cells}:
             continue
         taken |= {*cells}
-        found[len(cells)] = found.get(len(cells), 0) + tally.large_residuals
-    return {number: histogram for number, histogram in found.items() if histogram.any()}
+        histograms[len(cells)] = histograms.get(len(cells), 0) + tally.large_residuals
+    return {number: histogram for number, histogram in histograms.items() if histogram.any()}
 
 
 def _never(pool: Divisibility, often: int) -> tuple[int, ...]:
@@ -194,11 +200,11 @@ class _Residuals:
         return range(self.least, max(self.least, min(LARGEST_CHANGE, int(6 * self.spread) + 3)) + 1)
 
     def likelihood(self, law: _Law) -> float:
-        found, shares = 0.0, law.law
+        likelihood, shares = 0.0, law.law
         for number, histogram in self.histograms.items():
             seen = histogram > 0
-            found += float(histogram[seen] @ np.log(np.maximum(self.added(shares, number)[seen], 1e-300)))
-        return found
+            likelihood += float(histogram[seen] @ np.log(np.maximum(self.added(shares, number)[seen], 1e-300)))
+        return likelihood
 
     def _ends(self, kind: str) -> tuple[float, float]:
         """Return between which scales a law is looked for."""
@@ -214,8 +220,8 @@ class _Residuals:
         def badness(scale: float) -> float:
             return -self.likelihood(_Law(largest, kind, scale, 0.0, stay))
 
-        found = minimize_scalar(badness, bounds=ends, method="bounded", options={"xatol": 1e-4 * ends[1]})
-        value, scale = min((badness(ends[0]), ends[0]), (float(found.fun), float(found.x)))
+        optimum = minimize_scalar(badness, bounds=ends, method="bounded", options={"xatol": 1e-4 * ends[1]})
+        value, scale = min((badness(ends[0]), ends[0]), (float(optimum.fun), float(optimum.x)))
         return _Law(largest, kind, scale, -value, stay)
 
     def staying(self, laws: Sequence[_Law]) -> float | None:
@@ -231,8 +237,8 @@ class _Residuals:
         def badness(stay: float) -> float:
             return -self.best("bounded", plain.largest, stay).likelihood
 
-        found = minimize_scalar(badness, bounds=(least, 0.99), method="bounded", options={"xatol": 1e-3})
-        return float(found.x) if -found.fun > best.likelihood + _STAYING else None
+        optimum = minimize_scalar(badness, bounds=(least, 0.99), method="bounded", options={"xatol": 1e-3})
+        return float(optimum.x) if -optimum.fun > best.likelihood + _STAYING else None
 
     def fitted(self, unbounded: bool = True) -> list[_Law]:
         """Fit the law of every largest change, and the usual ones without any."""
@@ -300,8 +306,8 @@ def _told(
     elif not ends:
         model = UNBOUNDED
     else:
-        told = all(law.largest is not None for law in close) and ends[-1] < residuals.changes[-1]
-        model = BOUNDED if told else UNTOLD
+        is_bounded = all(law.largest is not None for law in close) and ends[-1] < residuals.changes[-1]
+        model = BOUNDED if is_bounded else UNTOLD
     named = model == BOUNDED and len(ends) == 1
     return FoundNoise(
         columns=members,
@@ -366,7 +372,11 @@ def _mechanism(close: Sequence[_Law], best: _Law, blocked: tuple[int, ...], nega
         steps = best.largest
         if negative and steps is not None and abs(best.variance - float(largest_variance(steps))) < 0.02 * best.variance:
             return Within(steps)
-        law = best if best.largest is None else max((one for one in close), key=lambda one: one.largest is None)
+        law = (
+            best
+            if best.largest is None
+            else max((close_law for close_law in close), key=lambda close_law: close_law.largest is None)
+        )
         if law.kind == "laplace":
             # The discrete Laplace of scale t has the variance 1 / (2 sinh²(1 / 2t)).
             scale = 0.5 / float(np.arcsinh((2 * law.variance) ** -0.5))
@@ -420,8 +430,10 @@ def with_noise(
 ) -> tuple[list[Mechanism | None], list[MechanismEvidence]]:
     """Return mechanisms and evidence for perturbed columns: on a condition, or unknown until somebody declares them."""
     other = noise.columns | noise.silent
-    left = [replace(one, columns=tuple(at for at in one.columns if at not in other)) for one in how]
-    tables = {one.block: [at for at in one.columns if at in noise.columns] for one in how if noise.columns & {*one.columns}}
+    left = [replace(entry, columns=tuple(at for at in entry.columns if at not in other)) for entry in how]
+    tables = {
+        entry.block: [at for at in entry.columns if at in noise.columns] for entry in how if noise.columns & {*entry.columns}
+    }
     assumed = noise.mechanism if noise.assumed else None
     evidence = [
         MechanismEvidence(
@@ -434,8 +446,8 @@ def with_noise(
         )
         for block, members in tables.items()
     ]
-    silent = ((one.block, tuple(at for at in one.columns if at in noise.silent)) for one in how)
+    silent = ((entry.block, tuple(at for at in entry.columns if at in noise.silent)) for entry in how)
     evidence += [MechanismEvidence(block, those, None, _SILENT) for block, those in silent if those]
     kinds = [assumed if at in noise.columns else kind for at, kind in enumerate(mechanisms)]
     kinds = [None if at in noise.silent else kind for at, kind in enumerate(kinds)]
-    return kinds, [*(one for one in left if one.columns), *evidence]
+    return kinds, [*(entry for entry in left if entry.columns), *evidence]

@@ -51,7 +51,7 @@ class SumSearch:
             for at, column in enumerate(self._columns):
                 rest = column.codes[:axis] + column.codes[axis + 1 :]
                 lists.setdefault((column.block, *rest), []).append(at)
-            yield from (found for found in lists.values() if len(found) > 2)
+            yield from (columns for columns in lists.values() if len(columns) > 2)
 
     def runs(self, known: Sequence[Equation]) -> list[Proposal]:
         """Return totals that stand directly before or after a run of columns with their sum."""
@@ -59,17 +59,17 @@ class SumSearch:
         for total, parts in known:
             if len(parts) > 1:
                 heads.setdefault(total, []).extend(parts)
-        found = []
+        proposals = []
         for sequence in self.sequences():
             for ordered in (sequence, sequence[::-1]):
-                found += self._runs(ordered, heads)
-        return list(dict.fromkeys(found))
+                proposals += self._runs(ordered, heads)
+        return list(dict.fromkeys(proposals))
 
     def _runs(self, ordered: list[int], heads: dict[int, list[int]]) -> list[Proposal]:
         """Look for runs after each column of a list; from its end, so that sums found there are skipped as one part."""
         after = list(range(1, len(ordered) + 1))
         place_of = {column: place for place, column in enumerate(ordered)}
-        found = []
+        proposals = []
         for place in range(len(ordered) - 2, -1, -1):
             total = ordered[place]
             inner = [place_of[part] for part in heads.get(total, ()) if part in place_of]
@@ -83,8 +83,8 @@ class SumSearch:
             if (nested := self._chain(place, ordered, after)) != chains[0]:
                 chains.append(nested)
             for chain in chains:
-                found += [Proposal(total, tuple(sorted(parts)), "data") for parts in self._fitting(total, chain)]
-        return found
+                proposals += [Proposal(total, tuple(sorted(parts)), "data") for parts in self._fitting(total, chain)]
+        return proposals
 
     def _chain(self, place: int, ordered: list[int], after: list[int]) -> list[int]:
         """Return the columns that follow, without those inside sums that are known."""
@@ -107,7 +107,7 @@ class SumSearch:
 
     def repairs(self, failed: Sequence[Proposal]) -> list[Proposal]:
         """Return failed sums without one of their parts, where that brings them near the total."""
-        found = []
+        proposals = []
         for proposal in failed:
             parts = proposal.parts
             if len(parts) < 3:
@@ -117,11 +117,11 @@ class SumSearch:
             if surplus <= 0:
                 continue
             surplus_parts = [part for part in parts if abs(self._sums[part] - surplus) <= slack and self._sums[part] > 0]
-            found += [Proposal(proposal.total, tuple(p for p in parts if p != part), "data") for part in surplus_parts]
-        return found
+            proposals += [Proposal(proposal.total, tuple(p for p in parts if p != part), "data") for part in surplus_parts]
+        return proposals
 
 
-def mirrored(found: Sequence[Proposal], columns: Sequence[Column]) -> list[Proposal]:
+def mirrored(proposals: Sequence[Proposal], columns: Sequence[Column]) -> list[Proposal]:
     """Return the same sums for other codes of the axes that they do not add up along: for women what was found for men.
 
     >>> columns = [Column(f"{key}/{sex}", (key, sex), key) for sex in ("men", "women") for key in ("all", "young", "old")]
@@ -131,7 +131,7 @@ def mirrored(found: Sequence[Proposal], columns: Sequence[Column]) -> list[Propo
     index = {column.codes: at for at, column in enumerate(columns)}
     others = list(dict.fromkeys(column.codes[1:] for column in columns))
     more = []
-    for proposal in found:
+    for proposal in proposals:
         cells = [columns[at].codes for at in (proposal.total, *proposal.parts)]
         if len({codes[1:] for codes in cells}) == 1:
             for rest in others:
@@ -169,15 +169,15 @@ def pairs_to_try(
     slack = 5 * reach / np.sqrt(np.maximum(number, 1)) + (0.0 if over is full else 0.005 * mean)
     order = [int(at) for at in np.argsort(mean) if mean[at] >= max(_TYPICAL, 5 * reach[at]) and number[at] >= 2]
     known = {frozenset(pair) for pair in skip}
-    found = []
+    pairs = []
     for place, this in enumerate(order):
         tried = 0
         for other in order[place + 1 :]:
             if mean[other] - mean[this] > slack[this] + slack[other] or tried >= _CLOSE:
                 break
             both = np.flatnonzero(shown[:, this] & shown[:, other])
-            one, two = columns[this], columns[other]
-            if one.codes[1:] != two.codes[1:] or (one.block == two.block != ""):
+            left, right = columns[this], columns[other]
+            if left.codes[1:] != right.codes[1:] or (left.block == right.block != ""):
                 continue
             if frozenset((this, other)) in known or len(both) < 0.5 * max(number[this], number[other]):
                 continue
@@ -185,9 +185,9 @@ def pairs_to_try(
             apart = np.abs(counts[probes, this] - counts[probes, other])
             if (apart <= reach[this] + reach[other]).mean() >= 0.95:
                 first, last = sorted((this, other))
-                found.append(Proposal(last, (first,), "data"))
+                pairs.append(Proposal(last, (first,), "data"))
                 tried += 1
-    return found
+    return pairs
 
 
 def related(equations: Iterable[Equation]) -> set[tuple[int, int]]:
@@ -235,17 +235,17 @@ def stars(
     still be alike among themselves, and then count once.
     """
     together = [
-        ([one for one in columns if not any((other, one) in inside for other in columns)], origin)
+        ([column for column in columns if not any((other, column) in inside for other in columns)], origin)
         for columns, origin in groups(pairs)
     ]
     every = [Proposal(b, (a,), "data") for columns, _ in together for a, b in combinations(columns, 2)]
     twins = {(c.total, c.parts[0]) for c in compare(every) if is_alike(c, mechanisms)}
-    found = []
+    comparisons = []
     for columns, origin in together:
         for column in columns[1:]:
             twin = next((earlier for earlier in columns if (column, earlier) in twins), columns[0])
-            found.append(Proposal(column, (twin,), origin))
-    return found
+            comparisons.append(Proposal(column, (twin,), origin))
+    return comparisons
 
 
 _FEW_PROPOSED, _ENOUGH_FOUND = 3, 30
@@ -274,8 +274,12 @@ def files_alike(checked: Sequence[JudgedSum]) -> bool:
     Most areas have nobody in a rare category, and show the same 0 in both files however they were rounded; only columns
     with something in them tell.
     """
-    told = [one for one in checked if one.origin == FILES and len(one.parts) == 1 and not one.unjudged and one.areas]
-    return 2 * sum(equal_share(one) >= ALIKE for one in told) >= len(told)
+    telling = [
+        judged
+        for judged in checked
+        if judged.origin == FILES and len(judged.parts) == 1 and not judged.unjudged and judged.areas
+    ]
+    return 2 * sum(equal_share(judged) >= ALIKE for judged in telling) >= len(telling)
 
 
 def gather(

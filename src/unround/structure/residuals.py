@@ -33,13 +33,13 @@ class AddUp:
     """
 
     def __init__(self, lists: Sequence[Sequence[int] | NDArray[np.int64]]) -> None:
-        self._lists = [np.asarray(one, dtype=np.int64) for one in lists]
+        self._lists = [np.asarray(columns, dtype=np.int64) for columns in lists]
 
     def __matmul__(self, table: NDArray[Any]) -> NDArray[Any]:
-        found = np.empty((len(self._lists), *table.shape[1:]), dtype=table.dtype)
+        sums = np.empty((len(self._lists), *table.shape[1:]), dtype=table.dtype)
         for row, columns in enumerate(self._lists):
-            found[row] = np.add.reduce(table[columns], axis=0)
-        return found
+            sums[row] = np.add.reduce(table[columns], axis=0)
+        return sums
 
 
 Floats = NDArray[np.float64]
@@ -67,11 +67,11 @@ class LeaningTally:
         """Add some areas (sums × areas)."""
         t, s, r = (np.where(complete, of, 0).astype(np.float64) for of in (total, few, residual))
         self._areas += complete.sum(1)
-        for into, one, other in (
+        for into, left, right in (
             (self._total, t, t), (self._both, t, s), (self._few, s, s),
             (self._by_total, t, r), (self._by_few, s, r), (self._square, r, r),
         ):  # fmt: skip
-            into += np.einsum("ij,ij->i", one, other)
+            into += np.einsum("ij,ij->i", left, right)
 
     def result(self, at: int) -> Leaning | None:
         """Return the split of one sum's residuals; None where it cannot be told."""
@@ -126,8 +126,8 @@ def _measure(mechanism: Mechanism) -> Scatter:
         published = mechanism.publish(true, rng)
         return np.asarray((published - true)[published != HIDDEN], dtype=np.float64)
 
-    def variance(found: Floats) -> float:
-        return float(np.mean(found**2)) if found.size else 0.0
+    def variance(deviations: Floats) -> float:
+        return float(np.mean(deviations**2)) if deviations.size else 0.0
 
     step = next((y for y in range(1, 1001) if _window(mechanism, y) is not None), 1)
     variances = np.zeros(_LEVELS + 1)
@@ -139,9 +139,9 @@ def _measure(mechanism: Mechanism) -> Scatter:
     if far.size and abs(far.mean()) > 5 * far.std() / far.size**0.5 + 1e-9:
         drift = abs(float(far.mean()))
     for true in range(min(2 * step, 100)):
-        found = errors(np.full(_DRAWS, true, dtype=np.int64))
-        if found.size and abs(found.mean()) > 5 * found.std() / found.size**0.5 + 1e-9:
-            small_drift = max(small_drift, abs(float(found.mean())))
+        deviations = errors(np.full(_DRAWS, true, dtype=np.int64))
+        if deviations.size and abs(deviations.mean()) > 5 * deviations.std() / deviations.size**0.5 + 1e-9:
+            small_drift = max(small_drift, abs(float(deviations.mean())))
     small = float(step * (step - 1)) if at_zero == 0 and step > 1 else float(variances[step.bit_length()])
     return Scatter(step, variances, at_zero, small, drift, small_drift)
 
@@ -206,8 +206,8 @@ class ScatterWindows:
         rest = ~common & (shown > ABSENT)
         if rest.any():
             counts, where = np.unique(shown[rest], return_inverse=True)
-            found = np.array([_window(kind, count) or (IMPOSSIBLE, IMPOSSIBLE) for count in counts.tolist()])
-            below[rest], above[rest] = found[where, 0], found[where, 1]
+            windows = np.array([_window(kind, count) or (IMPOSSIBLE, IMPOSSIBLE) for count in counts.tolist()])
+            below[rest], above[rest] = windows[where, 0], windows[where, 1]
         return below, above
 
 
@@ -241,8 +241,8 @@ class ResidualTally:
         self.mechanisms = tuple(mechanisms)
         kinds: dict[Mechanism | None, Scatter] = {kind: scatter(kind or Exact()) for kind in dict.fromkeys(mechanisms)}
         self._scatter = [kinds[kind] for kind in mechanisms]
-        self._step = np.array([found.step for found in self._scatter])
-        self._by_digits = np.array([found.variance for found in kinds.values()])
+        self._step = np.array([measured.step for measured in self._scatter])
+        self._by_digits = np.array([measured.variance for measured in kinds.values()])
         self._kind = np.array([list(kinds).index(kind) for kind in mechanisms])
         k = len(self.sums)
         self.areas, self.too_low, self.too_high, self.nonzero = (np.zeros(k, dtype=np.int64) for _ in range(4))
@@ -329,7 +329,7 @@ class ResidualTally:
         """Return for each column the variance of published − true that is certain, the most there may be, and the bias."""
         count = np.maximum(self.seen, 1)
         at_zero, small, drift, small_drift = (
-            np.array([float(getattr(found, name)) for found in self._scatter])
+            np.array([float(getattr(measured, name)) for measured in self._scatter])
             for name in ("at_zero", "small", "drift", "small_drift")
         )
         least = (self.variance + self.zeros * at_zero) / count
@@ -343,13 +343,13 @@ class ResidualTally:
         worst, full = self._by_digits[self._kind].max(1), self._by_digits[self._kind][:, _LARGE_DIGITS].max(1)
         large = {int(at): self.large_histogram[number] for number, at in enumerate(self._noisy)}
         split = {int(at): self._leaning.result(number) for number, at in enumerate(self._several)}
-        found = []
+        tallies = []
         for at, s in enumerate(self.sums):
             cells = [*(s.against or (s.total,)), *s.parts]
             # Small counts scatter more where they become 0 or twice the base; a rare category is small even in large areas.
             rare = _mean(self.heavy_total[at], self.weight[at]) < MUCH_LARGER * self._step[cells].sum()
             variance = (worst if rare else full)[cells].sum()
-            found.append(
+            tallies.append(
                 SumTally(
                     proposal=s,
                     known=all(self.mechanisms[cell] is not None for cell in cells),
@@ -382,17 +382,17 @@ class ResidualTally:
                     large_residuals=large.get(at),
                 )
             )
-        return found
+        return tallies
 
     def _small(self, cells: Sequence[int]) -> dict[Mechanism, float]:
         """Return how many small counts an area has in some columns, times the step between counts, for each mechanism."""
-        found: dict[Mechanism, float] = {}
+        small: dict[Mechanism, float] = {}
         for cell in cells:
             kind = self.mechanisms[cell]
             if kind is not None and self._step[cell] > 1:
                 share = self.small[cell] / max(1, self.seen[cell])
-                found[kind] = found.get(kind, 0.0) + float(share * self._step[cell])
-        return found
+                small[kind] = small.get(kind, 0.0) + float(share * self._step[cell])
+        return small
 
 
 def _count_into(histogram: Ints, residual: Ints, counted: NDArray[np.bool_]) -> None:

@@ -68,7 +68,7 @@ class Survey:
         self._columns = release.columns
         self._declared_by = [column.basis or "description" for column in self._columns]
         self._asked = _unique(release.proposals)
-        self._declared = {(one.total, one.parts) for one in release.proposals if one.declared}
+        self._declared = {(proposal.total, proposal.parts) for proposal in release.proposals if proposal.declared}
         self._names = [column.key for column in self._columns]
         self._adjusted = [column.adjusted for column in self._columns]
         self._divisibility = Divisibility.none(len(self._columns))
@@ -178,8 +178,8 @@ class Survey:
         verdicts = for_everybody(verdicts, self._columns, self._names)
         ruled = decided_sums(results, verdicts, self._release, unknown, self._insist)
         kept, rejected, repeats, alias = _sort(ruled, self._release, mechanisms)
-        rejected += [one for one in self._doubted if one.total not in {sum_.total for sum_ in kept}]
-        kept, rejected = ([self._grounded(one) for one in those] for those in (kept, rejected))
+        rejected += [judged for judged in self._doubted if judged.total not in {sum_.total for sum_ in kept}]
+        kept, rejected = ([self._grounded(judged) for judged in those] for those in (kept, rejected))
         equations, sources = _equations(kept, alias)
         return Structure(
             columns=self._release.columns,
@@ -190,7 +190,8 @@ class Survey:
             rejected=tuple(rejected),
             repeats=tuple(repeats),
             alias=alias,
-            guessed=frozenset(one.total for one in ruled if len(one.parts) == 1 and one.origin == "data") & alias.keys(),
+            guessed=frozenset(judged.total for judged in ruled if len(judged.parts) == 1 and judged.origin == "data")
+            & alias.keys(),
             equations=equations,
             equation_sums=sources,
             figures=self._judged_figures(mechanisms),
@@ -204,34 +205,34 @@ class Survey:
     ) -> tuple[list[Mechanism | None], list[MechanismEvidence], FoundNoise | None]:
         """Tell how counts were published, by what divides them and by how sums miss: tallied ones, or proposed ones."""
         mechanisms, how = detect(self._divisibility, self._columns, self._declared_by)
-        results = [one for one in tallied if isinstance(one, SumTally)]
-        results = results or self._results([one for one in tallied if isinstance(one, Proposal)], mechanisms)
+        results = [tally for tally in tallied if isinstance(tally, SumTally)]
+        results = results or self._results([tally for tally in tallied if isinstance(tally, Proposal)], mechanisms)
         noise = find_noise(results, self._columns, mechanisms, self._divisibility)
         if noise is not None:
             mechanisms, how = with_noise(noise, mechanisms, how)
         return mechanisms, how, noise
 
-    def _grounded(self, one: JudgedSum) -> JudgedSum:
+    def _grounded(self, judged: JudgedSum) -> JudgedSum:
         """Return a sum with what says that it holds; a claim by one that nobody says holds has to name it."""
-        if one.origin == "file" or one.equation in self._declared:
-            return changed(one, ground=Ground.DECLARED)
-        if one.origin != FOUND and self._columns[one.total].known_format:
-            return changed(one, ground=Ground.DOCUMENTED)
-        names = [self._names[at] for at in (one.total, *one.parts)]
+        if judged.origin == "file" or judged.equation in self._declared:
+            return changed(judged, ground=Ground.DECLARED)
+        if judged.origin != FOUND and self._columns[judged.total].known_format:
+            return changed(judged, ground=Ground.DOCUMENTED)
+        names = [self._names[at] for at in (judged.total, *judged.parts)]
         listed = " + ".join(names[1:] if len(names) <= 5 else [*names[1:3], "…", f"{names[-1]} ({len(names) - 1} parts)"])
         if len(names) == 2:
-            condition = f"if {names[0]} and {names[1]} are one count, as their numbers in {areas_(one.areas)} suggest"
-        elif one.origin == FOUND:
+            condition = f"if {names[0]} and {names[1]} are one count, as their numbers in {areas_(judged.areas)} suggest"
+        elif judged.origin == FOUND:
             condition = (
-                f"if {names[0]} = {listed}, which nobody says: it was found in {areas_(one.areas)}, among {self._tried:,} "
-                "sums that were tried"
+                f"if {names[0]} = {listed}, which nobody says: it was found in {areas_(judged.areas)}, "
+                f"among {self._tried:,} sums that were tried"
             )
         else:
             condition = (
                 f"if {names[0]} = {listed} leaves nobody out and counts nobody twice, as labels suggest and "
-                f"{areas_(one.areas)} do not contradict: no further part is unprinted"
+                f"{areas_(judged.areas)} do not contradict: no further part is unprinted"
             )
-        return changed(one, ground=Ground.INFERRED, condition=condition)
+        return changed(judged, ground=Ground.INFERRED, condition=condition)
 
     def _judged_figures(self, mechanisms: Sequence[Mechanism | None]) -> tuple[JudgedFigure, ...]:
         """Judge rates, means and medians by all areas."""
@@ -284,26 +285,26 @@ def _candidates(survey: Survey) -> list[Proposal]:
     # A sum that cannot be judged may well be true: nothing is looked for that would contradict it.
     known = [c.equation for c in checked if c.kept or c.unjudged]
     tried = survey.on_sample(search.repairs(failed))
-    found = _best(tried)
+    believed = _best(tried)
     survey._tried = len(tried)
     for _ in range(_ROUNDS):  # a sum that was found may be a part of the next
-        tried = survey.on_sample(search.runs([*known, *(c.equation for c in found)]))
+        tried = survey.on_sample(search.runs([*known, *(c.equation for c in believed)]))
         survey._tried += len(tried)
         further = _best(tried)
-        found += further
+        believed += further
         if not further:
             break
     survey._doubted = _doubted(tried, asked)
-    more = [Proposal(c.total, c.parts, c.origin) for c in found]
+    more = [Proposal(c.total, c.parts, c.origin) for c in believed]
     more += mirrored(more, survey._columns)
     known += [(p.total, p.parts) for p in more]
     inside = related(known)
     same, refused = list[Proposal](), list[Proposal]()
-    for one in survey.on_sample([*pairs, *pairs_to_try(survey._columns, survey._sample, reach, inside)]):
-        pair = Proposal(one.total, one.parts, one.origin)
-        if one.kept or is_alike(one, survey._mechanisms):
+    for judged in survey.on_sample([*pairs, *pairs_to_try(survey._columns, survey._sample, reach, inside)]):
+        pair = Proposal(judged.total, judged.parts, judged.origin)
+        if judged.kept or is_alike(judged, survey._mechanisms):
             same.append(pair)
-        elif one.origin != "data":  # what nobody proposed need not be listed as rejected
+        elif judged.origin != "data":  # what nobody proposed need not be listed as rejected
             refused.append(pair)
     return _unique(
         [
@@ -320,11 +321,11 @@ def _doubted(tried: Sequence[JudgedSum], asked: Sequence[Proposal]) -> list[Judg
     """Return, for every total of which nothing was proposed, the candidate that came closest and was not believed."""
     proposed = {p.total for p in asked if len(p.parts) > 1 and p.origin != "sex"}
     closest: dict[int, JudgedSum] = {}
-    for one in tried:
-        if one.cause and one.total not in proposed:
-            rival = closest.get(one.total)
-            if rival is None or (one.impossible, abs(one.mean)) < (rival.impossible, abs(rival.mean)):
-                closest[one.total] = one
+    for candidate in tried:
+        if candidate.cause and candidate.total not in proposed:
+            rival = closest.get(candidate.total)
+            if rival is None or (candidate.impossible, abs(candidate.mean)) < (rival.impossible, abs(rival.mean)):
+                closest[candidate.total] = candidate
     return list(closest.values())
 
 
@@ -361,30 +362,31 @@ def _sort(
     checked: Sequence[JudgedSum], release: Release, mechanisms: Sequence[Mechanism | None]
 ) -> tuple[list[JudgedSum], list[JudgedSum], list[Repeat], dict[int, int]]:
     """Tell sums that hold from those that do not, and repeats from sums."""
-    pairs = {(one.total, one.parts[0]): one for one in release.proposals if one.use is not None and len(one.parts) == 1}
-    apart = {pair for pair, one in pairs.items() if not one.use}
-    same = {pair for pair, one in pairs.items() if one.alike}
-    anew = {pair for pair, one in pairs.items() if one.alike is False}
+    said = (proposal for proposal in release.proposals if proposal.use is not None and len(proposal.parts) == 1)
+    pairs = {(proposal.total, proposal.parts[0]): proposal for proposal in said}
+    apart = {pair for pair, proposal in pairs.items() if not proposal.use}
+    same = {pair for pair, proposal in pairs.items() if proposal.alike}
+    anew = {pair for pair, proposal in pairs.items() if proposal.alike is False}
     alike, kept, rejected = list[JudgedSum](), list[JudgedSum](), list[JudgedSum]()
     copies = files_alike(checked)
-    for one in checked:
-        pair = (one.total, one.parts[0])
-        single = len(one.parts) == 1
+    for judged in checked:
+        pair = (judged.total, judged.parts[0])
+        single = len(judged.parts) == 1
         if single and pair in apart:
-            rejected.append(one)
-        elif single and (pair in same or (_same(one, mechanisms, copies) and pair not in anew)):
-            alike.append(one)
+            rejected.append(judged)
+        elif single and (pair in same or (_same(judged, mechanisms, copies) and pair not in anew)):
+            alike.append(judged)
         else:
-            (kept if one.kept else rejected).append(one)
+            (kept if judged.kept else rejected).append(judged)
     names = [column.key for column in release.columns]
-    repeats, alias = gather(alike, [one for one in kept if len(one.parts) == 1], names)
-    alias |= {one.total: one.parts[0] for one in alike if (one.total, one.parts[0]) in same}
+    repeats, alias = gather(alike, [judged for judged in kept if len(judged.parts) == 1], names)
+    alias |= {judged.total: judged.parts[0] for judged in alike if (judged.total, judged.parts[0]) in same}
     return kept, rejected, repeats, alias
 
 
-def _same(one: JudgedSum, mechanisms: Sequence[Mechanism | None], copies: bool) -> bool:
+def _same(judged: JudgedSum, mechanisms: Sequence[Mechanism | None], copies: bool) -> bool:
     """Return whether a pair is alike; of two files that were rounded anew, only columns without a single difference are."""
-    return is_alike(one, mechanisms) and (one.origin != FILES or copies or equal_share(one) == 1)
+    return is_alike(judged, mechanisms) and (judged.origin != FILES or copies or equal_share(judged) == 1)
 
 
 def _equations(kept: Sequence[JudgedSum], alias: dict[int, int]) -> tuple[tuple[Equation, ...], tuple[int, ...]]:
@@ -392,8 +394,8 @@ def _equations(kept: Sequence[JudgedSum], alias: dict[int, int]) -> tuple[tuple[
 
     The same sum over counts that were rounded anew says nothing more: that each of them is the same count does.
     """
-    found: dict[tuple[int, frozenset[int]], tuple[Equation, int]] = {}
-    anew = {one.total: one.parts[0] for one in kept if len(one.parts) == 1}
+    equations: dict[tuple[int, frozenset[int]], tuple[Equation, int]] = {}
+    anew = {judged.total: judged.parts[0] for judged in kept if len(judged.parts) == 1}
     heads = {column: _head(column, anew) for column in anew}
     for at, checked in enumerate(kept):
         total, parts = replace(checked.equation, alias)
@@ -404,8 +406,8 @@ def _equations(kept: Sequence[JudgedSum], alias: dict[int, int]) -> tuple[tuple[
             if len(parts) > 1:
                 first, others = replace((total, parts), heads)
                 key = (first, frozenset(others)) if len(set(others)) == len(others) else key
-            found.setdefault(key, ((total, parts), at))
-    return tuple(equation for equation, _ in found.values()), tuple(at for _, at in found.values())
+            equations.setdefault(key, ((total, parts), at))
+    return tuple(equation for equation, _ in equations.values()), tuple(at for _, at in equations.values())
 
 
 def _head(column: int, anew: Mapping[int, int]) -> int:

@@ -67,9 +67,9 @@ def lean_of(results: Sequence[SumTally]) -> dict[Mechanism, float]:
             if amount > 0 and result.error <= 0.02 * amount:
                 ratios.setdefault(kind, []).append(result.mean / amount)
     return {
-        kind: float(np.clip(np.median(found), USUAL_LEAN, _LARGEST_LEAN))
-        for kind, found in ratios.items()
-        if len(found) >= _TYPICAL
+        kind: float(np.clip(np.median(leans), USUAL_LEAN, _LARGEST_LEAN))
+        for kind, leans in ratios.items()
+        if len(leans) >= _TYPICAL
     }
 
 
@@ -192,15 +192,15 @@ def _wrong_spread(result: SumTally) -> str | None:
 
 def _too_little(result: SumTally) -> str | None:
     """Return why there is too little evidence, if so: nothing but small counts fits any sum."""
-    found = result.proposal.origin == FOUND
+    is_found = result.proposal.origin == FOUND
     if result.mean_total == 0:
         return f"cannot be tested: the total is 0 everywhere ({areas_(result.areas)})"
     known = max(result.error, 1e-9) / result.mean_total
     if len(result.proposal.parts) > 1 and result.areas > 1 and not result.nonzero:
         return "cannot be tested: no area has two parts above 0"
-    known_to = FOUND_SHARE if found else SHARE
-    several = SEVERAL if not found else FOUND_SEVERAL if len(result.proposal.parts) > 1 else FOUND_PAIRS
-    if (known <= known_to and result.areas >= several) or (result.large and not found):
+    known_to = FOUND_SHARE if is_found else SHARE
+    several = SEVERAL if not is_found else FOUND_SEVERAL if len(result.proposal.parts) > 1 else FOUND_PAIRS
+    if (known <= known_to and result.areas >= several) or (result.large and not is_found):
         return None
     return (
         f"too little to test: the total averages {result.mean_total:.1f} in {areas_(result.areas)}, "
@@ -218,20 +218,20 @@ _LAYOUT = ("indentation", "names", "data")
 
 def by_analogy(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[JudgedSum]:
     """Keep the sums that could not be judged, but hold for other codes of an axis along which they do not add up."""
-    keys = [_pattern(one, columns) if one.origin != FILES else (1, FILES, ()) for one in checked]
-    witnesses = Counter(key for one, key in zip(checked, keys, strict=True) if not one.unjudged)
-    holding = Counter(key for one, key in zip(checked, keys, strict=True) if one.kept)
-    found = []
-    for one, key in zip(checked, keys, strict=True):
-        if one.unjudged and one.areas and key is not None:
+    keys = [_pattern(judged, columns) if judged.origin != FILES else (1, FILES, ()) for judged in checked]
+    witnesses = Counter(key for judged, key in zip(checked, keys, strict=True) if not judged.unjudged)
+    holding = Counter(key for judged, key in zip(checked, keys, strict=True) if judged.kept)
+    decided = []
+    for judged, key in zip(checked, keys, strict=True):
+        if judged.unjudged and judged.areas and key is not None:
             seen, fine = witnesses[key], holding[key]
             enough = fine == seen > 0 if key[0] == 0 else fine >= max(_WITNESSES, _HOLDING * seen)
             if enough:
                 words = f"kept because the same holds in {fine:,} of {seen:,} cases that can be tested"
-                found.append(replace(one, kept=True, why=f"{one.why}; {words}"))
+                decided.append(replace(judged, kept=True, why=f"{judged.why}; {words}"))
                 continue
-        found.append(one)
-    return found
+        decided.append(judged)
+    return decided
 
 
 def on_trust(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[JudgedSum]:
@@ -253,25 +253,28 @@ def on_trust(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[Ju
 
 def for_everybody(checked: Sequence[JudgedSum], columns: Sequence[Column], names: Sequence[str]) -> list[JudgedSum]:
     """Reject the sums of men, or of women, that do not hold for everybody: what is missing may be too little to show."""
-    patterns = [_pattern(one, columns) for one in checked]
+    patterns = [_pattern(judged, columns) for judged in checked]
     failed = {
-        pattern: one.total
-        for one, pattern in zip(checked, patterns, strict=True)
-        if pattern is not None and one.cause in _FAILURES and _is_everybody(one, columns)
+        pattern: judged.total
+        for judged, pattern in zip(checked, patterns, strict=True)
+        if pattern is not None and judged.cause in _FAILURES and _is_everybody(judged, columns)
     }
     return [
         replace(
-            one, kept=False, cause="everybody", why=f"the same does not hold for {names[failed[pattern]]}; here: {one.why}"
+            judged,
+            kept=False,
+            cause="everybody",
+            why=f"the same does not hold for {names[failed[pattern]]}; here: {judged.why}",
         )
-        if one.kept and pattern in failed and not _is_everybody(one, columns)
-        else one
-        for one, pattern in zip(checked, patterns, strict=True)
+        if judged.kept and pattern in failed and not _is_everybody(judged, columns)
+        else judged
+        for judged, pattern in zip(checked, patterns, strict=True)
     ]
 
 
-def _is_everybody(one: JudgedSum, columns: Sequence[Column]) -> bool:
+def _is_everybody(judged: JudgedSum, columns: Sequence[Column]) -> bool:
     """Return whether a sum adds up along the first axis only, for the totals of all others."""
-    codes = [columns[at].codes[1:] for at in (one.total, *one.parts)]
+    codes = [columns[at].codes[1:] for at in (judged.total, *judged.parts)]
     return all(code == _WHOLE for rest in codes for code in rest)
 
 
@@ -281,13 +284,13 @@ def overlapping(checked: Sequence[JudgedSum], results: Sequence[SumTally], names
     In such a table small groups may add up by chance in nearly every area, and still not be partitions.
     """
     inside: dict[int, set[int]] = {}
-    holds = {one.total for one in checked if one.kept and len(one.parts) > 1 and one.origin in _LAYOUT}
+    holds = {judged.total for judged in checked if judged.kept and len(judged.parts) > 1 and judged.origin in _LAYOUT}
     doubtful: dict[int, int] = {}
-    for one, result in zip(checked, results, strict=True):
-        if one.origin in _LAYOUT and len(one.parts) > 1:
-            inside.setdefault(one.total, set()).update(one.parts)
-            if result.fails and one.total not in holds and result.all_mean < -_SURPLUS * result.mean_total:
-                doubtful[one.total] = one.total
+    for judged, result in zip(checked, results, strict=True):
+        if judged.origin in _LAYOUT and len(judged.parts) > 1:
+            inside.setdefault(judged.total, set()).update(judged.parts)
+            if result.fails and judged.total not in holds and result.all_mean < -_SURPLUS * result.mean_total:
+                doubtful[judged.total] = judged.total
     ahead = list(doubtful)
     while ahead:
         above = ahead.pop()
@@ -296,21 +299,21 @@ def overlapping(checked: Sequence[JudgedSum], results: Sequence[SumTally], names
                 doubtful[part] = doubtful[above]
                 ahead.append(part)
     return [
-        replace(one, kept=False, unjudged=False, why=_overlap(one, names[doubtful[one.total]]))
-        if one.kept and one.origin in _LAYOUT and len(one.parts) > 1 and one.total in doubtful
-        else one
-        for one in checked
+        replace(judged, kept=False, unjudged=False, why=_overlap(judged, names[doubtful[judged.total]]))
+        if judged.kept and judged.origin in _LAYOUT and len(judged.parts) > 1 and judged.total in doubtful
+        else judged
+        for judged in checked
     ]
 
 
-def _overlap(one: JudgedSum, above: str) -> str:
-    return f"is below {above}, whose parts add to more than it, so people are counted in several parts; here: {one.why}"
+def _overlap(judged: JudgedSum, above: str) -> str:
+    return f"is below {above}, whose parts add to more than it, so people are counted in several parts; here: {judged.why}"
 
 
-def _pattern(one: JudgedSum, columns: Sequence[Column]) -> tuple[int, str, tuple[str, ...]] | None:
+def _pattern(judged: JudgedSum, columns: Sequence[Column]) -> tuple[int, str, tuple[str, ...]] | None:
     """Return the axis along which a sum adds up, and its codes there; None where several codes change at once."""
-    cells = [columns[at] for at in (one.total, *one.parts)]
+    cells = [columns[at] for at in (judged.total, *judged.parts)]
     axis = axis_of(cells)
-    if axis is None or len(cells[0].codes) < 2 or len(one.parts) < 2:
+    if axis is None or len(cells[0].codes) < 2 or len(judged.parts) < 2:
         return None
     return axis, cells[0].codes[axis], tuple(sorted(column.codes[axis] for column in cells[1:]))

@@ -126,21 +126,10 @@ _PARQUET = (".parquet", ".pq")
 def read(
     path: str | Path, file_format: str = "auto", toml: str | Path | None = None, areas: str | Path | None = None
 ) -> Release:
-    """Open a published table.
+    """Open a published table, in one of `FORMATS`; its counts come when `Release.blocks` is gone through.
 
-    The counts come when `Release.blocks` is gone through: files that may be larger than memory are not read before.
-
-    Parameters
-    ----------
-    path : path
-        The file as downloaded: plain, gzipped or zipped. For a tidy table, the data or the TOML that describes it.
-    file_format : str
-        One of `FORMATS`, or "auto" to find out.
-    toml : path, optional
-        The description of a tidy table. One that lies beside the data is found by itself if it is called like the data, or
-        is a release.toml that names them.
-    areas : path, optional
-        A file that tells which area lies in which: columns child and parent, or a column of codes for every level.
+    `toml` describes a tidy table: one that lies beside it under its name, or as a release.toml that names it, is found by
+    itself. `areas` is a file that tells which area lies in which: columns child and parent, or one of codes for every level.
     """
     release = _read(Path(path), file_format, toml)
     if areas is not None:
@@ -230,7 +219,7 @@ def census_format(table: object) -> str | None:
         head, name = header_of(as_polars(table)), ""
     else:
         return None
-    return next((one for one in FORMATS if one != "tidy" and matches(one, head, name)), None)
+    return next((form for form in FORMATS if form != "tidy" and matches(form, head, name)), None)
 
 
 _CENSUSMAPPER = re.compile(r"(?i)(?:^|[,;\t\"]) *v_[a-z0-9]+(?:_[a-z0-9]+)*_\d")
@@ -247,8 +236,6 @@ _DATAPACK = re.compile(
 def matches(file_format: str, head: str, name: str) -> bool:
     """Return whether a file that begins so, and is called so, is in a format.
 
-    Examples
-    --------
     >>> matches("statsnz", "code,name,variable,variable_group,count", "x"), matches("statsnz", "code,name,count", "x")
     (True, False)
     >>> matches("data-table", '"REF_DATE","GEO","DGUID","Sex","UOM","VECTOR","COORDINATE","VALUE"', "x")
@@ -264,7 +251,7 @@ def matches(file_format: str, head: str, name: str) -> bool:
     there = set(header)
     match file_format:
         case "statcan":
-            return all(one in first for one in ("DGUID", "CHARACTERISTIC_ID", "CHARACTERISTIC_NAME", "C1_COUNT_TOTAL"))
+            return all(column in first for column in ("DGUID", "CHARACTERISTIC_ID", "CHARACTERISTIC_NAME", "C1_COUNT_TOTAL"))
         case "profile-page":
             titled = re.match(r'\s*"?Census Profile\b', head, re.IGNORECASE)
             return titled is not None and re.search(r'(?im)^"?topic"?\W+"?characteristics?\b', head) is not None
@@ -274,13 +261,13 @@ def matches(file_format: str, head: str, name: str) -> bool:
             return _INDICATOR.search(first) is not None
         case "first-names":
             wanted = {"FIRST_NAME", *(f"{sex}_COUNT" for sex in ("GENDER_TOTAL", "MEN+", "WOMEN+"))}
-            return wanted <= {one.upper() for one in header}
+            return wanted <= {column.upper() for column in header}
         case "data-table":
             return any(names <= there for names in _DATA_TABLE)
         case "statsnz":
-            return [one.lower() for one in header] == ["code", "name", "variable", "variable_group", "count"]
+            return [column.lower() for column in header] == ["code", "name", "variable", "variable_group", "count"]
         case "datapack":
-            parted = any(re.fullmatch(r".+_[PMF]|[PMF]_.+", one) for one in header[1:])
+            parted = any(re.fullmatch(r".+_[PMF]|[PMF]_.+", column) for column in header[1:])
             return parted and _DATAPACK.fullmatch(header[0]) is not None
         case _:
             from unround.tables.tidy import guess
@@ -298,20 +285,20 @@ def _load(file_format: str, source: Source) -> Release:
     if known.documented is None:
         return release
     kinds = tuple(mechanism(name) for name in known.documented)
-    columns = (replace(one, documented=kinds, basis="format", known_format=True) for one in release.columns)
+    columns = (replace(column, documented=kinds, basis="format", known_format=True) for column in release.columns)
     return replace(release, columns=tuple(columns))
 
 
 def _detect(source: Source) -> str:
     """Find the format by the head of the file."""
-    found = next((name for name in FORMATS if matches(name, source.head(), source.name)), None)
-    if found is None:
-        known = "\n".join(f"  {name:13} {one.looks}" for name, one in FORMATS.items())
+    form = next((name for name in FORMATS if matches(name, source.head(), source.name)), None)
+    if form is None:
+        known = "\n".join(f"  {name:13} {known_format.looks}" for name, known_format in FORMATS.items())
         raise UnknownFormat(
             f"{source.path} matches none of the formats that unround knows; {_seen(source)}\nThe formats "
             f"are:\n{known}\nTo describe a table of your own, run: unround describe {source.path}"
         )
-    return found
+    return form
 
 
 def _seen(source: Source) -> str:

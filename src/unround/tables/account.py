@@ -64,14 +64,14 @@ def _keys(table: HeadedTable, description: Description, release: Release, at: in
     codes = {axis.name: table.header[axis.header - 1][at] for axis in description.axes if axis.header is not None}
     codes |= description.counts.get(table.names[at], {})
     places = [(place, codes[axis]) for place, axis in enumerate(release.axes) if axis in codes]
-    found = [column.key for column in release.columns if all(column.codes[place] == code for place, code in places)]
-    figures = {"/".join(codes[axis] for axis in release.axes if axis in codes)} & {one.name for one in release.figures}
-    return tuple(figures or found) if places else ()
+    keys = [column.key for column in release.columns if all(column.codes[place] == code for place, code in places)]
+    figures = {"/".join(codes[axis] for axis in release.axes if axis in codes)} & {figure.name for figure in release.figures}
+    return tuple(figures or keys) if places else ()
 
 
 def _columns(table: HeadedTable, description: Description, release: Release, values: Mapping[int, str]) -> Iterable[Entry]:
     """Return an entry for every column."""
-    names, figures = table.names, {one.name for one in release.figures}
+    names, figures = table.names, {figure.name for figure in release.figures}
     axes = {axis.column: axis for axis in description.axes if axis.header is None}
     labels = {name for axis in description.axes for name in (axis.label, axis.level, axis.parent) if name is not None}
     groups = {axis.within for axis in description.axes}
@@ -116,7 +116,7 @@ def _numeric(cells: pl.Series) -> bool:
 
 def _cells(table: HeadedTable, description: Description, values: Mapping[int, str], notes: Documented) -> Iterable[Entry]:
     """Return entries for cells that are not plain counts: those of one text together."""
-    found: dict[tuple[What, str], list[str]] = {}
+    cells_of: dict[tuple[What, str], list[str]] = {}
     settle: dict[tuple[What, str], str] = {}
     if table.cells.height > MOST_ROWS:
         yield Entry("single cells", What.COUNT, "so many rows that their cells are not listed one by one")
@@ -129,9 +129,9 @@ def _cells(table: HeadedTable, description: Description, values: Mapping[int, st
         odd = (~are_numbers(bare)).fill_null(True) if cells.null_count() else ~are_numbers(bare)
         for row in odd.arg_true():
             kind, why, how = _cell(bare[row] or "", description, notes)
-            found.setdefault((kind, why), []).append(f"{letters(at)}{table.number(row)}")
+            cells_of.setdefault((kind, why), []).append(f"{letters(at)}{table.number(row)}")
             settle[kind, why] = how
-    for (kind, why), places in found.items():
+    for (kind, why), places in cells_of.items():
         few = ", ".join(places[:FEW]) + (f" and {len(places) - FEW:,} more" if len(places) > FEW else "")
         place = f"cell {few}" if len(places) == 1 else f"cells {few}"
         yield Entry(place, kind, why, kind is not What.UNKNOWN, settle[kind, why])
@@ -149,8 +149,8 @@ def _cell(text: str, description: Description, notes: Documented) -> tuple[What,
         return What.COUNT, f"numbers with the flag {flagged.flag}", ""
     if code > ABSENT:
         return What.COUNT, f"{text} stands for {code}{documented}", ""
-    if (told := told_range(code)) is not None:
-        return What.SUPPRESSED, f"{text}: from {told[0]} to {told[1]}{documented}", ""
+    if (ends := told_range(code)) is not None:
+        return What.SUPPRESSED, f"{text}: from {ends[0]} to {ends[1]}{documented}", ""
     if code != UNREADABLE:
         return What.SUPPRESSED, f"{text}: {why_absent(code)}{documented}; it can be any count", ""
     said = (
@@ -168,7 +168,7 @@ def account(release: Release, structure: Structure | None = None) -> tuple[Entry
     A format that keeps no account of its own has one entry per table, and one per reason for what was left out.
     """
     entries = release.account or tuple(_generic(release))
-    return entries if structure is None else tuple(_judged(one, release, structure) for one in entries)
+    return entries if structure is None else tuple(_judged(entry, release, structure) for entry in entries)
 
 
 def _generic(release: Release) -> Iterable[Entry]:
@@ -193,10 +193,10 @@ def _columns_of(those: Sequence[str]) -> str:
 def _judged(entry: Entry, release: Release, structure: Structure) -> Entry:
     """Return an entry with what the counts say: exact or rounded, used or not."""
     if entry.what is What.FIGURE:
-        verdicts = [one for one in structure.figures if one.figure.name in entry.keys]
-        if any(one.is_evidence for one in verdicts):
+        verdicts = [verdict for verdict in structure.figures if verdict.figure.name in entry.keys]
+        if any(verdict.is_evidence for verdict in verdicts):
             return replace(entry, why=f"{entry.why}: {verdicts[0].why}")
-        if verdicts and all(one.verdict == "recomputable" for one in verdicts):
+        if verdicts and all(verdict.verdict == "recomputable" for verdict in verdicts):
             return replace(entry, what=What.SILENT, why=verdicts[0].why, used=False)
         why = verdicts[0].why if verdicts else "nothing says what it is of"
         settle = (
@@ -209,11 +209,12 @@ def _judged(entry: Entry, release: Release, structure: Structure) -> Entry:
     places = [index[key] for key in entry.keys if key in index]
     ways = dict.fromkeys(structure.mechanisms[at] for at in places)
     if None in ways:
-        why = next((one.why for one in structure.how if one.mechanism is None and set(one.columns) & set(places)), "")
+        unknown = (evidence for evidence in structure.how if evidence.mechanism is None)
+        why = next((evidence.why for evidence in unknown if set(evidence.columns) & set(places)), "")
         return replace(
             entry, why=f"how these counts were published is not known: {why}", used=False, settle="--base, or default ="
         )
-    how = next((one for one in structure.how if set(one.columns) & set(places)), None)
-    named = ", ".join(one.name for one in ways if one is not None)
+    how = next((evidence for evidence in structure.how if set(evidence.columns) & set(places)), None)
+    named = ", ".join(way.name for way in ways if way is not None)
     why = f"{named}; {how.basis}" if how is not None else named
-    return replace(entry, what=What.EXACT if all(isinstance(one, Exact) for one in ways) else What.COUNT, why=why)
+    return replace(entry, what=What.EXACT if all(isinstance(way, Exact) for way in ways) else What.COUNT, why=why)

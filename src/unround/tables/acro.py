@@ -133,7 +133,7 @@ class AcroFolder:
     def _links(self, shown: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
         """Yield the margins that tables share: nobody prints them, but every table with their variables adds up to them."""
         pairs = combinations(self.tables, 2)
-        shared = {frozenset[str](), *(frozenset(one.variables) & frozenset(other.variables) for one, other in pairs)}
+        shared = {frozenset[str](), *(frozenset(table_.variables) & frozenset(other.variables) for table_, other in pairs)}
         for variables in sorted(shared, key=lambda names: (len(names), sorted(names))):
             names = sorted(variables)
             having = [table for table in self.tables if variables <= set(table.variables)]
@@ -146,12 +146,12 @@ class AcroFolder:
 
     def unlike(self) -> Iterator[str]:
         """Yield which tables have other categories of a variable that they share: there, they are not compared."""
-        for one, other in combinations(self.tables, 2):
-            for variable in sorted({*one.variables} & {*other.variables}):
-                apart = one.categories([variable]) ^ other.categories([variable])
+        for table, other in combinations(self.tables, 2):
+            for variable in sorted({*table.variables} & {*other.variables}):
+                apart = table.categories([variable]) ^ other.categories([variable])
                 if apart:
                     named = ", ".join(sorted(category for (category,) in apart))
-                    yield f"{one.name} and {other.name} have other categories of {variable}: {named}"
+                    yield f"{table.name} and {other.name} have other categories of {variable}: {named}"
 
 
 def is_acro(folder: Path) -> bool:
@@ -231,7 +231,7 @@ def _added(cells: Mapping[Place, int | None], margin: Place) -> int:
 
 
 def _within(place: Place, margin: Place) -> bool:
-    return all(category in (ALL, own) for category, own in zip(margin, place, strict=True))
+    return all(category in (ALL, actual) for category, actual in zip(margin, place, strict=True))
 
 
 def _named(table: AcroTable, place: Place) -> str:

@@ -38,7 +38,9 @@ from unround.tables.suggested import find_candidates
 _BOTH = {"total": TOTAL, "parts": [MEN, WOMEN]}
 
 
-def _described(source: Source, table: pl.DataFrame, keys: Mapping[str, Any], form: str, told: Sequence[str] = ()) -> Release:
+def _described(
+    source: Source, table: pl.DataFrame, keys: Mapping[str, Any], form: str, notes: Sequence[str] = ()
+) -> Release:
     """Return the release of a table that is described by the keys of a TOML, with the account of its reading.
 
     Nobody but names says that its sums hold: the counts have to confirm them.
@@ -46,8 +48,8 @@ def _described(source: Source, table: pl.DataFrame, keys: Mapping[str, Any], for
     cells = table.rename({name: str(at) for at, name in enumerate(table.columns)})
     headed = HeadedTable((tuple(table.columns),), cells, str(source.path), source.size, notes=tuple(source.notes))
     description = make_description(keys, where=f"the format {form}")
-    release = read_headed(headed, description, form=form, notes=told)
-    proposals = tuple(replace(one, origin="names") for one in release.proposals)
+    release = read_headed(headed, description, form=form, notes=notes)
+    proposals = tuple(replace(proposal, origin="names") for proposal in release.proposals)
     return replace(release, proposals=proposals, account=account_of(headed, description, release))
 
 
@@ -90,7 +92,7 @@ class _Documents:
         members = [(number, names[name], parent, notes) for number, name, parent, notes in self.members[dimension]]
         return replace(self, members={**self.members, dimension: members})
 
-    def sums(self, dimension: int, codes: Sequence[str], told: list[str]) -> list[dict[str, Any]] | None:
+    def sums(self, dimension: int, codes: Sequence[str], remarks: list[str]) -> list[dict[str, Any]] | None:
         """Return the sums of a dimension among the codes of the table; None where the metadata do not have it.
 
         A total that a note says includes others than its parts is not their sum, and that is told.
@@ -99,15 +101,15 @@ class _Documents:
         names = self.names(dimension)
         if members is None or len(set(names)) < len(names) or not set(codes) <= set(names):
             return None
-        by_id, there, found = {number: name for number, name, _, _ in members}, set(codes), []
+        by_id, there, sums = {number: name for number, name, _, _ in members}, set(codes), []
         for number, total, _, notes in members:
-            parts = [name for own, name, parent, _ in members if parent == number != own]
-            more = next((self.notes[one] for one in notes.split(";") if _OTHERS_TOO.search(self.notes.get(one, ""))), "")
+            parts = [name for child, name, parent, _ in members if parent == number != child]
+            more = next((self.notes[note] for note in notes.split(";") if _OTHERS_TOO.search(self.notes.get(note, ""))), "")
             if more and parts:
-                told.append(f"{total} is not taken for the sum of its parts: {more}")
+                remarks.append(f"{total} is not taken for the sum of its parts: {more}")
             elif total in there and len(parts) > 1 and set(parts) <= there:
-                found.append({"total": by_id[number], "parts": parts})
-        return found
+                sums.append({"total": by_id[number], "parts": parts})
+        return sums
 
 
 def load_data_table(source: Source) -> Release:
@@ -122,22 +124,21 @@ def load_data_table(source: Source) -> Release:
     table, left_out = _only_counts(table, dimensions)
     if table.is_empty():
         raise InputError(f"{source.path} has no counts: its values are {', '.join(left_out)}. Choose a table of counts.")
-    documents, told = _documents(source), list[str]()
+    documents, remarks = _documents(source), list[str]()
     for number, name in enumerate(("GEO", *dimensions), start=1):
         short = _shortened([*table[name].drop_nulls().unique(maintain_order=True), *documents.names(number)])
         table = table.with_columns(pl.col(name).replace(short))
         documents = documents.renamed(number, short)
-    keys = _dimensions(table, dimensions, documents, told)
-    release = _described(source, table, keys, DATA_TABLE, told)
+    keys = _dimensions(table, dimensions, documents, remarks)
+    release = _described(source, table, keys, DATA_TABLE, remarks)
     how = read_notes(documents.notes.values()).mechanism
-    if how is not None:
-        release = replace(release, columns=tuple(replace(one, documented=(how,), basis="note") for one in release.columns))
-    if documents.members:
-        release = replace(release, columns=tuple(replace(one, known_format=True) for one in release.columns))
-    else:  # names suggest sums, and document none
-        release = replace(release, proposals=tuple(replace(one, origin="labels") for one in release.proposals))
+    said: dict[str, Any] = {"documented": (how,), "basis": "note"} if how is not None else {}
+    columns = tuple(replace(column, **said, known_format=bool(documents.members)) for column in release.columns)
+    if not documents.members:  # names suggest sums, and document none
+        release = replace(release, proposals=tuple(replace(proposal, origin="labels") for proposal in release.proposals))
     aside = (Entry(f"rows: {why}", What.SILENT, "left out: they hold figures, not counts", False) for why in left_out)
-    return replace(release, left_out={**release.left_out, **left_out}, account=(*release.account, *aside))
+    account = (*release.account, *aside)
+    return replace(release, columns=columns, left_out={**release.left_out, **left_out}, account=account)
 
 
 def _only_counts(table: pl.DataFrame, dimensions: Sequence[str]) -> tuple[pl.DataFrame, dict[str, tuple[str, ...]]]:
@@ -158,7 +159,7 @@ def _only_counts(table: pl.DataFrame, dimensions: Sequence[str]) -> tuple[pl.Dat
     return table.filter(counted), left_out
 
 
-def _dimensions(table: pl.DataFrame, dimensions: Sequence[str], documents: _Documents, told: list[str]) -> dict[str, Any]:
+def _dimensions(table: pl.DataFrame, dimensions: Sequence[str], documents: _Documents, remarks: list[str]) -> dict[str, Any]:
     """Return the description of a table: places and dates are its rows, unless places are few and dates several."""
     axes: dict[str, dict[str, Any]] = {}
     several = [name for name in dimensions if table[name].n_unique() > 1] or list(dimensions[:1])
@@ -168,7 +169,7 @@ def _dimensions(table: pl.DataFrame, dimensions: Sequence[str], documents: _Docu
             axis = "sex" if _SEX.fullmatch(name) else name
             axes[axis] = {"column": name}
             codes = table[name].unique(maintain_order=True).drop_nulls().to_list()
-            sums = documents.sums(number, codes, told)
+            sums = documents.sums(number, codes, remarks)
             sums = _suggested(name, codes) if sums is None else sums
             if sums:
                 axes[axis]["sums"] = sums
@@ -213,8 +214,8 @@ def _suggested(name: str, codes: Sequence[str]) -> list[dict[str, Any]]:
     age = re.search(r"\b(?:age|âge)\b", name, re.IGNORECASE)
     about = AREA if name == "GEO" else SEX if _SEX.fullmatch(name) else AGE if age else OTHER
     first: dict[str, dict[str, Any]] = {}
-    for one in find_candidates(DraftAxis(name, about, tuple(codes))):
-        first.setdefault(one.total, {"total": one.total, "parts": list(one.parts)})
+    for candidate in find_candidates(DraftAxis(name, about, tuple(codes))):
+        first.setdefault(candidate.total, {"total": candidate.total, "parts": list(candidate.parts)})
     return list(first.values())
 
 
@@ -264,16 +265,16 @@ _EVERYBODY = ("Tot", "Tot_P", "Total", "Total_P")
 
 def _parted(column: str) -> tuple[str, str]:
     """Return what a column counts, and of which sex; "" where it does not say."""
-    found = _BEHIND.fullmatch(column) or _BEFORE.fullmatch(column)
-    return (found["name"], _SEXES[found["sex"]]) if found else (column, "")
+    matched = _BEHIND.fullmatch(column) or _BEFORE.fullmatch(column)
+    return (matched["name"], _SEXES[matched["sex"]]) if matched else (column, "")
 
 
 def load_datapack(source: Source) -> Release:
     """Read a DataPack."""
     table = read_table(source, wide=True)
-    found = _AREA.fullmatch(table.header[0][0])
-    assert found is not None, "the format was recognised by this column"
-    level = found["level"].upper()
+    area_column = _AREA.fullmatch(table.header[0][0])
+    assert area_column is not None, "the format was recognised by this column"
+    level = area_column["level"].upper()
     counts: dict[str, dict[str, str]] = {}
     left_out: dict[str, list[str]] = {}
     for column in table.header[0][1:]:
@@ -283,14 +284,14 @@ def load_datapack(source: Source) -> Release:
             counts[column] = {"characteristic": name, "sex": sex or TOTAL}
         else:
             left_out.setdefault(kind, []).append(column)
-    names = list(dict.fromkeys(one["characteristic"] for one in counts.values()))
-    sexes = {one["sex"] for one in counts.values()}
+    names = list(dict.fromkeys(codes["characteristic"] for codes in counts.values()))
+    sexes = {codes["sex"] for codes in counts.values()}
     area = table.header[0][0]
     around = pl.col("0").str.slice(0, _DIGITS.get(level, 0)).replace("", None)
     cells = table.cells.with_columns(pl.lit(level).alias("level"), around.alias("parent"))
     cells.columns = [*table.header[0], "level", "parent"]
     keys: dict[str, Any] = {
-        "product": f"Australian Bureau of Statistics, {found['year']} Census of Population and Housing, DataPacks",
+        "product": f"Australian Bureau of Statistics, {area_column['year']} Census of Population and Housing, DataPacks",
         "axes": {
             "region": {"column": area, "level": "level", "parent": "parent"},
             "characteristic": {"sums": [{"total": total, "parts": list(parts)} for total, parts in _named_sums(names)]},
@@ -298,7 +299,7 @@ def load_datapack(source: Source) -> Release:
         },
         "areas": ["region"],
         "counts": counts,
-        "ignore": [{"column": one, "because": f"a {kind}"} for kind, those in left_out.items() for one in those],
+        "ignore": [{"column": codes, "because": f"a {kind}"} for kind, those in left_out.items() for codes in those],
     }
     release = _described(source, cells, keys, DATAPACK)
     return replace(release, left_out={**release.left_out, **{kind: tuple(those) for kind, those in left_out.items()}})
@@ -312,12 +313,12 @@ def _taken_apart(name: str) -> tuple[str, Range | None, str]:
     >>> _taken_apart("Tot_Married"), _taken_apart("Age_85ov")[1] == (85, EVER)
     (('', None, 'Tot_Married'), True)
     """
-    found = _AGES.search(name)
-    if found is None:
+    matched = _AGES.search(name)
+    if matched is None:
         return "", None, name
-    single, over = found["single"], found["over"]
-    ages = (int(single),) * 2 if single else (int(over), EVER) if over else (int(found["low"]), int(found["high"]))
-    return name[: found.start()].strip("_"), (ages[0], ages[1]), name[found.end() :].strip("_")
+    single, over = matched["single"], matched["over"]
+    ages = (int(single),) * 2 if single else (int(over), EVER) if over else (int(matched["low"]), int(matched["high"]))
+    return name[: matched.start()].strip("_"), (ages[0], ages[1]), name[matched.end() :].strip("_")
 
 
 def _named_sums(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -335,11 +336,11 @@ def _named_sums(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for (before, behind), ranges in by_ages.items():
         whole = (min(low for low, _ in ranges), max(high for _, high in ranges))
         named = "_".join(part for part in (before, "Tot", behind) if part)
-        everybody = next((one for one in _EVERYBODY if one in there), None)
+        everybody = next((candidate for candidate in _EVERYBODY if candidate in there), None)
         plain = whole == ALL and not behind and set(before.split("_")) <= {"", "Age", "yr"}
         total = named if named in there else everybody if plain else None
-        found = tile({**ranges, whole: total} if total else ranges)
-        yield from ((head, parts) for head, parts in found if head is not None)
+        tilings = tile({**ranges, whole: total} if total else ranges)
+        yield from ((head, parts) for head, parts in tilings if head is not None)
     for members in crossed.values():
         parts = tuple(name for behind, name in members.items() if behind != "Tot")
         if "Tot" in members and len(parts) > 1:
@@ -381,7 +382,7 @@ def load_first_names(source: Source) -> Release:
         "axes": {**region, "first_name": "FIRST_NAME", "characteristic": {}, "sex": {"sums": [_BOTH]}},
         "areas": [*region, "first_name"],
         "counts": counts,
-        "ignore": [{"column": one, "because": why} for why, those in left_out.items() for one in those],
+        "ignore": [{"column": header, "because": why} for why, those in left_out.items() for header in those],
         **({"product": f"Statistics Canada, {' and '.join(years)} Census of Population, first names"} if years else {}),
     }
     release = _described(source, cells, keys, FIRST_NAMES)

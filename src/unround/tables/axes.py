@@ -85,29 +85,31 @@ def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
     """Find the axes of a table whose columns are known."""
     names = table.names
     rows = []
-    for one in roles.axes:
-        cells = code_text(table.column(one.at))
-        if one.within is not None:
-            cells = within_groups(cells, code_text(table.column(one.within)).replace("", None).forward_fill())
+    for role in roles.axes:
+        cells = code_text(table.column(role.at))
+        if role.within is not None:
+            cells = within_groups(cells, code_text(table.column(role.within)).replace("", None).forward_fill())
         codes = tuple(cells.filter(cells != "").drop_nulls().unique(maintain_order=True))
         labels = {}
-        if one.label is not None:
-            labels = dict(zip(code_text(table.column(one.at)), code_text(table.column(one.label)), strict=True))
+        if role.label is not None:
+            labels = dict(zip(code_text(table.column(role.at)), code_text(table.column(role.label)), strict=True))
         shown = {code: label for code, label in labels.items() if code and label}
         if not shown and all(_LABELLED.fullmatch(code) for code in codes):
             shown = {code: code.partition(":")[2].strip() for code in codes}  # "1: Males", as SDMX-CSV has it with labels
-        kind = subject(names[one.at], codes, shown)
-        label = None if one.label is None else names[one.label]
-        called = names[one.at]
+        kind = subject(names[role.at], codes, shown)
+        label = None if role.label is None else names[role.label]
+        called = names[role.at]
         if label is not None and set(tokens(called)) <= WORDS["codes"]:
             called = label  # "Code" says nothing about what it is the code of
-        if not table.is_named(one.at):
+        if not table.is_named(role.at):
             called, kind = "", AREA if kind == OTHER else kind  # what stands first, without a name, are areas
         kind = subject(called, codes, shown) if kind == OTHER else kind
-        shows = one.label if one.label is not None and one.label in table.depths else one.at
-        within = None if one.within is None else names[one.within]
+        shows = role.label if role.label is not None and role.label in table.depths else role.at
+        within = None if role.within is None else names[role.within]
         depths = _code_depths(table, shows, cells, codes)
-        rows.append(DraftAxis(slug(called, kind), kind, codes, shown, names[one.at], label, None, one.fill, depths, within))
+        rows.append(
+            DraftAxis(slug(called, kind), kind, codes, shown, names[role.at], label, None, role.fill, depths, within)
+        )
     across: list[DraftAxis] = []
     counts: Mapping[str, Mapping[str, str]] = {}
     if len(roles.values) > 1:
@@ -137,7 +139,7 @@ def _code_depths(table: HeadedTable, at: int, cells: pl.Series, codes: Sequence[
 
 def _header_axes(table: HeadedTable, values: Sequence[int], heading: str, figures: Sequence[str]) -> list[DraftAxis]:
     """Return an axis for every row of the header that says different things of different columns."""
-    found = []
+    axes = []
     columns = [tuple(row[at] for row in table.header) for at in values]
     for at, column in zip(values, columns, strict=True):
         if columns.index(column) != values.index(at):
@@ -156,8 +158,8 @@ def _header_axes(table: HeadedTable, values: Sequence[int], heading: str, figure
         if len(codes) > 1:
             of_counts = [code for code in codes if code not in figures]
             kind = subject("", of_counts, {})
-            found.append(DraftAxis(slug(heading, kind), kind, codes, header=number, figures=frozenset(figures)))
-    return found
+            axes.append(DraftAxis(slug(heading, kind), kind, codes, header=number, figures=frozenset(figures)))
+    return axes
 
 
 def subject(name: str, codes: Sequence[str], labels: Mapping[str, str]) -> str:
@@ -182,8 +184,6 @@ def subject(name: str, codes: Sequence[str], labels: Mapping[str, str]) -> str:
 def slug(name: str, kind: str) -> str:
     """Return what to call an axis: the column's own name, tidied; or what it is about.
 
-    Examples
-    --------
     >>> slug("Region / Name", OTHER), slug("", AGE), slug("columns", OTHER), slug("Wohnort (Code)", OTHER)
     ('region_name', 'age', 'columns_', 'wohnort_code')
     """
@@ -216,8 +216,6 @@ def _distinct(axes: Axes) -> Axes:
 def split_by_sex(names: Sequence[str]) -> dict[str, tuple[str, str]] | None:
     """Take names such as "Men 0-14" apart into what is counted and a sex; None where that is not what they say.
 
-    Examples
-    --------
     >>> split_by_sex(["Total", "Men", "Women", "0-14", "Men 0-14", "Women 0-14"])["Men 0-14"]
     ('0-14', 'Men')
     >>> split_by_sex(["f_0_14", "m_0_14", "f_15", "m_15"])["m_0_14"]
@@ -225,22 +223,22 @@ def split_by_sex(names: Sequence[str]) -> dict[str, tuple[str, str]] | None:
     >>> split_by_sex(["all", "young", "old"]) is None
     True
     """
-    found: dict[str, tuple[str, str]] = {}
+    parted: dict[str, tuple[str, str]] = {}
     by_sex: dict[str, set[str]] = {"men": set(), "women": set()}
     for name in names:
         rest, sex = _without(name, WORDS["men"] | WORDS["women"])
         rest = "" if sex and (is_total(rest, of_places=False) or not bare_label(rest)) else rest
-        found[name] = (rest, sex)
+        parted[name] = (rest, sex)
         if sex:
             by_sex[str(sex_of(sex))].add(rest)
     if not by_sex["men"] or by_sex["men"] != by_sex["women"]:
         return None
     wholes = by_sex["men"]
-    spelt = {sex_of(sex): sex for _, sex in found.values() if sex}
+    spelt = {sex_of(sex): sex for _, sex in parted.values() if sex}
     if len(wholes) < 2 and "" in wholes:
         return None  # total, men and women: one axis
     made: dict[str, tuple[str, str]] = {}
-    for name, (rest, sex) in found.items():
+    for name, (rest, sex) in parted.items():
         rest = rest if sex else _of_both(name, wholes)
         made[name] = (rest or "total", str(spelt[sex_of(sex)]) if sex else "total")
     return made if len(set(made.values())) == len(made) else None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -197,11 +197,11 @@ def _checked(number: str | None, label: str | None, source: Source) -> tuple[int
 def _all_lines(source: Source, header: BulkHeader) -> list[TableLine]:
     """Go through the whole file for its characteristics: areas differ in what they have."""
     wanted = {name: header.at[name] for name in ("region", "id", "label")}
-    found: dict[int, str] = {}
+    labels: dict[int, str] = {}
     for chunk in _body(source):
         for number, label in _frame(chunk, header, wanted, source).unique("id").select("id", "label").iter_rows():
-            found.setdefault(*_checked(number, label, source))
-    return _profile(sorted(found.items()))
+            labels.setdefault(*_checked(number, label, source))
+    return _profile(sorted(labels.items()))
 
 
 # What is taken of it
@@ -261,11 +261,7 @@ _EVERY = 0.2
 
 
 def ahead(items: Iterator[Item], most: int, idle: Callable[[], None] = lambda: None) -> Iterator[Item]:
-    """Go through items in another thread, and yield them in their order.
-
-    Notes
-    -----
-    If nobody goes on to the end, the thread stops at the next item, and is waited for.
+    """Go through items in another thread, and yield them in their order; who stops early waits for it to stop, too.
 
     >>> list(ahead(iter("abc"), 1))
     ['a', 'b', 'c']
@@ -349,37 +345,42 @@ class _Rows:
     figures: FigureValues
 
 
+class _Odd(NamedTuple):
+    """How often something did not fit, the first time where, and the last."""
+
+    times: int
+    first: str
+    last: str
+
+
 @dataclass(slots=True)
 class _Seen:
-    """What has come up while going through the file."""
+    """What has come up while going through the file: areas, and what does not fit, by what a user should know of it."""
 
     regions: set[str] = field(default_factory=set)
-    unreadable: int = 0
-    first_unreadable: str = ""
-    surplus: int = 0
-    first_surplus: str = ""
-    lacking: int = 0
-    first_lacking: str = ""
-    last_lacking: str = ""
+    odd: dict[str, _Odd] = field(default_factory=dict)
+
+    def add(self, what: str, times: int, first: str, last: str = "") -> None:
+        """Keep in mind what does not fit."""
+        before = self.odd.get(what, _Odd(0, first, ""))
+        self.odd[what] = _Odd(before.times + times, before.first, last)
 
     def notes(self, last: str) -> Iterator[str]:
         """Say what a user should know."""
-        if self.unreadable:
-            yield (
-                f"{self.unreadable:,} cells hold something other than a count (text, decimals, or a number next to a "
-                f"symbol that says there is none); the first is {self.first_unreadable}. They are treated as missing."
-            )
-        if self.surplus:
-            yield (
-                f"{self.surplus:,} counts are given where the first areas have 'not applicable'; the first is "
-                f"{self.first_surplus}. They are not used."
-            )
-        if self.lacking:
-            cut = " The last area is one of them: the file may have been cut short." if self.last_lacking == last else ""
-            yield (
-                f"{self.lacking:,} areas lack lines that others have; the first is {self.first_lacking}. "
-                f"The missing counts are treated as not available.{cut}"
-            )
+        for what in (_UNREADABLE, _SURPLUS, _LACKING):
+            if odd := self.odd.get(what):
+                cut = " The last area is one of them: the file may have been cut short." if odd.last == last else ""
+                yield what.format(times=odd.times, first=odd.first) + cut
+
+
+_UNREADABLE = (
+    "{times:,} cells hold something other than a count (text, decimals, or a number next to a symbol that says there is "
+    "none); the first is {first}. They are treated as missing."
+)
+_SURPLUS = "{times:,} counts are given where the first areas have 'not applicable'; the first is {first}. They are not used."
+_LACKING = (
+    "{times:,} areas lack lines that others have; the first is {first}. The missing counts are treated as not available."
+)
 
 
 def blocks(source: Source, taken: TakenRows, notes: list[str], progress: Progress) -> Iterator[Block]:
@@ -477,7 +478,7 @@ def _rows(chunk: bytes, start: int, taken: TakenRows, source: Source) -> _Rows |
     roles[taken.ids] = np.where(taken.counted, COUNTED, 0)
     roles[taken.ids[taken.figures[:, 0]]] = FIGURE
     figured = most if len(taken.figures) else 0
-    found = ScanBuffers(
+    buffers = ScanBuffers(
         np.empty(most, dtype=np.int32),
         np.full((most, sexes), NOT_AVAILABLE, dtype=np.int32),
         np.empty(most, dtype=np.int64),
@@ -487,20 +488,20 @@ def _rows(chunk: bytes, start: int, taken: TakenRows, source: Source) -> _Rows |
         np.empty((figured, sexes), dtype=np.int64),
     )
     where = FieldPlaces(ord(header.delimiter), header.at["region"], header.at["id"], cells, symbols, last)
-    lines, areas, odd, figures = scan(text, where, roles, found)
+    lines, areas, odd, figures = scan(text, where, roles, buffers)
     if not lines:
         return None
     body = memoryview(chunk)[start:]
-    ids, counts = found.ids[:lines], found.counts[:lines]
+    ids, counts = buffers.ids[:lines], buffers.counts[:lines]
     if ids.min() < 0:
         raise _no_line(body, int(np.argmax(ids < 0)), source)
     if lines < most:
         _refuse_broken(body, lines, source)
     if odd:
-        _read_closely(body, found.odd[:odd], counts, found.figures, source)
-    firsts = [_first_line(body, int(begin), taken, source) for begin in found.starts[:areas]]
-    there = found.figure_lines[:figures].copy(), found.figures[:figures].copy()
-    return _Rows(ids, counts, found.begins[:areas], firsts, *there)
+        _read_closely(body, buffers.odd[:odd], counts, buffers.figures, source)
+    firsts = [_first_line(body, int(begin), taken, source) for begin in buffers.starts[:areas]]
+    there = buffers.figure_lines[:figures].copy(), buffers.figures[:figures].copy()
+    return _Rows(ids, counts, buffers.begins[:areas], firsts, *there)
 
 
 def _no_line(body: memoryview, number: int, source: Source) -> InputError:
@@ -572,12 +573,12 @@ def _figures(rows: _Rows, taken: TakenRows) -> FigureValues | None:
     if not len(taken.figures):
         return None
     place = np.full(int(taken.ids.max()) + 1, -1, dtype=np.int64)
-    own = np.unique(taken.figures[:, 0])
-    place[taken.ids[own]] = np.arange(len(own))
-    table = np.full((len(rows.areas), len(own), len(taken.header.cells)), FIGURE_ABSENT, dtype=np.int64)
+    lines = np.unique(taken.figures[:, 0])
+    place[taken.ids[lines]] = np.arange(len(lines))
+    table = np.full((len(rows.areas), len(lines), len(taken.header.cells)), FIGURE_ABSENT, dtype=np.int64)
     area = np.searchsorted(rows.begins, rows.figure_lines, side="right") - 1
     table[area, place[rows.ids[rows.figure_lines]]] = rows.figures
-    return table[:, np.searchsorted(own, taken.figures[:, 0]), taken.figures[:, 1]]
+    return table[:, np.searchsorted(lines, taken.figures[:, 0]), taken.figures[:, 1]]
 
 
 def _sorted_in(rows: _Rows, taken: TakenRows, source: Source, seen: _Seen) -> Counts:
@@ -604,9 +605,7 @@ def _sorted_in(rows: _Rows, taken: TakenRows, source: Source, seen: _Seen) -> Co
         )
     short = np.flatnonzero(lengths < len(taken.ids))
     if len(short):
-        seen.first_lacking = seen.first_lacking or rows.areas[short[0]]["region"]
-        seen.last_lacking = rows.areas[short[-1]]["region"]
-        seen.lacking += len(short)
+        seen.add(_LACKING, len(short), rows.areas[short[0]]["region"], rows.areas[short[-1]]["region"])
     table = np.full((len(times), len(taken.header.cells)), NOT_AVAILABLE, dtype=np.int32)
     table[cell] = rows.counts
     return table
@@ -617,14 +616,14 @@ def _watch(table: Counts, counts: Counts, rows: _Rows, taken: TakenRows, seen: _
     bad = counts == UNREADABLE
     if bad.any():
         area, column = (int(place) for place in np.unravel_index(np.argmax(bad), bad.shape))
-        seen.first_unreadable = seen.first_unreadable or f"{taken.keys[column]} of area {rows.areas[area]['region']}"
-        seen.unreadable += int(np.count_nonzero(bad))
+        first = f"{taken.keys[column]} of area {rows.areas[area]['region']}"
+        seen.add(_UNREADABLE, int(np.count_nonzero(bad)), first)
     # Of lines that are no counts nothing was read, so that they do not show up here.
     nowhere = np.flatnonzero(taken.nothing.ravel())
     there = table[:, nowhere] > ABSENT
     if there.any():
-        area, which = (int(place) for place in np.unravel_index(np.argmax(there), there.shape))
-        line, sex = divmod(int(nowhere[which]), len(taken.header.cells))
+        area, nowhere_at = (int(place) for place in np.unravel_index(np.argmax(there), there.shape))
+        line, sex = divmod(int(nowhere[nowhere_at]), len(taken.header.cells))
         name = ("", "/men", "/women")[sex]
-        seen.first_surplus = seen.first_surplus or f"{taken.ids[line]}{name} of area {rows.areas[area]['region']}"
-        seen.surplus += int(np.count_nonzero(there))
+        first = f"{taken.ids[line]}{name} of area {rows.areas[area]['region']}"
+        seen.add(_SURPLUS, int(np.count_nonzero(there)), first)

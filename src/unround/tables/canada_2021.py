@@ -73,12 +73,12 @@ class ProfileBlock:
 
     def parts(self) -> dict[int, tuple[int, ...]]:
         """Return the partitions inside it, by ID; statistics and multiple responses have none."""
-        found: dict[int, tuple[int, ...]] = {}
+        parts: dict[int, tuple[int, ...]] = {}
         shape = expand(self.shape)
         for at, parent in enumerate(above([depth for depth, _ in shape])):
             if parent >= 0 and not shape[at][1] and self.rule in ("split", "core", "within") and self.source != "exact":
-                found[self.first + parent] = (*found.get(self.first + parent, ()), self.first + at)
-        return found
+                parts[self.first + parent] = (*parts.get(self.first + parent, ()), self.first + at)
+        return parts
 
 
 def expand(shape: str) -> list[tuple[int, str]]:
@@ -121,11 +121,11 @@ DATASET = "CA21"
 
 def _ids(text: str) -> tuple[int, ...]:
     """Return the numbers of a list such as "3 6-8"; a minus in front is part of a number."""
-    found = list[int]()
+    numbers = list[int]()
     for part in text.split():
         first, dash, last = part.partition("-") if not part.startswith("-") else (part, "", "")
-        found += range(int(first), int(last) + 1) if dash else [int(first)]
-    return tuple(found)
+        numbers += range(int(first), int(last) + 1) if dash else [int(first)]
+    return tuple(numbers)
 
 
 TABLES: Mapping[int, str] = {
@@ -194,13 +194,13 @@ def partition(total: int, there: Mapping[int, int]) -> tuple[int, ...] | None:
     >>> partition(8, there)[:3], partition(41, there)
     ((9, 14, 15), None)
     """
-    found: list[int] = []
+    parts: list[int] = []
     for part in PARTS.get(total, ()):
         finer = (part,) if part in there else partition(part, there)
         if finer is None:
             return None
-        found += finer
-    return tuple(found) or None
+        parts += finer
+    return tuple(parts) or None
 
 
 def documented(there: Mapping[int, int]) -> Iterator[tuple[int, tuple[int, ...], str, tuple[int, ...]]]:
@@ -221,8 +221,8 @@ def documented(there: Mapping[int, int]) -> Iterator[tuple[int, tuple[int, ...],
         if parts:
             yield total, parts, "names", ()
     for group in SAME:
-        shown = [one for one in group if one in there]
-        made_up = [parts for one in group if one not in there and (parts := partition(one, there))]
+        shown = [number for number in group if number in there]
+        made_up = [parts for number in group if number not in there and (parts := partition(number, there))]
         if shown:
             yield from ((shown[0], (again,), "universe", ()) for again in shown[1:])
             yield from ((shown[0], parts, "universe", ()) for parts in made_up)
@@ -240,7 +240,7 @@ def with_documented(
     """
     columns, hidden, proposals = list(columns), dict[tuple[int, str], int](), list[Proposal]()
     for sex in dict.fromkeys(sex for _, sex in places):
-        at = {number: place for (number, own), place in places.items() if own == sex}
+        at = {number: place for (number, its_sex), place in places.items() if its_sex == sex}
         for total, parts, origin, against in documented(at):
             if total not in at:
                 whole = hidden.setdefault((total, sex), len(columns))
@@ -276,26 +276,26 @@ _RATES = {rate: (part, whole) for rate, part, whole in _SAID["rates"]}
 def documented_figures(lines: Mapping[int, TableLine]) -> list[Figure]:
     """Return the figures among the characteristics that a release has."""
     counts = {key_of(line.id, sex) for line in lines.values() if line.kind == COUNT for sex in line.sexes}
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for number, line in lines.items():
         meaning = _meaning(number, line, lines)
         if meaning is not None:
-            found += figures_for(line, meaning, counts, is_sampled(line))
-    return found
+            figures += figures_for(line, meaning, counts, is_sampled(line))
+    return figures
 
 
 def _meaning(number: int, line: TableLine, lines: Mapping[int, TableLine]) -> FigureMeaning | None:
     def there(*ids: int) -> str:
-        return next((lines[one].id for one in ids if one in lines and lines[one].kind == COUNT), "")
+        return next((lines[other].id for other in ids if other in lines and lines[other].kind == COUNT), "")
 
     if number in _RATES:
         numerator, universe = _RATES[number]
         within = there(1) if universe in _SAID["nearly_everybody"] else ""
         return FigureMeaning(FigureKind.RATE, there(universe), there(numerator), within=within)
     if (of := _SAID["grouped"].get(str(number))) is not None:
-        own = [(lines[one].id, label_of(one) or lines[one].label) for one in _below(of["total"]) if there(one)]
+        groups = [(lines[other].id, label_of(other) or lines[other].label) for other in _below(of["total"]) if there(other)]
         whole, persons = there(*of["units"]), there(of.get("persons", 0))
-        return FigureMeaning(FigureKind(of["kind"]), whole, persons, finest(own, of["of"]))
+        return FigureMeaning(FigureKind(of["kind"]), whole, persons, finest(groups, of["of"]))
     kind = KINDS.get(line.kind)
     if kind is None or kind is FigureKind.RATE:
         return None
@@ -304,7 +304,7 @@ def _meaning(number: int, line: TableLine, lines: Mapping[int, TableLine]) -> Fi
 
 def _below(total: int) -> Sequence[int]:
     """Return everything that a total consists of, in all levels."""
-    return [one for part in PARTS.get(total, ()) for one in (part, *_below(part))]
+    return [number for part in PARTS.get(total, ()) for number in (part, *_below(part))]
 
 
 def label_of(number: int) -> str:

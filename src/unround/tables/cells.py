@@ -28,7 +28,7 @@ from unround.small_files import shortened
 from unround.tables.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, decided, near
 from unround.tables.grid import HeadedTable, letters, refuse_merged_counts
 from unround.tables.hierarchy import fit, parents, read_hierarchy
-from unround.tables.profile import as_figures, figures_of_table, in_memory
+from unround.tables.profile import DECIMALS, as_figures, figures_of_table, in_memory
 from unround.tables.source import MOST_AREAS, too_many_areas
 from unround.tables.symbols import as_counts, plain_numbers
 
@@ -91,20 +91,20 @@ def assemble(
     return _release(cells, description, source, form, size, list(notes))
 
 
-def _release(cells: _Cells, description: Description, source: str, form: str, size: int, told: list[str]) -> Release:
+def _release(cells: _Cells, description: Description, source: str, form: str, size: int, notes: list[str]) -> Release:
     """Return the release that cells make up."""
     row_rules, column_rules = description.split()
     census = {rule.name for rule in column_rules} in ({name, SEX} for name in CHARACTERISTIC)
     if census:
         column_rules = tuple(sorted(column_rules, key=lambda rule: rule.name == SEX))
-    rows = [_with_sums(_axis(cells, rule, source), description, told) for rule in row_rules]
-    columns = [_with_sums(_axis(cells, rule, source), description, told) for rule in column_rules]
+    rows = [_with_sums(_axis(cells, rule, source), description, notes) for rule in row_rules]
+    columns = [_with_sums(_axis(cells, rule, source), description, notes) for rule in column_rules]
     axes = sorted([*rows, *columns], key=lambda axis: description.axes.index(axis.rule))
     _check_codes([*rows, *columns], description)
 
     row, row_codes = _places(rows, len(cells.row))
     column, column_codes = _places(columns, len(cells.row))
-    values, fractions = _values(cells.values, description, told)
+    values, fractions = _values(cells.values, description, notes)
     require_room(len(row_codes), len(column_codes), len(cells.row), source)
     counts = np.full((len(row_codes), len(column_codes)), NOT_AVAILABLE, dtype=np.int32)
     _refuse_twice(row * len(column_codes) + column, counts.size, cells, axes, source)
@@ -128,7 +128,7 @@ def _release(cells: _Cells, description: Description, source: str, form: str, si
     odd = tuple(item.key for item, out in zip(made, shows, strict=True) if out and item.key not in named)
     place = {item.key: at for at, item in enumerate(made)}
     printed = _printed(cells.values, row, column, counts.shape, [place[figure.name] for figure in figures])
-    frame = _frame(cells, rows, row, row_codes, told, census)
+    frame = _frame(cells, rows, row, row_codes, notes, census)
     areas = tuple(frame.columns[: max(1, len(rows))])
     release = Release(
         source=source,
@@ -140,8 +140,8 @@ def _release(cells: _Cells, description: Description, source: str, form: str, si
         figures=tuple(figures),
         size=size,
         product=description.product,
-        left_out={"numbers with decimals": odd} if odd else {},
-        notes=told,
+        left_out={DECIMALS: odd} if odd else {},
+        notes=notes,
     )
     return decided(release, description, [rule for axis in columns for rule in axis.sums])
 
@@ -151,19 +151,20 @@ def _where(axes: Sequence[_Axis], codes: Sequence[tuple[str, ...]], where: Mappi
     names = [axis.rule.name for axis in axes]
     wanted = [(at, set(where[name])) for at, name in enumerate(names) if name in where]
     return np.array(
-        [at for at, one in enumerate(codes) if all(one[place] in some for place, some in wanted)], dtype=np.int64
+        [at for at, combination in enumerate(codes) if all(combination[place] in some for place, some in wanted)],
+        dtype=np.int64,
     )
 
 
 def _printed(values: pl.Series, row: Index, column: Index, shape: tuple[int, ...], places: Sequence[int]) -> FigureValues:
     """Return the values of figures, rows × figures."""
-    found = np.full((shape[0], len(places)), FIGURE_ABSENT, dtype=np.int64)
+    printed = np.full((shape[0], len(places)), FIGURE_ABSENT, dtype=np.int64)
     if places:
         at = np.full(shape[1], -1, dtype=np.int64)
         at[list(places)] = np.arange(len(places))
         here = at[column] >= 0
-        found[row[here], at[column[here]]] = as_figures(values.filter(pl.Series(here)))
-    return found
+        printed[row[here], at[column[here]]] = as_figures(values.filter(pl.Series(here)))
+    return printed
 
 
 def _require(table: pl.DataFrame, description: Description, source: str) -> None:
@@ -210,13 +211,13 @@ def _axis(cells: _Cells, rule: AxisRule, source: str) -> _Axis:
             f"{(empty.arg_max() or 0) + 1:,} below the header. Every cell needs all its codes: fill them in, or delete "
             f"the row."
         )
-    codes, own = numbered(series)
+    codes, code_of = numbered(series)
     names = list(codes)
     if rule.label is not None:
         shown = code_text(cells.rows[rule.label])
-        first = first_of(own, len(codes))
+        first = first_of(code_of, len(codes))
         names = [name or code for name, code in zip(shown.gather(first), codes, strict=True)]
-    return _Axis(rule, list(codes), own[cells.row], dict(zip(codes, names, strict=True)), own)
+    return _Axis(rule, list(codes), code_of[cells.row], dict(zip(codes, names, strict=True)), code_of)
 
 
 def _with_sums(axis: _Axis, description: Description, notes: list[str]) -> _Axis:
@@ -224,8 +225,8 @@ def _with_sums(axis: _Axis, description: Description, notes: list[str]) -> _Axis
     rule = axis.rule
     sums = list(rule.sums)
     if rule.hierarchy is not None:
-        tree, told = fit(read_hierarchy(rule.hierarchy, axis.codes, rule.total), axis.codes, str(rule.hierarchy))
-        notes += told
+        tree, remarks = fit(read_hierarchy(rule.hierarchy, axis.codes, rule.total), axis.codes, str(rule.hierarchy))
+        notes += remarks
         sums += [SumRule(rule.name, total, parts) for total, parts in tree.items()]
     sums += [item for item in description.sums if item.axis == rule.name]
     return replace(axis, sums=tuple(dict.fromkeys(sums)))
@@ -275,10 +276,10 @@ def _places(axes: Sequence[_Axis], cells: int) -> tuple[Index, list[tuple[str, .
     if np.prod(shape, dtype=float) <= _DENSE:
         there = np.zeros(shape, dtype=bool).ravel()
         there[joint] = True
-        found, place = np.flatnonzero(there), (np.cumsum(there) - 1)[joint]
+        joint_codes, place = np.flatnonzero(there), (np.cumsum(there) - 1)[joint]
     else:
-        found, place = np.unique(joint, return_inverse=True)
-    each = np.unravel_index(found, shape)
+        joint_codes, place = np.unique(joint, return_inverse=True)
+    each = np.unravel_index(joint_codes, shape)
     codes = [[axis.codes[at] for at in along] for axis, along in zip(axes, each, strict=True)]
     return place, list(zip(*codes, strict=True))
 
@@ -319,11 +320,11 @@ def repeats(cell: Index, many: int) -> Index:
 def _refuse_twice(cell: Index, many: int, cells: _Cells, axes: Sequence[_Axis], source: str) -> None:
     again = repeats(cell, many)
     if len(again):
-        one = int(again[0])
-        codes = ", ".join(f"{axis.rule.name} {axis.codes[axis.at[one]]}" for axis in axes)
+        twice = int(again[0])
+        codes = ", ".join(f"{axis.rule.name} {axis.codes[axis.at[twice]]}" for axis in axes)
         raise InputError(
             f"{source} has {len(again):,} cells more than once, the first of them ({codes}) again in row "
-            f"{cells.row[one] + 1:,} below the header. Delete the repeats; or, if another column distinguishes them, "
+            f"{cells.row[twice] + 1:,} below the header. Delete the repeats; or, if another column distinguishes them, "
             "make it an axis."
         )
 
@@ -421,19 +422,19 @@ SAFE, HIDDEN = frozenset("szpe"), frozenset("uxm")
 
 def read_headed(table: HeadedTable, description: Description, *, form: str = "tidy", notes: Sequence[str] = ()) -> Release:
     """Return the release that a table with a header holds."""
-    told = [*table.notes, *notes]
+    all_notes = [*table.notes, *notes]
     if description.status is not None and (description.wide or description.status not in table.names):
         raise InputError(f"{description.where}: status names the column {description.status!r}, which is not there.")
     table = _filled(table, description)
     if description.wide:
-        return _release(_wide(table, description), description, table.source, form, table.size, told)
+        return _release(_wide(table, description), description, table.source, form, table.size, all_notes)
     names = table.names
     long = table.frame.filter(~pl.all_horizontal(pl.all().is_null()))
     if description.value in names:
         refuse_merged_counts(table, [names.index(description.value)], table.source)
         long = long.with_columns(_in_plain_numbers(long[description.value], description))
     long = _with_statuses(long, description)
-    return assemble(long, description, source=table.source, form=form, size=table.size, notes=told)
+    return assemble(long, description, source=table.source, form=form, size=table.size, notes=all_notes)
 
 
 def value_columns(table: HeadedTable, description: Description) -> list[int]:
@@ -446,8 +447,8 @@ def value_columns(table: HeadedTable, description: Description) -> list[int]:
 
 
 def _columns_of(axis: AxisRule) -> list[str]:
-    own = [axis.column] if axis.header is None else []  # a column of headings is called like its axis
-    return [*own, *(name for name in (axis.label, axis.level, axis.parent) if name is not None)]
+    codes = [axis.column] if axis.header is None else []  # a column of headings is called like its axis
+    return [*codes, *(name for name in (axis.label, axis.level, axis.parent) if name is not None)]
 
 
 def _taken(axis: AxisRule) -> list[str]:
@@ -459,7 +460,7 @@ def _place(names: Sequence[str], name: str, description: Description, source: st
     if name not in names:
         raise InputError(
             f"{description.where} names the column {name!r}, which {source} does not have.{near(name, names)} Its columns "
-            f"are {shortened([one for one in names if one])}."
+            f"are {shortened([known for known in names if known])}."
         )
     return names.index(name)
 
@@ -483,17 +484,17 @@ def _filled(table: HeadedTable, description: Description) -> HeadedTable:
         at = str(_place(names, axis.column, description, table.source))
         if axis.fill:
             cells = cells.with_columns(pl.col(at).fill_null(strategy="forward"))
-        for one in table.merged:
-            inside = [row for row, number in enumerate(table.numbers) if one.top < number <= one.bottom + 1]
-            if str(one.left) == at and one.left == one.right and len(inside) > 1:
+        for merged in table.merged:
+            inside = [row for row, number in enumerate(table.numbers) if merged.top < number <= merged.bottom + 1]
+            if str(merged.left) == at and merged.left == merged.right and len(inside) > 1:
                 within = pl.int_range(pl.len()).is_in(inside)
                 code = pl.lit(cells[at][inside[0]])
                 cells = cells.with_columns(pl.when(within).then(code).otherwise(pl.col(at)).alias(at))
     for axis in in_columns:
         if axis.within is not None:
-            own, group = (str(_place(names, name, description, table.source)) for name in (axis.column, axis.within))
+            inner, group = (str(_place(names, name, description, table.source)) for name in (axis.column, axis.within))
             groups = cells[group].fill_null(strategy="forward").str.strip_chars()
-            cells = cells.with_columns(within_groups(cells[own].str.strip_chars(), groups).alias(own))
+            cells = cells.with_columns(within_groups(cells[inner].str.strip_chars(), groups).alias(inner))
     return replace(table, cells=cells)
 
 
@@ -574,8 +575,8 @@ def _with_statuses(long: pl.DataFrame, description: Description) -> pl.DataFrame
     if description.status is None:
         return long
     counts, status = long[description.value].cast(pl.String), long[description.status]
-    own = {sign.lower(): _WORDS[code] for sign, code in description.symbols.items() if code in _WORDS}
-    why, empty = _reasons(status, own), _are_empty(counts)
+    symbols = {sign.lower(): _WORDS[code] for sign, code in description.symbols.items() if code in _WORDS}
+    why, empty = _reasons(status, symbols), _are_empty(counts)
     if protects(status):
         hidden = status.str.strip_chars().str.to_lowercase().is_in(HIDDEN)
         why, empty = why.set(hidden, _WORDS[SUPPRESSED]), empty | hidden
@@ -593,9 +594,9 @@ def protects(status: pl.Series) -> bool:
 _WORDS = {SUPPRESSED: "suppressed", NOT_APPLICABLE: "not applicable", NOT_AVAILABLE: "not available", UNRELIABLE: "F"}
 
 
-def _reasons(status: pl.Series, own: Mapping[str, str]) -> pl.Series:
+def _reasons(status: pl.Series, symbols: Mapping[str, str]) -> pl.Series:
     """Return why there is no count, as far as a status tells; null where it goes with a count."""
-    meaning = {sign: _WORDS[code] for sign, code in STATUSES.items()} | dict(own)
+    meaning = {sign: _WORDS[code] for sign, code in STATUSES.items()} | dict(symbols)
     said = status.cast(pl.String).str.replace(":.*", "").str.strip_chars().str.to_lowercase()  # "C: Confidential"
     return said.replace_strict(meaning, default=None, return_dtype=pl.String)
 

@@ -39,6 +39,7 @@ from unround.tables.grid import HeadedTable
 from unround.tables.labels import ALL, age_range, age_runs, tile
 from unround.tables.profile import (
     COUNT,
+    DECIMALS,
     FIRST,
     MEN,
     TOTAL,
@@ -158,7 +159,7 @@ def _release(
     read, shares = counts_of(table, [vector.place for vector in counting])
     # What has decimals in one sex is not a count in the others.
     broken = {vector.id for vector, share in zip(counting, shares, strict=True) if share > FRACTIONS}
-    kinds = {vector.id: "decimals" if vector.id in broken else vector.kind for vector in vectors}
+    kinds = {vector.id: DECIMALS if vector.id in broken else vector.kind for vector in vectors}
     known, labelled = _is_documented(vectors), any(vector.dataset for vector in vectors)
     tables = _tables(vectors, kinds, known)
     lines = {name: TableLine(name, name, 0, FIRST) for name in exact}
@@ -223,7 +224,7 @@ def _base(table: HeadedTable) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _vectors(source: Source, table: HeadedTable) -> list[_Vector]:
-    found, seen = [], set[str]()
+    vectors, seen = [], set[str]()
     for place, header in enumerate(table.header[0]):
         if parsed := _VECTOR.fullmatch(header):
             code, dataset, number, text = parsed[1], parsed[2], int(parsed[3]), parsed[4] or ""
@@ -233,8 +234,8 @@ def _vectors(source: Source, table: HeadedTable) -> list[_Vector]:
             if code in seen:
                 raise InputError(f"{source.path} has vector {code} more than once; keep one of its columns.")
             seen.add(code)
-            found.append(_Vector(place, header, code, dataset, number, label.rstrip(" ,") or code, sex, number))
-    return sorted(found, key=lambda vector: (vector.dataset, vector.number))
+            vectors.append(_Vector(place, header, code, dataset, number, label.rstrip(" ,") or code, sex, number))
+    return sorted(vectors, key=lambda vector: (vector.dataset, vector.number))
 
 
 def _paired(vectors: Sequence[_Vector], notes: list[str]) -> list[_Vector]:
@@ -324,29 +325,29 @@ def _is_documented(vectors: Sequence[_Vector]) -> bool:
 
 def _tables(vectors: Sequence[_Vector], kinds: Mapping[str, str], known: bool) -> dict[str, str]:
     """Return the table of every vector, by its code: as documented, or as titles tell."""
-    found: dict[str, str] = {}
+    tables: dict[str, str] = {}
     for dataset in dict.fromkeys(vector.dataset for vector in vectors):
-        own = [vector for vector in vectors if vector.dataset == dataset]
+        members = [vector for vector in vectors if vector.dataset == dataset]
         if not dataset or (known and dataset == DATASET):
-            found |= {vector.code: (table_of_vector if dataset else table_of)(vector.of) for vector in own}
+            tables |= {vector.code: (table_of_vector if dataset else table_of)(vector.of) for vector in members}
             continue
-        totals = [vector for vector in own if vector.of == vector.number]
-        names = tables_by_title([(one.number, one.label, kinds[one.id] == COUNT) for one in totals])
+        totals = [vector for vector in members if vector.of == vector.number]
+        names = tables_by_title([(total.number, total.label, kinds[total.id] == COUNT) for total in totals])
         by_number = {vector.number: name for vector, name in zip(totals, names, strict=True)}
-        found |= {vector.code: by_number.get(vector.of, vector.label) for vector in own}
-    return found
+        tables |= {vector.code: by_number.get(vector.of, vector.label) for vector in members}
+    return tables
 
 
 def _proposals(columns: Sequence[Column]) -> list[Proposal]:
     """Propose sums by sex, by ages, and by what counts the same people."""
     at = {column.key: place for place, column in enumerate(columns)}
-    found = by_sex(columns)
+    proposals = by_sex(columns)
 
     def add(total: str, parts: Sequence[str], origin: str, sexes: Sequence[str] = (TOTAL, MEN, WOMEN)) -> None:
         for sex in sexes:
             keys = [key_of(code, sex) for code in (total, *parts)]
             if all(key in at for key in keys):
-                found.append(Proposal(at[keys[0]], tuple(at[key] for key in keys[1:]), origin))
+                proposals.append(Proposal(at[keys[0]], tuple(at[key] for key in keys[1:]), origin))
 
     totals = [column for column in columns if column.codes[1] == TOTAL]
     for column in totals:
@@ -359,7 +360,7 @@ def _proposals(columns: Sequence[Column]) -> list[Proposal]:
                 add("Population", parts, "universe", [TOTAL])
             else:
                 add(total, parts, "names")
-    return found
+    return proposals
 
 
 def _same_as(column: Column) -> str | None:
@@ -387,8 +388,8 @@ def _year(dataset: str) -> str:
     >>> _year("CA21"), _year("CA11F"), _year("CA1996"), _year("TX2018")
     ('2021', '2011', '1996', '')
     """
-    found = re.match(r"CA(\d{4}|\d\d)(?!\d)", dataset)
-    return "" if not found else found[1] if len(found[1]) == 4 else f"20{found[1]}"
+    matched = re.match(r"CA(\d{4}|\d\d)(?!\d)", dataset)
+    return "" if not matched else matched[1] if len(matched[1]) == 4 else f"20{matched[1]}"
 
 
 INDICATORS = "indicators"
@@ -400,7 +401,7 @@ _POSTAL = r"^[A-Za-z][0-9][A-Za-z]$"
 def load_indicators(source: Source) -> Release:
     """Read a table of indicators."""
     table = read_table(source, wide=True)
-    places = {int(found[1]): at for at, name in enumerate(table.header[0]) if (found := _INDICATOR.fullmatch(name))}
+    places = {int(matched[1]): at for at, name in enumerate(table.header[0]) if (matched := _INDICATOR.fullmatch(name))}
     if len(places) < sum(_INDICATOR.fullmatch(name) is not None for name in table.header[0]):
         raise InputError(f"{source.path} has two columns for one indicator, written in different ways; keep one of them.")
     if not places:
@@ -456,7 +457,7 @@ def tables_by_title(lines: Sequence[tuple[int, str, bool]]) -> list[str]:
     >>> tables_by_title([(at, label, label != "Average age") for at, label in enumerate(labels)])
     ['Age', 'Age', '', 'Marital status for the population', 'Marital status for the population']
     """
-    found, often, title, last = list[str](), Counter[str](), "", 0
+    tables, often, title, last = list[str](), Counter[str](), "", 0
     ages: set[str] = set()
 
     def named(name: str) -> str:
@@ -471,5 +472,5 @@ def tables_by_title(lines: Sequence[tuple[int, str, bool]]) -> list[str]:
             title = named(label.removeprefix("Total - "))
         goes_on = aged and bool(ages) and label not in ages
         ages = {*(ages if goes_on else ()), label} if aged else set()
-        found.append(found[-1] if goes_on else named("Age") if aged else title or named(label) if counts else "")
-    return found
+        tables.append(tables[-1] if goes_on else named("Age") if aged else title or named(label) if counts else "")
+    return tables

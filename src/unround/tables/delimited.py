@@ -114,10 +114,10 @@ def rows_of(source: Source, text: bytes) -> Iterator[tuple[int, list[str]]]:
         ) from None
 
 
-def ragged(source: Source, line: int, found: int, width: int) -> InputError:
+def ragged(source: Source, line: int, fields: int, width: int) -> InputError:
     """Return the error for a line that is longer or shorter than the header."""
     return InputError(
-        f"{source.path}, line {line}: {found} fields where the header has {width}. Look for a missing or extra "
+        f"{source.path}, line {line}: {fields} fields where the header has {width}. Look for a missing or extra "
         f"{called(source.delimiter)} in that line, or for a file that was cut short, and download or export it again."
     )
 
@@ -241,25 +241,25 @@ def _decoded(path: Path) -> str:
 
 def _keywords(text: str) -> dict[str, str]:
     """Return the keywords of the main language, each with what stands behind it up to the semicolon."""
-    found: dict[str, str] = {}
+    keywords: dict[str, str] = {}
     at = 0
     while (match := _KEYWORD.search(text, at)) is not None:
         end, quoted = match.end(), False
         if match[1] == "DATA":
-            found["DATA"] = text[end:].rpartition(";")[0] or text[end:]
+            keywords["DATA"] = text[end:].rpartition(";")[0] or text[end:]
             break
         while end < len(text) and (quoted or text[end] != ";"):
             quoted ^= text[end] == '"'
             end += 1
         name = match[1] if match[3] is None else f"{match[1]}({', '.join(_strings(match[3]))})"
         if match[2] is None:  # in brackets stand other languages
-            found.setdefault(name, text[match.end() : end])
+            keywords.setdefault(name, text[match.end() : end])
         at = end + 1
-    return found
+    return keywords
 
 
 def _strings(text: str) -> list[str]:
-    return [" ".join(one.split()) for one in _STRING.findall(text)]
+    return [" ".join(quoted.split()) for quoted in _STRING.findall(text)]
 
 
 def _numbers(text: str) -> list[str]:

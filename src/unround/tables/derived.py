@@ -39,8 +39,6 @@ def works_out(figures: Sequence[str], columns: Mapping[str, NDArray[np.float64]]
 
     What is not printed is not a number.
 
-    Examples
-    --------
     >>> years = {"2016": np.array([50, 80, 100, np.nan]), "2021": np.array([60, 72, 100.0, 80])}
     >>> works_out(["10", "-8", "0", "3"], years)
     Way(how='2021 − 2016', telling=(3,))
@@ -81,10 +79,10 @@ def works_out(figures: Sequence[str], columns: Mapping[str, NDArray[np.float64]]
         known = there & np.isfinite(before) & np.isfinite(after)
         if not enough(known):
             continue
-        said, one, other = numbers[known], before[known], after[known]
-        ways = {f"{second} − {first}": other - one}
-        if (one > 0).all() and len(set(said)) >= LEAST_ROWS:
-            change, ratio = f"the change from {first} to {second}", other / one
+        said, earlier, other = numbers[known], before[known], after[known]
+        ways = {f"{second} − {first}": other - earlier}
+        if (earlier > 0).all() and len(set(said)) >= LEAST_ROWS:
+            change, ratio = f"the change from {first} to {second}", other / earlier
             ways |= {f"{change}, in per cent": 100 * (ratio - 1), change: ratio - 1, f"{second} / {first}": ratio}
             ways |= {f"{second} in per cent of {first}": 100 * ratio}
             ways |= {f"{second} per {per:,} {first}": per * ratio for per in (1_000, 10_000, 100_000)}

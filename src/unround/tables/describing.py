@@ -39,9 +39,8 @@ from unround.tables.roles import SPARSE, Roles, find_roles, moving_means, worked
 from unround.tables.suggested import (
     AGREE,
     PERIODS,
-    Candidate,
     SuggestedProtection,
-    Verdict,
+    SuggestedSum,
     base_of,
     find_candidates,
     is_whole,
@@ -90,7 +89,7 @@ class Described(Shown):
     structure: Structure
     axes: Axes
     roles: Roles
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[SuggestedSum, ...]
     protection: SuggestedProtection
     answers: tuple[tuple[Question, str], ...]
     draft: Draft
@@ -103,12 +102,12 @@ class Described(Shown):
     @property
     def holds_sums(self) -> bool:
         """Whether anything adds up, so that something can be inferred."""
-        return bool(self.structure.sums) or any(one.used for one in self.verdicts)
+        return bool(self.structure.sums) or any(verdict.used for verdict in self.verdicts)
 
     @property
     def note(self) -> str:
         """What a user of the table should know, in one sentence."""
-        used = sum(one.used for one in self.verdicts)
+        used = sum(verdict.used for verdict in self.verdicts)
         sums = f"{used} sums of codes" if used != 1 else "1 sum of codes"
         rows = " and ".join(self.release.areas)
         where = f" on sheet {self.opened.sheet!r}" if self.opened.sheet is not None else ""
@@ -133,19 +132,19 @@ class Described(Shown):
             ],
             "sums": [
                 {
-                    "axis": one.candidate.axis,
-                    "total": one.candidate.total,
-                    "parts": list(one.candidate.parts),
-                    "suggested_by": one.candidate.why,
-                    "used": one.used,
-                    "why": one.why,
+                    "axis": verdict.axis,
+                    "total": verdict.total,
+                    "parts": list(verdict.parts),
+                    "suggested_by": verdict.suggested_by,
+                    "used": verdict.used,
+                    "why": verdict.why,
                 }
-                for one in self.verdicts
+                for verdict in self.verdicts
             ],
             "mechanism": self.protection.default.name if self.protection.default else None,
             "mechanism_why": self.protection.why,
-            "account": [one.to_json() for one in account(self.release, self.structure)],
-            "questions": [{"about": one.key, "question": one.text, "answer": answer} for one, answer in self.answers],
+            "account": [entry.to_json() for entry in account(self.release, self.structure)],
+            "questions": [{"about": asked.key, "question": asked.text, "answer": answer} for asked, answer in self.answers],
             "notes": list(self.release.notes),
         }
 
@@ -161,32 +160,7 @@ def describe(
     exact: Sequence[str] = (),
     ask: Ask = take_default,
 ) -> Described:
-    """Look at a file or frame, and describe it.
-
-    Parameters
-    ----------
-    source : path or frame
-        A spreadsheet, a delimited file, a Parquet or PC-Axis file; or a frame of polars or pandas.
-    sheet : str, optional
-        Which sheet of a spreadsheet.
-    header : sequence of int, optional
-        The rows of the header, from 1, if they are not to be looked for.
-    columns : str, optional
-        Letters of the first and the last column, such as "F-I", where tables stand side by side.
-    value : str, optional
-        The column of counts, where several hold numbers.
-    mechanism : str, optional
-        How counts were published, such as "rounding:3", where the agency says so; inferred from the counts by default.
-    exact : sequence of str
-        Columns that hold counts as they are, though nothing else would say that they hold any.
-    ask : function
-        Answers a `Question`; by default with what is assumed if nobody is there.
-
-    Raises
-    ------
-    InputError
-        Where there is no table of counts, or it cannot be told which column holds them.
-    """
+    """Look at a file or frame, and describe it; `api.describe` says what can be given."""
     answers: dict[str, tuple[Question, str]] = {}
 
     def asking(question: Question) -> str:
@@ -195,20 +169,20 @@ def describe(
         return answers[question.key][1]
 
     opened = open_table(source, sheet, None if header is None else tuple(header), asking, columns)
-    found = _described(opened, value, mechanism, asking, exact)
-    if value is None and (several := _several_values(found, opened)):
+    described = _described(opened, value, mechanism, asking, exact)
+    if value is None and (several := _several_values(described, opened)):
         question = Question(
             "value", "Several columns hold numbers that do not add up. Which one holds the counts?", several, ""
         )
         chosen = asking(question)
         if not chosen:
             raise InputError(
-                f"{found.release.source} has {len(several)} columns of values ({', '.join(several)}), and nothing says "
+                f"{described.release.source} has {len(several)} columns of values ({', '.join(several)}), and nothing says "
                 f"which of them holds the counts. Name it: unround describe {opened.typed} --value {_quoted(several[0])} "
                 f"-o {_toml(opened)}; then run: unround audit {_toml(opened)} -o audit"
             )
-        found = _described(opened, chosen, mechanism, asking, exact)
-    return replace(found, answers=tuple(answers.values()))
+        described = _described(opened, chosen, mechanism, asking, exact)
+    return replace(described, answers=tuple(answers.values()))
 
 
 def _toml(opened: Opened) -> str:
@@ -220,22 +194,24 @@ def _quoted(name: str) -> str:
     return name if name.isidentifier() else f'"{name}"'
 
 
-def _several_values(found: Described, opened: Opened) -> tuple[str, ...]:
+def _several_values(described: Described, opened: Opened) -> tuple[str, ...]:
     """Return the columns of values if their names make no axis: rows have totals, and nothing adds up across columns."""
-    across = found.axes.across
-    if len(across) != 1 or found.axes.counts or across[0].about != OTHER:
+    across = described.axes.across
+    if len(across) != 1 or described.axes.counts or across[0].about != OTHER:
         return ()
     axis = across[0].name
-    if any(one.used and one.candidate.axis == axis for one in found.verdicts):
+    if any(judged.used and judged.axis == axis for judged in described.verdicts):
         return ()
-    if not any(one.candidate.axis not in (axis, *found.release.areas) for one in found.verdicts):
+    if not any(judged.axis not in (axis, *described.release.areas) for judged in described.verdicts):
         return ()
-    if axis not in found.release.axes:
+    if axis not in described.release.axes:
         return ()  # the header names areas, or whatever the same table is published for
-    place, columns = found.release.axes.index(axis), found.structure.columns
-    if any(columns[one.total].codes[place] != columns[one.parts[0]].codes[place] for one in found.structure.sums):
+    place, columns = described.release.axes.index(axis), described.structure.columns
+    if any(
+        columns[judged.total].codes[place] != columns[judged.parts[0]].codes[place] for judged in described.structure.sums
+    ):
         return ()
-    return tuple(opened.table.names[at] for at in found.roles.values)
+    return tuple(opened.table.names[at] for at in described.roles.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +260,7 @@ def _described(
     _signs(draft, roles, opened, notes, ask)
     candidates = {axis.name: find_candidates(axis) for axis in axes.all}
     rows = _one_axis_down(row_axes(axes.all, candidates), axes, table)
-    candidates = {name: [] if name in rows else found for name, found in candidates.items()}
+    candidates = {name: [] if name in rows else suggested for name, suggested in candidates.items()}
     draft.keys["areas"] = rows
     draft.keys["axes"] = {axis.name: axis_keys(axis, opened.headings) for axis in axes.all}
     draft.remarks |= {("axes", axis.name): "an empty cell repeats the one above" for axis in axes.rows if axis.fill}
@@ -296,16 +272,18 @@ def _described(
         candidates[rows[0]] = _areas(by_name[rows[0]], known)
     across = [axis for axis in axes.all if axis.name not in rows]
     for axis in across:
-        if not candidates[axis.name] or all(one.why.startswith("a total and all") for one in candidates[axis.name]):
+        if not candidates[axis.name] or all(
+            candidate.suggested_by.startswith("a total and all") for candidate in candidates[axis.name]
+        ):
             candidates[axis.name] += [
-                one
-                for one in whole_column(axis, known.along(axis), known.base)
-                if one.parts not in [other.parts for other in candidates[axis.name]]
+                candidate
+                for candidate in whole_column(axis, known.along(axis), known.base)
+                if candidate.parts not in [other.parts for other in candidates[axis.name]]
             ]
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
     if len(rows) == 1:
-        verdicts += [verdict(one, by_name[rows[0]], known.counts, known.base) for one in candidates[rows[0]]]
-    verdicts = [_complete(one, by_name[one.candidate.axis], notes) for one in verdicts]
+        verdicts += [verdict(candidate, by_name[rows[0]], known.counts, known.base) for candidate in candidates[rows[0]]]
+    verdicts = [_complete(candidate, by_name[candidate.axis], notes) for candidate in verdicts]
     if unknown is None and (odd := _odd(roles, axes, opened, known, structure, verdicts, exact)):
         return _described(opened, value, mechanism, ask, exact, odd)
     how = protection(release, structure)
@@ -316,9 +294,7 @@ def _described(
     noted = _noted_exact(axes, release, verdicts, notes)
     write_protection(draft, how, noted)
     order = {axis.name: axis.codes for axis in axes.all}
-    verdicts.sort(
-        key=lambda one: (list(order).index(one.candidate.axis), order[one.candidate.axis].index(one.candidate.total))
-    )
+    verdicts.sort(key=lambda candidate: (list(order).index(candidate.axis), order[candidate.axis].index(candidate.total)))
     write_sums(draft, axes, verdicts)
     _write_figures(draft, axes, roles, opened, verdicts)
     write_asides(draft, axes, verdicts, structure, roles)
@@ -350,12 +326,12 @@ def _one_axis_down(rows: list[str], axes: Axes, table: HeadedTable) -> list[str]
     return [kept.name] if across <= MOST_ACROSS else rows
 
 
-def _complete(one: Verdict, axis: DraftAxis, notes: Documented) -> Verdict:
+def _complete(verdict: SuggestedSum, axis: DraftAxis, notes: Documented) -> SuggestedSum:
     """Return a verdict as notes have it, where they say that somebody is not shown or counted twice."""
     of_sex = re.search(r"\b(?:gender|sex)", notes.incomplete, re.IGNORECASE)
     if not notes.incomplete or axis.about == AREA or (of_sex and axis.about not in (SEX, OTHER)):
-        return one
-    return replace(one, used=False, why=f"a note says that it is not complete: {notes.incomplete}")
+        return verdict
+    return replace(verdict, used=False, why=f"a note says that it is not complete: {notes.incomplete}")
 
 
 def _odd(
@@ -364,7 +340,7 @@ def _odd(
     opened: Opened,
     known: _Known,
     structure: Structure,
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[SuggestedSum],
     exact: Sequence[str],
 ) -> dict[int, str]:
     """Return columns that are not rounded as others are, and add up with none: nothing says that they hold counts."""
@@ -372,12 +348,11 @@ def _odd(
         return {}
     axis = axes.across[0]
     summed = {
-        code
-        for one in verdicts
-        if one.used and one.candidate.axis == axis.name
-        for code in (one.candidate.total, *one.candidate.parts)
+        code for judged in verdicts if judged.used and judged.axis == axis.name for code in (judged.total, *judged.parts)
     }
-    summed |= {code for one in structure.sums for at in (one.total, *one.parts) for code in structure.columns[at].codes}
+    summed |= {
+        code for judged in structure.sums for at in (judged.total, *judged.parts) for code in structure.columns[at].codes
+    }
     header = opened.table.header[(axis.header or 1) - 1]
     odd = {}
     for at in roles.values:
@@ -401,7 +376,7 @@ def _finished(
 ) -> Described:
     """Read the table for good: mechanisms are declared only if a person or a note says them."""
     open_ended = {} if mechanism is not None else {"default": None, "mechanisms": None, "exact": list(known.rules)}
-    keys = {key: one for key, one in {**draft.keys, **open_ended}.items() if one is not None}
+    keys = {key: value for key, value in {**draft.keys, **open_ended}.items() if value is not None}
     form = DESCRIBED if mechanism is None else "frame" if opened.path is None else "tidy"
     final = _release(opened, keys, form)
     if mechanism is None:
@@ -415,32 +390,32 @@ def _finished(
         entries += _at_random(made, known)
     entries = write_open(draft, entries)
     description = make_description(draft.keys, where="the description", folder=_folder(opened))
-    told = account_of(opened.table, description, final, known.notes, entries)
-    made = replace(made, release=replace(final, account=told), notes=known.notes)
+    full_account = account_of(opened.table, description, final, known.notes, entries)
+    made = replace(made, release=replace(final, account=full_account), notes=known.notes)
     final.notes.insert(0, made.note)
     return replace(made, release=replace(made.release, obstacle=_obstacle(made), sumless=_sumless(made, known)))
 
 
 def _telling(made: Described) -> list[Entry]:
     """Return an entry for every column that is worked out from counts, and every remark, that may tell what is hidden."""
-    table, found = made.opened.table, []
+    table, entries = made.opened.table, []
     for at, way in made.roles.ways.items():
         if way.telling:
             rows = ", ".join(str(table.number(row)) for row in way.telling[:FEW]) + (" …" if len(way.telling) > FEW else "")
             why = f"it is {way.how}, which tells, or nearly tells, what is not printed there"
             place = f"column {letters(at)}: {table.names[at]}, row{'s' if len(way.telling) > 1 else ''} {rows}"
-            found.append(Entry(place, What.UNKNOWN, why, False, "leave it out in these rows, too"))
+            entries.append(Entry(place, What.UNKNOWN, why, False, "leave it out in these rows, too"))
     for at, row in moving_means(table, made.roles):
         why = f"it is a moving mean of counts beside it, of which one is hidden: row {table.number(row)}"
         place = f"column {letters(at)}: {table.names[at]}"
-        found.append(Entry(place, What.UNKNOWN, why, False, "leave it out in the rows around, too"))
+        entries.append(Entry(place, What.UNKNOWN, why, False, "leave it out in the rows around, too"))
     for at in (at for at, why in made.roles.left_out.items() if why == SPARSE):
         for row, text in enumerate(table.column(at).to_list()):
             if text is not None and names_a_number(str(text)) and hides(table, row):
                 why = f"a remark with a number, where counts are hidden: {str(text)[:80]}"
                 settle = "take the number out of the text, if it tells what is hidden"
-                found.append(Entry(f"cell {letters(at)}{table.number(row)}", What.UNKNOWN, why, False, settle))
-    return found
+                entries.append(Entry(f"cell {letters(at)}{table.number(row)}", What.UNKNOWN, why, False, settle))
+    return entries
 
 
 _SIZE = re.compile(r"\bn ?[=:] ?([\d.,]*\d)|\((\d[\d.,]*)\)", re.IGNORECASE)
@@ -452,22 +427,22 @@ def _sizes(made: Described, known: _Known) -> list[Entry]:
     axis = next((axis for axis in made.axes.all if [axis.name] == list(made.release.areas)), None)
     if axis is None or len(axis.codes) != len(known.counts):
         return []
-    heads = {one.candidate.total for one in made.verdicts if one.used and one.candidate.axis == axis.name}
+    heads = {verdict.total for verdict in made.verdicts if verdict.used and verdict.axis == axis.name}
     whole = np.array([code in heads or is_whole(axis, at) for at, code in enumerate(axis.codes)])
     lines = [(" / ".join(codes), column, whole) for codes, column in zip(known.columns, known.counts.T, strict=True)]
     lines += [(code, row, whole[:0]) for code, row in zip(axis.codes, known.counts, strict=True)]
-    found = dict[str, Entry]()
+    entries = dict[str, Entry]()
     for heading, counts, totals in lines:
-        shown, own = counts > ABSENT, ~totals if totals.size else np.ones(len(counts), dtype=np.bool_)
-        hidden, rest = int((~shown & own).sum()), counts[shown & own].astype(np.int64)
-        if not hidden or not rest.size or (shown & ~own).any():
+        shown, parts = counts > ABSENT, ~totals if totals.size else np.ones(len(counts), dtype=np.bool_)
+        hidden, rest = int((~shown & parts).sum()), counts[shown & parts].astype(np.int64)
+        if not hidden or not rest.size or (shown & ~parts).any():
             continue
-        for number in (int(re.sub(r"\D", "", one + other)) for one, other in _SIZE.findall(heading)):
+        for number in (int(re.sub(r"\D", "", bare + bracketed)) for bare, bracketed in _SIZE.findall(heading)):
             if rest.sum() <= number <= rest.sum() + hidden * rest.max():
                 why = f"{number:,} may be the total of its counts, of which some are hidden"
                 settle = "take the number out of the heading, if it tells what is hidden"
-                found.setdefault(heading, Entry(f"heading {heading}", What.UNKNOWN, why, False, settle))
-    return list(found.values())
+                entries.setdefault(heading, Entry(f"heading {heading}", What.UNKNOWN, why, False, settle))
+    return list(entries.values())
 
 
 def _folder(opened: Opened) -> Path | None:
@@ -477,7 +452,7 @@ def _folder(opened: Opened) -> Path | None:
 def _flags(table: HeadedTable, roles: Roles) -> list[str]:
     """Return the flags beside numbers, which notes may explain."""
     texts = {text for at in roles.values if table.column(at).dtype == pl.String for text in table.column(at).drop_nulls()}
-    return sorted({found.flag for text in texts if (found := flagged_number(text)) is not None})
+    return sorted({flagged.flag for text in texts if (flagged := flagged_number(text)) is not None})
 
 
 _SENTINEL = r"^(?:-[0-9]{1,4}|9{2,7}|8{2,7}|7{2,7})$"
@@ -494,8 +469,8 @@ def _look(opened: Opened, draft: Draft, rows: Sequence[str], notes: Documented, 
     release = _release(opened, draft.keys)
     blocks = list(release.blocks())
     counts = np.concatenate([block.counts for block in blocks])
-    told = mechanism_of(mechanism) if mechanism is not None else notes.mechanism
-    base = base_of(told, counts)
+    how = mechanism_of(mechanism) if mechanism is not None else notes.mechanism
+    base = base_of(how, counts)
     exact_rows, cells = unrounded(counts, base)
     rules: list[Mapping[str, Any]] = []
     if len(rows) == 1:
@@ -512,9 +487,13 @@ def _look(opened: Opened, draft: Draft, rows: Sequence[str], notes: Documented, 
     return _Known(counts, notes, base, tuple(rules), release.axes, columns)
 
 
-def _areas(axis: DraftAxis, known: _Known) -> list[Candidate]:
+def _areas(axis: DraftAxis, known: _Known) -> list[SuggestedSum]:
     """Return the sums of areas: by codes that begin alike, or by indentation, names and counts."""
-    by_codes = [one for one in find_candidates(axis) if one.why.startswith(("codes", "a total and its top", PERIODS))]
+    by_codes = [
+        candidate
+        for candidate in find_candidates(axis)
+        if candidate.suggested_by.startswith(("codes", "a total and its top", PERIODS))
+    ]
     return by_codes or row_sums(axis, known.counts, known.base)
 
 
@@ -529,9 +508,9 @@ def _fits(structure: Structure, how: Mechanism, known: _Known) -> bool:
     return bool((counts[counts > ABSENT] % base == 0).mean() >= AGREE)
 
 
-def _noted_exact(axes: Axes, release: Release, verdicts: Sequence[Verdict], notes: Documented) -> set[str]:
+def _noted_exact(axes: Axes, release: Release, verdicts: Sequence[SuggestedSum], notes: Documented) -> set[str]:
     """Return the codes of columns of which a note says that their counts are not rounded."""
-    totals = {one.candidate.total for one in verdicts if one.used}
+    totals = {verdict.total for verdict in verdicts if verdict.used}
     names = [code for axis in axes.all if axis.name in release.axes for code in axis.codes]
     return set(exact_codes(notes.exact, dict.fromkeys(names), [code for code in names if code in totals]))
 
@@ -540,10 +519,10 @@ def _as_noted(release: Release, made: Described, notes: Documented, exact: Colle
     """Declare what notes say of columns: how they were rounded, and which are exact; others are left to the counts."""
     if not made.protection.note or notes.mechanism is None:
         return release
-    found = {column.codes: how for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True)}
+    kinds = {column.codes: how for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True)}
     columns = []
     for column in release.columns:
-        how = found.get(column.codes)
+        how = kinds.get(column.codes)
         if set(exact) & set(column.codes) and (how is None or isinstance(how, Exact)):
             column = replace(column, mechanism=Exact(), basis="note")
         else:
@@ -574,24 +553,24 @@ def _at_random(made: Described, known: _Known) -> list[Entry]:
 def _bases(made: Described, known: _Known) -> list[int]:
     """Return the base of every column of random rounding, 1 where counts are exact, 0 where nothing is known."""
     kinds = {column.codes: how for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True)}
-    found = []
+    bases = []
     for codes in known.columns:
         how = kinds.get(codes)
-        found.append(how.base if isinstance(how, Rounding) else 1 if isinstance(how, Exact) else 0)
-    return found
+        bases.append(how.base if isinstance(how, Rounding) else 1 if isinstance(how, Exact) else 0)
+    return bases
 
 
 def _sums(made: Described, known: _Known) -> tuple[Sums, Sums]:
     """Return the sums of columns, and those of rows, each as the place of a total and those of its parts."""
     at = {codes: place for place, codes in enumerate(known.columns)}
     codes = [column.codes for column in made.structure.columns]
-    sums = [(at[codes[one.total]], [at[codes[part]] for part in one.parts]) for one in made.structure.sums]
+    sums = [(at[codes[judged.total]], [at[codes[part]] for part in judged.parts]) for judged in made.structure.sums]
     axis = next((axis for axis in made.axes.all if [axis.name] == list(made.release.areas)), None)
     if axis is None or len(axis.codes) != len(known.counts):
         return sums, []
     rows = {code: place for place, code in enumerate(axis.codes)}
-    areas = [one.candidate for one in made.verdicts if one.used and one.candidate.axis == axis.name]
-    return sums, [(rows[one.total], [rows[part] for part in one.parts]) for one in areas]
+    areas = [judged for judged in made.verdicts if judged.used and judged.axis == axis.name]
+    return sums, [(rows[judged.total], [rows[part] for part in judged.parts]) for judged in areas]
 
 
 def _settle_ranks(made: Described, known: _Known) -> None:
@@ -619,23 +598,25 @@ def _without_sum(made: Described, known: _Known) -> list[Entry]:
     """Return an entry for every axis of which no sum is known though there may well be one: what it tells is not used."""
     if not made.holds_sums:
         return _idle_totals(made)  # the rest is asked about the table as a whole
-    found = []
+    entries = []
     for axis in made.axes.all:
-        tried = [one for one in made.verdicts if one.candidate.axis == axis.name]
+        tried = [judged for judged in made.verdicts if judged.axis == axis.name]
         noted = bool(known.notes.incomplete) and bool(tried)
-        if axis.name not in known.axes or noted or any(one.used for one in tried):
+        if axis.name not in known.axes or noted or any(judged.used for judged in tried):
             continue
         place, columns = known.axes.index(axis.name), made.structure.columns
-        if any(columns[one.total].codes[place] != columns[one.parts[0]].codes[place] for one in made.structure.sums):
+        if any(
+            columns[judged.total].codes[place] != columns[judged.parts[0]].codes[place] for judged in made.structure.sums
+        ):
             continue
         if not may_add_up(axis, known.along(axis), known.base):
             continue
         few = ", ".join(axis.codes[:4]) + (" …" if len(axis.codes) > 4 else "")
-        refused = f"; {tried[0].candidate.shown} {tried[0].why}" if tried else ""
+        refused = f"; {tried[0].shown} {tried[0].why}" if tried else ""
         why = f"which of its categories ({few}) add up is not known{refused}"
         settle = f'under [axes.{axis.name}] of a description: sums = [{{ total = "…", parts = ["…", "…"] }}]'
-        found.append(Entry(f"axis {axis.name}", What.UNKNOWN, why, False, settle))
-    return found + _idle_totals(made)
+        entries.append(Entry(f"axis {axis.name}", What.UNKNOWN, why, False, settle))
+    return entries + _idle_totals(made)
 
 
 _SUMMARY = re.compile(r"(?:min|max)(?:imum|\.)?|lowest|highest|smallest|largest|least|most|range", re.IGNORECASE)
@@ -657,18 +638,18 @@ def _summaries(made: Described, known: _Known) -> list[Entry]:
 def _idle_totals(made: Described) -> list[Entry]:
     """Return an entry for every row that is called a total, and of which it is not known what adds up to it."""
     down = [axis for axis in made.axes.all if axis.name in made.release.areas]
-    heads = {(one.candidate.axis, one.candidate.total) for one in made.verdicts if one.used}
-    found = []
+    heads = {(verdict.axis, verdict.total) for verdict in made.verdicts if verdict.used}
+    entries = []
     for axis in down:
         whole = [code for at, code in enumerate(axis.codes) if is_whole(axis, at) and (axis.name, code) not in heads]
         if whole and len(axis.codes) > 2:
             settle = f'under [axes.{axis.name}]: sums = [{{ total = "{whole[0]}", parts = ["…", "…"] }}]'
             why = "called a total, and of which rows is not known"
-            found.append(Entry(f"row {whole[0]}", What.UNKNOWN, why, False, settle))
-    return found
+            entries.append(Entry(f"row {whole[0]}", What.UNKNOWN, why, False, settle))
+    return entries
 
 
-def _write_figures(draft: Draft, axes: Axes, roles: Roles, opened: Opened, verdicts: Sequence[Verdict]) -> None:
+def _write_figures(draft: Draft, axes: Axes, roles: Roles, opened: Opened, verdicts: Sequence[SuggestedSum]) -> None:
     """Write down the rates whose counts stand beside them, each with the total that it is out of."""
     columns = [axis for axis in axes.all if axis.name not in draft.keys["areas"]]
     names, header = opened.table.names, opened.table.header
@@ -686,20 +667,23 @@ def _write_figures(draft: Draft, axes: Axes, roles: Roles, opened: Opened, verdi
             draft.keys["ignore"] = [*draft.keys.get("ignore", []), {"column": names[at], "because": because}]
             continue
         keys = {"column": codes(at), "numerator": codes(numerator), "universe": universe}
-        rate: dict[str, Any] = {which: "/".join(code) for which, code in keys.items()}
+        rate: dict[str, Any] = {key: "/".join(code) for key, code in keys.items()}
         rate = {"column": rate["column"], "kind": "rate", "numerator": rate["numerator"], "universe": rate["universe"]}
         draft.keys.setdefault("figures", []).append(rate | ({"per": per} if per != 100 else {}))
 
 
 def _universe(
-    columns: Sequence[DraftAxis], part: tuple[str, ...], counted: Mapping[tuple[str, ...], int], verdicts: Sequence[Verdict]
+    columns: Sequence[DraftAxis],
+    part: tuple[str, ...],
+    counted: Mapping[tuple[str, ...], int],
+    verdicts: Sequence[SuggestedSum],
 ) -> tuple[str, ...] | None:
     """Return the codes of the total that a count is a part of: by a sum that holds, or by its name."""
     for place, axis in enumerate(columns):
         totals = [
-            one.candidate.total
-            for one in verdicts
-            if one.used and one.candidate.axis == axis.name and part[place] in one.candidate.parts
+            verdict.total
+            for verdict in verdicts
+            if verdict.used and verdict.axis == axis.name and part[place] in verdict.parts
         ]
         totals += [code for code in axis.codes if code not in axis.figures and is_total(code, of_places=False)]
         for total in totals:
@@ -717,7 +701,7 @@ def _sumless(made: Described, known: _Known) -> str:
     if made.holds_sums or made.protection.default is None:
         return ""
     rounded = not any(isinstance(how, Exact | None) for how in made.structure.mechanisms)
-    if known.notes.incomplete and rounded and all(one.candidate.axis in known.axes for one in made.verdicts):
+    if known.notes.incomplete and rounded and all(verdict.axis in known.axes for verdict in made.verdicts):
         return f"No sum holds between the columns, for a note says: {known.notes.incomplete}"
     axes = [axis for axis in made.axes.all if axis.name in known.axes]
     if any(may_add_up(axis, known.along(axis), known.base) for axis in axes):
@@ -727,16 +711,16 @@ def _sumless(made: Described, known: _Known) -> str:
     )
 
 
-def _obstacle(found: Described) -> str:
+def _obstacle(described: Described) -> str:
     """Return why nothing can be inferred from the table, and what to do about it; "" if something can."""
-    toml = _toml(found.opened)
-    source, typed = found.release.source, found.opened.typed
-    if found.protection.default is None:
+    toml = _toml(described.opened)
+    source, typed = described.release.source, described.opened.typed
+    if described.protection.default is None:
         return (
-            f"{source}: how its counts were published cannot be told ({found.protection.why}). Say it, with the base that "
-            f"the agency names: unround describe {typed} --base 3 -o {toml}; then run: unround audit {toml} -o audit"
+            f"{source}: how its counts were published cannot be told ({described.protection.why}). Say it, with the base "
+            f"that the agency names: unround describe {typed} --base 3 -o {toml}; then run: unround audit {toml} -o audit"
         )
-    if not found.holds_sums:
+    if not described.holds_sums:
         return (
             f"{source}: no sum was found, and without one nothing can be inferred. `unround describe {typed}` shows what "
             f"was tried. If some counts add up, draft a description, unround describe {typed} -o {toml}, and add the sums."
@@ -760,10 +744,10 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, notes: Documented, ask: A
     assumed = False
     coded = {sign: 1 for sign in notes.signs if re.match(_SENTINEL, sign)}
     for sign, times in {**writing.signs, **coded}.items():
-        told = told_range(notes.signs[sign]) if sign in notes.signs else hidden_range(sign)
-        if told is not None:
-            low = 1 if zeros and told[0] == 0 else told[0]  # where a nought is printed as such, none of the hidden is one
-            symbols[sign] = f"{low}-{told[1]}"
+        ends = told_range(notes.signs[sign]) if sign in notes.signs else hidden_range(sign)
+        if ends is not None:
+            low = 1 if zeros and ends[0] == 0 else ends[0]  # where a nought is printed as such, none of the hidden is one
+            symbols[sign] = f"{low}-{ends[1]}"
             continue
         if sign in notes.signs:
             symbols[sign] = _MEANT.get(notes.signs[sign], 0)
@@ -788,15 +772,17 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, notes: Documented, ask: A
 
 
 def _verified(
-    opened: Opened, draft: Draft, candidates: Mapping[str, Sequence[Candidate]], rows: Sequence[str]
-) -> tuple[Structure, list[Verdict], Release]:
+    opened: Opened, draft: Draft, candidates: Mapping[str, Sequence[SuggestedSum]], rows: Sequence[str]
+) -> tuple[Structure, list[SuggestedSum], Release]:
     """Read the table with all sums that names suggest, and let the counts judge them."""
     trial = {**draft.keys, "axes": {name: dict(keys) for name, keys in draft.keys["axes"].items()}}
-    tried: list[Candidate] = []
-    for name, found in candidates.items():
-        if found and name not in rows:
-            tried += found
-            trial["axes"][name]["sums"] = [{"total": one.total, "parts": list(one.parts)} for one in found]
+    tried: list[SuggestedSum] = []
+    for name, suggested in candidates.items():
+        if suggested and name not in rows:
+            tried += suggested
+            trial["axes"][name]["sums"] = [
+                {"total": candidate.total, "parts": list(candidate.parts)} for candidate in suggested
+            ]
     release = _release(opened, trial)
     structure, verdicts = verify(release, tried)
     return structure, verdicts, release

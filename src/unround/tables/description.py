@@ -217,8 +217,6 @@ class Description:
 
         Sums and mechanisms speak of columns, so that an axis they name is one of columns. Other axes are rows: areas,
         years, whatever the same table was published for again and again.
-
-        Raises `InputError` where `areas` says otherwise, or nothing is left to be a column.
         """
         named = self.named
         if self.areas is not None:
@@ -251,10 +249,10 @@ def pointed(message: str, text: str, where: str, pattern: str, start: int = 0) -
                 ^
     """
     end = text.find("\n[", start + 1) if start else -1
-    found = re.compile(rf"(?m)^[^#\n]*?(?P<here>{pattern})").search(text, start, end if end >= 0 else len(text))
-    if found is None and not start:
+    matched = re.compile(rf"(?m)^[^#\n]*?(?P<here>{pattern})").search(text, start, end if end >= 0 else len(text))
+    if matched is None and not start:
         return InputError(f"{where}: {message}")
-    at = start if found is None else found.start("here")
+    at = start if matched is None else matched.start("here")
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
     return InputError(message, source=text, line=line, column=column, where=where)
 
@@ -262,15 +260,13 @@ def pointed(message: str, text: str, where: str, pattern: str, start: int = 0) -
 def near(word: str, known: Iterable[str]) -> str:
     """Return a hint at what may have been meant, or nothing.
 
-    Examples
-    --------
     >>> near("hierachy", ["hierarchy", "total"])
     " Did you mean 'hierarchy'?"
     """
     from difflib import get_close_matches  # only here: it takes a while to import
 
     # Words are compared letter by letter: beyond some thousands of them nobody would wait for the hint.
-    few = [one for one in islice(known, MOST_COMPARED) if len(one) <= LONGEST_COMPARED]
+    few = [name for name in islice(known, MOST_COMPARED) if len(name) <= LONGEST_COMPARED]
     close = get_close_matches(word[:LONGEST_COMPARED], few, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
@@ -294,11 +290,7 @@ THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
 
 
 def read_description(path: Path) -> Description:
-    """Read the TOML that describes a table.
-
-    Raises `InputError` where it is no TOML, or says something that is not known here; with the line, where there is
-    one.
-    """
+    """Read the TOML that describes a table."""
     if not os.path.exists(path):
         raise InputError(f"there is no file {path}; check the name of the TOML.")
     text = small_text(path, "TOML")
@@ -310,8 +302,6 @@ def make_description(
 ) -> Description:
     """Make a description of the keys of a TOML, wherever they come from.
 
-    Examples
-    --------
     >>> age = {"sums": [{"total": "all", "parts": ["young", "old"]}]}
     >>> description = make_description({"value": "n", "axes": {"town": "town", "age": age}})
     >>> [[axis.name for axis in side] for side in description.split()]
@@ -387,10 +377,10 @@ class _DescriptionReader:
 
     def codes(self, value: object, key: str) -> tuple[str, ...]:
         """Return a list of codes; a single one needs no brackets."""
-        found = tuple(self.code(item, key) for item in (value if isinstance(value, list | tuple) else [value]))
-        if not found:
+        codes = tuple(self.code(item, key) for item in (value if isinstance(value, list | tuple) else [value]))
+        if not codes:
             raise self.error(f"{key} is empty: list the codes it applies to.", key)
-        return found
+        return codes
 
     def tables(self, table: Mapping[str, Any], key: str, place: str = "", keys: Iterable[str] = ()) -> Iterator[Any]:
         """Go through the tables of [[key]], with no other keys than these."""
@@ -398,7 +388,7 @@ class _DescriptionReader:
         if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
             raise self.error(f"{key} must be a list of tables: write [[{key}]].", key)
         headings = re.finditer(rf"(?m)^[ \t]*\[\[\s*{key}\s*\]\]", "" if place else self.text)
-        for item, start in zip(value, chain((found.start() for found in headings), repeat(0)), strict=False):
+        for item, start in zip(value, chain((heading.start() for heading in headings), repeat(0)), strict=False):
             self.start = start
             self.known(item, keys or item, place or f"[[{key}]]")
             yield item
@@ -554,32 +544,32 @@ class _DescriptionReader:
 
     def ignored(self, table: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the columns that are left out, each with the reason."""
-        found = {}
+        reasons = {}
         for item in self.tables(table, "ignore", keys=("column", "because")):
             column = self.word(item, "column")
             if not column:
                 raise self.error('[[ignore]] needs a column, such as column = "Ref".', "ignore")
-            found[column] = self.word(item, "because") or ""
-        return found
+            reasons[column] = self.word(item, "because") or ""
+        return reasons
 
     def numbers(self, table: Mapping[str, Any], key: str, default: list[int]) -> tuple[int, ...]:
         """Return numbers of rows, from 1; a single one needs no brackets."""
         value = table.get(key, default)
-        found = list(value) if isinstance(value, list | tuple) else [value]
-        if not found or not all(isinstance(one, int) and not isinstance(one, bool) and one >= 1 for one in found):
+        rows = list(value) if isinstance(value, list | tuple) else [value]
+        if not rows or not all(isinstance(row, int) and not isinstance(row, bool) and row >= 1 for row in rows):
             raise self.error(f"{key} must be numbers of rows, counted from 1, such as [4, 5]; not {_shown(value)}.", key)
-        return tuple(sorted(set(found)))
+        return tuple(sorted(set(rows)))
 
     def ends(self, table: Mapping[str, Any]) -> tuple[int, int] | None:
         """Return the first and the last row of the table, where they are given."""
         if table.get("rows") is None:
             return None
-        found = self.numbers(table, "rows", [])
-        if len(found) > 2:
+        rows = self.numbers(table, "rows", [])
+        if len(rows) > 2:
             raise self.error(
-                f"rows must be the first and the last row of the table, such as [6, 45]; not {list(found)}.", "rows"
+                f"rows must be the first and the last row of the table, such as [6, 45]; not {list(rows)}.", "rows"
             )
-        return found[0], found[-1]
+        return rows[0], rows[-1]
 
     def sign(self, table: Mapping[str, Any], key: str, known: tuple[str, ...]) -> str:
         """Return a sign within numbers, or "" where none is given."""
@@ -594,7 +584,7 @@ class _DescriptionReader:
         example = 'write [counts], and below it "name of a column" = { age = "0-14", sex = "men" }.'
         if not isinstance(given, Mapping) or not all(isinstance(codes, Mapping) and codes for codes in given.values()):
             raise self.error(f"counts must be a table of columns and their codes: {example}", "counts")
-        found: dict[str, Mapping[str, str]] = {}
+        columns: dict[str, Mapping[str, str]] = {}
         first: Mapping[str, Any] = next(iter(given.values()), {})
         for column, codes in given.items():
             for axis in codes:
@@ -602,13 +592,13 @@ class _DescriptionReader:
                     raise self.no_axis(axis, names, f"counts.{column} names", axis)
             if set(codes) != set(first):
                 raise self.error(f"counts: every column needs a code of {', '.join(first)}; {column!r} differs.", column)
-            found[column] = {axis: self.code(code, axis) for axis, code in codes.items()}
-        return found
+            columns[column] = {axis: self.code(code, axis) for axis, code in codes.items()}
+        return columns
 
     def meaning(self, value: object, key: str) -> int:
-        told = hidden_range(value) if isinstance(value, str) else None
-        if told is not None:
-            return between(*told)
+        ends = hidden_range(value) if isinstance(value, str) else None
+        if ends is not None:
+            return between(*ends)
         if not isinstance(value, str) or value not in MISSING:
             raise self.error(
                 f"{key} = {_shown(value)} has no meaning here. Use one of {', '.join(map(repr, MISSING))}; or a range of "
@@ -745,13 +735,11 @@ def decided(release: Release, description: Description, sums: Sequence[SumRule] 
     """Return a release with what a description says of its columns.
 
     `sums` are those of the description's axes, which are known where it was read by them.
-
-    Raises `InputError` where the description names columns that are not there.
     """
     listed = description.sums if sums is None else [*sums, *(rule for rule in description.sums if rule.axis == BY_KEY)]
     columns = _Columns(release, description)
     notes: list[str] = []
-    proposals = [proposal for one in listed for proposal in columns.proposals(one, notes)]
+    proposals = [proposal for sum_rule in listed for proposal in columns.proposals(sum_rule, notes)]
     for rule in description.repeats:
         first, *others = columns.places(rule.columns)
         proposals += [Proposal(other, (first,), "file", use=rule.use, alike=rule.alike) for other in others]
@@ -829,7 +817,7 @@ class _Columns:
 
     def chosen(self, where: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[int, frozenset[str]]]:
         """Return the axes and codes that a rule is about, as places; every code must be there."""
-        found = []
+        places = []
         for name, codes in where:
             place = self.axis(name)
             if place is None:
@@ -840,8 +828,8 @@ class _Columns:
             for code in codes:
                 if code not in known:
                     raise self.description.error(f"there is no {name} {code!r} in this release.{near(code, known)}", code)
-            found.append((place, frozenset(codes)))
-        return found
+            places.append((place, frozenset(codes)))
+        return places
 
     def ruled(self) -> tuple[Column, ...]:
         """Return the columns with the mechanisms that the description says they have; the last rule counts."""
@@ -879,20 +867,20 @@ class _Columns:
             if all(column.codes[place] in codes for place, codes in chosen):
                 others = column.codes[:along] + column.codes[along + 1 :]
                 groups.setdefault(others, {})[column.codes[along]] = at
-        found, broken = list[Proposal](), list[str]()
+        proposals, broken = list[Proposal](), list[str]()
         for others, group in groups.items():
             there = [group[part] for part in rule.parts if part in group]
             if rule.total in group and len(there) == len(rule.parts):
-                found.append(Proposal(group[rule.total], tuple(there), origin, use=rule.use))
+                proposals.append(Proposal(group[rule.total], tuple(there), origin, use=rule.use))
             elif rule.total in group and there:
                 broken.append("/".join(others) or "all")
         if broken:
             notes.append(
                 f"The sum {rule.shown} is skipped at {', '.join(broken[:5])}: some of its parts are not in the file."
             )
-        elif not found:
+        elif not proposals:
             notes.append(f"The sum {rule.shown} is skipped: its codes never occur together.")
-        return found
+        return proposals
 
 
 def _figures(release: Release, description: Description) -> tuple[Figure, ...]:

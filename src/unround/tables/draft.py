@@ -16,7 +16,7 @@ from unround.structure.evidence import LABELS, OPTION
 from unround.tables.axes import Axes, DraftAxis
 from unround.tables.description import BY_KEY, KEYS
 from unround.tables.roles import Roles
-from unround.tables.suggested import SuggestedProtection, Verdict
+from unround.tables.suggested import SuggestedProtection, SuggestedSum
 from unround.tables.tidy import Opened
 
 
@@ -49,7 +49,7 @@ class Draft:
             guess = "".join(f"# {line}\n" for line in toml_text(self.suggested).splitlines() if line)
             top, heading, rest = text.partition("\n\n")  # a key that is uncommented has to stand above all headings
             text = f"{top}\n{toml_comment(self.remarks['suggested'])}\n{guess}".rstrip("\n") + f"{heading}{rest}"
-        return text + "".join(["\n", *(f"{toml_comment(one)}\n" for one in self.asides)] if self.asides else [])
+        return text + "".join(["\n", *(f"{toml_comment(aside)}\n" for aside in self.asides)] if self.asides else [])
 
 
 def _text(keys: Mapping[str, Any], comment: str, remarks: Mapping[Any, str]) -> str:
@@ -80,11 +80,11 @@ def drafted(release: Release, structure: Structure, where: Path | None = None) -
     for axis in keys.get("axes", {}).values():
         if "hierarchy" in axis:
             axis["hierarchy"] = _relative(Path(axis["hierarchy"]), folder)
-    said = [one for one in structure.how if one.basis == OPTION and one.mechanism is not None]
+    said = [evidence for evidence in structure.how if evidence.basis == OPTION and evidence.mechanism is not None]
     names = [column.key for column in structure.columns]
     more = {
-        "mechanisms": [*keys.get("mechanisms", []), *(_mechanism(one, names) for one in said)],
-        "match": [_match(one) for one in release.decisions.matches],
+        "mechanisms": [*keys.get("mechanisms", []), *(_mechanism(evidence, names) for evidence in said)],
+        "match": [_match(match) for match in release.decisions.matches],
     }
     keys |= {key: entries for key, entries in more.items() if entries}
     pieces = [_text(keys, _FOUND.format(source=release.source, areas=structure.areas), {})]
@@ -92,16 +92,16 @@ def drafted(release: Release, structure: Structure, where: Path | None = None) -
         if evidence not in said and (evidence.basis != "description" or not release.described):
             why = f"{evidence.block}: {evidence.why}" if evidence.block else evidence.why
             pieces.append(_aside([why], "mechanisms", _mechanism(evidence, names)))
-    told = ("file", LABELS) if release.described.get("axes") else ("file",)
-    for judged in (structure.sums, structure.rejected):
-        those = [one for one in judged if one.origin not in told and len(one.parts) > 1]
+    described = ("file", LABELS) if release.described.get("axes") else ("file",)
+    for sums in (structure.sums, structure.rejected):
+        those = [judged for judged in sums if judged.origin not in described and len(judged.parts) > 1]
         pieces += [_sum_aside(group, release) for group in _alike(those, release)]
     verdicts: dict[str, list[JudgedFigure]] = {}
     for figure in structure.figures:
         verdicts.setdefault(figure.verdict, []).append(figure)
     for verdict, some in verdicts.items():
         why = f"{verdict}: {some[0].figure.name}: {some[0].why}"
-        columns = [one.figure.name for one in some]
+        columns = [figure.figure.name for figure in some]
         pieces.append(_aside([why], "figures", {"columns": columns, "use": verdict == "evidence"}))
     for repeat in structure.repeats:
         columns = [names[at] for at in repeat.columns]
@@ -137,18 +137,18 @@ def _aside(why: Sequence[str], key: str, entry: Mapping[str, Any]) -> str:
 def _alike(sums: Sequence[JudgedSum], release: Release) -> list[list[JudgedSum]]:
     """Put sums together that differ only in the codes of the other axes."""
     groups: dict[object, list[JudgedSum]] = {}
-    for at, one in enumerate(sums):
-        axis, codes, _ = _along(one, release)
+    for at, judged in enumerate(sums):
+        axis, codes, _ = _along(judged, release)
         # Sums by sex are many and alike; each of the others has a reason of its own to be shown.
-        reason = one.why.split(":")[0] if one.origin == "sex" and not one.kept else ""
-        key = at if axis == BY_KEY else (axis, codes, one.origin, reason)
-        groups.setdefault(key, []).append(one)
+        reason = judged.why.split(":")[0] if judged.origin == "sex" and not judged.kept else ""
+        key = at if axis == BY_KEY else (axis, codes, judged.origin, reason)
+        groups.setdefault(key, []).append(judged)
     return list(groups.values())
 
 
-def _along(one: JudgedSum, release: Release) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def _along(judged: JudgedSum, release: Release) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return the axis that a sum is over, its codes there, and those on the other axes; keys where it is over several."""
-    columns = [release.columns[at] for at in (one.total, *one.parts)]
+    columns = [release.columns[at] for at in (judged.total, *judged.parts)]
     for place, axis in enumerate(release.axes if len(release.axes) == 2 else ()):
         if len({column.codes[1 - place] for column in columns}) == 1:
             return axis, tuple(column.codes[place] for column in columns), (columns[0].codes[1 - place],)
@@ -162,14 +162,14 @@ def _sum_aside(group: Sequence[JudgedSum], release: Release) -> str:
     entry: dict[str, Any] = {"total": total, "parts": parts, "use": first.kept}
     if others:
         other = next(name for name in release.axes if name != axis)
-        entry |= {"axis": axis, "where": {other: [_along(one, release)[2][0] for one in group]}}
+        entry |= {"axis": axis, "where": {other: [_along(judged, release)[2][0] for judged in group]}}
     if len(group) < 4:
         head = release.columns[first.total]
-        return _aside([f"{head.label} ({head.block})", *dict.fromkeys(one.why for one in group)], "sums", entry)
-    means = [one.mean for one in group]
+        return _aside([f"{head.label} ({head.block})", *dict.fromkeys(judged.why for judged in group)], "sums", entry)
+    means = [judged.mean for judged in group]
     summary = (
         f"over all of these the residual averages {min(means):.2f} to {max(means):.2f}, and is impossible in at most "
-        f"{max(one.impossible for one in group):,} areas"
+        f"{max(judged.impossible for judged in group):,} areas"
     )
     return _aside([f"{len(group)} sums; the first: {first.why}", summary], "sums", entry)
 
@@ -227,16 +227,16 @@ def axis_keys(axis: DraftAxis, headings: Mapping[str, Sequence[int]]) -> dict[st
     return keys
 
 
-def write_sums(draft: Draft, axes: Axes, verdicts: Sequence[Verdict]) -> None:
+def write_sums(draft: Draft, axes: Axes, verdicts: Sequence[SuggestedSum]) -> None:
     """Write down the sums that are used, each with the reason."""
     for axis in axes.all:
-        used = [one for one in verdicts if one.used and one.candidate.axis == axis.name]
+        used = [verdict for verdict in verdicts if verdict.used and verdict.axis == axis.name]
         if used:
             draft.keys["axes"][axis.name]["sums"] = [
-                {"total": one.candidate.total, "parts": list(one.candidate.parts)} for one in used
+                {"total": verdict.total, "parts": list(verdict.parts)} for verdict in used
             ]
-        draft.remarks |= {(axis.name, at): f"{one.candidate.why}; {one.why}" for at, one in enumerate(used)}
-    if any(one.used for one in verdicts):
+        draft.remarks |= {(axis.name, at): f"{verdict.suggested_by}; {verdict.why}" for at, verdict in enumerate(used)}
+    if any(verdict.used for verdict in verdicts):
         draft.keys["inferred"] = True
         draft.remarks["inferred"] = (
             "the sums: what follows from one is conditional, until somebody who knows deletes this line"
@@ -260,10 +260,10 @@ def write_protection(draft: Draft, how: SuggestedProtection, noted: Collection[s
     for other, rules in how.others:
         for rule in rules:
             where: dict[str, Any] = {axis: codes[0] if len(codes) == 1 else list(codes) for axis, codes in rule.items()}
-            told = not how.said or not {code for codes in rule.values() for code in codes}.isdisjoint(noted)
+            is_noted = not how.said or not {code for codes in rule.values() for code in codes}.isdisjoint(noted)
             if isinstance(other, Exact):
-                into.setdefault("exact", []).append(where if told else {**where, "inferred": True})
-                if not told:
+                into.setdefault("exact", []).append(where if is_noted else {**where, "inferred": True})
+                if not is_noted:
                     draft.remarks["exact"] = "the counts suggest it: they are not multiples of the base"
             else:
                 into.setdefault("mechanisms", []).append({"mechanism": other.name, "where": where})
@@ -271,27 +271,25 @@ def write_protection(draft: Draft, how: SuggestedProtection, noted: Collection[s
 
 def write_open(draft: Draft, entries: Sequence[Entry]) -> list[Entry]:
     """Write down the questions that nobody has answered, and return what is none: the description speaks of them now."""
-    asked = [one for one in entries if one.what is What.UNKNOWN]
+    asked = [entry for entry in entries if entry.what is What.UNKNOWN]
     if asked:
-        draft.keys["open"] = [{"place": one.place, "why": one.why, "settle": one.settle} for one in asked]
+        draft.keys["open"] = [{"place": entry.place, "why": entry.why, "settle": entry.settle} for entry in asked]
         draft.remarks["open"] = "nobody has answered it: settle it, then delete it"
-    return [one for one in entries if one.what is not What.UNKNOWN]
+    return [entry for entry in entries if entry.what is not What.UNKNOWN]
 
 
-def write_asides(draft: Draft, axes: Axes, verdicts: Sequence[Verdict], structure: Structure, roles: Roles) -> None:
+def write_asides(draft: Draft, axes: Axes, verdicts: Sequence[SuggestedSum], structure: Structure, roles: Roles) -> None:
     """Write down what was tried and not used, and what the counts alone suggest."""
-    draft.asides += [
-        f"Not used ({one.candidate.axis}): {one.candidate.shown}: {one.why}" for one in verdicts if not one.used
-    ]
+    draft.asides += [f"Not used ({judged.axis}): {judged.shown}: {judged.why}" for judged in verdicts if not judged.used]
     columns = structure.columns
-    for one in structure.sums:
-        if one.origin == "data" and len(one.parts) > 1:
-            shown = f"{columns[one.total].key} = {' + '.join(columns[part].key for part in one.parts[:8])}"
-            more = f" + … ({len(one.parts)} parts)" if len(one.parts) > 8 else ""
+    for judged in structure.sums:
+        if judged.origin == "data" and len(judged.parts) > 1:
+            shown = f"{columns[judged.total].key} = {' + '.join(columns[part].key for part in judged.parts[:8])}"
+            more = f" + … ({len(judged.parts)} parts)" if len(judged.parts) > 8 else ""
             draft.asides.append(f"Found in the counts, and used with less trust than a sum that you list: {shown}{more}")
     if roles.unknown:
         draft.remarks["ignore"] = "without a reason it stays open: say why it may be left out, or what it is"
-    if not structure.sums and not any(one.used for one in verdicts):
+    if not structure.sums and not any(judged.used for judged in verdicts):
         axis = next((axis.name for axis in axes.all if axis.name not in draft.keys["areas"]), axes.all[0].name)
         draft.asides.append(
             f"No sum was found, and without one nothing can be inferred. If some counts add up, say so under [axes.{axis}]: "

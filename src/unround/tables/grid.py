@@ -87,11 +87,15 @@ class Grid:
         first, last = columns
         outside = [name for at, name in enumerate(self.cells.columns) if not first <= at <= last]
         cells = self.cells.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in outside)
-        return replace(self, cells=cells, merged=tuple(one for one in self.merged if first <= one.left <= last))
+        return replace(self, cells=cells, merged=tuple(merged for merged in self.merged if first <= merged.left <= last))
 
     def heading(self, row: int, column: int) -> str:
         """Return what stands in a cell, or in the one over several columns that it is part of; a title is over all."""
-        inside = (one for one in self.merged if one.top <= row <= one.bottom and 0 < one.left <= column <= one.right)
+        inside = (
+            merged
+            for merged in self.merged
+            if merged.top <= row <= merged.bottom and 0 < merged.left <= column <= merged.right
+        )
         cell = next(inside, Merged(row, column, row, column))
         return self.row(cell.top)[cell.left]
 
@@ -170,8 +174,8 @@ def told_apart(grid: Grid) -> Grid:
     written = dict[str, str]()
     for digits in _DIGITS:
         written |= dict(zip(digits, "0123456789.,-%", strict=True))
-    found = [name for name in grid.cells.columns if grid.cells[name].str.contains("[０-９٠-٩۰-۹]").any()]
-    grid = replace(grid, cells=grid.cells.with_columns(pl.col(found).str.replace_many(written)))
+    foreign = [name for name in grid.cells.columns if grid.cells[name].str.contains("[０-９٠-٩۰-۹]").any()]
+    grid = replace(grid, cells=grid.cells.with_columns(pl.col(foreign).str.replace_many(written)))
     return _shares_apart(_keys_apart(grid))
 
 
@@ -341,12 +345,12 @@ def _one_stub(cells: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, tuple[int, .
 def _beside(cells: pl.DataFrame, kept: Sequence[int], shares: Sequence[int]) -> dict[int, pl.Series]:
     """Return the percentages of every column that has any, in the rows of the counts right above them."""
     above = {max(at for at in kept if at < share): share for share in shares if kept[0] < share}
-    found = {}
+    percentages = {}
     for at, name in enumerate(cells.columns if shares else ()):
         numbers = pl.Series([cells[name][above[row]] if row in above else None for row in kept], dtype=pl.String)
         if numbers.str.contains("[0-9]").any():
-            found[at] = numbers
-    return found
+            percentages[at] = numbers
+    return percentages
 
 
 _MEASURE = re.compile(r"%|\(%\)|per ?cent|pct\.?|share|rate|n|number", re.IGNORECASE)
@@ -370,7 +374,7 @@ _LEADERS = (r"^([\s\u00a0\u202f.·•>»–—…-]+)\p{L}", r"^((?:\s|[.·•>�
 
 def _depths(grid: Grid, numbers: Sequence[int]) -> dict[int, tuple[int, ...]]:
     """Return how far rows are indented, in every column of text: by what stands before the text, or by format."""
-    found = {}
+    depths = {}
     by_format = {column for _, column in grid.marks.indents}
     for at, name in enumerate(grid.cells.columns):
         column = grid.cells[name]
@@ -382,8 +386,8 @@ def _depths(grid: Grid, numbers: Sequence[int]) -> dict[int, tuple[int, ...]]:
             levels = [int(blanks[row - 1]) + 100 * grid.marks.indents.get((row - 1, at), 0) for row in numbers]
             order = {level: depth for depth, level in enumerate(sorted(set(levels)))}
             if len(order) > 1:
-                found[at] = tuple(order[level] for level in levels)
-    return found
+                depths[at] = tuple(order[level] for level in levels)
+    return depths
 
 
 def _rows(rows: Sequence[int]) -> str:
@@ -392,11 +396,11 @@ def _rows(rows: Sequence[int]) -> str:
 
 def _spanned(rows: list[list[str]], places: Sequence[int], merged: Sequence[Merged]) -> list[list[str]]:
     """Repeat cells of a header over what they span: merged cells, or cells that are empty beside a heading of several."""
-    for one in merged:
+    for span in merged:
         for at, place in enumerate(places):
-            if one.top <= place <= one.bottom:
-                columns = range(one.left, min(one.right + 1, len(rows[at])))  # none, where a range runs from right to left
-                origin = rows[places.index(one.top)][one.left] if columns and one.top in places else ""
+            if span.top <= place <= span.bottom:
+                columns = range(span.left, min(span.right + 1, len(rows[at])))  # none, where a range runs from right to left
+                origin = rows[places.index(span.top)][span.left] if columns and span.top in places else ""
                 for column in columns:
                     rows[at][column] = rows[at][column] or origin
     for at in range(len(rows) - 1):
@@ -417,10 +421,10 @@ def _spanned(rows: list[list[str]], places: Sequence[int], merged: Sequence[Merg
 def refuse_merged_counts(table: HeadedTable, columns: Sequence[int], place: str) -> None:
     """Raise if cells are merged where counts are: one count for several cells belongs to none of them."""
     wanted, rows = set(columns), set(table.numbers)
-    for one in table.merged:
-        if one.top + 1 in rows and any(column in wanted for column in range(one.left, one.right + 1)):
+    for merged in table.merged:
+        if merged.top + 1 in rows and any(column in wanted for column in range(merged.left, merged.right + 1)):
             raise InputError(
-                f"{place}: the cells {one.name} are merged, and counts stand there. It is not known which of them the "
+                f"{place}: the cells {merged.name} are merged, and counts stand there. It is not known which of them the "
                 f"count belongs to: unmerge them in the spreadsheet, then run: unround describe {table.source}"
             )
 

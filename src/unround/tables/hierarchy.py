@@ -19,6 +19,7 @@ import polars as pl
 from unround.errors import InputError
 from unround.release import Block, Progress, Release
 from unround.small_files import small_text
+from unround.tables.delimited import read_table
 from unround.tables.description import near
 from unround.tables.source import Source
 
@@ -32,10 +33,7 @@ _HEADERS = {("parent", "child"): False, ("child", "parent"): True}
 
 
 def read_hierarchy(path: Path, codes: Collection[str], total: str | None = None) -> Children:
-    """Read a hierarchy.
-
-    Raises `InputError` where the file is no hierarchy: levels are skipped, a code has two parents or is above itself.
-    """
+    """Read a hierarchy."""
     text = small_text(path, "a hierarchy", LARGEST, fallback="cp1252")
     pairs = _indented(text, path) if path.suffix.lower() == ".hrc" else _pairs(text, path, codes)
     if not pairs:
@@ -120,8 +118,6 @@ def fit(children: Children, codes: Collection[str], where: str) -> tuple[dict[st
 
     A subtotal that was not published makes room for its own parts. A code without parts that was not published breaks
     the sum above it, which the file is to say rather than the reader to guess.
-
-    Raises `InputError` where codes without parts are not in the table.
     """
     have = set(codes)
     listed = {code for under in children.values() for code in under}
@@ -141,25 +137,25 @@ def fit(children: Children, codes: Collection[str], where: str) -> tuple[dict[st
         notes.append(f'{where} does not mention {shown}. If one of them is the overall total, say so: total = "…".')
 
     def below(code: str) -> list[str]:
-        found, waiting = list[str](), list(reversed(children.get(code, [])))
+        parts, waiting = list[str](), list(reversed(children.get(code, [])))
         while waiting:
             child = waiting.pop()
             if child in have:
-                found.append(child)
+                parts.append(child)
             else:
                 waiting += reversed(children.get(child, []))
-        return found
+        return parts
 
     return {code: tuple(below(code)) for code in children if code in have}, notes
 
 
 def parents(sums: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Return what each part is a part of; where a code is part of several totals, the first."""
-    found: dict[str, str] = {}
+    above: dict[str, str] = {}
     for total, parts in sums.items():
         for part in parts:
-            found.setdefault(part, total)
-    return found
+            above.setdefault(part, total)
+    return above
 
 
 _CODES = re.compile(r"(.+?)_?(?:\d{4}_?)?(?:CODE|UID|DGUID|ID)$", re.IGNORECASE)
@@ -185,21 +181,7 @@ class AreasFile:
     @classmethod
     def open(cls, path: str | Path) -> AreasFile:
         """Read an areas file."""
-        source = Source(path)
-        try:
-            table = pl.read_csv(
-                io.BytesIO(b"".join(source.chunks())),
-                separator=source.delimiter,
-                infer_schema=False,
-                truncate_ragged_lines=True,
-            )
-        except pl.exceptions.PolarsError as error:
-            raise InputError(f"{path} cannot be read as a table ({str(error).splitlines()[0]}); save it as CSV.") from None
-        stripped = [name.strip() for name in table.columns]
-        twice = next((name for name in stripped if stripped.count(name) > 1), None)
-        if twice is not None:
-            raise InputError(f"{path} has two columns that are called {twice!r}; give each a name of its own.")
-        table = table.rename(dict(zip(table.columns, stripped, strict=True)))
+        table = read_table(Source(path), "save it as CSV").frame
         names = {name.lower(): name for name in table.columns}
         if {"child", "parent"} <= names.keys():
             pairs = table.select(pl.col(names["child"]).alias("child"), pl.col(names["parent"]).alias("parent"))
@@ -214,30 +196,30 @@ class AreasFile:
 
     def find(self, code: str, level: str) -> Around | None:
         """Return what is around an area; None where the file has it not."""
-        own = self.around.get(level.strip().lower())
-        if own is not None and code in own:
-            return own[code]
+        areas = self.around.get(level.strip().lower())
+        if areas is not None and code in areas:
+            return areas[code]
         return next((known[code] for known in self.around.values() if code in known), None)
 
 
 def _area_pairs(table: pl.DataFrame, path: Path) -> dict[str, Around]:
-    found: dict[str, Around] = {}
+    parent_of: dict[str, Around] = {}
     for child, parent in table.with_columns(pl.all().str.strip_chars()).drop_nulls().iter_rows():
-        before = found.setdefault(child, {"parent": parent})
+        before = parent_of.setdefault(child, {"parent": parent})
         if before["parent"] != parent:
             raise InputError(
                 f"{path} says that {child} lies within {before['parent']} and within {parent}: an area has one parent. "
                 "Delete one of the two lines."
             )
-    if not found:
+    if not parent_of:
         raise InputError(
             f"{path} has a header but no pairs of child and parent; add one line per area, or leave the file out."
         )
-    if circle := _circle({child: around["parent"] for child, around in found.items()}):
+    if circle := _circle({child: around["parent"] for child, around in parent_of.items()}):
         raise InputError(
             f"{path} contains a circle: {' lies within '.join(circle)}. Delete or reverse the line that is wrong."
         )
-    return {parent: {} for parent in table["parent"].drop_nulls().str.strip_chars().unique()} | found
+    return {parent: {} for parent in table["parent"].drop_nulls().str.strip_chars().unique()} | parent_of
 
 
 def _circle(inside: Mapping[str, str | None]) -> list[str]:
@@ -261,11 +243,11 @@ def _circle(inside: Mapping[str, str | None]) -> list[str]:
 
 def _levels(table: pl.DataFrame) -> dict[str, str]:
     """Return the columns of codes by level, those of the smallest areas first."""
-    found = dict[str, str]()
+    columns = dict[str, str]()
     for name in table.columns:
-        if told := _SMALLEST.match(name) or _CODES.match(name):
-            found.setdefault(told[1].lower(), name)
-    return dict(sorted(found.items(), key=lambda item: -table[item[1]].n_unique()))
+        if matched := _SMALLEST.match(name) or _CODES.match(name):
+            columns.setdefault(matched[1].lower(), name)
+    return dict(sorted(columns.items(), key=lambda item: -table[item[1]].n_unique()))
 
 
 def _wide(table: pl.DataFrame, columns: Mapping[str, str]) -> dict[str, dict[str, Around]]:
@@ -274,10 +256,10 @@ def _wide(table: pl.DataFrame, columns: Mapping[str, str]) -> dict[str, dict[str
     for at, level in enumerate(levels[:-1]):
         above = levels[at + 1 :]
         known = (
-            table.select(pl.col(columns[one]).str.strip_chars().alias(one) for one in (level, *above))
+            table.select(pl.col(columns[name]).str.strip_chars().alias(name) for name in (level, *above))
             .drop_nulls(level)
             .group_by(level)
-            .agg(pl.when(pl.col(one).n_unique() == 1).then(pl.col(one).first()).alias(one) for one in above)
+            .agg(pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name) for name in above)
         )
         around[level] = {row[0]: dict(zip(above, row[1:], strict=True)) for row in known.iter_rows()}
     around[levels[-1]] = {code: {} for code in table[columns[levels[-1]]].drop_nulls().unique().to_list()}
@@ -288,8 +270,6 @@ def with_areas(release: Release, path: str | Path) -> Release:
     """Return a release whose areas also say what a file of areas says of them.
 
     Every level of the file becomes a column of the areas' frame, and the next larger area the `parent`.
-
-    Raises `InputError` if it is no areas file; and, when the release has been read, if it knows none of the areas.
     """
     known = AreasFile.open(path)
     notes = list(release.notes)
@@ -304,16 +284,16 @@ def with_areas(release: Release, path: str | Path) -> Release:
             raise InputError(
                 f"{known.path} has none of the areas in the table; give the file that lists them, or leave it out."
             )
-        notes.extend(one for one in release.notes if one not in notes)
-        told = []
+        notes.extend(note for note in release.notes if note not in notes)
+        remarks = []
         if missing:
-            told.append(f"{missing:,} areas are not in {known.path.name}, which therefore does not say where they lie.")
+            remarks.append(f"{missing:,} areas are not in {known.path.name}, which therefore does not say where they lie.")
         if split:
-            told.append(
+            remarks.append(
                 f"{split:,} areas lie within more than one larger area of the same level in {known.path.name}; they "
                 f"are given no parent."
             )
-        notes.extend(one for one in told if one not in notes)
+        notes.extend(note for note in remarks if note not in notes)
 
     return replace(release, read=read, notes=notes)
 
@@ -325,21 +305,21 @@ def _attach(frame: pl.DataFrame, known: AreasFile, axes: tuple[str, ...]) -> tup
     codes = frame[axes[0]].cast(pl.String).to_list()
     levels = frame["level"].fill_null("").to_list() if "level" in frame.columns else [""] * len(codes)
     short = [
-        one.partition(":")[2] or one
-        for one in identities(frame[axes[0]].cast(pl.String), pl.Series(levels, dtype=pl.String))
+        identity.partition(":")[2] or identity
+        for identity in identities(frame[axes[0]].cast(pl.String), pl.Series(levels, dtype=pl.String))
     ]
-    found: list[Around | None] = []
+    places: list[Around | None] = []
     for code, bare, level in zip(codes, short, levels, strict=True):
-        own = known.find(code, level)
-        found.append(known.find(bare, level) if own is None and bare != code else own)
-    above = list(dict.fromkeys(level for around in known.around.values() for one in around.values() for level in one))
-    columns = {level: [None if one is None else one.get(level) for one in found] for level in above}
+        exact = known.find(code, level)
+        places.append(known.find(bare, level) if exact is None and bare != code else exact)
+    above = list(dict.fromkeys(level for around in known.around.values() for place in around.values() for level in place))
+    columns = {level: [None if place is None else place.get(level) for place in places] for level in above}
     if "parent" not in columns:
-        columns["parent"] = [None if one is None else next(iter(one.values()), None) for one in found]
+        columns["parent"] = [None if place is None else next(iter(place.values()), None) for place in places]
     for name, values in columns.items():
         series = pl.Series(name, values, dtype=pl.String)
         if name in frame.columns:
             series = series.zip_with(series.is_not_null(), frame[name].cast(pl.String)).alias(name)
         frame = frame.with_columns(series)
-    split = sum(one is not None and any(value is None for value in one.values()) for one in found)
-    return frame, sum(one is None for one in found), split
+    split = sum(place is not None and any(value is None for value in place.values()) for place in places)
+    return frame, places.count(None), split

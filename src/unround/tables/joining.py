@@ -99,25 +99,25 @@ def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) ->
 def _said(releases: Sequence[Release], matches: Sequence[Match]) -> list[dict[str, str]]:
     """Return, for every file, what the user says of its columns: key of the other, or "" for none."""
     said: list[dict[str, str]] = [{} for _ in releases]
-    for one in matches:
-        named = [at for at, release in enumerate(releases) if _is_called(release, one.file)]
+    for match in matches:
+        named = [at for at, release in enumerate(releases) if _is_called(release, match.file)]
         if len(named) != 1:
             files = ", ".join(Path(release.source).name for release in releases)
-            which = "names none" if not named else "names several"
-            raise InputError(f"[[match]] with file = {one.file!r} {which} of the files. They are {files}.")
-        own = releases[named[0]]
+            problem = "names none" if not named else "names several"
+            raise InputError(f"[[match]] with file = {match.file!r} {problem} of the files. They are {files}.")
+        later = releases[named[0]]
         earlier = {column.key for release in releases[: named[0]] for column in release.columns}
-        pairs = dict(one.columns)
-        for code, other in one.characteristics.items():
-            found = [column for column in own.columns if column.codes[0] == code]
-            if not found:
-                raise _unknown(code, own, [column.codes[0] for column in own.columns])
-            pairs |= {column.key: column.key.replace(code, other, 1) if other else "" for column in found}
+        pairs = dict(match.columns)
+        for code, other in match.characteristics.items():
+            columns = [column for column in later.columns if column.codes[0] == code]
+            if not columns:
+                raise _unknown(code, later, [column.codes[0] for column in later.columns])
+            pairs |= {column.key: column.key.replace(code, other, 1) if other else "" for column in columns}
         for key, other in pairs.items():
-            if key not in own.index:
-                raise _unknown(key, own, list(own.index))
+            if key not in later.index:
+                raise _unknown(key, later, list(later.index))
             if other and other not in earlier:
-                if key in one.columns:
+                if key in match.columns:
                     raise _unknown(other, releases[0], sorted(earlier))
                 continue  # a sex that the other file does not have
             said[named[0]][key] = other
@@ -154,14 +154,14 @@ def _find(
 def _by_label(slots: Sequence[MatchedColumn], release: Release) -> dict[tuple[str, ...], MatchedColumn]:
     """Return the counts so far by label and sex, where both these and the columns of a file have it only once."""
     keys = {column.key for column in release.columns}
-    own = Counter((_plain(column.label), *column.codes[1:]) for column in release.columns)
-    found: dict[tuple[str, ...], list[MatchedColumn]] = {}
+    times = Counter((_plain(column.label), *column.codes[1:]) for column in release.columns)
+    by_label: dict[tuple[str, ...], list[MatchedColumn]] = {}
     for slot in slots:
-        found.setdefault((_plain(slot.column.label), *slot.column.codes[1:]), []).append(slot)
+        by_label.setdefault((_plain(slot.column.label), *slot.column.codes[1:]), []).append(slot)
     return {
         label: few[0]
-        for label, few in found.items()
-        if len(few) == 1 and own[label] == 1 and few[0].column.key not in keys and label[0]
+        for label, few in by_label.items()
+        if len(few) == 1 and times[label] == 1 and few[0].column.key not in keys and label[0]
     }
 
 
@@ -176,27 +176,24 @@ def _plain(label: str) -> str:
     return re.sub(r"[\s,]+", " ", text).strip()
 
 
-def _compatible(one: Column, other: Column) -> bool:
+def _compatible(first: Column, other: Column) -> bool:
     """Whether two columns can have one name: not if they may have been published in different ways.
 
     Where one file says that its counts are exact, and another says nothing, only the one's are.
     """
-    known = [how for how in (one.mechanism, other.mechanism) if how is not None]
-    return one.mechanism == other.mechanism or (len(known) < 2 and Exact() not in known)
+    known = [how for how in (first.mechanism, other.mechanism) if how is not None]
+    return first.mechanism == other.mechanism or (len(known) < 2 and Exact() not in known)
 
 
-def _joined(one: Column, other: Column) -> Column:
-    said = one if one.mechanism is not None else other
-    inferred = INFERRED in (one.basis, other.basis)  # what only the counts of one file suggest is declared by none
-    basis = INFERRED if inferred else said.basis if said.mechanism is not None else one.basis
-    return replace(one, mechanism=said.mechanism, basis=basis, adjusted=max(one.adjusted, other.adjusted))
+def _joined(first: Column, other: Column) -> Column:
+    said = first if first.mechanism is not None else other
+    inferred = INFERRED in (first.basis, other.basis)  # what only the counts of one file suggest is declared by none
+    basis = INFERRED if inferred else said.basis if said.mechanism is not None else first.basis
+    return replace(first, mechanism=said.mechanism, basis=basis, adjusted=max(first.adjusted, other.adjusted))
 
 
 def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> tuple[list[str], list[list[int]]]:
-    """Return each area once, by a code that is the same in all formats; and for each file, which area each row is.
-
-    Raises `InputError` where one code stands for areas of different levels.
-    """
+    """Return each area once, by a code that is the same in all formats; and for each file, which area each row is."""
     from unround.regions import identities
 
     place: dict[str, int] = {}
@@ -207,14 +204,14 @@ def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> 
         axes = release.areas
         level = frame["level"].fill_null("") if "level" in frame.columns else None
         if len(axes) == 1:
-            own = identities(frame[axes[0]].cast(str), level)
+            codes = identities(frame[axes[0]].cast(str), level)
         else:
-            own = [" × ".join(map(str, row)) for row in frame.select(axes).iter_rows()]
-        own = [bare.get(code) or code if ":" not in code else code for code in own]
+            codes = [" × ".join(map(str, row)) for row in frame.select(axes).iter_rows()]
+        codes = [bare.get(code) or code if ":" not in code else code for code in codes]
         if level is not None:
-            _refuse_mixed(own, level.to_list(), levels, number, releases)
-        rows.append([place.setdefault(code, len(place)) for code in own])
-        for code in own:
+            _refuse_mixed(codes, level.to_list(), levels, number, releases)
+        rows.append([place.setdefault(code, len(place)) for code in codes])
+        for code in codes:
             short = code.partition(":")[2] or code
             if short not in bare:
                 bare[short] = code
@@ -224,10 +221,10 @@ def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> 
 
 
 def _refuse_mixed(
-    own: Sequence[str], level: Sequence[str], levels: dict[str, tuple[str, int]], number: int, releases: Sequence[Release]
+    codes: Sequence[str], level: Sequence[str], levels: dict[str, tuple[str, int]], number: int, releases: Sequence[Release]
 ) -> None:
     """Refuse a code that is an area of one level here, and of another level in a file of the same format."""
-    for code, name in zip(own, level, strict=True):
+    for code, name in zip(codes, level, strict=True):
         before, where = levels.setdefault(code, (name, number))
         if before and name and before != name and releases[where].file_format == releases[number].file_format:
             raise InputError(
@@ -269,8 +266,6 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
     Where an area is in several files, the first published number of a count goes under its key, the second under the same
     key with "@2", and so on; each of these is proposed to be the same count, and the data decide whether it is, and whether
     it was rounded anew.
-
-    Raises `InputError` if the files have nothing in common, or a code means different areas in them.
     """
     if len(releases) == 1:
         return releases[0]
@@ -293,13 +288,13 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
     first = releases[0]
 
     def read(step: Progress) -> Iterator[Block]:
-        told = dropped.told
+        was_told = dropped.told
         done = 0
         for block in merged(stored, areas, rows, groups, len(columns), dropped):
             yield block
             done += len(block.counts)
             step(size * done // max(1, areas.height))
-        if dropped.areas and not told:
+        if dropped.areas and not was_told:
             notes.append(
                 f"{dropped.areas:,} {'area is' if dropped.areas == 1 else 'areas are'} in several files, too few to "
                 f"compare the "
@@ -346,12 +341,12 @@ def _name(release: Release) -> str:
 
 def _rows(places: Sequence[Sequence[int]], areas: int) -> list[Places]:
     """Turn "which area is this row" into "which row is this area", -1 where a file does not have it."""
-    found = []
-    for own in places:
+    by_file = []
+    for place in places:
         rows = np.full(areas, -1, dtype=np.int64)
-        rows[np.array(own, dtype=np.int64)] = np.arange(len(own))
-        found.append(rows)
-    return found
+        rows[np.array(place, dtype=np.int64)] = np.arange(len(place))
+        by_file.append(rows)
+    return by_file
 
 
 def _refuse_strangers(slots: Sequence[MatchedColumn], rows: Sequence[Places], releases: Sequence[Release]) -> None:
@@ -382,12 +377,12 @@ def _areas(frames: Sequence[pl.DataFrame], rows: Sequence[Places], releases: Seq
         for name in frame.columns:
             values = frame[name].gather(there)
             values = values.set(absent, None).alias(renamed.get(name, name))
-            own = joined.get(values.name)
-            if own is not None and own.dtype != values.dtype:
-                own, values = own.cast(pl.String), values.cast(pl.String)
-            if own is not None and values.dtype == pl.String:
-                own = own.set(own == "", None)
-            joined[values.name] = values if own is None else own.zip_with(own.is_not_null(), values)
+            before = joined.get(values.name)
+            if before is not None and before.dtype != values.dtype:
+                before, values = before.cast(pl.String), values.cast(pl.String)
+            if before is not None and values.dtype == pl.String:
+                before = before.set(before == "", None)
+            joined[values.name] = values if before is None else before.zip_with(before.is_not_null(), values)
     frame = pl.DataFrame(joined)
     return frame.with_columns(pl.col(name).fill_null("") for name in ("level", "region_name") if name in frame.columns)
 
@@ -447,13 +442,13 @@ def _proposals(releases: Sequence[Release], slots: Sequence[MatchedColumn], made
     where = {(file, at): place for place, slot in enumerate(slots) for file, at in slot.columns.items()}
     seen = set[tuple[object, ...]]()
     for number, release in enumerate(releases):
-        for one in release.proposals:
-            cells = [made[where[number, at]] for at in (one.total, *one.parts)]
+        for proposal in release.proposals:
+            cells = [made[where[number, at]] for at in (proposal.total, *proposal.parts)]
             for layer in range(max(map(len, cells))):
                 total, *parts = (columns[min(layer, len(columns) - 1)] for columns in cells)
-                if (told := (total, *parts, one.use, one.alike)) not in seen:
-                    seen.add(told)
-                    yield Proposal(total, tuple(parts), one.origin, use=one.use, alike=one.alike)
+                if (sum_ := (total, *parts, proposal.use, proposal.alike)) not in seen:
+                    seen.add(sum_)
+                    yield Proposal(total, tuple(parts), proposal.origin, use=proposal.use, alike=proposal.alike)
     for place, columns in made.items():
         declared = set(slots[place].how.values()) <= {OWN, SAID}
         for again in columns[1:]:
@@ -465,11 +460,11 @@ def _proposals(releases: Sequence[Release], slots: Sequence[MatchedColumn], made
 
 
 def _left_out(releases: Sequence[Release]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
+    by_reason: dict[str, dict[str, None]] = {}
     for release in releases:
         for why, labels in release.left_out.items():
-            found.setdefault(why, {}).update(dict.fromkeys(labels))
-    return {why: tuple(labels) for why, labels in found.items()}
+            by_reason.setdefault(why, {}).update(dict.fromkeys(labels))
+    return {why: tuple(labels) for why, labels in by_reason.items()}
 
 
 def _notes(slots: Sequence[MatchedColumn], rows: Sequence[Places], releases: Sequence[Release], made: Made) -> list[str]:
@@ -482,10 +477,10 @@ def _notes(slots: Sequence[MatchedColumn], rows: Sequence[Places], releases: Seq
             shared = int(((rows[number] >= 0) & before).sum())
             how = [slot.how[number] for slot in slots if number in slot.columns and slot.how[number] != "own"]
             by = {what: how.count(what) for what in ("key", "label", SAID) if what in how}
-            told = ", ".join(f"{many:,} by {what}" for what, many in by.items()) or "none"
+            matched = ", ".join(f"{many:,} by {what}" for what, many in by.items()) or "none"
             notes.append(
                 f"{_name(release)}: {shared:,} of its {int((rows[number] >= 0).sum()):,} areas are also in earlier files, "
-                f"and so are {len(how):,} of its {len(release.columns):,} columns ({told})."
+                f"and so are {len(how):,} of its {len(release.columns):,} columns ({matched})."
             )
     again = sum(len(columns) - 1 for columns in made.values())
     if again:
@@ -525,10 +520,10 @@ def _stored(releases: Sequence[Release], progress: Progress) -> list[Spool]:
 def _counts(spool: Spool, rows: Places, columns: Places) -> Counts:
     """Return some counts of some areas of a file; nothing available where a row is -1."""
     there = rows >= 0
-    found = np.full((len(rows), len(columns)), NOT_AVAILABLE, dtype=np.int32)
+    counts = np.full((len(rows), len(columns)), NOT_AVAILABLE, dtype=np.int32)
     if there.any() and len(columns):
-        found[there] = spool.pick(rows[there])[:, columns]
-    return found
+        counts[there] = spool.pick(rows[there])[:, columns]
+    return counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -584,15 +579,15 @@ def merged(
     dropped.told = True
 
 
-def _fill(counts: Counts, group: FileGroup, found: Sequence[Counts], lost: NDArray[np.bool_], dropped: Dropped) -> None:
+def _fill(counts: Counts, group: FileGroup, published: Sequence[Counts], lost: NDArray[np.bool_], dropped: Dropped) -> None:
     """Put what files publish of some counts into their places: the first number first, and so on."""
     depth = len(group.places)
-    if len(found) == 1:
-        counts[:, group.places[0]] = found[0]
+    if len(published) == 1:
+        counts[:, group.places[0]] = published[0]
         return
-    layers = np.full((depth, *found[0].shape), NOT_AVAILABLE, dtype=np.int32)
-    number = np.zeros(found[0].shape, dtype=np.int64)
-    for values in found:
+    layers = np.full((depth, *published[0].shape), NOT_AVAILABLE, dtype=np.int32)
+    number = np.zeros(published[0].shape, dtype=np.int64)
+    for values in published:
         shown = values > ABSENT
         for layer in range(depth):
             new = shown & (number == layer)
@@ -603,7 +598,7 @@ def _fill(counts: Counts, group: FileGroup, found: Sequence[Counts], lost: NDArr
             dropped.counts += int(over.sum())
             dropped.different += int((over & (values != layers[0])).sum())
         number += shown
-    for values in found:  # where nobody publishes a number, the best reason for that
+    for values in published:  # where nobody publishes a number, the best reason for that
         absent = (number == 0) & (_rank(values) > _rank(layers[0]))
         layers[0][absent] = values[absent]
     for layer, places in enumerate(group.places):
@@ -611,7 +606,7 @@ def _fill(counts: Counts, group: FileGroup, found: Sequence[Counts], lost: NDArr
 
 
 def _rank(values: Counts) -> NDArray[np.int8]:
-    found = np.zeros(values.shape, dtype=np.int8)
+    ranks = np.zeros(values.shape, dtype=np.int8)
     for code, rank in _RANK.items():
-        found[values == code] = rank
-    return found
+        ranks[values == code] = rank
+    return ranks

@@ -64,8 +64,6 @@ _OF_WHICH = re.compile(
 def bare_label(text: str) -> str:
     """Return a label in lower case, without what refers to notes.
 
-    Examples
-    --------
     >>> bare_label("Men¹"), bare_label(" Total (1)"), bare_label("All persons [note 2]")
     ('men', 'total', 'all persons')
     >>> bare_label("of which: male"), bare_label(". . Total")
@@ -93,8 +91,6 @@ def _says_whom(text: str) -> bool:
 def tokens(text: str) -> list[str]:
     """Return the words of a name, in lower case.
 
-    Examples
-    --------
     >>> tokens("Region_Name (2021)"), tokens("ageGroup")
     (['region', 'name', '2021'], ['age', 'group'])
     """
@@ -112,8 +108,6 @@ def is_total(*texts: str, of_places: bool = True) -> bool:
 
     "All dwellings" is a total, unless codes may be the names of places: then it may be a village.
 
-    Examples
-    --------
     >>> is_total("_T"), is_total("Total - Age"), is_total("3", "Both sexes"), is_total("Totnes"), is_total("All Saints Road")
     (True, True, True, False, False)
     """
@@ -127,8 +121,6 @@ def is_total(*texts: str, of_places: bool = True) -> bool:
 def sex_of(*texts: str) -> str | None:
     """Return "men" or "women" if that is what a code or name stands for.
 
-    Examples
-    --------
     >>> sex_of("Males"), sex_of("2", "weiblich"), sex_of("All")
     ('men', 'women', None)
     """
@@ -168,8 +160,6 @@ _WHOLE = re.compile(
 def age_range(label: str) -> Range | None:
     """Return the ages that a label names, both ends included; None where it names none.
 
-    Examples
-    --------
     >>> age_range("5 to 9 years"), age_range("Under 5 years"), age_range("1 person")
     ((5, 9), (0, 4), None)
     >>> age_range("85 years and over") == (85, EVER)
@@ -192,8 +182,6 @@ def age_runs(lines: Sequence[tuple[str, str]]) -> list[AgeRun]:
     A label that names no ages ends a table, and so does a range that was there before: the same names come back with
     other meanings. Fewer than two lines are no table.
 
-    Examples
-    --------
     >>> labels = ["0 to 4 years", "5 years and over", "Dwellings", "0 to 4 years", "5 to 9 years", "0 to 4 years"]
     >>> [list(run.values()) for run in age_runs([(str(key), label) for key, label in enumerate(labels)])]
     [['0', '1'], ['3', '4']]
@@ -214,8 +202,6 @@ def tile(run: AgeRun) -> Iterator[tuple[str | None, tuple[str, ...]]]:
     The key of the whole range; None for all ages where the table has no line for them. The keys of the ranges that
     tile it, from young to old.
 
-    Examples
-    --------
     >>> labels = ["0 to 14 years", "0 to 4 years", "5 to 14 years", "15 years and over"]
     >>> for total, parts in tile({age_range(label): label for label in labels}):
     ...     print(total, "=", " + ".join(parts))
@@ -290,8 +276,6 @@ def written_age(text: str, most: int = _LAST) -> Range | None:
 
     With more than `_LAST` for the `most`, ranges of anything else are understood as well: "50–249" employees.
 
-    Examples
-    --------
     >>> written_age("0-14"), written_age("Y15T64"), written_age("5 bis unter 10 Jahre"), written_age("Under 5")
     ((0, 14), (15, 64), (5, 9), (0, 4))
     >>> written_age("65 and over") == written_age("65+") == written_age("Y_GE65") == (65, EVER)
@@ -302,10 +286,10 @@ def written_age(text: str, most: int = _LAST) -> Range | None:
     bare = re.sub(r"(?<=\d),(?=\d{3})", "", _FOOTNOTE.sub("", " ".join(text.lower().split())))
     spaced = re.sub(r"(?<=[a-z])_+(?=\d)|(?<=\d)_+(?=[a-z])", " ", bare)  # age_65_plus
     for form, kind in _FORMS:
-        found = form.fullmatch(bare) or form.fullmatch(spaced)
-        if found is None:
+        matched = form.fullmatch(bare) or form.fullmatch(spaced)
+        if matched is None:
             continue
-        ages = [int(number) for number in found.groups()]
+        ages = [int(number) for number in matched.groups()]
         if max(ages) > (_LAST if kind == "single" else most):
             return None
         first, last = ages[0], ages[-1]
@@ -320,29 +304,27 @@ def written_age(text: str, most: int = _LAST) -> Range | None:
 def age_sums(ages: Mapping[str, Range], total: str | None) -> list[tuple[str, tuple[str, ...]]]:
     """Return the ages that others tile, each with the fewest that do.
 
-    Examples
-    --------
     >>> age_sums({"0-14": (0, 14), "0-4": (0, 4), "5-14": (5, 14), "15+": (15, EVER)}, "T")
     [('0-14', ('0-4', '5-14')), ('T', ('0-14', '15+'))]
     """
     ranges: dict[Range, str] = {}
     for code, span in ages.items():
         ranges.setdefault(span, code)
-    found = list(_tilings(ranges, total))
-    if total is None or not ranges or any(head == total for head, _ in found):
-        return found
+    sums = list(_tilings(ranges, total))
+    if total is None or not ranges or any(head == total for head, _ in sums):
+        return sums
     # A table of adults tiles the ages from its youngest on: its total is not of all ages, but of all that are there.
     whole = min(span[0] for span in ranges), max(span[1] for span in ranges)
-    return found if whole in ranges else list(_tilings({**ranges, whole: total}, None))
+    return sums if whole in ranges else list(_tilings({**ranges, whole: total}, None))
 
 
 def _tilings(ranges: Mapping[Range, str], total: str | None) -> Sequence[tuple[str, tuple[str, ...]]]:
-    found = []
+    sums = []
     for head, parts in tile(dict(ranges)):
         whole = total if head is None else head
         if whole is not None and (head is None or ranges.get(ALL) != head or total in (None, head)):
-            found.append((whole, parts))
-    return found
+            sums.append((whole, parts))
+    return sums
 
 
 _PART_OF_YEAR = re.compile(
@@ -354,8 +336,8 @@ _PART_OF_YEAR = re.compile(
 def _period(text: str) -> tuple[str, Range] | None:
     """Return the year, or "", and the months of it that a label names."""
     bare = bare_label(text)
-    found = re.search(r"(?<!\d)(?:18|19|20|21)\d\d(?!\d)", bare)
-    year = found[0] if found else ""
+    matched = re.search(r"(?<!\d)(?:18|19|20|21)\d\d(?!\d)", bare)
+    year = matched[0] if matched else ""
     rest = bare.replace(year, "", 1).strip(" ./,'_-–") if year else bare
     if rest in WORDS["years"] or (year and not rest) or is_total(text):
         return year, (1, 12)
@@ -371,8 +353,6 @@ def _period(text: str) -> tuple[str, Range] | None:
 def is_time(text: str) -> bool:
     """Return whether a label names a year or a date, and nothing else.
 
-    Examples
-    --------
     >>> is_time("2021"), is_time("31.12.2022"), is_time("30 June 2023"), is_time("2022/23"), is_time("Census 2021, men")
     (True, True, True, True, False)
     """
@@ -385,12 +365,10 @@ def is_time(text: str) -> bool:
 def period_sums(labels: Mapping[str, str]) -> list[tuple[str, tuple[str, ...]]]:
     """Return the periods that others make up, by their codes.
 
-    Examples
-    --------
     >>> period_sums({name: name for name in ("Q1", "Q2", "H1", "Q3", "Q4", "2024")})
     [('H1', ('Q1', 'Q2')), ('2024', ('H1', 'Q3', 'Q4'))]
     """
-    named = {code: found for code, label in labels.items() if (found := _period(label)) is not None}
+    named = {code: period for code, label in labels.items() if (period := _period(label)) is not None}
     years = {year for year, _ in named.values()} - {""}
     if len(years) == 1 and any(not year for year, _ in named.values()):
         named = {code: ("", months) for code, (_, months) in named.items()}
@@ -425,8 +403,6 @@ _NOTE = re.compile(r"\s*\(\d+\)\s*$")
 def edges_of(label: str) -> Edges | None:
     """Return the edges that a label names, or None.
 
-    Examples
-    --------
     >>> [str(edge) for edge in edges_of("$10,000 to $19,999")]
     ['money', '10000', '20000']
     >>> edges_of("Under $10,000 (including loss)").low, edges_of("5 or more persons").high, edges_of("Widowed")
@@ -437,14 +413,14 @@ def edges_of(label: str) -> Edges | None:
     name = _NOTE.sub("", label.replace("_", " ")).strip().lower()
     if _MONEY_SIGN.search(name) or _PLAIN_MONEY.fullmatch(name):
         return _money(name)
-    if found := _ONE.fullmatch(name):
-        return Edges(_plural(found[2]), Fraction(found[1]), Fraction(found[1]))
-    if found := _SOME.fullmatch(name):
-        return Edges(_plural(found[3]), Fraction(found[1]), Fraction(found[2]))
-    if found := _MANY.fullmatch(name):
-        return Edges(_plural(found[2] or found[4]), Fraction(found[1] or found[3]), None)
-    if found := _FEWER.fullmatch(name):
-        return Edges(_plural(found[2]), None, Fraction(int(found[1]) - 1))
+    if matched := _ONE.fullmatch(name):
+        return Edges(_plural(matched[2]), Fraction(matched[1]), Fraction(matched[1]))
+    if matched := _SOME.fullmatch(name):
+        return Edges(_plural(matched[3]), Fraction(matched[1]), Fraction(matched[2]))
+    if matched := _MANY.fullmatch(name):
+        return Edges(_plural(matched[2] or matched[4]), Fraction(matched[1] or matched[3]), None)
+    if matched := _FEWER.fullmatch(name):
+        return Edges(_plural(matched[2]), None, Fraction(int(matched[1]) - 1))
     ages = age_range(name)
     if ages is None or ages == ALL:
         return None
@@ -452,12 +428,12 @@ def edges_of(label: str) -> Edges | None:
 
 
 def _money(name: str) -> Edges | None:
-    if found := _MONEY_RANGE.fullmatch(name):
-        return Edges("money", _down(_number(found[1])), _up(_number(found[2])))
-    if found := _LESS.fullmatch(name):
-        return Edges("money", None, _up(_number(found[1] or found[2])))
-    if found := _MORE.fullmatch(name):
-        return Edges("money", _down(_number(found[1])), None)
+    if matched := _MONEY_RANGE.fullmatch(name):
+        return Edges("money", _down(_number(matched[1])), _up(_number(matched[2])))
+    if matched := _LESS.fullmatch(name):
+        return Edges("money", None, _up(_number(matched[1] or matched[2])))
+    if matched := _MORE.fullmatch(name):
+        return Edges("money", _down(_number(matched[1])), None)
     return None
 
 
@@ -482,22 +458,20 @@ def _plural(word: str) -> str:
 def finest(lines: Sequence[tuple[str, str]], of: str) -> tuple[Group, ...]:
     """Return the smallest groups that follow one upon the other without a gap, from the lowest to the highest, or none.
 
-    Examples
-    --------
     >>> labels = ["Total", "0 to 14 years", "0 to 4 years", "5 to 14 years", "15 years and over"]
     >>> [group.count for group in finest([(label, label) for label in labels], "years")]
     ['0 to 4 years', '5 to 14 years', '15 years and over']
     """
-    found = [(key, edges) for key, label in lines if (edges := edges_of(label)) is not None and edges.of == of]
+    edged = [(key, edges) for key, label in lines if (edges := edges_of(label)) is not None and edges.of == of]
     whole_numbers = of not in ("years", "money")  # where a group ends with 4, the next begins with 5
 
     def start(edges: Edges) -> Fraction:
         return Fraction(-1) if edges.low is None else edges.low
 
-    lowest = min((start(edges) for _, edges in found), default=None)
+    lowest = min((start(edges) for _, edges in edged), default=None)
     best: dict[Fraction | None, tuple[Group, ...]] = {None: ()}
     # From the top down; of several that begin alike the narrowest comes last, and stays.
-    order = sorted(found, key=lambda one: (start(one[1]), one[1].high is None, one[1].high or 0), reverse=True)
+    order = sorted(edged, key=lambda group: (start(group[1]), group[1].high is None, group[1].high or 0), reverse=True)
     for key, edges in order:
         after = None if edges.high is None else edges.high + whole_numbers
         if after in best:

@@ -69,8 +69,6 @@ def _stand_for_counts(bare: pl.Series) -> pl.Series:
 def find_writing(columns: Iterable[pl.Series]) -> Writing:
     """Find out how the numbers of some columns are written.
 
-    Examples
-    --------
     >>> find_writing([pl.Series(["1.234", "15", "x", "990"])])
     Writing(thousands='.', decimal=',', signs={'x': 1}, blank=0)
     >>> find_writing([pl.Series(["0.125", "0.5"])]).thousands
@@ -203,28 +201,25 @@ class Layout:
 
 
 def find_layouts(grid: Grid) -> list[Layout]:
-    """Find all tables of a grid that stand below each other or side by side.
-
-    Raises `InputError` where there are no numbers, or no header above them.
-    """
-    found: list[Layout] = []
+    """Find all tables of a grid that stand below each other or side by side."""
+    layouts: list[Layout] = []
     for columns in _side_by_side(grid):
         alone = grid.only(columns)
         starts = _headers_below(alone)
         for first, last in itertools.pairwise([0, *starts, grid.cells.height]):
             layout = find_layout(replace(alone, cells=alone.cells[:last]), None, first)
             if (
-                found and columns is not None
+                layouts and columns is not None
             ):  # texts on the left are about all that stand side by side, unless they have some
-                layout = replace(layout, above=layout.above or found[0].above, below=layout.below or found[0].below)
-            found.append(replace(layout, columns=columns))
-    if len({layout.columns for layout in found}) > 1:
-        names = [_names_of(grid, layout) for layout in found]
+                layout = replace(layout, above=layout.above or layouts[0].above, below=layout.below or layouts[0].below)
+            layouts.append(replace(layout, columns=columns))
+    if len({layout.columns for layout in layouts}) > 1:
+        names = [_names_of(grid, layout) for layout in layouts]
         alike = [(head, at) for at, (head, _) in enumerate(names)]
         for at, (head, rows) in enumerate(names):
             beside = [names[other][1] for other_head, other in alike if other != at and other_head == head]
-            found[at] = replace(found[at], continued=any(not rows & others for others in beside))
-    return found
+            layouts[at] = replace(layouts[at], continued=any(not rows & others for others in beside))
+    return layouts
 
 
 def _names_of(grid: Grid, layout: Layout) -> tuple[list[str], set[str]]:
@@ -280,7 +275,7 @@ def _headers_below(grid: Grid) -> list[int]:
     row = first
     while row < height:
         named = [at for at in range(stub + 1, width) if filled[at][row] and not counted[at][row]]
-        after = next((one for one in range(row + 1, min(height, row + 1 + MOST_HEADER_ROWS)) if data[one]), None)
+        after = next((below_ for below_ in range(row + 1, min(height, row + 1 + MOST_HEADER_ROWS)) if data[below_]), None)
         apart = row > 0 and not any(cells[row - 1] for cells in filled)
         if not data[row] and texts[row] > 1 and after is not None and named:
             below = [at for at in range(stub + 1, width) if counted[at][after]]
@@ -322,10 +317,7 @@ def _title(row: int, data: list[bool], filled: list[list[bool]]) -> int:
 
 
 def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 0) -> Layout:
-    """Find the header of a grid from a row on, counted from 0, and the end of its table.
-
-    Raises `InputError` where there are no numbers, or no header above them.
-    """
+    """Find the header of a grid from a row on, counted from 0, and the end of its table."""
     head = grid.cells[start : start + HEAD]
     bare = [bare_text(head[name]) for name in head.columns]
     filled = [(~cells.is_null() & (cells != "")).fill_null(False).to_list() for cells in bare]
@@ -379,18 +371,18 @@ _PERCENT = re.compile(
 
 def _percentages(grid: Grid, rows: range, values: list[int]) -> list[int]:
     """Return the rows that hold percentages of the row right above, if the table has them throughout."""
-    found: list[int] = []
+    percentages: list[int] = []
     counted = 0
     for row in rows:
         cells = grid.row(row)
         shown = [cells[at] for at in values if cells[at]]
         named = any(_PERCENT.fullmatch(cell) for at, cell in enumerate(cells) if at not in values)
         signed = bool(shown) and all(cell.endswith("%") or cell in SIGNS for cell in shown)
-        if shown and (named or signed) and counted and (not found or found[-1] != row - 1):
-            found.append(row)
+        if shown and (named or signed) and counted and (not percentages or percentages[-1] != row - 1):
+            percentages.append(row)
         elif shown:
             counted += 1
-    return found if len(found) > 1 and len(found) >= counted - 2 else []
+    return percentages if len(percentages) > 1 and len(percentages) >= counted - 2 else []
 
 
 def _is_list(rows: list[list[str]], values: list[int]) -> bool:
@@ -408,7 +400,7 @@ def _is_heading(cells: list[str], values: list[int]) -> bool:
 
 def _number_columns(filled: list[list[bool]], numbers: list[list[bool]], signs: list[list[bool]], height: int) -> list[int]:
     """Return the columns whose lower part holds numbers."""
-    found = []
+    columns = []
     for at in range(len(filled)):
         for lower in (range(height // 2, height), range(height)):
             there = sum(filled[at][row] and not signs[at][row] for row in lower)
@@ -416,8 +408,8 @@ def _number_columns(filled: list[list[bool]], numbers: list[list[bool]], signs: 
             if counted:
                 break
         if counted and counted >= _NUMBERS * there:
-            found.append(at)
-    return found
+            columns.append(at)
+    return columns
 
 
 def _first_row(

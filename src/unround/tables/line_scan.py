@@ -127,10 +127,10 @@ def _line_end(text: Bytes, at: int, delimiter: int) -> int:
     rest = text[at:]
     offset = 0
     while offset + _BYTES <= len(rest):
-        found = False
+        ended = False
         for step in range(_BYTES):  # to the end, whatever comes: so the compiler takes all bytes at once
-            found |= (rest[offset + step] == _LINE_END) | (rest[offset + step] == _QUOTE)
-        if found:
+            ended |= (rest[offset + step] == _LINE_END) | (rest[offset + step] == _QUOTE)
+        if ended:
             break
         offset += _BYTES
     while offset < len(rest) and rest[offset] != _LINE_END:
@@ -156,9 +156,9 @@ def _digits(text: Bytes, begin: int, end: int) -> int:
 
 
 @_inner
-def _alike(text: Bytes, one: int, other: int, length: int) -> bool:
+def _alike(text: Bytes, start: int, other: int, length: int) -> bool:
     """Return whether two stretches of text are the same."""
-    first, second = text[one : one + length], text[other : other + length]
+    first, second = text[start : start + length], text[other : other + length]
     differ = np.uint8(0)
     for offset in range(len(first)):  # to the end, whatever comes: so the compiler takes many bytes at once
         differ |= first[offset] ^ second[offset]
@@ -210,7 +210,7 @@ def _decimal(text: Bytes, begin: int, end: int, signs: int) -> tuple[int, bool]:
 
 # Inlined: with a call for every line, scanning takes half as long again.
 @njit(forceinline=True, **_INNER)  # type: ignore[untyped-decorator]
-def _cells(text: Bytes, where: FieldPlaces, place: Places, found: ScanBuffers, role: int, row: int, odds: int) -> int:
+def _cells(text: Bytes, where: FieldPlaces, place: Places, buffers: ScanBuffers, role: int, row: int, odds: int) -> int:
     """Read the cells of a line into a row of its role; return how many odd ones there are by now."""
     sexes = len(where.cells)
     for sex in range(sexes):
@@ -221,20 +221,20 @@ def _cells(text: Bytes, where: FieldPlaces, place: Places, found: ScanBuffers, r
         if role == COUNTED:
             count, plain = _cell(text, begin, end, sign, sign_end)
             if plain:
-                found.counts[row, sex] = count
+                buffers.counts[row, sex] = count
         else:
             value, plain = _decimal(text, begin, end, sign_end - sign)
-            found.figures[row, sex] = value if plain else FIGURE_ABSENT
+            buffers.figures[row, sex] = value if plain else FIGURE_ABSENT
         if not plain:
             at = sex if role == COUNTED else sex + sexes
-            odd = found.odd[odds]
+            odd = buffers.odd[odds]
             odd[0], odd[1], odd[2], odd[3], odd[4], odd[5] = row, at, begin, end, sign, sign_end
             odds += 1
     return odds
 
 
 @njit(nogil=True, cache=True)
-def scan(text: Bytes, where: FieldPlaces, roles: Bytes, found: ScanBuffers) -> tuple[int, int, int, int]:
+def scan(text: Bytes, where: FieldPlaces, roles: Bytes, buffers: ScanBuffers) -> tuple[int, int, int, int]:
     """Go through whole lines; the last one too ends with a line feed. Empty ones do not count.
 
     How many were found.
@@ -245,7 +245,7 @@ def scan(text: Bytes, where: FieldPlaces, roles: Bytes, found: ScanBuffers) -> t
     before, length = 0, 0  # where the line before starts, and how long what describes its area is
     region, region_end = 0, -1
     # Of every line of an area: its ID, where that stood last, and how far it is from there to the first cell.
-    known = np.zeros((len(found.ids), 3), dtype=np.int64)
+    known = np.zeros((len(buffers.ids), 3), dtype=np.int64)
     first_cell = where.cells.min()
     line = 0  # of its area
     at = 0
@@ -285,8 +285,8 @@ def scan(text: Bytes, where: FieldPlaces, roles: Bytes, found: ScanBuffers) -> t
         if read_head:
             begin, end = place[where.region, 0], place[where.region, 1]
             if end - begin != region_end - region or not _alike(text, begin, region, end - begin):
-                found.begins[areas] = lines
-                found.starts[areas] = start
+                buffers.begins[areas] = lines
+                buffers.starts[areas] = start
                 areas += 1
                 line = 0
             region, region_end = begin, end
@@ -295,13 +295,13 @@ def scan(text: Bytes, where: FieldPlaces, roles: Bytes, found: ScanBuffers) -> t
         elif read_id:
             number = _digits(text, place[where.id, 0], place[where.id, 1])
             known[line, 0], known[line, 1], known[line, 2] = number, id_at, to_cell
-        found.ids[lines] = number
+        buffers.ids[lines] = number
         line += 1
         role = COUNTED if number >= len(roles) else int(roles[number]) if number >= 0 else SKIPPED
         if role != SKIPPED:
-            odds = _cells(text, where, place, found, role, lines if role == COUNTED else figures, odds)
+            odds = _cells(text, where, place, buffers, role, lines if role == COUNTED else figures, odds)
             if role == FIGURE:
-                found.figure_lines[figures] = lines
+                buffers.figure_lines[figures] = lines
                 figures += 1
         lines += 1
     return lines, areas, odds, figures

@@ -98,8 +98,6 @@ class Documented:
 def read_notes(texts: Iterable[str], signs: Iterable[str] = ()) -> Documented:
     """Read the texts around a table, in which some signs stand for counts.
 
-    Examples
-    --------
     >>> found = read_notes(["Counts are randomly rounded to base 3.", "c = confidential", "– = nil"], ["c", "–"])
     >>> found.mechanism, found.signs["–"], found.signs["c"] == SUPPRESSED
     (Rounding(base=3), 0, True)
@@ -109,7 +107,7 @@ def read_notes(texts: Iterable[str], signs: Iterable[str] = ()) -> Documented:
     True
     """
     wanted = [sign for sign in dict.fromkeys(signs) if sign]
-    told: dict[Mechanism, str] = {}
+    mechanisms: dict[Mechanism, str] = {}
     exact, meanings, flags, used, of_rounded = [], dict[str, int](), set[str](), set[str](), ""
     incomplete = ""
     for text in texts:
@@ -118,7 +116,7 @@ def read_notes(texts: Iterable[str], signs: Iterable[str] = ()) -> Documented:
                 exact.append(sentence)
                 used.add(text)
             elif (how := _rounding(sentence)) is not None:
-                told.setdefault(how, sentence)
+                mechanisms.setdefault(how, sentence)
                 used.add(text)
             if _INCOMPLETE.search(sentence):
                 incomplete = sentence
@@ -137,7 +135,7 @@ def read_notes(texts: Iterable[str], signs: Iterable[str] = ()) -> Documented:
                 flags.add(sign)
             elif (code := meaning_of(meaning)) is not None:
                 meanings.setdefault(sign, code)
-    how, note = next(iter(told.items())) if len(told) == 1 else (None, "")
+    how, note = next(iter(mechanisms.items())) if len(mechanisms) == 1 else (None, "")
     return Documented(how, note, tuple(exact), meanings, frozenset(flags), of_rounded, incomplete, frozenset(used))
 
 
@@ -149,7 +147,7 @@ def _rounding(sentence: str) -> Mechanism | None:
     """Return the mechanism that a sentence states of the counts, or None."""
     if not _ROUNDED.search(sentence):
         return None
-    said = {group for found in _BASE.finditer(sentence) for group in found.groups() if group}
+    said = {group for matched in _BASE.finditer(sentence) for group in matched.groups() if group}
     bases = {_NUMBERS.get(group.lower(), 0) or int(group) for group in said}
     if len(bases) != 1 or not (base := bases.pop()) > 1:
         return None
@@ -173,18 +171,16 @@ def _definition(sign: str, text: str) -> str | None:
         rf"^(.*?){shown}{within}(?:\W|$)",
         rf"(?i)\b{word}(?:es|s)?\b[^=:]*?{_MEANS}\s*([^;\n]+)",
     )
-    found = next((match for form in forms if (match := re.search(form, text)) is not None), None)
-    if found is None:
+    matched = next((match for form in forms if (match := re.search(form, text)) is not None), None)
+    if matched is None:
         return None
     # Several definitions may follow each other on one line: "p = provisional, r = revised".
-    return re.split(r"[,;]?\s+\S{1,8}\s*=\s", found[1])[0].strip()
+    return re.split(r"[,;]?\s+\S{1,8}\s*=\s", matched[1])[0].strip()
 
 
 def meaning_of(text: str) -> int | None:
     """Return the code, or the count, that an explanation of a sign stands for; None where it says neither.
 
-    Examples
-    --------
     >>> meaning_of("nil"), meaning_of("a count from 1 to 4") == between(1, 4), meaning_of("see page 3")
     (0, True, None)
     """
@@ -205,18 +201,16 @@ def meaning_of(text: str) -> int | None:
 def exact_codes(notes: Sequence[str], codes: Iterable[str], totals: Iterable[str]) -> list[str]:
     """Return the codes of which notes say that their counts are not rounded: by name, or as totals.
 
-    Examples
-    --------
     >>> exact_codes(["All households is not rounded."], ["All households", "Rented"], ["All households"])
     ['All households']
     >>> exact_codes(["Totals are not rounded."], ["Both", "Men"], ["Both"])
     ['Both']
     """
-    found = []
+    exact = []
     for code in codes:
         name = re.compile(rf"(?<!\w){re.escape(code)}(?!\w)", re.I)
         if len(code) > 1 and any(name.search(note) for note in notes):
-            found.append(code)
-    if not found and any(re.search(r"\btotals?\b|\bsumme|\binsgesamt|\btotaux|\btotales", note, re.I) for note in notes):
-        found = list(totals)
-    return found
+            exact.append(code)
+    if not exact and any(re.search(r"\btotals?\b|\bsumme|\binsgesamt|\btotaux|\btotales", note, re.I) for note in notes):
+        exact = list(totals)
+    return exact

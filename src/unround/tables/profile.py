@@ -61,7 +61,8 @@ _OCCUPIED = "private dwellings occupied by usual residents"
 
 
 MEN, WOMEN, TOTAL = "men", "women", "total"
-COUNT = "count"
+COUNT, DECIMALS = "count", "numbers with decimals"
+"""What a line of a table holds: counts, or what its decimals give away to be something else, whatever it is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +117,13 @@ def universes(columns: Sequence[Column], year: str) -> list[Proposal]:
     [(0, (1,))]
     """
     whole = [(at, column) for at, column in enumerate(columns) if column.codes[-1] == "total" and column.depth == 0]
-    found = []
+    proposals = []
     for label, pattern in ((f"population, {year}", _PEOPLE), (_OCCUPIED, _HOUSEHOLDS)):
         known = next((at for at, column in whole if column.label.lower() == label), None)
         if known is not None:
             alike = (at for at, column in whole if at != known and pattern.fullmatch(column.label))
-            found += [Proposal(known, (at,), "universe") for at in alike]
-    return found
+            proposals += [Proposal(known, (at,), "universe") for at in alike]
+    return proposals
 
 
 def indented(columns: Sequence[Column]) -> list[Proposal]:
@@ -139,31 +140,31 @@ def indented(columns: Sequence[Column]) -> list[Proposal]:
     by_sexes: dict[str, list[int]] = {}
     for at, column in enumerate(columns):
         by_sexes.setdefault(column.codes[-1], []).append(at)
-    found = []
-    for own in by_sexes.values():
-        for total, parts in indented_below([columns[at].depth for at in own]).items():
-            found.append(Proposal(own[total], tuple(own[part] for part in parts), "indentation"))
-    return sorted(found, key=lambda proposal: proposal.total)
+    proposals = []
+    for places in by_sexes.values():
+        for total, parts in indented_below([columns[at].depth for at in places]).items():
+            proposals.append(Proposal(places[total], tuple(places[part] for part in parts), "indentation"))
+    return sorted(proposals, key=lambda proposal: proposal.total)
 
 
 def above(depths: Sequence[int]) -> list[int]:
     """Return for each line the nearest one before it that is indented less, or -1."""
-    found, path = list[int](), list[int]()
+    heads, path = list[int](), list[int]()
     for at, depth in enumerate(depths):
         while path and depths[path[-1]] >= depth:
             path.pop()
-        found.append(path[-1] if path else -1)
+        heads.append(path[-1] if path else -1)
         path.append(at)
-    return found
+    return heads
 
 
 def indented_below(depths: Sequence[int]) -> dict[int, list[int]]:
     """Return every line that others are indented below, with those that no other line in between stands above."""
-    found: dict[int, list[int]] = {}
+    below: dict[int, list[int]] = {}
     for at, head in enumerate(above(depths)):
         if head >= 0:
-            found.setdefault(head, []).append(at)
-    return found
+            below.setdefault(head, []).append(at)
+    return below
 
 
 def by_sex(columns: Sequence[Column]) -> list[Proposal]:
@@ -174,13 +175,13 @@ def by_sex(columns: Sequence[Column]) -> list[Proposal]:
     [(0, (1, 2))]
     """
     index = {column.codes: at for at, column in enumerate(columns)}
-    found = []
+    proposals = []
     for codes, at in index.items():
         if codes[-1] == TOTAL:
             sexes = [index.get((*codes[:-1], sex)) for sex in (MEN, WOMEN)]
             if None not in sexes:
-                found.append(Proposal(at, tuple(part for part in sexes if part is not None), "sex"))
-    return found
+                proposals.append(Proposal(at, tuple(part for part in sexes if part is not None), "sex"))
+    return proposals
 
 
 _TOTAL = re.compile(r"total\s*[-–—:]")
@@ -307,8 +308,6 @@ def propose(lines: Sequence[TableLine]) -> list[Figure]:
 
     Rates of which nothing can be said are not among them.
 
-    Examples
-    --------
     >>> texts = [("Total - Low-income status", 0, "count"), ("In low income", 0, "count"),
     ...          ("Prevalence of low income (%)", 0, "percentage")]
     >>> lines = [TableLine(str(at), label, depth, "", kind) for at, (label, depth, kind) in enumerate(texts)]
@@ -318,13 +317,13 @@ def propose(lines: Sequence[TableLine]) -> list[Figure]:
     counts = {key_of(line.id, sex) for line in lines if line.kind == COUNT for sex in line.sexes}
     edged = [at for at, line in enumerate(lines) if line.kind == COUNT and edges_of(line.label) is not None]
     sampled = {line.id for line in lines if is_sampled(line)}
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for at, line in enumerate(lines):
         meaning = _meaning(lines, at, edged)
         if meaning is not None:
             of_sample = not sampled.isdisjoint((line.id, meaning.universe, meaning.numerator))
-            found += figures_for(line, meaning, counts, of_sample)
-    return found
+            figures += figures_for(line, meaning, counts, of_sample)
+    return figures
 
 
 def is_sampled(line: TableLine) -> bool:
@@ -334,17 +333,17 @@ def is_sampled(line: TableLine) -> bool:
 
 def figures_for(line: TableLine, meaning: FigureMeaning, counts: Collection[str], sampled: bool) -> list[Figure]:
     """Return the figures of a line, for each sex, as far as the counts are there that they are of."""
-    found = []
+    figures = []
     for sex in line.sexes:
         universe, numerator, within = (
-            key if (key := key_of(one, sex)) in counts and one else ""
-            for one in (meaning.universe, meaning.numerator, meaning.within)
+            key if (key := key_of(id_, sex)) in counts and id_ else ""
+            for id_ in (meaning.universe, meaning.numerator, meaning.within)
         )
         groups = tuple(replace(group, count=key_of(group.count, sex)) for group in meaning.groups)
         if any(group.count not in counts for group in groups):
             groups = ()
         if universe or numerator or within or meaning.kind is not FigureKind.RATE:
-            found.append(
+            figures.append(
                 Figure(
                     name=key_of(line.id, sex),
                     kind=meaning.kind,
@@ -357,7 +356,7 @@ def figures_for(line: TableLine, meaning: FigureMeaning, counts: Collection[str]
                     sampled=sampled,
                 )
             )
-    return found
+    return figures
 
 
 def _meaning(lines: Sequence[TableLine], at: int, edged: Sequence[int]) -> FigureMeaning | None:
@@ -385,8 +384,6 @@ def _total(lines: Sequence[TableLine], label: str) -> str:
 def bare(label: str) -> str:
     """Return a label without what makes a percentage of it, for comparison.
 
-    Examples
-    --------
     >>> bare("Prevalence of low income (LIM-AT) (%)"), bare("  0 to 17 years (%) (4)")
     ('in low income (lim-at)', '0 to 17 years')
     """
@@ -428,10 +425,10 @@ def _rate(lines: Sequence[TableLine], at: int) -> FigureMeaning | None:
     if "distribution" in lines[head].label.lower():
         return _share(lines, at, head)
     named = bare(lines[head].label)
-    counted = _before(lines, head, lambda one: bare(one.label) == named)
+    counted = _before(lines, head, lambda line: bare(line.label) == named)
     if counted is not None:
         path = _path(lines, head, at)
-        whole = _before(lines, counted, lambda one: one.label.lower().startswith("total"))
+        whole = _before(lines, counted, lambda line: line.label.lower().startswith("total"))
         numerator = _at_path(lines, counted, path)
         universe = "" if whole is None else _at_path(lines, whole, path)
         return FigureMeaning(FigureKind.RATE, universe, numerator) if numerator or universe else None
@@ -441,10 +438,10 @@ def _rate(lines: Sequence[TableLine], at: int) -> FigureMeaning | None:
 
 def _share(lines: Sequence[TableLine], at: int, head: int) -> FigureMeaning | None:
     """Return what a line of a distribution is of: the line of that name in the table before, out of all in that table."""
-    own = bare(lines[at].label)
+    label = bare(lines[at].label)
     for place in range(head - 1, -1, -1):
-        if lines[place].kind == COUNT and lines[place].depth and bare(lines[place].label) == own:
-            whole = next(one for one in range(place, -1, -1) if lines[one].depth == 0 or one == 0)
+        if lines[place].kind == COUNT and lines[place].depth and bare(lines[place].label) == label:
+            whole = next(head_at for head_at in range(place, -1, -1) if lines[head_at].depth == 0 or head_at == 0)
             same = lines[whole].kind == COUNT and lines[whole].table == lines[place].table
             return FigureMeaning(FigureKind.RATE, lines[whole].id, lines[place].id) if same else None
     return None
@@ -454,7 +451,9 @@ def _before(lines: Sequence[TableLine], at: int, fits: Callable[[TableLine], boo
     """Return the nearest line above, at the same depth, that is a count and fits."""
     depth = lines[at].depth
     there = range(at - 1, max(-1, at - _FAR), -1)
-    return next((one for one in there if lines[one].kind == COUNT and lines[one].depth == depth and fits(lines[one])), None)
+    return next(
+        (place for place in there if lines[place].kind == COUNT and lines[place].depth == depth and fits(lines[place])), None
+    )
 
 
 def _path(lines: Sequence[TableLine], head: int, at: int) -> list[str]:
@@ -566,8 +565,6 @@ def as_figures(text: pl.Series, symbol: pl.Series | None = None) -> FigureValues
     What is not a number, what has more decimals than are kept, and what stands beside a symbol that says there is none, is
     `FIGURE_ABSENT`: it is never rounded.
 
-    Examples
-    --------
     >>> as_figures(pl.Series(["12.4", " 3e+05", "x", "1,234.5"])).tolist()[::3]
     [124000, 12345000]
     """
@@ -587,10 +584,10 @@ def as_figures(text: pl.Series, symbol: pl.Series | None = None) -> FigureValues
 
 def figures_of(columns: Sequence[pl.Series], rows: int) -> FigureValues:
     """Return columns of figures side by side: rows × columns."""
-    found = np.full((rows, len(columns)), FIGURE_ABSENT, dtype=np.int64)
+    values = np.full((rows, len(columns)), FIGURE_ABSENT, dtype=np.int64)
     for at, column in enumerate(columns):
-        found[:, at] = as_figures(column)
-    return found
+        values[:, at] = as_figures(column)
+    return values
 
 
 def figures_of_table(
@@ -600,11 +597,9 @@ def figures_of_table(
 
     Those that the description lists are taken at its word. Of others, columns with decimals can be figures, and their
     labels propose what they are.
-
-    Raises `InputError` where the description names columns that are not there.
     """
     labels = {column.key: column.label for column in columns}
-    listed = [replace(one, label=labels.get(one.name, one.name)) for one in description.figures]
+    listed = [replace(said, label=labels.get(said.name, said.name)) for said in description.figures]
     figures = {figure.name for figure in listed}
     for figure in listed:
         for key in (figure.name, *figure.counts, figure.numerator):
@@ -624,11 +619,11 @@ def _by_label(columns: Sequence[Column], decimals: Sequence[bool], axes: Sequenc
     kinds = kinds_of([column.label for column in columns], [column.depth for column in columns])
     lines: dict[str, TableLine] = {}
     for column, kind, broken in zip(columns, kinds, decimals, strict=True):
-        own, sex = (column.codes[0], column.codes[1]) if by_sex else (column.key, TOTAL)
-        kind = (kind if kind != COUNT else "decimals") if broken else COUNT
-        line = lines.setdefault(own, TableLine(own, column.label, column.depth, column.block, kind, ()))
+        id_, sex = (column.codes[0], column.codes[1]) if by_sex else (column.key, TOTAL)
+        kind = (kind if kind != COUNT else DECIMALS) if broken else COUNT
+        line = lines.setdefault(id_, TableLine(id_, column.label, column.depth, column.block, kind, ()))
         # What has decimals for one sex is not a count for the others either.
-        lines[own] = replace(line, sexes=(*line.sexes, sex), kind=line.kind if line.kind != COUNT else kind)
+        lines[id_] = replace(line, sexes=(*line.sexes, sex), kind=line.kind if line.kind != COUNT else kind)
     return propose(list(lines.values()))
 
 
@@ -636,7 +631,6 @@ def _by_label(columns: Sequence[Column], decimals: Sequence[bool], axes: Sequenc
 
 AREAS_AT_ONCE = 2_000
 CELLS_AT_ONCE = 500_000
-DECIMAL = "figure with decimals"
 
 
 def in_memory(
@@ -662,12 +656,12 @@ def census(source: Source, form: str, columns: Sequence[Column], **others: Any) 
 
 def columns_of(lines: Sequence[TableLine], anywhere: bool = False) -> list[Column]:
     """Return the columns of all lines that are counts: those above the first table, or anywhere, may be exact by name."""
-    found: list[Column] = []
+    columns: list[Column] = []
     for line in lines:
         how = published_exactly(line.label) if anywhere or line.table == FIRST else (None, 0)
         sexes = line.sexes if line.kind == COUNT else ()
-        found += [Column(key_of(line.id, sex), (line.id, sex), line.label, line.table, line.depth, *how) for sex in sexes]
-    return found
+        columns += [Column(key_of(line.id, sex), (line.id, sex), line.label, line.table, line.depth, *how) for sex in sexes]
+    return columns
 
 
 def told_apart(
@@ -680,7 +674,7 @@ def told_apart(
     lines = [
         replace(
             line,
-            kind=DECIMAL if line.kind == COUNT and odd else line.kind,
+            kind=DECIMALS if line.kind == COUNT and odd else line.kind,
             sexes=tuple(sex for sex, absent in zip(sexes, none, strict=True) if not absent),
         )
         for line, odd, none in zip(lines, broken, nothing, strict=True)

@@ -85,13 +85,13 @@ def load(source: Source) -> Release:
     """Read the download of a profile page."""
     page = _page(source)
     titles = list(dict.fromkeys(values.area for values in page.values))
-    own = [values for values in page.values if values.measure == COUNT]
-    sexes = [sex for sex in (TOTAL, MEN, WOMEN) if any(values.sex == sex for values in own)]
+    counted = [values for values in page.values if values.measure == COUNT]
+    sexes = [sex for sex in (TOTAL, MEN, WOMEN) if any(values.sex == sex for values in counted)]
     # The page writes counts without a decimal point: where there is one, there is no count.
     counts = np.full((len(titles), len(page.lines), len(sexes)), NOT_APPLICABLE, dtype=np.int32)
     printed = np.full(counts.shape, FIGURE_ABSENT, dtype=np.int64)
     decimals = np.zeros(len(page.lines), dtype=bool)
-    for values in own:
+    for values in counted:
         area, sex = titles.index(values.area), sexes.index(values.sex)
         cells = page.cells(values)
         counts[area, :, sex], shown = as_counts(*cells)
@@ -186,7 +186,7 @@ def _values(source: Source, titles: Sequence[Sequence[str]], header: Sequence[st
         named = [line for line in titles[1:] if any(field.strip() for field in line)]
         areas = list(_carried(named[0], width)) if named else [""] * width
     measures = next((list(_carried(line, width)) for line in titles if _measures(line)), [""] * width)
-    found: list[_PageValues] = []
+    columns: list[_PageValues] = []
     for place, name in enumerate(header):
         sex = _SEXES.get(name.strip().lower())
         if sex is None:
@@ -198,21 +198,21 @@ def _values(source: Source, titles: Sequence[Sequence[str]], header: Sequence[st
             raise InputError(
                 f"{source.path} does not say which area column {place + 1} ({name}) belongs to; download it again."
             )
-        found.append(_PageValues(areas[place], measure, sex, place, flag))
-    if not any(values.measure == COUNT for values in found):
+        columns.append(_PageValues(areas[place], measure, sex, place, flag))
+    if not any(values.measure == COUNT for values in columns):
         raise InputError(f"{source.path} has no column called Total, Men+ or Women+; download the page with its counts.")
-    known = {place for values in found for place in (values.place, values.flag)} | {0, 1}
+    known = {place for values in columns for place in (values.place, values.flag)} | {0, 1}
     others = [
         name for place, name in enumerate(header) if place not in known and name.strip() and name.strip().lower() != "note"
     ]
     if others:
         raise InputError(f"{source.path} has a column {others[0]!r} that is neither counts nor flags; remove it.")
     twice = [
-        key for key, times in Counter((values.area, values.measure, values.sex) for values in found).items() if times > 1
+        key for key, times in Counter((values.area, values.measure, values.sex) for values in columns).items() if times > 1
     ]
     if twice:
         raise InputError(f"{source.path} has the area {twice[0][0]} more than once; remove its copies.")
-    return tuple(found)
+    return tuple(columns)
 
 
 def _measures(line: Sequence[str]) -> bool:
@@ -229,7 +229,7 @@ def _carried(line: Sequence[str], width: int) -> Iterator[str]:
 
 def _areas(titles: Sequence[str], columns: Sequence[Column], counts: Counts) -> pl.DataFrame:
     """Return one row per area. The file has no codes: the name, and the province if it is given, take their place."""
-    parsed = [found.groups() if (found := _AREA.fullmatch(title)) else (title, "", "") for title in titles]
+    parsed = [matched.groups() if (matched := _AREA.fullmatch(title)) else (title, "", "") for title in titles]
     short = [f"{name}{rest if rest.startswith(',') or not rest else f', {rest}'}" for name, _, rest in parsed]
     often = Counter(short)
     population = next((at for at, column in enumerate(columns) if column.adjusted), None)
@@ -240,11 +240,11 @@ def _areas(titles: Sequence[str], columns: Sequence[Column], counts: Counts) -> 
 
 def _year(head: str) -> str:
     """Return the year of the census, from the first title."""
-    found = re.search(r"\b((?:19|20)\d\d) Census\b", head.split("\n", 1)[0])
-    return found[1] if found else ""
+    matched = re.search(r"\b((?:19|20)\d\d) Census\b", head.split("\n", 1)[0])
+    return matched[1] if matched else ""
 
 
 def _product(page: _Page, year: str) -> str | None:
-    if found := _SOURCE.search(page.below):
-        return found[1].rstrip('." \t\r')
+    if matched := _SOURCE.search(page.below):
+        return matched[1].rstrip('." \t\r')
     return f"Statistics Canada, {year} Census of Population" if year else None

@@ -28,7 +28,7 @@ from unround.tables.labels import (
     written_age,
 )
 from unround.tables.layout import Writing, are_counts, are_numbers, are_signs, bare_text, find_writing
-from unround.tables.profile import COUNT, kind_of
+from unround.tables.profile import COUNT, DECIMALS, kind_of
 from unround.tables.symbols import FRACTIONS, RANGED, as_counts, plain_numbers
 
 GROUPED = 1 / 3
@@ -76,10 +76,7 @@ class Roles:
 
 
 def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[int, str] | None = None) -> Roles:
-    """Find out what every column of a table is; `unknown` are columns of which that is known not to be told.
-
-    Raises `InputError` where no column holds counts, or nothing tells the rows apart.
-    """
+    """Find out what every column of a table is; `unknown` are columns of which that is known not to be told."""
     names = table.names
     there = [at for at, name in enumerate(names) if not table.column(at).is_null().all()]
     if value is not None and value not in names:
@@ -126,8 +123,8 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
         kinds = ("median", "average", "amount", "standard error", "area")
         silent = [at for at in figures if kind_of(names[at]) in kinds]
         ways = worked_out(table, values, [at for at in figures if at not in rates], writing, silent)
-        told = {at: f"it tells nothing more where that is printed: {way.how}" for at, way in ways.items()}
-        left_out |= {at: why for at, why in told.items() if at not in silent}  # these may explain each other
+        explained = {at: f"it tells nothing more where that is printed: {way.how}" for at, way in ways.items()}
+        left_out |= {at: why for at, why in explained.items() if at not in silent}  # these may explain each other
         lost = {
             at: f"{figures[at]}, and nothing says of which counts"
             for at in figures
@@ -172,18 +169,18 @@ def _rates(table: HeadedTable, values: Sequence[int], figures: Sequence[int]) ->
     counted: dict[str, list[int]] = {}
     for at in values:
         counted.setdefault(bare(names[at]), []).append(at)
-    found = {}
+    rates = {}
     for at in figures:
         of = counted.get(bare(names[at]), [])
-        before = [one for one in values if one < at]
+        before = [column for column in values if column < at]
         if not bare(names[at]) and before:
             of = [before[-1]]  # a column that is only called "%" belongs to the one before it
         per = next((match[1] for match in _FIGURE_WORDS.finditer(names[at].lower()) if match[1]), "100")
         if len(of) == 1 and kind_of(names[at]) in (COUNT, "percentage", "rate"):
             shown = table.column(at).cast(pl.Float64, strict=False).max()
             small = isinstance(shown, float) and shown <= 1  # a spreadsheet shows 0.213 as 21.3%
-            found[at] = of[0], 1 if small and per == "100" else int(re.sub(r"\D", "", per))
-    return found
+            rates[at] = of[0], 1 if small and per == "100" else int(re.sub(r"\D", "", per))
+    return rates
 
 
 def worked_out(
@@ -201,10 +198,12 @@ def worked_out(
         return np.where(counts > ABSENT, counts, np.nan).astype(np.float64)
 
     columns = {at: numbers(at) for at in (*values, *others)} if figures else {}
-    found = {}
+    ways = {}
     for at in figures:
-        found[at] = works_out(plain(at).to_list(), {table.names[one]: held for one, held in columns.items() if one != at})
-    return {at: way for at, way in found.items() if way}
+        ways[at] = works_out(
+            plain(at).to_list(), {table.names[column]: held for column, held in columns.items() if column != at}
+        )
+    return {at: way for at, way in ways.items() if way}
 
 
 LONGEST_SPAN, LEAST_MEANS = 12, 3
@@ -357,7 +356,7 @@ def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
         return "changes"
     if kind not in (COUNT, "area"):
         return f"figures that are not counts ({kind})"
-    return "numbers with decimals" if broken > FRACTIONS * max(1, numbers) else ""
+    return DECIMALS if broken > FRACTIONS * max(1, numbers) else ""
 
 
 def _row_axes(table: HeadedTable, columns: Sequence[int]) -> tuple[tuple[RowAxis, ...], dict[int, str]]:
@@ -389,18 +388,18 @@ def _row_axes(table: HeadedTable, columns: Sequence[int]) -> tuple[tuple[RowAxis
         del cells[at]
     kept = list(cells)
     labels: dict[int, int] = {}
-    for one in list(kept):
+    for first in list(kept):
         for other in list(kept):
-            if one != other and one in kept and other in kept and _tells(cells[one], cells[other]):
-                if _tells(cells[other], cells[one]):  # one to one: a code and its name
-                    code, name = _code_and_name(one, other, names, cells)
+            if first != other and first in kept and other in kept and _tells(cells[first], cells[other]):
+                if _tells(cells[other], cells[first]):  # one to one: a code and its name
+                    code, name = _code_and_name(first, other, names, cells)
                     if code in labels:
                         left_out[name] = f"another name of {names[code]}"
                     labels.setdefault(code, name)
                     kept.remove(name)
                 else:
                     for same in (other, labels.pop(other, other)):
-                        left_out[same] = f"the same wherever {names[one]} is"
+                        left_out[same] = f"the same wherever {names[first]} is"
                     kept.remove(other)
     axes = tuple(RowAxis(at, labels.get(at), at in filled) for at in kept)
     if len(axes) == 2:
@@ -425,18 +424,18 @@ def _row_numbers(cells: dict[int, pl.Series], height: int) -> list[int]:
     return single if len(rest) > 1 and pl.DataFrame(rest).n_unique() == height else []
 
 
-def _tells(one: pl.Series, other: pl.Series) -> bool:
+def _tells(telling: pl.Series, other: pl.Series) -> bool:
     """Return whether a column tells what stands in another."""
-    together = pl.DataFrame({"one": one, "other": other}).n_unique()
-    return together == one.n_unique() and one.n_unique() > 1
+    together = pl.DataFrame({"one": telling, "other": other}).n_unique()
+    return together == telling.n_unique() and telling.n_unique() > 1
 
 
-def _code_and_name(one: int, other: int, names: Sequence[str], cells: dict[int, pl.Series]) -> tuple[int, int]:
+def _code_and_name(first: int, other: int, names: Sequence[str], cells: dict[int, pl.Series]) -> tuple[int, int]:
     """Tell a column of codes from that of their names: by what they are called, or by length."""
-    for code, name in ((one, other), (other, one)):
+    for code, name in ((first, other), (other, first)):
         if (about(names[name], "names") and not about(names[code], "names")) or (
             about(names[code], "codes") and not about(names[name], "codes")
         ):
             return code, name
-    length = {at: float(cells[at].str.len_chars().cast(pl.Float64).mean() or 0.0) for at in (one, other)}  # type: ignore[arg-type]
-    return (one, other) if (length[one], one) <= (length[other], other) else (other, one)
+    length = {at: float(cells[at].str.len_chars().cast(pl.Float64).mean() or 0.0) for at in (first, other)}  # type: ignore[arg-type]
+    return (first, other) if (length[first], first) <= (length[other], other) else (other, first)

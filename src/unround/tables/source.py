@@ -106,25 +106,9 @@ class Source:
 
     - `path`: A plain, gzipped or zipped file. In a zip, the table is the largest file that is called like one; files with
       the very same first line are its other parts (Statistics Canada zips six regions together) and are read after it, in
-      the order of the zip.
-
-    Attributes
-    ----------
-    size : int
-        Bytes on disk, as progress counts them.
-    members : tuple of str
-        What is read of a zip; empty for other files.
-    notes : list of str
-        What a user should know about what was picked.
-    encoding : str
-        "utf-8", "utf-16" or a code page ("cp1252", "cp932", …), as far as the head of the file tells.
-    delimiter : str
-        The character that parts the columns, as far as the head tells.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is a folder, empty, damaged, encrypted, or no text.
+      the order of the zip: `members`. `size` are its bytes on disk, as progress counts them.
+    - `notes`: What a user should know about what was picked.
+    - `encoding`, `delimiter`: "utf-8", "utf-16" or a code page, and what parts the columns, as far as the head tells.
     """
 
     def __init__(self, path: str | Path, text: bytes | None = None) -> None:
@@ -238,8 +222,12 @@ class Source:
         """Return the text of a small file that comes with the table, in its zip or beside it; "" where there is none."""
         if self._packing == "zip":
             with damage_reported(self.path), zipfile.ZipFile(self.path) as packed:
-                found = [member for member in packed.infolist() if re.search(pattern, member.filename)]
-                return packed.read(found[0]).decode("utf-8", "replace") if found and found[0].file_size <= SMALL else ""
+                companions = [member for member in packed.infolist() if re.search(pattern, member.filename)]
+                return (
+                    packed.read(companions[0]).decode("utf-8", "replace")
+                    if companions and companions[0].file_size <= SMALL
+                    else ""
+                )
         if self._text is not None:
             return ""
         beside = sorted(self.path.parent.glob(f"{glob.escape(self.path.name.partition('.')[0])}_*"))
@@ -263,10 +251,7 @@ class Source:
         return self._decoded(text).decode("utf-8")
 
     def whole(self, most_lines: int = LINES, advice: str = "Split it, or convert it to a tidy Parquet file.") -> bytes:
-        """Return all of the table at once, as `chunks` would.
-
-        Raises `InputError` as soon as there is more than can be held.
-        """
+        """Return all of the table at once, as `chunks` would."""
         pieces, held, lines = list[bytes](), 0, 0
         for chunk in self.chunks():
             held, lines = held + len(chunk), lines + chunk.count(b"\n")

@@ -63,15 +63,7 @@ def read_grid(path: Path, sheet: str | None = None) -> Grid:
 
 
 class Workbook:
-    """A spreadsheet, opened once for all of its sheets.
-
-    - `path`: The file.
-
-    Attributes
-    ----------
-    names : list of str
-        The sheets, those that people see first.
-    """
+    """A spreadsheet, opened once for all of its sheets: `names`, those that people see first."""
 
     def __init__(self, path: Path) -> None:
         from python_calamine import CalamineWorkbook  # only here: few files are spreadsheets
@@ -83,7 +75,7 @@ class Workbook:
                 self._book: Any = CalamineWorkbook.from_filelike(self._parts)
             else:  # an XLS, whose sheets end at 65,536 rows of 256 columns; or one that is locked
                 self._book = CalamineWorkbook.from_path(path)
-            sheets = [(str(one.visible).endswith(".Visible"), one.name) for one in self._book.sheets_metadata]
+            sheets = [(str(listed.visible).endswith(".Visible"), listed.name) for listed in self._book.sheets_metadata]
             # What is hidden goes out with the file all the same: it is read, after what people see.
             self.names = [name for _, name in sorted(sheets, key=lambda sheet: not sheet[0])]
 
@@ -142,8 +134,8 @@ def _marks(parts: IO[bytes], sheet: str) -> tuple[Marks, tuple[str, ...]]:
             return Marks(masked=dict.fromkeys(masking_styles(content), ("some cells",))), ()
         book = ElementTree.fromstring(packed.read("xl/workbook.xml"))
         links = ElementTree.fromstring(packed.read("xl/_rels/workbook.xml.rels"))
-        targets = {one.get("Id"): one.get("Target", "") for one in links}
-        named = next((one for one in book.iter(f"{_MAIN}sheet") if one.get("name") == sheet), None)
+        targets = {node.get("Id"): node.get("Target", "") for node in links}
+        named = next((node for node in book.iter(f"{_MAIN}sheet") if node.get("name") == sheet), None)
         target = "" if named is None else targets.get(named.get(_LINK), "")
         part = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
         if part not in packed.namelist():
@@ -151,7 +143,7 @@ def _marks(parts: IO[bytes], sheet: str) -> tuple[Marks, tuple[str, ...]]:
         if packed.getinfo(part).file_size > LARGEST_MARKED:
             unseen = "indentation by format, formats that hide numbers and formulas without values"
             return Marks(), (f"{_so_large(sheet)} {unseen} are not looked for.",)
-        calculated = any(one.get("fullCalcOnLoad") in ("1", "true") for one in book.iter(f"{_MAIN}calcPr"))
+        calculated = any(node.get("fullCalcOnLoad") in ("1", "true") for node in book.iter(f"{_MAIN}calcPr"))
         styles = packed.read("xl/styles.xml") if "xl/styles.xml" in packed.namelist() else b"<none/>"
         comments = _comments(packed, part)
         with packed.open(part) as file:
@@ -161,16 +153,16 @@ def _marks(parts: IO[bytes], sheet: str) -> tuple[Marks, tuple[str, ...]]:
 def _comments(packed: zipfile.ZipFile, sheet: str) -> dict[str, str]:
     """Return the comments on the cells of a sheet."""
     folder, _, name = sheet.rpartition("/")
-    linked, found = f"{folder}/_rels/{name}.rels", dict[str, str]()
+    linked, comments = f"{folder}/_rels/{name}.rels", dict[str, str]()
     if linked not in packed.namelist():
-        return found
+        return comments
     for link in ElementTree.fromstring(packed.read(linked)):
         target = link.get("Target", "")
         part = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
         if link.get("Type", "").endswith("/comments") and part in packed.namelist():
             for comment in ElementTree.fromstring(packed.read(part)).iter(f"{_MAIN}comment"):
-                found[comment.get("ref", "")] = " ".join("".join(comment.itertext()).split())
-    return found
+                comments[comment.get("ref", "")] = " ".join("".join(comment.itertext()).split())
+    return comments
 
 
 def _so_large(sheet: str) -> str:
@@ -179,22 +171,22 @@ def _so_large(sheet: str) -> str:
 
 def _indents(styles: ElementTree.Element) -> dict[str, int]:
     """Return the formats of cells that indent them, by number."""
-    found = {}
-    for number, one in enumerate(styles.iterfind(f"{_MAIN}cellXfs/*")):
-        alignment = one.find(f"{_MAIN}alignment")
+    indents = {}
+    for number, format_ in enumerate(styles.iterfind(f"{_MAIN}cellXfs/*")):
+        alignment = format_.find(f"{_MAIN}alignment")
         if alignment is not None and int(alignment.get("indent", "0")):
-            found[str(number)] = int(alignment.get("indent", "0"))
-    return found
+            indents[str(number)] = int(alignment.get("indent", "0"))
+    return indents
 
 
 def _number_formats(styles: ElementTree.Element) -> tuple[dict[str, str], dict[str, str]]:
     """Return the number formats that a file defines: by the formats of cells that use them, and by those on condition."""
-    codes = {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iterfind(f"{_MAIN}numFmts/*")}
-    cells = {str(at): codes.get(one.get("numFmtId"), "") for at, one in enumerate(styles.iterfind(f"{_MAIN}cellXfs/*"))}
+    codes = {node.get("numFmtId"): node.get("formatCode", "") for node in styles.iterfind(f"{_MAIN}numFmts/*")}
+    cells = {str(at): codes.get(node.get("numFmtId"), "") for at, node in enumerate(styles.iterfind(f"{_MAIN}cellXfs/*"))}
     on_condition = {
         str(at): code.get("formatCode", "")
-        for at, one in enumerate(styles.iterfind(f"{_MAIN}dxfs/*"))
-        if (code := one.find(f"{_MAIN}numFmt")) is not None
+        for at, node in enumerate(styles.iterfind(f"{_MAIN}dxfs/*"))
+        if (code := node.find(f"{_MAIN}numFmt")) is not None
     }
     return {at: code for at, code in cells.items() if code}, on_condition
 
@@ -203,7 +195,7 @@ def _marks_of_sheet(file: IO[bytes], styles: ElementTree.Element, calculated: bo
     """Go through a sheet; where a file is to be calculated when it is opened, a stored 0 only fills the place."""
     indents, (formats, on_condition) = _indents(styles), _number_formats(styles)
     masked: dict[str, list[str]] = {}
-    found: dict[tuple[int, int], int] = {}
+    indented: dict[tuple[int, int], int] = {}
     unstored: set[tuple[int, int]] = set()
     rows: list[int] = []
     columns: list[int] = []
@@ -214,7 +206,7 @@ def _marks_of_sheet(file: IO[bytes], styles: ElementTree.Element, calculated: bo
                 continue
             at = int(place[2]) - 1, column_number(place[1])
             if node.get("s", "") in indents:
-                found[at] = indents[node.get("s", "")]
+                indented[at] = indents[node.get("s", "")]
             value = node.find(f"{_MAIN}v")
             shown = "" if value is None else value.text or ""
             if node.find(f"{_MAIN}f") is not None and (not shown or (calculated and shown == "0")):
@@ -233,7 +225,7 @@ def _marks_of_sheet(file: IO[bytes], styles: ElementTree.Element, calculated: bo
         elif node.tag == f"{_MAIN}col" and node.get("hidden") in ("1", "true"):
             columns += range(int(node.get("min", "1")) - 1, min(int(node.get("max", "1")), MOST_COLUMNS))
     return Marks(
-        found,
+        indented,
         frozenset(unstored),
         tuple(rows),
         tuple(columns),
@@ -271,17 +263,22 @@ _ODF = "{urn:oasis:names:tc:opendocument:xmlns:datastyle:1.0}"
 def masks(code: str, value: float) -> bool:
     """Return whether a number format shows a number as a text, or not at all.
 
-    Examples
-    --------
     >>> masks('[<5]"<5";0', 3), masks('[<5]"<5";0', 7), masks(";;;", 3), masks('#,##0;-#,##0;"-"', 0), masks("General", 3)
     (True, False, True, False, False)
     """
     sections = re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", code)
     conditions = [_CONDITION.search(section) for section in sections]
     if any(conditions):
-        at = next((at for at, one in enumerate(conditions) if one and _holds(one[1], value, float(one[2]))), -1)
+        at = next(
+            (
+                at
+                for at, condition in enumerate(conditions)
+                if condition and _holds(condition[1], value, float(condition[2]))
+            ),
+            -1,
+        )
         if at < 0:
-            at = next((at for at, one in enumerate(conditions) if one is None), len(sections) - 1)
+            at = next((at for at, condition in enumerate(conditions) if condition is None), len(sections) - 1)
     else:
         at = 0 if value > 0 or len(sections) < 2 else 1 if value < 0 else 2 if len(sections) > 2 else 0
     section = sections[at]
@@ -296,13 +293,13 @@ def _holds(sign: str, value: float, bound: float) -> bool:
 
 def masking_styles(content: bytes) -> tuple[str, ...]:
     """Return the texts that the number styles of an ODS file show in place of any number."""
-    found = []
+    shown = []
     for style in ElementTree.fromstring(content).iter(f"{_ODF}number-style"):
         texts = "".join(text for part in style.iter(f"{_ODF}text") for text in part.itertext()).strip()
         digits = any(part.tag != f"{_ODF}text" and part.tag.startswith(_ODF) for part in style)
         if not digits and texts not in _NIL:
-            found.append(texts)
-    return tuple(dict.fromkeys(found))
+            shown.append(texts)
+    return tuple(dict.fromkeys(shown))
 
 
 # Unpacked once, within limits, and counted on the way

@@ -35,7 +35,20 @@ from unround.small_files import LONGEST_NAME, shortened
 from unround.tables.cells import Index, first_of, numbered, repeats, require_room
 from unround.tables.delimited import read_table
 from unround.tables.labels import finest
-from unround.tables.profile import COUNT, KINDS, MEN, TOTAL, WOMEN, as_figures, by_sex, census, in_memory, key_of, kind_of
+from unround.tables.profile import (
+    COUNT,
+    DECIMALS,
+    KINDS,
+    MEN,
+    TOTAL,
+    WOMEN,
+    as_figures,
+    by_sex,
+    census,
+    in_memory,
+    key_of,
+    kind_of,
+)
 from unround.tables.source import Source
 from unround.tables.symbols import as_counts
 
@@ -138,7 +151,7 @@ def _left_out(groups: Sequence[NamedGroup], counts: Counts, fractions: NDArray[n
         if kind != COUNT:
             out.setdefault(_PLURALS.get(kind, kind), []).append(at)
         elif fractions[at]:
-            out.setdefault("numbers with decimals", []).append(at)
+            out.setdefault(DECIMALS, []).append(at)
         elif empty[at] and _never_asked(group, groups, counts):
             out.setdefault(_NEVER, []).append(at)
     return out
@@ -150,7 +163,9 @@ def _never_asked(group: NamedGroup, groups: Sequence[NamedGroup], counts: Counts
     Counts are hidden for being small: a group that is blank in many places of thousands of people is not. It matters, for
     the sum that it stands in holds without it in the one case, and not in the other.
     """
-    totals = [at for at, one in enumerate(groups) if one.is_total and not one.repeat and _family(one) == _family(group)]
+    totals = [
+        at for at, other in enumerate(groups) if other.is_total and not other.repeat and _family(other) == _family(group)
+    ]
     return any(np.count_nonzero(counts[:, at] >= _LARGE) >= _MANY for at in totals)
 
 
@@ -186,7 +201,7 @@ def figures_by_name(groups: Sequence[NamedGroup], counting: Sequence[int], other
     belongs to the groups of ages, or of incomes.
     """
     there = {(groups[at].variable, groups[at].what.strip("_"), groups[at].sex, groups[at].universe): at for at in counting}
-    found: dict[int, Figure] = {}
+    figures: dict[int, Figure] = {}
     for at in others:
         group = groups[at]
         kind = next((KINDS[kind] for name in (group.variable, group.group) if (kind := kind_of(name)) in KINDS), None)
@@ -197,8 +212,8 @@ def figures_by_name(groups: Sequence[NamedGroup], counting: Sequence[int], other
         else:
             continue
         if figure is not None:
-            found[at] = figure
-    return found
+            figures[at] = figure
+    return figures
 
 
 def _proportion(
@@ -222,9 +237,9 @@ def _median(group: NamedGroup, groups: Sequence[NamedGroup], counting: Sequence[
     of = "years" if "age" in group.variable.split("_") else "money"
     sex = next((sex for name, sex in _SEXES.items() if name in group.group), group.sex)
     for variable in (group.variable, "age_5_year_groups" if of == "years" else "grouped_personal_income"):
-        own = [groups[at] for at in counting if groups[at].variable == variable and groups[at].sex == sex]
-        parts = finest([(one.key, one.text) for one in own if not one.repeat], of)
-        answered = [one for one in own if one.is_stated] or [one for one in own if one.is_total]
+        members = [groups[at] for at in counting if groups[at].variable == variable and groups[at].sex == sex]
+        parts = finest([(member.key, member.text) for member in members if not member.repeat], of)
+        answered = [member for member in members if member.is_stated] or [member for member in members if member.is_total]
         if parts and answered:
             return Figure(_name(group), FigureKind.MEDIAN, answered[0].key, groups=parts, label=group.label)
     return Figure(_name(group), FigureKind.MEDIAN, "", label=group.label)
@@ -248,7 +263,7 @@ def _notes(groups: Sequence[NamedGroup], left_out: Mapping[str, list[int]], coun
 
 def _proposals(groups: Sequence[NamedGroup], columns: Sequence[Column]) -> list[Proposal]:
     """Propose parts = total stated, stated + not stated = total, levels, sexes, and totals of one universe being one."""
-    found: list[Proposal] = []
+    proposals: list[Proposal] = []
     families: dict[tuple[str, str, str], list[int]] = {}  # of one variable, universe and sex
     for at, group in enumerate(groups):
         if group.universe and group.group and not group.repeat:
@@ -260,18 +275,18 @@ def _proposals(groups: Sequence[NamedGroup], columns: Sequence[Column]) -> list[
         parts = [at for at in members if at not in (*total, *stated, *unknown)]
         top = [at for at in parts if groups[at].level <= 1]
         if stated and top:
-            found.append(Proposal(stated[0], tuple(top), "names"))
+            proposals.append(Proposal(stated[0], tuple(top), "names"))
         if total and stated and unknown:
-            found.append(Proposal(total[0], (stated[0], *unknown), "names"))
+            proposals.append(Proposal(total[0], (stated[0], *unknown), "names"))
         elif total and stated:
-            found.append(Proposal(total[0], (stated[0],), "names"))
+            proposals.append(Proposal(total[0], (stated[0],), "names"))
         elif total and (top or unknown):
-            found.append(Proposal(total[0], (*top, *unknown), "names"))
+            proposals.append(Proposal(total[0], (*top, *unknown), "names"))
         for at in parts:
             below = tuple(part for part in parts if _is_under(groups[part], groups[at]))
             if below:
-                found.append(Proposal(at, below, "names"))
-    return [*found, *by_sex(columns), *_universes(groups)]
+                proposals.append(Proposal(at, below, "names"))
+    return [*proposals, *by_sex(columns), *_universes(groups)]
 
 
 def _family(group: NamedGroup) -> tuple[str, str, str]:
@@ -291,16 +306,16 @@ def _is_under(part: NamedGroup, total: NamedGroup) -> bool:
 def _universes(groups: Sequence[NamedGroup]) -> list[Proposal]:
     """Propose that totals over the same people are the same count; whose work or school is elsewhere is counted there."""
     first: dict[tuple[str, str, str], int] = {}
-    found = []
+    proposals = []
     for at, group in enumerate(groups):
         if not group.is_total:
             continue
         address = _ADDRESS.search(group.variable)
         where = address[0] if address and address[0] != _HOME else ""
-        one = first.setdefault((group.universe, where, group.sex), at)
-        if one != at:
-            found.append(Proposal(one, (at,), "universe"))
-    return found
+        head = first.setdefault((group.universe, where, group.sex), at)
+        if head != at:
+            proposals.append(Proposal(head, (at,), "universe"))
+    return proposals
 
 
 def _frame(table: pl.DataFrame, codes: pl.Series, row: Index, name: str) -> pl.DataFrame:
@@ -356,14 +371,14 @@ class NamedGroup:
     @property
     def code(self) -> str:
         """The number or letter that the group starts with, or ""."""
-        found = _CODE.match(self.what)
-        return found["code"] if found else ""
+        matched = _CODE.match(self.what)
+        return matched["code"] if matched else ""
 
     @property
     def text(self) -> str:
         """What is counted, for people."""
-        found = _CODE.match(self.what)
-        return _readable(found["text"] if found else self.what or self.variable)
+        matched = _CODE.match(self.what)
+        return _readable(matched["text"] if matched else self.what or self.variable)
 
     @property
     def block(self) -> str:
@@ -418,15 +433,15 @@ def understand(variable: str, group: str) -> NamedGroup:
         universe = EVERYONE if variable == _POPULATION else ""
         what = TOTAL if variable == _POPULATION else ""
         return NamedGroup(variable, group, what, universe, 0, TOTAL, False, variable)
-    found = _GROUP.match(group)
-    if found is None:
+    matched = _GROUP.match(group)
+    if matched is None:
         return NamedGroup(variable, group, group, "", 0, TOTAL, False, f"{variable}:{group}")
-    what, universe = found["what"].rstrip("_"), found["universe"]
-    level = int(found["level"] or 0)
+    what, universe = matched["what"].rstrip("_"), matched["universe"]
+    level = int(matched["level"] or 0)
     split = _SEX.match(what)
-    if split is not None and (found["split"] or (variable == "sex" and not split["rest"])):
+    if split is not None and (matched["split"] or (variable == "sex" and not split["rest"])):
         what = split["rest"] or TOTAL
         return NamedGroup(
             variable, group, what, universe, level, _SEXES[split["sex"]], False, f"{variable}:{what}_{universe}"
         )
-    return NamedGroup(variable, group, what, universe, level, TOTAL, bool(found["split"]), f"{variable}:{group}")
+    return NamedGroup(variable, group, what, universe, level, TOTAL, bool(matched["split"]), f"{variable}:{group}")

@@ -35,13 +35,16 @@ PERIODS = "periods that make up another"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A sum of codes that may hold, and what suggests it."""
+class SuggestedSum:
+    """A sum of codes that may hold, what suggests it, and what the counts say of it: whether it is used, and why."""
 
     axis: str
     total: str
     parts: tuple[str, ...]
-    why: str
+    suggested_by: str
+    used: bool = False
+    why: str = ""
+    refused: int = 0
 
     @property
     def shown(self) -> str:
@@ -49,23 +52,15 @@ class Candidate:
         few = self.parts if len(self.parts) <= 6 else (*self.parts[:2], "…", f"{self.parts[-1]} ({len(self.parts)} parts)")
         return f"{self.total} = {' + '.join(few)}"
 
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the counts say of a suggested sum: whether it is used, and why."""
-
-    candidate: Candidate
-    used: bool
-    why: str
-    refused: int = 0
-    columns: int = 0
+    def is_rival_of(self, other: SuggestedSum) -> bool:
+        """Return whether two sums cannot both be meant. A total may well be that of ages, and of sexes."""
+        same = (self.axis, self.total) == (other.axis, other.total)
+        return same and not set(self.parts).isdisjoint(other.parts)
 
 
-def find_candidates(axis: DraftAxis) -> list[Candidate]:
+def find_candidates(axis: DraftAxis) -> list[SuggestedSum]:
     """Return the sums that the codes of an axis suggest; several for one total are alternatives, the likelier first.
 
-    Examples
-    --------
     >>> axis = DraftAxis("sex", SEX, ("T", "M", "F"))
     >>> [one.shown for one in find_candidates(axis)]
     ['T = M + F']
@@ -76,7 +71,7 @@ def find_candidates(axis: DraftAxis) -> list[Candidate]:
     if axis.figures:
         axis = replace(axis, codes=tuple(code for code in axis.codes if code not in axis.figures), figures=frozenset())
     periods = [
-        Candidate(axis.name, total, parts, PERIODS)
+        SuggestedSum(axis.name, total, parts, PERIODS)
         for total, parts in period_sums({code: axis.labels.get(code, code) for code in axis.codes})
         if len(parts) > 1
     ]
@@ -86,21 +81,21 @@ def find_candidates(axis: DraftAxis) -> list[Candidate]:
         return []
     totals = [code for code in axis.codes if is_total(*axis.names_of(code), of_places=axis.about == AREA)]
     unknown = [code for code in axis.codes if is_unknown(*axis.names_of(code)) and code not in totals]
-    found = _sexes(axis, totals) + (_ages(axis, totals, unknown) if axis.about in (AGE, OTHER) else [])
+    sums = _sexes(axis, totals) + (_ages(axis, totals, unknown) if axis.about in (AGE, OTHER) else [])
     if len(axis.depths) == len(axis.codes):
         codes = axis.codes
-        found += [
-            Candidate(axis.name, codes[at], tuple(codes[one] for one in parts), why)
+        sums += [
+            SuggestedSum(axis.name, codes[at], tuple(codes[sum_] for sum_ in parts), why)
             for at, parts, why in _indented(axis.depths)
         ]
-    if not any(one.total in totals for one in found):
-        found += _all_others(axis, totals, unknown)
+    if not any(sum_.total in totals for sum_ in sums):
+        sums += _all_others(axis, totals, unknown)
     if axis.about not in (AGE, SEX):
-        found += _prefixes(axis, found)
-    return [one for one in dict.fromkeys(found) if 2 <= len(one.parts) <= MOST_PARTS]
+        sums += _prefixes(axis, sums)
+    return [sum_ for sum_ in dict.fromkeys(sums) if 2 <= len(sum_.parts) <= MOST_PARTS]
 
 
-def _sexes(axis: DraftAxis, totals: list[str]) -> list[Candidate]:
+def _sexes(axis: DraftAxis, totals: list[str]) -> list[SuggestedSum]:
     known = {sex: code for code in axis.codes if (sex := sex_of(*axis.names_of(code))) and code not in totals}
     others = [code for code in axis.codes if code not in known.values() and code not in totals]
     if len(known) == 2 and not totals and len(others) == 1:
@@ -109,37 +104,37 @@ def _sexes(axis: DraftAxis, totals: list[str]) -> list[Candidate]:
     if len(known) < 2 or not totals:
         return []
     both = tuple(code for code in axis.codes if code in known.values())
-    found = [Candidate(axis.name, totals[0], both, "the sexes")]
+    sums = [SuggestedSum(axis.name, totals[0], both, "the sexes")]
     if others:
-        found.insert(0, Candidate(axis.name, totals[0], (*both, *others), "the sexes, and those of neither"))
-    return found
+        sums.insert(0, SuggestedSum(axis.name, totals[0], (*both, *others), "the sexes, and those of neither"))
+    return sums
 
 
-def _ages(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[Candidate]:
+def _ages(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[SuggestedSum]:
     ages: dict[str, Range] = {}
     for code in axis.codes:
         span = next((span for text in axis.names_of(code) if (span := written_age(text, LARGEST)) is not None), None)
         if span is not None and code not in totals and code not in unknown:
             ages[code] = span
-    found = []
+    sums = []
     for total, parts in age_sums(ages, totals[0] if totals else None):
         if unknown and total in totals:
-            found.append(Candidate(axis.name, total, (*parts, *unknown), "ages that tile another, and those unknown"))
-        found.append(Candidate(axis.name, total, parts, "ages that tile another"))
-    return found
+            sums.append(SuggestedSum(axis.name, total, (*parts, *unknown), "ages that tile another, and those unknown"))
+        sums.append(SuggestedSum(axis.name, total, parts, "ages that tile another"))
+    return sums
 
 
-def _all_others(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[Candidate]:
+def _all_others(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[SuggestedSum]:
     if not totals:
         return []
     total = totals[0]
     others = tuple(code for code in axis.codes if code not in totals)
-    found = [Candidate(axis.name, total, others, "a total and all others")]
+    sums = [SuggestedSum(axis.name, total, others, "a total and all others")]
     if unknown:
-        found.append(
-            Candidate(axis.name, total, tuple(c for c in others if c not in unknown), "a total and all others known")
+        sums.append(
+            SuggestedSum(axis.name, total, tuple(c for c in others if c not in unknown), "a total and all others known")
         )
-    return found
+    return sums
 
 
 def _numbered(codes: Sequence[str]) -> bool:
@@ -155,7 +150,7 @@ def _numbered(codes: Sequence[str]) -> bool:
 _STEPS = re.compile(r"[^\W_]+(?:\.[^\W_]+)*")
 
 
-def _prefixes(axis: DraftAxis, known: list[Candidate]) -> list[Candidate]:
+def _prefixes(axis: DraftAxis, known: list[SuggestedSum]) -> list[SuggestedSum]:
     """Propose that codes such as C10 and C11 are the parts of C; where a total heads them all, only the top ones are."""
     codes = [code for code in axis.codes if _STEPS.fullmatch(code) and not is_total(*axis.names_of(code))]
     if len(codes) < 3 or len(set(map(len, codes))) < 2 or _numbered(codes):
@@ -171,14 +166,16 @@ def _prefixes(axis: DraftAxis, known: list[Candidate]) -> list[Candidate]:
     with_heads = [code for code in codes if len(code) in heads]
     if len(below) < HEADED * len(with_heads):
         return []  # R1 is not above R10, or R2 would be above others too
-    found = [Candidate(axis.name, head, tuple(parts), "codes that begin alike") for head, parts in below.items()]
-    inner = {part for one in found for part in one.parts if len(one.parts) > 1}
-    found += [
-        Candidate(axis.name, one.total, tuple(part for part in one.parts if part not in inner), "a total and its top codes")
-        for one in known
-        if inner and one.why.startswith("a total")
+    sums = [SuggestedSum(axis.name, head, tuple(parts), "codes that begin alike") for head, parts in below.items()]
+    inner = {part for sum_ in sums for part in sum_.parts if len(sum_.parts) > 1}
+    sums += [
+        SuggestedSum(
+            axis.name, sum_.total, tuple(part for part in sum_.parts if part not in inner), "a total and its top codes"
+        )
+        for sum_ in known
+        if inner and sum_.suggested_by.startswith("a total")
     ]
-    return found
+    return sums
 
 
 MOST_AREAS = 2_000
@@ -221,7 +218,7 @@ def adding(counts: Counts, total: int, parts: Sequence[int], base: int, strict: 
     return Adding(int(complete.sum()), int(agree.sum()), impossible, bool((apart[complete] == 0).all()))
 
 
-def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
+def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[SuggestedSum]:
     """Return the sums of areas that indentation, names or counts suggest: one hierarchy, every area in one other at most.
 
     `counts` are areas × columns, in the order of the axis's codes; `base` is what they were rounded to, or 1.
@@ -230,48 +227,49 @@ def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
     if many < 3 or many != len(counts) or axis.about not in (AREA, OTHER, TIME):
         return []
     named = [at for at in range(many) if is_whole(axis, at)]
-    found: list[tuple[int, list[int], str]] = []
+    groups: list[tuple[int, list[int], str]] = []
     if axis.depths:
         below = [(many - 1 - total, [many - 1 - part for part in parts[::-1]], "those indented above it")
                  for total, parts, _ in _indented(axis.depths[::-1])]  # fmt: skip
         fitting = [
-            [one for one in those if adding(counts, one[0], one[1], base).fits] for those in (_indented(axis.depths), below)
+            [group for group in those if adding(counts, group[0], group[1], base).fits]
+            for those in (_indented(axis.depths), below)
         ]
-        found = max(fitting, key=len)
-    if not found:
-        found = _named_groups(named, counts, base)
-    if not found and many <= MOST_AREAS:
-        found = _grouped(counts, base)
-    inside = {part for _, parts, _ in found for part in parts}
+        groups = max(fitting, key=len)
+    if not groups:
+        groups = _named_groups(named, counts, base)
+    if not groups and many <= MOST_AREAS:
+        groups = _grouped(counts, base)
+    inside = {part for _, parts, _ in groups for part in parts}
     tops = [at for at in range(many) if at not in inside]
-    heads = [at for at in tops if at in named and at not in {total for total, _, _ in found}]
+    heads = [at for at in tops if at in named and at not in {total for total, _, _ in groups}]
     if len(heads) != 1 and len(tops) > 2:
-        ends = [at for at in (tops[-1], tops[0]) if at not in {total for total, _, _ in found} or not heads]
-        heads = [at for at in (heads or ends) if _stands_out(counts, at, [one for one in tops if one != at], base)][:1]
+        ends = [at for at in (tops[-1], tops[0]) if at not in {total for total, _, _ in groups} or not heads]
+        heads = [at for at in (heads or ends) if _stands_out(counts, at, [group for group in tops if group != at], base)][:1]
         why = "all others add up to it"
     else:
-        why = "a total and all others" if not found else "a total and those that no other contains"
+        why = "a total and all others" if not groups else "a total and those that no other contains"
     if len(heads) == 1:
         others = [at for at in tops if at != heads[0] and at not in named]
-        others += [at for at in tops if at != heads[0] and at in named and any(at == total for total, _, _ in found)]
+        others += [at for at in tops if at != heads[0] and at in named and any(at == total for total, _, _ in groups)]
         if len(others) > 1:
-            found.append((heads[0], sorted(others), why))
+            groups.append((heads[0], sorted(others), why))
     code = axis.codes
-    return [Candidate(axis.name, code[total], tuple(code[part] for part in parts), why) for total, parts, why in found]
+    return [SuggestedSum(axis.name, code[total], tuple(code[part] for part in parts), why) for total, parts, why in groups]
 
 
-def whole_column(axis: DraftAxis, counts: Counts, base: int) -> list[Candidate]:
+def whole_column(axis: DraftAxis, counts: Counts, base: int) -> list[SuggestedSum]:
     """Return the first or the last column as the sum of all others, if it is so in every area beyond coincidence."""
     codes = [code for code in axis.codes if code not in axis.figures]
     if len(codes) < 3 or len(codes) != counts.shape[1]:
         return []
     across = np.ascontiguousarray(counts.T)
     for at in (0, len(codes) - 1):
-        others = [one for one in range(len(codes)) if one != at]
+        others = [column for column in range(len(codes)) if column != at]
         runs = [others] if _stands_out(across, at, others, base) else _runs(across, at, others, base)
         if runs and counts.shape[0] > 2:
             why = "all others add up to it" if len(runs) == 1 else "columns side by side add up to it"
-            return [Candidate(axis.name, codes[at], tuple(codes[one] for one in run), why) for run in runs]
+            return [SuggestedSum(axis.name, codes[at], tuple(codes[column] for column in run), why) for run in runs]
     return []
 
 
@@ -294,7 +292,7 @@ def may_add_up(axis: DraftAxis, counts: Counts, base: int) -> bool:
     if axis.about == TIME or len(codes) < 3:
         return False
     spans = sorted(span for code in codes if (span := written_age(axis.labels.get(code, code))) is not None)
-    if len(spans) == len(codes) and all(one[1] < other[0] for one, other in pairwise(spans)):
+    if len(spans) == len(codes) and all(first[1] < other[0] for first, other in pairwise(spans)):
         return False
     if len(codes) != counts.shape[1] or len(codes) > MOST_PAIRED:
         return True
@@ -303,7 +301,9 @@ def may_add_up(axis: DraftAxis, counts: Counts, base: int) -> bool:
     for total in range(len(codes)):
         whole = held[counts[:, total] > ABSENT]
         parts = [at for at in range(len(codes)) if at != total]
-        if any((whole[:, total] - whole[:, one] - whole[:, other] >= -room).all() for one, other in combinations(parts, 2)):
+        if any(
+            (whole[:, total] - whole[:, first] - whole[:, other] >= -room).all() for first, other in combinations(parts, 2)
+        ):
             return True
     return False
 
@@ -333,16 +333,16 @@ def _stands_out(counts: Counts, total: int, parts: Sequence[int], base: int) -> 
 def _named_groups(named: Sequence[int], counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
     """Return the rows called totals, each with the rows between it and the next one, where all of these add up."""
     for step in (1, -1):
-        found: list[tuple[int, list[int], str]] = []
+        groups: list[tuple[int, list[int], str]] = []
         for at in named:
             beyond = [other for other in named if (other - at) * step < 0]
             edge = max(beyond, default=-1) if step == 1 else min(beyond, default=len(counts))
             parts = list(range(edge + 1, at)) if step == 1 else list(range(at + 1, edge))
             if len(parts) > 1:
                 where = "above" if step == 1 else "below"
-                found.append((at, parts, f"a total, and the rows {where} it"))
-        if len(found) > 1 and all(adding(counts, total, parts, base).fits for total, parts, _ in found):
-            return found
+                groups.append((at, parts, f"a total, and the rows {where} it"))
+        if len(groups) > 1 and all(adding(counts, total, parts, base).fits for total, parts, _ in groups):
+            return groups
     return []
 
 
@@ -355,7 +355,7 @@ def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
     many = len(counts)
     blank: NDArray[np.bool_] = np.asarray((counts <= ABSENT).all(axis=1))
     for step in (1, -1):
-        found: list[tuple[int, list[int], str]] = []
+        groups: list[tuple[int, list[int], str]] = []
         where = "below" if step == 1 else "above"
         order = list(range(many))[::step]
         place, sure = 0, 0
@@ -365,12 +365,12 @@ def _grouped(counts: Counts, base: int) -> list[tuple[int, list[int], str]]:
             sure += bool(long)
             long = long or _adds_up(counts, head, rest, base, sure=False)
             if not long and blank[rest].any() and (long := _may_add_up(counts, head, rest, base, blank)):
-                found.append((head, sorted(rest[:long]), f"the rows {where} it may add up to it, one of which is hidden"))
+                groups.append((head, sorted(rest[:long]), f"the rows {where} it may add up to it, one of which is hidden"))
             elif long:
-                found.append((head, sorted(rest[:long]), f"the rows {where} it add up to it"))
+                groups.append((head, sorted(rest[:long]), f"the rows {where} it add up to it"))
             place += 1 + long
-        if sure and len(found) > 1 and sum(1 + len(parts) for _, parts, _ in found) >= many - 2:
-            return sorted(found)
+        if sure and len(groups) > 1 and sum(1 + len(parts) for _, parts, _ in groups) >= many - 2:
+            return sorted(groups)
     return []
 
 
@@ -405,18 +405,18 @@ def _may_add_up(counts: Counts, head: int, rest: Sequence[int], base: int, blank
     return len(rest) if len(rest) > 1 and blank[list(rest)].any() and not blank[head] else 0
 
 
-def verdict(candidate: Candidate, axis: DraftAxis, counts: Counts, base: int) -> Verdict:
-    """Return what the counts say of a sum of areas."""
+def verdict(candidate: SuggestedSum, axis: DraftAxis, counts: Counts, base: int) -> SuggestedSum:
+    """Return a sum of areas with what the counts say of it."""
     at = {code: place for place, code in enumerate(axis.codes)}
     fit = adding(counts, at[candidate.total], [at[part] for part in candidate.parts], base)
     if not fit.fits:
         wrong = fit.impossible or fit.compared - fit.agree
-        return Verdict(
-            candidate, False, f"does not hold: impossible in {wrong:,} of {counts.shape[1]:,} columns", wrong, fit.compared
+        return replace(
+            candidate, why=f"does not hold: impossible in {wrong:,} of {counts.shape[1]:,} columns", refused=wrong
         )
-    if not fit.compared:
-        return Verdict(candidate, True, "taken on trust: in every column a count of it is hidden", 0, 0)
-    return Verdict(candidate, True, f"consistent in {fit.agree:,} of {fit.compared:,} columns", 0, fit.compared)
+    why = f"consistent in {fit.agree:,} of {fit.compared:,} columns"
+    hidden = "taken on trust: in every column a count of it is hidden"
+    return replace(candidate, used=True, why=why if fit.compared else hidden)
 
 
 def possible(
@@ -458,8 +458,6 @@ def base_of(how: Mechanism | None, counts: Counts) -> int:
 def unrounded(counts: Counts, base: int) -> tuple[list[int], list[tuple[int, int]]]:
     """Return the rows that are not rounded though their columns are, and the single cells that are not.
 
-    Examples
-    --------
     >>> table = np.array([[5 * row + 10, 5 * row + 15] for row in range(20)], dtype=np.int32)
     >>> table[3, 1] = 1
     >>> unrounded(table, 5)
@@ -493,7 +491,7 @@ MANY_ROWS = 6
 MOST_RULES = 50
 
 
-def row_axes(axes: Sequence[DraftAxis], candidates: Mapping[str, Sequence[Candidate]]) -> list[str]:
+def row_axes(axes: Sequence[DraftAxis], candidates: Mapping[str, Sequence[SuggestedSum]]) -> list[str]:
     """Return the axes of the rows: areas, years, and whatever has no sums; the others are columns.
 
     Sums of the columns are what an audit infers from. Areas come in rows even if they have a total, for they are many.
@@ -519,82 +517,65 @@ def row_axes(axes: Sequence[DraftAxis], candidates: Mapping[str, Sequence[Candid
     return rows
 
 
-def verify(release: Release, candidates: Sequence[Candidate]) -> tuple[Structure, list[Verdict]]:
-    """Let the counts judge the sums that were suggested.
-
-    Parameters
-    ----------
-    release : Release
-        The table, with all suggested sums of its columns as proposals.
-    candidates : sequence of Candidate
-        These sums, as codes of axes.
-    """
+def verify(release: Release, candidates: Sequence[SuggestedSum]) -> tuple[Structure, list[SuggestedSum]]:
+    """Let the counts judge the sums that were suggested: codes of axes, all of which the release proposes."""
     # What a person says in a file is taken as said; what names suggest has to stand the test.
-    doubted = tuple(replace(one, origin="names") for one in release.proposals)
+    doubted = tuple(replace(proposal, origin="names") for proposal in release.proposals)
     structure = find_structure(replace(release, proposals=doubted))
-    verdicts = [_judged(one, release, structure) for one in candidates if one.axis in release.axes]
-    return structure, _best(verdicts)
+    return structure, _best(
+        [_judged(candidate, release, structure) for candidate in candidates if candidate.axis in release.axes]
+    )
 
 
-def _judged(candidate: Candidate, release: Release, structure: Structure) -> Verdict:
+def _judged(candidate: SuggestedSum, release: Release, structure: Structure) -> SuggestedSum:
     """Gather what the counts say of one sum at all codes of the other axes."""
     place = release.axes.index(candidate.axis)
     columns = release.columns
     wanted = frozenset(candidate.parts)
     mine: list[JudgedSum] = []
-    for one in (*structure.sums, *structure.rejected):
-        total = columns[one.total].codes
-        if total[place] == candidate.total and len(one.parts) == len(wanted):
-            codes = {columns[part].codes for part in one.parts}
+    for judged in (*structure.sums, *structure.rejected):
+        total = columns[judged.total].codes
+        if total[place] == candidate.total and len(judged.parts) == len(wanted):
+            codes = {columns[part].codes for part in judged.parts}
             along = all(c[:place] + c[place + 1 :] == total[:place] + total[place + 1 :] for c in codes)
             if along and frozenset(c[place] for c in codes) == wanted:
-                mine.append(one)
-    refused = [one for one in mine if not one.kept and one.cause in REFUSED]
-    fine = [one for one in mine if one.kept or one.unjudged or one.exactly or one.cause in UNTESTED]
-    hopeless = any(one.impossible > MOST * one.areas for one in refused)  # nobody may insist on such a sum
+                mine.append(judged)
+    refused = [judged for judged in mine if not judged.kept and judged.cause in REFUSED]
+    fine = [judged for judged in mine if judged.kept or judged.unjudged or judged.exactly or judged.cause in UNTESTED]
+    hopeless = any(judged.impossible > MOST * judged.areas for judged in refused)  # nobody may insist on such a sum
     used = bool(fine) and len(refused) <= TOLERATED * len(mine) and not hopeless
-    return Verdict(candidate, used, _words(mine, fine, refused), len(refused), len(mine))
+    return replace(candidate, used=used, why=_words(mine, fine, refused, used), refused=len(refused))
 
 
-def _words(mine: Sequence[JudgedSum], fine: Sequence[JudgedSum], refused: Sequence[JudgedSum]) -> str:
+def _words(mine: Sequence[JudgedSum], fine: Sequence[JudgedSum], refused: Sequence[JudgedSum], used: bool) -> str:
     if not mine:
         return "its codes never occur together"
-    if not fine or len(refused) > TOLERATED * len(mine) or any(one.impossible > MOST * one.areas for one in refused):
-        worst = max(refused or mine, key=lambda one: one.impossible)
-        return f"does not hold: {worst.why}"
-    exactly = sum(one.exactly for one in fine)
-    if fine and exactly == len(fine):
+    if not used:
+        return f"does not hold: {max(refused or mine, key=lambda judged: judged.impossible).why}"
+    if all(judged.exactly for judged in fine):
         return "adds up exactly: the total was added up after rounding, and tells nothing about its parts"
-    untested = [one for one in fine if one.cause in UNTESTED]
-    if untested and len(untested) == len(fine):
-        return f"taken on trust, for the counts cannot confirm it: {untested[0].why}"
-    areas = max((one.areas for one in fine), default=0)
-    trusted = sum(one.unjudged for one in fine)
-    if fine and trusted == len(fine):
+    if all(judged.cause in UNTESTED for judged in fine):
+        return f"taken on trust, for the counts cannot confirm it: {fine[0].why}"
+    areas = max(judged.areas for judged in fine)
+    if all(judged.unjudged for judged in fine):
         return f"too small to be tested by the counts of {areas:,} rows; taken on trust"
-    impossible = sum(one.impossible for one in fine)
+    impossible = sum(judged.impossible for judged in fine)
     return f"confirmed by the counts of {areas:,} rows" + (f"; impossible in {impossible:,} places" if impossible else "")
 
 
-def _best(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def _best(verdicts: Sequence[SuggestedSum]) -> list[SuggestedSum]:
     """Use of several sums for a total, which share parts, the one that is refused least; of equals the first."""
-    chosen: list[Verdict] = []
-    for one in sorted((one for one in verdicts if one.used), key=lambda one: one.refused):
-        if not any(_rivals(one.candidate, other.candidate) for other in chosen):
-            chosen.append(one)
+    chosen: list[SuggestedSum] = []
+    for verdict in sorted((verdict for verdict in verdicts if verdict.used), key=lambda verdict: verdict.refused):
+        if not any(map(verdict.is_rival_of, chosen)):
+            chosen.append(verdict)
     made = []
-    for one in verdicts:
-        rival = next((other for other in chosen if other is not one and _rivals(one.candidate, other.candidate)), None)
-        if one.used and rival is not None and not any(other is one for other in chosen):
-            one = replace(one, used=False, why=f"another sum fits at least as well: {rival.candidate.shown}")
-        made.append(one)
+    for verdict in verdicts:
+        rival = next((other for other in chosen if other is not verdict and verdict.is_rival_of(other)), None)
+        if verdict.used and rival is not None and not any(other is verdict for other in chosen):
+            verdict = replace(verdict, used=False, why=f"another sum fits at least as well: {rival.shown}")
+        made.append(verdict)
     return made
-
-
-def _rivals(one: Candidate, other: Candidate) -> bool:
-    """Return whether two sums cannot both be meant. A total may well be that of ages, and of sexes."""
-    same = (one.axis, one.total) == (other.axis, other.total)
-    return same and bool(set(one.parts) & set(other.parts))
 
 
 def trusted(release: Release, structure: Structure) -> Release:
@@ -607,11 +588,12 @@ def trusted(release: Release, structure: Structure) -> Release:
     untold = {column.codes for column, how in zip(structure.columns, structure.mechanisms, strict=True) if how is None}
     columns = release.columns
     origin = [
-        "names" if any(columns[at].codes in untold for at in (one.total, *one.parts)) else LABELS
-        for one in release.proposals
+        "names" if any(columns[at].codes in untold for at in (proposal.total, *proposal.parts)) else LABELS
+        for proposal in release.proposals
     ]
     return replace(
-        release, proposals=tuple(replace(one, origin=by) for one, by in zip(release.proposals, origin, strict=True))
+        release,
+        proposals=tuple(replace(proposal, origin=by) for proposal, by in zip(release.proposals, origin, strict=True)),
     )
 
 
@@ -627,23 +609,24 @@ class SuggestedProtection:
 
     def as_said(self, mechanism: Mechanism) -> SuggestedProtection:
         """Return what holds if a person says how counts were published; those that are exact among others stay so."""
-        exact = () if self.default in (None, Exact()) else tuple(one for one in self.others if one[0] == Exact())
+        exact = () if self.default in (None, Exact()) else tuple(rule for rule in self.others if rule[0] == Exact())
         return SuggestedProtection(mechanism, "as you say", exact, said=True)
 
 
 def protection(release: Release, structure: Structure) -> SuggestedProtection:
     """Return how counts were published, as rules of a description."""
-    told = Counter(how for how in structure.mechanisms if how is not None)
-    rounded = {how: times for how, times in told.items() if not isinstance(how, Exact)}
-    if not told:
-        why = next((one.why for one in structure.how), "there are no counts")
+    kinds = Counter(how for how in structure.mechanisms if how is not None)
+    rounded = {how: times for how, times in kinds.items() if not isinstance(how, Exact)}
+    if not kinds:
+        why = next((evidence.why for evidence in structure.how), "there are no counts")
         return SuggestedProtection(None, why)
-    default = max(rounded or told, key=lambda how: told[how])
-    why = max((one for one in structure.how if one.mechanism == default), key=lambda one: len(one.columns)).why
+    default = max(rounded or kinds, key=lambda how: kinds[how])
+    usual = [evidence for evidence in structure.how if evidence.mechanism == default]
+    why = max(usual, key=lambda evidence: len(evidence.columns)).why
     others = []
-    for how in told:
+    for how in kinds:
         if how != default:
-            those = [at for at, one in enumerate(structure.mechanisms) if one == how]
+            those = [at for at, kind in enumerate(structure.mechanisms) if kind == how]
             others.append((how, tuple(_where(release, those))))
     return SuggestedProtection(default, why, tuple(others))
 

@@ -25,37 +25,16 @@ from unround.release import (
     between,
 )
 
-SIGNS: Mapping[str, int] = {
-    "x": SUPPRESSED,
-    "c": SUPPRESSED,
-    "..c": SUPPRESSED,
-    ": c": SUPPRESSED,
-    ":c": SUPPRESSED,
-    "[c]": SUPPRESSED,
-    "s": SUPPRESSED,
-    "*": SUPPRESSED,
-    "#": SUPPRESSED,
-    "suppressed": SUPPRESSED,
-    "confidential": SUPPRESSED,
-    "...": NOT_APPLICABLE,
-    "…": NOT_APPLICABLE,
-    "[z]": NOT_APPLICABLE,
-    "not applicable": NOT_APPLICABLE,
-    "..": NOT_AVAILABLE,
-    "na": NOT_AVAILABLE,
-    "n/a": NOT_AVAILABLE,
-    "nan": NOT_AVAILABLE,
-    "null": NOT_AVAILABLE,
-    "none": NOT_AVAILABLE,
-    "[x]": NOT_AVAILABLE,
-    "not available": NOT_AVAILABLE,
+_MEANT: Mapping[int, tuple[str, ...]] = {
+    SUPPRESSED: ("x", "c", "..c", ": c", ":c", "[c]", "s", "*", "#", "suppressed", "confidential"),
+    NOT_APPLICABLE: ("...", "…", "[z]", "not applicable"),
     # Some agencies write a dash for nought, others for nothing known: it is not taken for a count.
-    "-": NOT_AVAILABLE,
-    "–": NOT_AVAILABLE,
-    "f": UNRELIABLE,
+    NOT_AVAILABLE: ("..", "na", "n/a", "nan", "null", "none", "[x]", "not available", "-", "–"),
+    UNRELIABLE: ("f",),
     # A spreadsheet's own errors, and a formula whose value is not in the file.
-    **dict.fromkeys(("#ref!", "#n/a", "#value!", "#div/0!", "#name?", "#num!", "#null!", "=?"), UNREADABLE),
+    UNREADABLE: ("#ref!", "#n/a", "#value!", "#div/0!", "#name?", "#num!", "#null!", "=?"),
 }
+SIGNS: Mapping[str, int] = {sign: code for code, signs in _MEANT.items() for sign in signs}
 """What stands in place of a count, in lower case, and what it means."""
 
 FRACTIONS = 0.02
@@ -94,11 +73,11 @@ def flagged_number(cell: str) -> Flagged | None:
     >>> flagged_number("21*"), flagged_number("(1)"), flagged_number("1,234 r"), flagged_number("21"), flagged_number("D7")
     (Flagged(number=21, flag='*'), Flagged(number=1, flag='()'), Flagged(number=1234, flag='r'), None, None)
     """
-    found = _FLAGGED.match(cell.strip(_PADDING))
-    if found is None:
+    matched = _FLAGGED.match(cell.strip(_PADDING))
+    if matched is None:
         return None
-    number = int(re.sub(r"\D", "", found[1] or found[3] or found[4]))
-    return Flagged(number, found[2] or ("()" if found[3] else "*")) if number <= LARGEST else None
+    number = int(re.sub(r"\D", "", matched[1] or matched[3] or matched[4]))
+    return Flagged(number, matched[2] or ("()" if matched[3] else "*")) if number <= LARGEST else None
 
 
 _FLAGGED = re.compile(FLAGGED)
@@ -111,12 +90,12 @@ def hidden_range(cell: str) -> tuple[int, int] | None:
     ((0, 4), (1, 4), (0, 9), (0, 5), None)
     """
     bare = " ".join(cell.strip(_PADDING + "[]()").lower().split())
-    if found := _RANGE.fullmatch(bare):
-        low, high = int(found[1]), int(found[2])
-    elif found := _BELOW.fullmatch(bare):
-        low, high = 0, int(found[1]) - 1
-    elif found := _UP_TO.fullmatch(bare):
-        low, high = 0, int(found[1] or found[2])
+    if matched := _RANGE.fullmatch(bare):
+        low, high = int(matched[1]), int(matched[2])
+    elif matched := _BELOW.fullmatch(bare):
+        low, high = 0, int(matched[1]) - 1
+    elif matched := _UP_TO.fullmatch(bare):
+        low, high = 0, int(matched[1] or matched[2])
     else:
         return None
     return (low, high) if low < high <= WIDEST_BETWEEN else None
@@ -214,8 +193,8 @@ def _closely(cells: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[n
         if _has_fraction(joined[at]):
             counts[at], fraction[at] = UNREADABLE, True
     for at in value.is_null().arg_true():
-        flagged, told = flagged_number(bare[at]), hidden_range(bare[at])
-        counts[at] = flagged.number if flagged else between(*told) if told else UNREADABLE
+        flagged, ends = flagged_number(bare[at]), hidden_range(bare[at])
+        counts[at] = flagged.number if flagged else between(*ends) if ends else UNREADABLE
     signs = sign.is_not_null().to_numpy()
     counts[signs] = sign.drop_nulls().to_numpy()
     counts[(bare == "").to_numpy()] = blank

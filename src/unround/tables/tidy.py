@@ -236,10 +236,7 @@ def tables_of(path: Path) -> list[Layout]:
 def open_table(
     source: object, sheet: str | None, header: tuple[int, ...] | None, ask: Ask, columns: str | None = None
 ) -> Opened:
-    """Open a file or frame, and find its header; `columns` are the letters of the first and last one, if not all are meant.
-
-    Raises `InputError` where it cannot be read, is empty, or has no header.
-    """
+    """Open a file or frame, and find its header; `columns` are the letters of the first and last one, if not all count."""
     if not isinstance(source, str | Path):
         return Opened(as_headed(source))
     path = Path(source)
@@ -249,14 +246,14 @@ def open_table(
     if header is not None or columns is not None:
         named = sheet or (places[0].sheet if places else None)
         within = columns_between(columns) if columns is not None else None
-        alike = [one for one in places if one.sheet == named and header in (None, one.header)]
-        chosen = next((one for one in alike if within in (None, one.columns)), None)
+        alike = [layout for layout in places if layout.sheet == named and header in (None, layout.header)]
+        chosen = next((layout for layout in alike if within in (None, layout.columns)), None)
         if chosen is None:
             chosen = replace(find_layout(read_grid(path, named).only(within), header), columns=within)
     else:
-        chosen = _chosen(path, [one for one in places if sheet in (None, one.sheet)], ask)
+        chosen = _chosen(path, [layout for layout in places if sheet in (None, layout.sheet)], ask)
     grid = read_grid(path, chosen.sheet).only(chosen.columns)
-    others = tuple(one for one in places if one.name != chosen.name)
+    others = tuple(layout for layout in places if layout.name != chosen.name)
     headings = _headings(grid, chosen)
     skip = chosen.skip if not headings else ()
     table = with_header(grid, chosen.header, chosen.rows, skip, headings, chosen.percentages)
@@ -265,7 +262,7 @@ def open_table(
 
 def _places(path: Path, sheet: str | None) -> tuple[list[Layout], dict[str, tuple[str, ...]]]:
     """Return the tables of a file, and the texts of sheets that hold none; the sheet that is asked for must hold one."""
-    found: list[Layout] = []
+    layouts: list[Layout] = []
     texts: dict[str, tuple[str, ...]] = {}
     wrong: InputError | None = None
     book = Workbook(path) if is_spreadsheet(path) else None
@@ -276,20 +273,20 @@ def _places(path: Path, sheet: str | None) -> tuple[list[Layout], dict[str, tupl
         grid: Grid | None = None
         try:
             grid = read_grid(path) if book is None else book.grid(name)
-            found += find_layouts(grid)
+            layouts += find_layouts(grid)
         except InputError as error:
             wrong = error if wrong is None or name == sheet else wrong
             if name is not None and grid is not None:
                 texts[name] = _texts(grid)
             elif "is empty" not in str(error):  # what cannot be read must not pass for what holds no table
                 raise
-    if wrong is not None and (not found or (sheet is not None and all(one.sheet != sheet for one in found))):
+    if wrong is not None and (not layouts or (sheet is not None and all(layout.sheet != sheet for layout in layouts))):
         if sheet is None and len(names) > 1:
             raise InputError(
                 f"{path}: none of its sheets ({shortened(list(texts))}) holds a table of numbers below a header."
             )
         raise wrong
-    return found, texts
+    return layouts, texts
 
 
 def _texts(grid: Grid) -> tuple[str, ...]:
@@ -299,12 +296,12 @@ def _texts(grid: Grid) -> tuple[str, ...]:
 
 def _chosen(path: Path, places: list[Layout], ask: Ask) -> Layout:
     """Return the table that is meant: the only one, the one that is answered, or the largest."""
-    largest = max(places, key=lambda one: one.rows[1] - one.rows[0])
+    largest = max(places, key=lambda layout: layout.rows[1] - layout.rows[0])
     if len(places) == 1:
         return places[0]
-    if len({one.sheet for one in places}) == 1:
+    if len({layout.sheet for layout in places}) == 1:
         return largest
-    by_sheet = {str(one.sheet): one for one in reversed(places)}
+    by_sheet = {str(layout.sheet): layout for layout in reversed(places)}
     question = Question("sheet", "Several sheets hold tables. Which one?", tuple(reversed(by_sheet)), str(largest.sheet))
     answer = ask(question) or str(largest.sheet)
     if answer not in by_sheet:
@@ -325,9 +322,11 @@ def _headings(grid: Grid, layout: Layout) -> dict[str, tuple[int, ...]]:
 def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
     """Return the entries of what stands around the table, and elsewhere in the file."""
     for sheet, texts in opened.texts.items():
-        told = any(text in notes.used for text in texts)
+        explains = any(text in notes.used for text in texts)
         yield Entry(
-            f"sheet {sheet}", What.NOTE, "a sheet of text, without a table" + ("; it explains the counts" if told else "")
+            f"sheet {sheet}",
+            What.NOTE,
+            "a sheet of text, without a table" + ("; it explains the counts" if explains else ""),
         )
     for other in opened.others:
         yield Entry(
@@ -374,7 +373,12 @@ def _text_entry(place: str, text: str, table: HeadedTable, notes: Documented, ab
     rows = (row for row in range(table.cells.height) if hides(table, row))
     labels = (" ".join(str(label).split()) for row in rows for label in table.cells.row(row)[:1] if label is not None)
     named = about or next(
-        (one for one in labels if any(map(str.isalpha, one)) and re.search(rf"\b{re.escape(one)}\b", text)), ""
+        (
+            named_row
+            for named_row in labels
+            if any(map(str.isalpha, named_row)) and re.search(rf"\b{re.escape(named_row)}\b", text)
+        ),
+        "",
     )
     if not named or not names_a_number(text.replace(named, " ")):
         return Entry(place, What.NOTE, f"a text: {short}")
