@@ -118,7 +118,6 @@ def test_queries_are_answered_together_as_each_alone() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"persons": True, "repeat": 2}, "repeat and persons exclude each other"),
         ({"people": 5}, "people goes with persons"),
         ({"persons": True, "tables": ["income"]}, "no table of persons called 'income'"),
         ({"persons": True, "tables": []}, "at least one table"),

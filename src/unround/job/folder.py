@@ -301,6 +301,8 @@ class AuditFolder:
         """
         path = self.path / name
         if name not in self._intact:
+            if name not in self.summary[FILES] and path.is_file():
+                raise Damaged(self.path, name, "was put there after the audit")
             try:
                 intact = sha256_of(path) == self.summary[FILES].get(name)
             except OSError as error:
