@@ -127,25 +127,25 @@ class Auditor:
         """Infer what can be inferred about some areas."""
         # 1. What is possible by what the agency documents.
         stated = self.documented(counts, adjustable)
-        documented, active, found = stated.bounds, stated.active, [*stated.contradictions]
+        documented, active, contradictions = stated.bounds, stated.active, [*stated.contradictions]
         # 2. What is possible if counts that may have been adjusted are exact.
         assumed = documented
         if self.options.exact_population:
             assumed, refuted = assumed_bounds(self.model, self._windows, counts, stated)
-            found += refuted
+            contradictions += refuted
         certain = bool(assumed.windows.certain.all())
         reach = assumed.tight if certain else tighten(self.model.compiled, assumed.windows, active)
         figured = None
         if figures is not None and self.model.figures:
             figured, refuted = figure_bounds(self.model, counts, figures, assumed, active)
-            found += refuted
+            contradictions += refuted
         # 3. What nested areas leave possible of each other.
-        found += nested.contradictions() if nested is not None else []
+        contradictions += nested.contradictions() if nested is not None else []
         linked = nested if nested is not None and nested.linked else None
         documented, assumed, clashes = link_bounds(self.model, linked, counts, documented, assumed, active)
-        found += clashes
+        contradictions += clashes
         # Weighted estimates are no whole numbers: no count is claimed.
-        clashing = _clashing(counts.shape, found)
+        clashing = _clashing(counts.shape, contradictions)
         no_news = without_news(self.model, counts, active, documented) | self._estimates
         possible = _Possible(counts, active, documented, assumed, reach, clashing, no_news, linked, figured)
         # 4. What is likely.
@@ -155,7 +155,7 @@ class Auditor:
         if figured is not None:
             nothing = possible.clashing | possible.no_news
             probabilities = with_rates(given, figured, probabilities, self.options.threshold, nothing)
-        found += _unresolved(probabilities)
+        contradictions += _unresolved(probabilities)
         # 5. What can be claimed; nothing likely where the data themselves are in doubt, or the area is like no other.
         suspects = find_suspects(self.model, counts, documented.may_differ_by, active, self.holding.suspect_below)
         claims = self._claim(possible, probabilities)
@@ -170,7 +170,7 @@ class Auditor:
             assumed,
             probabilities,
             claims,
-            tuple(found),
+            tuple(contradictions),
             possible.clashing,
             linked,
             suspects,
@@ -255,14 +255,14 @@ def _depths(here: _Possible, claims: BlockClaims) -> Ints:
 def _areas(number: int, suspects: Iterable[Suspect]) -> BoolArray:
     """Mark the areas of suspect data."""
     marked = np.zeros(number, dtype=np.bool_)
-    marked[[one.area for one in suspects]] = True
+    marked[[suspect.area for suspect in suspects]] = True
     return marked
 
 
-def _clashing(shape: tuple[int, ...], found: Iterable[Contradiction]) -> BoolArray:
+def _clashing(shape: tuple[int, ...], contradictions: Iterable[Contradiction]) -> BoolArray:
     """Mark the cells in contradictions; an exact count that was adjusted, or a figure of other counts, spoils no other."""
     marked = np.zeros(shape, dtype=np.bool_)
-    for contradiction in found:
+    for contradiction in contradictions:
         if contradiction.kind not in (ASSUMPTION, FIGURE):
             marked[contradiction.area, list(contradiction.cells)] = True
     return marked
@@ -287,10 +287,10 @@ def without_news(model: Model, counts: Counts, active: Active, documented: Block
 
 def _inhabited(model: Model, counts: Ints) -> BoolArray:
     """Mark the cells that are connected with a count above 0; that all others are 0 as well is no news."""
-    order, starts, which = model.by_piece
+    order, starts, piece_of = model.by_piece
     largest = np.maximum.reduceat(counts[:, order], starts, axis=1)
     inhabited = np.empty(counts.shape, dtype=np.bool_)
-    inhabited[:, order] = (largest > 0)[:, which]
+    inhabited[:, order] = (largest > 0)[:, piece_of]
     return inhabited
 
 
@@ -351,7 +351,7 @@ def hidden_frame(inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, 
                 for name, column in labels.columns.items()
                 if name in axes or name != "characteristic"
             },
-            "published": pl.Series([why_absent(one) for one in inferred.counts[rows, cells].tolist()], dtype=pl.String),
+            "published": pl.Series([why_absent(code) for code in inferred.counts[rows, cells].tolist()], dtype=pl.String),
             "low": bounds.low[rows, cells],
             "high": pl.Series(high).set(pl.Series(high >= NO_UPPER_BOUND), None),
             "settled": ~limited[rows, cells] & bounds.feasible[rows],
@@ -369,16 +369,16 @@ def distributions_of(
     number = len(inferred.counts)
     if inferred.probabilities.linked is None:
         parts = [range(first, min(first + TOGETHER, number)) for first in range(0, number, TOGETHER)]
-        return [own for part in parts for own in inferred.probabilities.distributions(part)]
-    may_differ, found = adjustable(areas), []
+        return [of_area for part in parts for of_area in inferred.probabilities.distributions(part)]
+    may_differ, by_area = adjustable(areas), []
     for area in range(number):
         rows = np.array([area]) if nested is None else nested.family(area)
         family = None if nested is None else nested.reordered(rows)
         family = family if family is not None and family.any else None
         values = None if inferred.figured is None else inferred.figured.values[rows]
         again = auditor.infer(inferred.counts[rows], may_differ[rows], family, 0, values)
-        found += again.probabilities.distributions([0])
-    return found
+        by_area += again.probabilities.distributions([0])
+    return by_area
 
 
 def _lists(distributions: list[dict[int, Distribution]], rows: Any, cells: Any) -> dict[str, pl.Series]:

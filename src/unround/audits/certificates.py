@@ -109,8 +109,8 @@ class Certificate:
     @property
     def because(self) -> tuple[str, ...]:
         """What it rests on, in words: conditions in full."""
-        told = self.rests_on & ~(RestsOn.INFERRED | RestsOn.SUM_IN_DATA) if self.conditions else self.rests_on
-        return (*told.texts, *self.conditions)
+        reasons = self.rests_on & ~(RestsOn.INFERRED | RestsOn.SUM_IN_DATA) if self.conditions else self.rests_on
+        return (*reasons.texts, *self.conditions)
 
 
 def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), only: int | None = None) -> BlockClaims:
@@ -131,14 +131,14 @@ def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), on
     by_figures = inferred.by_figures & claims.of_kind(ClaimKind.CONDITIONAL)
     for kind, bounds in ((ClaimKind.PROVED, inferred.documented), (ClaimKind.CONDITIONAL, inferred.assumed)):
         wanted = claims.of_kind(kind) & ~by_figures & here
-        found = list(_certified(model, inferred, bounds, kind, wanted, names))
+        certificates = list(_certified(model, inferred, bounds, kind, wanted, names))
         if bounds.linked is not None:
             in_family = wanted & bounds.linked.moved
             kinds[in_family] = _uncertified(inferred)[in_family]
-            for certificate in found:
+            for certificate in certificates:
                 if in_family[certificate.area, certificate.cell]:
                     depth[certificate.area, certificate.cell] = certificate.proof.depth
-        written += found
+        written += certificates
     if inferred.figured is not None:
         bounds, wanted = inferred.figured.bounds, by_figures & here
         written += _certified(model, inferred, bounds, ClaimKind.CONDITIONAL, wanted, names, inferred.figured)
@@ -169,7 +169,7 @@ def _certified(
     called = [name.replace(BETWEEN, " ") for name in names]
     row_of = {name: row for row, name in enumerate(called)}
     number_of = {model.sum_named(e): e for e in range(len(model.equations))}
-    unresolved = {one.area for one in inferred.contradictions if one.kind == UNRESOLVED}
+    unresolved = {entry.area for entry in inferred.contradictions if entry.kind == UNRESOLVED}
 
     def place(name: str, here: int) -> tuple[int, str]:
         if name in model.index:
@@ -180,12 +180,12 @@ def _certified(
     prover = _prover(model, inferred, bounds, called, figured)
     for area in np.flatnonzero(wanted.any(axis=1)).tolist():
         for column, system, proof in prover.prove(area, np.flatnonzero(wanted[area]).tolist()):
-            own, between, complete = list[int](), list[int](), True
+            within, between, complete = list[int](), list[int](), True
             used, figures = used_by(proof)
-            for one in used:
-                places = [place(name, area) for name in (one.total, *one.parts)]
+            for entry in used:
+                places = [place(name, area) for name in (entry.total, *entry.parts)]
                 if len({row for row, _ in places}) == 1:
-                    own.append(number_of[Sum(places[0][1], tuple(key for _, key in places[1:]))])
+                    within.append(number_of[Sum(places[0][1], tuple(key for _, key in places[1:]))])
                 else:
                     between += [row for row, _ in places]
                     complete &= nested is not None and bool(nested.sure[places[0][0]])
@@ -195,22 +195,22 @@ def _certified(
             adjusted = [inferred.documented.may_differ_by[at] != bounds.may_differ_by[at] for at in cells]
             population = figured is None or any(adjusted)
             published = zip((cell.published for cell in system.cells), (cell for _, cell in cells), strict=True)
-            conditions = conditions_of(model, published, own)
+            conditions = conditions_of(model, published, within)
             if between and model.conditions.areas:
                 conditions, complete = (*conditions, model.conditions.areas), True
-            rests_on = _rests_on(model, kind if population else ClaimKind.PROVED, own, disturbed, conditions)
+            rests_on = _rests_on(model, kind if population else ClaimKind.PROVED, within, disturbed, conditions)
             rests_on |= RestsOn(0) if complete else RestsOn.COMPLETE_FAMILY
             rests_on |= RestsOn.FIGURES if figures else RestsOn(0)
             yield Certificate(
                 area,
                 column,
                 rests_on,
-                tuple(dict.fromkeys(own)),
+                tuple(dict.fromkeys(within)),
                 system,
                 proof,
                 areas=tuple(called[row] for row in dict.fromkeys(between)),
                 by_area=proof.cell not in model.index,
-                figures=tuple(f for f, one in enumerate(model.figures) if one.figure.name in figures),
+                figures=tuple(f for f, entry in enumerate(model.figures) if entry.figure.name in figures),
                 conditions=conditions,
             )
 
@@ -223,7 +223,7 @@ def _prover(
 
     def cell_of(area: int, column: int) -> Cell:
         within = bounds.may_differ_by[area]
-        return model.cell(column, inferred.counts[area], lambda one: int(within[one]), bool(silent[area, column]))
+        return model.cell(column, inferred.counts[area], lambda cell: int(within[cell]), bool(silent[area, column]))
 
     def published(area: int, figure: int) -> tuple[PublishedFigure, list[int]]:
         assert figured is not None
@@ -249,16 +249,16 @@ def conditions_of(model: Model, cells: Iterable[tuple[int | None, int]], sums: I
 
 def _rests_on(model: Model, kind: ClaimKind, sums: Sequence[int], disturbed: bool, conditions: Sequence[str]) -> RestsOn:
     """Return what a proof by these sums rests on."""
-    found = RestsOn.INFERRED if conditions else RestsOn(0)
+    reasons = RestsOn.INFERRED if conditions else RestsOn(0)
     if kind == ClaimKind.CONDITIONAL:
-        found |= RestsOn.EXACT_POPULATION
+        reasons |= RestsOn.EXACT_POPULATION
     if disturbed:
-        found |= RestsOn.CORRECT_COUNTS
+        reasons |= RestsOn.CORRECT_COUNTS
     if any(model.origins[e] == "data" for e in sums):
-        found |= RestsOn.SUM_IN_DATA
+        reasons |= RestsOn.SUM_IN_DATA
     if any(model.doubtful[e] for e in sums):
-        found |= RestsOn.DOUBTFUL_SUM
-    return found
+        reasons |= RestsOn.DOUBTFUL_SUM
+    return reasons
 
 
 # -- as plain data ----------------------------------------------------------------------------------------------------
@@ -271,22 +271,24 @@ def proof_lines(
 
     Where a proof needs other areas, its cells are named by area, and each line tells their areas and keys apart.
     """
-    for one in written:
+    for certificate in written:
         cells = [
-            {"name": c.name, "published": c.published, "mechanism": c.mechanism.name, **_apart(c.name, one)}
-            for c in one.system.cells
+            {"name": c.name, "published": c.published, "mechanism": c.mechanism.name, **_apart(c.name, certificate)}
+            for c in certificate.system.cells
         ]
-        sums = [{"total": s.total, "parts": list(s.parts)} for s in one.system.sums]
-        where = {axis: areas[axis][one.area] for axis in axes}
-        named: dict[str, Any] = {"kind": one.kind.label, "key": model.columns[one.cell].key}
-        if one.because:
-            named["because"] = list(one.because)
-        figures = {"figures": [stated.to_json() for stated in one.system.figures]} if one.system.figures else {}
-        yield {**where, **named, **one.proof.to_json(), "cells": cells, "sums": sums, **figures}
+        sums = [{"total": s.total, "parts": list(s.parts)} for s in certificate.system.sums]
+        where = {axis: areas[axis][certificate.area] for axis in axes}
+        named: dict[str, Any] = {"kind": certificate.kind.label, "key": model.columns[certificate.cell].key}
+        if certificate.because:
+            named["because"] = list(certificate.because)
+        figures = (
+            {"figures": [stated.to_json() for stated in certificate.system.figures]} if certificate.system.figures else {}
+        )
+        yield {**where, **named, **certificate.proof.to_json(), "cells": cells, "sums": sums, **figures}
 
 
-def _apart(name: str, one: Certificate) -> dict[str, str]:
-    if not one.by_area:
+def _apart(name: str, certificate: Certificate) -> dict[str, str]:
+    if not certificate.by_area:
         return {}
     area, _, key = name.partition(BETWEEN)
     return {"area": area, "key": key}
@@ -333,7 +335,7 @@ def read_proof(line: dict[str, Any]) -> tuple[System, Proof]:
         cells = [Cell(c["name"], c["published"], mechanism(c["mechanism"])) for c in line["cells"]]
         sums = [Sum(s["total"], tuple(s["parts"])) for s in line["sums"]]
         fields = ("cell", "value", "text", "depth", "rests_on", "steps")
-        figures = [PublishedFigure.of_json(one) for one in line.get("figures", ())]
+        figures = [PublishedFigure.of_json(stated) for stated in line.get("figures", ())]
         return System(cells, sums, figures), Proof(**{name: line[name] for name in fields})
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f"this is not a certificate from an audit ({error!r}). Run the audit again.") from None

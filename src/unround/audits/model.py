@@ -142,10 +142,10 @@ class Model:
             for equation, at_sum in zip(structure.equations, structure.equation_sums, strict=True)
             if all(c in at for c in (equation[0], *equation[1]))
         ]
-        noisy = next((one for one in structure.how if one.suggested is not None), None)
+        noisy = next((judged for judged in structure.how if judged.suggested is not None), None)
         if not known and noisy is not None:
             raise InputError(f"nothing can be inferred before it is known how these counts were published: {noisy.why}.")
-        if not known and not linked and any(one.exactly for one in structure.rejected):
+        if not known and not linked and any(judged.exactly for judged in structure.rejected):
             raise NothingToInfer(
                 "nothing can be inferred from this table: all its sums add up exactly in all areas, so totals were "
                 "added up after rounding, or all counts were rounded together (controlled rounding). Such totals add "
@@ -198,11 +198,11 @@ class Model:
 
     def counts_of(self, counts: Counts) -> Counts:
         """Return the cells of a block of the release: where one is absent, another column that shows the same count."""
-        found = np.ascontiguousarray(counts[:, self.positions])
+        shown = np.ascontiguousarray(counts[:, self.positions])
         for cell, twin in self.twins:
-            absent = found[:, cell] <= ABSENT
-            found[absent, cell] = np.where(counts[absent, twin] > ABSENT, counts[absent, twin], found[absent, cell])
-        return found
+            absent = shown[:, cell] <= ABSENT
+            shown[absent, cell] = np.where(counts[absent, twin] > ABSENT, counts[absent, twin], shown[absent, cell])
+        return shown
 
     @cached_property
     def no_sums(self) -> CompiledSums:
@@ -233,8 +233,8 @@ class Model:
     @cached_property
     def limits(self) -> Mapping[int, int]:
         """Cells, and the cells published exactly that these are a part of: one that is hidden is no more than the other."""
-        found = {cell: self.index.get(column.at_most) for cell, column in enumerate(self.columns) if column.at_most}
-        return {cell: other for cell, other in found.items() if other is not None and self.exact[other]}
+        places = {cell: self.index.get(column.at_most) for cell, column in enumerate(self.columns) if column.at_most}
+        return {cell: other for cell, other in places.items() if other is not None and self.exact[other]}
 
     def limit(self, counts: Counts, cell: int, may_differ_by: Callable[[int], int]) -> int | None:
         """Return the most that a hidden cell of one area can be, by the people or households there; None if not hidden.
@@ -249,13 +249,13 @@ class Model:
     @cached_property
     def exact_twin(self) -> dict[int, tuple[int, int]]:
         """Rounded cells that show a count which another cell shows exactly: that cell, and the sum that says so."""
-        found = {}
+        twins = {}
         for e, (total, parts) in enumerate(self.equations):
             if len(parts) == 1:
-                for one, other in ((total, parts[0]), (parts[0], total)):
-                    if self.exact[other] and not self.exact[one]:
-                        found[one] = (other, e)
-        return found
+                for cell, other in ((total, parts[0]), (parts[0], total)):
+                    if self.exact[other] and not self.exact[cell]:
+                        twins[cell] = (other, e)
+        return twins
 
     @cached_property
     def repeated(self) -> dict[int, tuple[int, int]]:
@@ -281,8 +281,8 @@ class Model:
     def by_piece(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The cells by their pieces, where each piece starts among them, and for each cell the number of its piece."""
         order = np.argsort(self.piece, kind="stable")
-        _, starts, which = np.unique(self.piece[order], return_index=True, return_inverse=True)
-        return order, starts, which
+        _, starts, number = np.unique(self.piece[order], return_index=True, return_inverse=True)
+        return order, starts, number
 
     @cached_property
     def on_adjusted(self) -> NDArray[np.bool_]:
@@ -293,9 +293,9 @@ class Model:
     def rate_pairs(self) -> tuple[RatePairs, ...]:
         """The universes and parts of rates, made into nodes of forests: what probabilities use of figures."""
         rates = [
-            (f, self.index[one.figure.universe], self.index[one.figure.numerator])
-            for f, one in enumerate(self.figures)
-            if one.figure.kind is FigureKind.RATE
+            (f, self.index[stated.figure.universe], self.index[stated.figure.numerator])
+            for f, stated in enumerate(self.figures)
+            if stated.figure.kind is FigureKind.RATE
         ]
         return rate_pairs(self.equations, rates)
 
@@ -322,9 +322,9 @@ class Model:
 
     def figure_in_short(self, figure: int) -> str:
         """Return a figure as it appears in routes: "rate 345 of 340", "median of 8"."""
-        one = self.figures[figure].figure
-        is_rate = one.kind is FigureKind.RATE
-        return f"rate {one.numerator} of {one.universe}" if is_rate else f"{one.kind} of {one.universe}"
+        stated = self.figures[figure].figure
+        is_rate = stated.kind is FigureKind.RATE
+        return f"rate {stated.numerator} of {stated.universe}" if is_rate else f"{stated.kind} of {stated.universe}"
 
     def sum_in_words(self, equation: int) -> str:
         """Return a sum by the names that people know, long ones shortened."""
@@ -344,11 +344,11 @@ class Model:
     ) -> System:
         """Return one area's cells and some of its sums, as the engines for single systems take them."""
         chosen = sorted(set(equations))
-        of_figures = {self.index[key] for one in figures for key in one.figure.counts}
+        of_figures = {self.index[key] for member in figures for key in member.figure.counts}
         cells = sorted({cell for e in chosen for cell in self.members(e)}.union(also, of_figures))
         changed = within or {}
         return System(
-            [self.cell(cell, counts, lambda one: changed.get(one, 0), cell in silent) for cell in cells],
+            [self.cell(cell, counts, lambda member: changed.get(member, 0), cell in silent) for cell in cells],
             [self.sum_named(e) for e in chosen],
             figures,
         )
@@ -357,8 +357,8 @@ class Model:
         """Return one cell of an area as the engines for single systems take it."""
         key, how = self.columns[cell].key, self.mechanisms[cell]
         published, within = int(counts[cell]), may_differ_by(cell)
-        if (told := told_range(published)) is not None and not silent:
-            return Cell(key, None, Suppressed(*told))
+        if (ends := told_range(published)) is not None and not silent:
+            return Cell(key, None, Suppressed(*ends))
         most = self.limit(counts, cell, may_differ_by)
         if most is not None and not self.hides[cell]:
             return Cell(key, None, Suppressed(0, most))
@@ -399,15 +399,15 @@ def _figures(structure: Structure, used: list[int]) -> tuple[ModelFigure, ...]:
     there = set(used)
     place = {column.key: structure.alias.get(c, c) for c, column in enumerate(structure.columns)}
     keys = {key: structure.columns[c].key for key, c in place.items() if c in there}
-    found = []
+    telling = []
     for at, judged in enumerate(structure.figures):
-        one = judged.figure
-        if judged.is_evidence and all(key in keys for key in one.counts):
-            groups = tuple(replace(group, count=keys[group.count]) for group in one.groups)
-            named = replace(one, universe=keys[one.universe], numerator=keys.get(one.numerator, ""), groups=groups)
-            if len(set(named.counts)) == len(one.counts):
-                found.append(ModelFigure(named, at))
-    return tuple(found)
+        figure = judged.figure
+        if judged.is_evidence and all(key in keys for key in figure.counts):
+            groups = tuple(replace(group, count=keys[group.count]) for group in figure.groups)
+            named = replace(figure, universe=keys[figure.universe], numerator=keys.get(figure.numerator, ""), groups=groups)
+            if len(set(named.counts)) == len(figure.counts):
+                telling.append(ModelFigure(named, at))
+    return tuple(telling)
 
 
 def _twins(used: list[int], alias: Mapping[int, int]) -> Twins:

@@ -136,17 +136,17 @@ class SelfCheck:
     @property
     def failed(self) -> tuple[int, ...]:
         """The columns of tables that failed: nothing is called likely there."""
-        return tuple(sorted(column for one in self.tables if one.verdict == FAILED for column in one.columns))
+        return tuple(sorted(column for table in self.tables if table.verdict == FAILED for column in table.columns))
 
     def better_flat(self) -> tuple[int, ...]:
         """Return the columns of tables in which a flat prior predicts better, by more than two standard errors."""
-        found: list[int] = []
-        for one in self.tables:
-            own = [each.logs for each in self.predictions if each.column in one.columns]
-            gain = np.array([logs[self.priors.index("flat")] - logs[0] for logs in own])
+        columns: list[int] = []
+        for table in self.tables:
+            logs_here = [each.logs for each in self.predictions if each.column in table.columns]
+            gain = np.array([logs[self.priors.index("flat")] - logs[0] for logs in logs_here])
             if len(gain) >= FEWEST and _standard_errors(gain) > 2:
-                found += one.columns
-        return tuple(found)
+                columns += table.columns
+        return tuple(columns)
 
     def doubts(self, variants: Sequence[str], columns: int) -> FloatArray:
         """Return priors of the set × columns: how far the best prior is believed instead, because it predicts better.
@@ -164,7 +164,7 @@ class SelfCheck:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        logs = np.array([one.logs for one in self.predictions])
+        logs = np.array([entry.logs for entry in self.predictions])
         return {
             "cells": len(self.predictions),
             "rms_z": self.rms_z,
@@ -173,26 +173,26 @@ class SelfCheck:
             "worst_columns": [self._column(column, z) for column, z in _z_by_column(self.predictions)[:WORST]],
             "tables": [
                 {
-                    "table": one.table,
-                    "columns": len(one.columns),
-                    "cells": one.cells,
-                    "rms_z": one.rms_z,
-                    "verdict": one.verdict,
-                    "why": one.why,
+                    "table": entry.table,
+                    "columns": len(entry.columns),
+                    "cells": entry.cells,
+                    "rms_z": entry.rms_z,
+                    "verdict": entry.verdict,
+                    "why": entry.why,
                 }
-                for one in self.tables
+                for entry in self.tables
             ],
         }
 
     def _column(self, column: int, z: float) -> dict[str, Any]:
-        those = [one for one in self.predictions if one.column == column]
+        those = [prediction for prediction in self.predictions if prediction.column == column]
         key, label = self.names[column]
         return {
             "column": key,
             "label": label,
             "predictions": len(those),
-            "zeros_predicted": sum(one.zero for one in those),
-            "zeros_published": sum(one.was_zero for one in those),
+            "zeros_predicted": sum(prediction.zero for prediction in those),
+            "zeros_published": sum(prediction.was_zero for prediction in those),
             "z": z,
         }
 
@@ -221,15 +221,15 @@ def choose_and_check(model: Model, prior: Prior, counts: Counts) -> tuple[Prior,
 
     Where they fail all the same, nothing will be called likely.
     """
-    found = self_check(model, prior, counts)
-    if found is None:
+    checked = self_check(model, prior, counts)
+    if checked is None:
         return prior, None
-    flat = found.better_flat()
+    flat = checked.better_flat()
     if flat:
         prior = prior.flat_in(flat)
-        found = self_check(model, prior, counts)
-        assert found is not None  # as before
-    return replace(prior, withheld=found.failed, doubted=found.doubts(prior.variants, len(model.columns))), found
+        checked = self_check(model, prior, counts)
+        assert checked is not None  # as before
+    return replace(prior, withheld=checked.failed, doubted=checked.doubts(prior.variants, len(model.columns))), checked
 
 
 def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, choose: FloatArray) -> list[Prediction]:
@@ -248,16 +248,18 @@ def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, c
     wanted[at, cells] = True
     assert prior.fitted is not None  # else there is nothing to check
     sizes = prior.fitted.mixtures.sizes.of(hidden)
-    found = []
+    by_prior = []
     for name in names:
         weights = prior.weights(hidden, tight.low, tight.high, name, connected(model, wanted))
-        found.append(marginals(EvidenceBlock(model.compiled, windows, tight, weights, active), wanted, quick=True)[1])
+        by_prior.append(marginals(EvidenceBlock(model.compiled, windows, tight, weights, active), wanted, quick=True)[1])
     predictions = []
     for i in np.flatnonzero(tight.feasible).tolist():
         cell, shown = int(cells[i]), int(published[i])
-        one = _compared(model.mechanisms[cell], [_distribution(each, i, cell) for each in found], shown, len(prior.variants))
-        if one is not None:
-            predictions.append(Prediction(cell, float(sizes[i]), *one))
+        compared = _compared(
+            model.mechanisms[cell], [_distribution(each, i, cell) for each in by_prior], shown, len(prior.variants)
+        )
+        if compared is not None:
+            predictions.append(Prediction(cell, float(sizes[i]), *compared))
     return predictions
 
 
@@ -275,9 +277,9 @@ def _chosen(model: Model, prior: Prior, counts: Counts, choose: FloatArray) -> t
     return rows, np.where(possible[rows], choose[rows], -1.0).argmax(axis=1)
 
 
-def _distribution(found: Distributions, row: int, cell: int) -> tuple[int, FloatArray]:
-    low, start = int(found.low[row, cell]), int(found.start[row, cell])
-    return low, found.chances[start : start + int(found.high[row, cell]) - low + 1]
+def _distribution(distributions: Distributions, row: int, cell: int) -> tuple[int, FloatArray]:
+    low, start = int(distributions.low[row, cell]), int(distributions.start[row, cell])
+    return low, distributions.chances[start : start + int(distributions.high[row, cell]) - low + 1]
 
 
 def _compared(
@@ -306,46 +308,46 @@ def _compared(
 def _z_by_column(predictions: Sequence[Prediction]) -> list[tuple[int, float]]:
     """Return how far published zeros are from predicted ones in every column that tells, in standard errors; worst first."""
     sums: dict[int, list[float]] = {}
-    for one in predictions:
-        own = sums.setdefault(one.column, [0.0, 0.0])
-        own[0] += one.was_zero - one.zero
-        own[1] += one.zero * (1 - one.zero)
-    found = [(column, off / math.sqrt(variance)) for column, (off, variance) in sums.items() if variance >= 1]
-    return sorted(found, key=lambda one: (-abs(one[1]), one[0]))
+    for entry in predictions:
+        of_column = sums.setdefault(entry.column, [0.0, 0.0])
+        of_column[0] += entry.was_zero - entry.zero
+        of_column[1] += entry.zero * (1 - entry.zero)
+    by_column = [(column, off / math.sqrt(variance)) for column, (off, variance) in sums.items() if variance >= 1]
+    return sorted(by_column, key=lambda entry: (-abs(entry[1]), entry[0]))
 
 
 def _rms(z: Sequence[float]) -> float | None:
-    return math.sqrt(sum(one * one for one in z) / len(z)) if z else None
+    return math.sqrt(sum(value * value for value in z) / len(z)) if z else None
 
 
 def _calibration(predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
-    stated = np.array([one.stated for one in predictions])
-    right = np.array([one.right for one in predictions])
-    which = np.minimum((stated * BINS).astype(np.int64), BINS - 1)
+    stated = np.array([prediction.stated for prediction in predictions])
+    right = np.array([prediction.right for prediction in predictions])
+    bin_of = np.minimum((stated * BINS).astype(np.int64), BINS - 1)
     return [
         {
             "low": k / BINS,
             "high": (k + 1) / BINS,
-            "predictions": int((which == k).sum()),
-            "stated": float(stated[which == k].mean()),
-            "observed": float(right[which == k].mean()),
+            "predictions": int((bin_of == k).sum()),
+            "stated": float(stated[bin_of == k].mean()),
+            "observed": float(right[bin_of == k].mean()),
         }
         for k in range(BINS)
-        if (which == k).any()
+        if (bin_of == k).any()
     ]
 
 
 def _tables(model: Model, predictions: Sequence[Prediction]) -> list[TableCheck]:
     """Judge the tables one by one: the columns that sums connect."""
     those: dict[int, list[Prediction]] = {}
-    for one in predictions:
-        those.setdefault(int(model.piece[one.column]), []).append(one)
-    found = []
-    for piece, own in sorted(those.items()):
+    for prediction in predictions:
+        those.setdefault(int(model.piece[prediction.column]), []).append(prediction)
+    checks = []
+    for piece, of_table in sorted(those.items()):
         columns = tuple(np.flatnonzero(model.piece == piece).tolist())
-        rms_z = _rms([value for _, value in _z_by_column(own)])
-        found.append(TableCheck(table_named(model, columns), columns, len(own), rms_z, *_verdict(own)))
-    return found
+        rms_z = _rms([value for _, value in _z_by_column(of_table)])
+        checks.append(TableCheck(table_named(model, columns), columns, len(of_table), rms_z, *_verdict(of_table)))
+    return checks
 
 
 def table_named(model: Model, columns: Sequence[int]) -> str:
@@ -354,29 +356,29 @@ def table_named(model: Model, columns: Sequence[int]) -> str:
     return blocks.most_common(1)[0][0] or model.columns[columns[0]].key
 
 
-def _verdict(own: Sequence[Prediction]) -> tuple[str, str]:
+def _verdict(predictions: Sequence[Prediction]) -> tuple[str, str]:
     """Return whether predictions hold: a table fails where claims would state too much, by more than chance explains.
 
     Over simulated worlds, what tells is how much better the best prior predicts than the one with the fewest zeros: the
     more, the more modest the lowest of all priors is.
     """
-    if len(own) < FEWEST:
+    if len(predictions) < FEWEST:
         return TOO_FEW, ""
-    zeros = [one for one in own if 0 < one.zero < 1]
-    over = sum(one.zero - one.was_zero for one in zeros) / max(len(zeros), 1)
-    error = math.sqrt(sum(one.zero * (1 - one.zero) for one in zeros)) / max(len(zeros), 1)
+    zeros = [prediction for prediction in predictions if 0 < prediction.zero < 1]
+    over = sum(prediction.zero - prediction.was_zero for prediction in zeros) / max(len(zeros), 1)
+    error = math.sqrt(sum(prediction.zero * (1 - prediction.zero) for prediction in zeros)) / max(len(zeros), 1)
     if over > HARMLESS + 2 * error:
         return FAILED, f"zeros were published less often than predicted, by {100 * over:.0f} points"
-    gain = np.array([one.logs[0] - one.logs[VARIANTS.index("tilted")] for one in own])
+    gain = np.array([prediction.logs[0] - prediction.logs[VARIANTS.index("tilted")] for prediction in predictions])
     ahead = _standard_errors(gain)
     if gain.mean() < -FEWER_ZEROS and ahead < DOUBT:
         return FAILED, "a prior with fewer zeros predicts what was published better"
     if ahead < CLEAR and _off_by_size(zeros) > HARMLESS_BY_SIZE:
         return FAILED, "zeros were published more often than predicted in some sizes of areas, and less often in others"
-    sure = [one for one in own if one.stated >= SURE]
+    sure = [prediction for prediction in predictions if prediction.stated >= SURE]
     if len(sure) >= FEWEST:
-        over = sum(one.stated - one.right for one in sure) / len(sure)
-        error = math.sqrt(sum(one.stated * (1 - one.stated) for one in sure)) / len(sure)
+        over = sum(prediction.stated - prediction.right for prediction in sure) / len(sure)
+        error = math.sqrt(sum(prediction.stated * (1 - prediction.stated) for prediction in sure)) / len(sure)
         if over > HARMLESS + 2 * error:
             return FAILED, f"predictions of {100 * SURE:.0f}% or more state {100 * over:.0f} points too much"
     return PASSED, ""
@@ -392,15 +394,15 @@ def _off_by_size(zeros: Sequence[Prediction]) -> float:
 
     A column may be right over all areas, and wrong in small and large ones.
     """
-    edges = np.quantile([one.size for one in zeros], SIZE_CLASSES) if zeros else np.zeros(0)
+    edges = np.quantile([prediction.size for prediction in zeros], SIZE_CLASSES) if zeros else np.zeros(0)
     groups: dict[tuple[int, int], list[Prediction]] = {}
-    for one in zeros:
-        groups.setdefault((one.column, int(np.searchsorted(edges, one.size))), []).append(one)
+    for prediction in zeros:
+        groups.setdefault((prediction.column, int(np.searchsorted(edges, prediction.size))), []).append(prediction)
     beyond = total = 0.0
-    for own in groups.values():
-        if len(own) >= FEWEST_OF_SIZE:
-            off = abs(sum(one.was_zero - one.zero for one in own))
-            spread = math.sqrt(sum(one.zero * (1 - one.zero) for one in own))
+    for group in groups.values():
+        if len(group) >= FEWEST_OF_SIZE:
+            off = abs(sum(prediction.was_zero - prediction.zero for prediction in group))
+            spread = math.sqrt(sum(prediction.zero * (1 - prediction.zero) for prediction in group))
             beyond += max(off - 2 * spread, 0.0)
-            total += len(own)
+            total += len(group)
     return beyond / total if total > len(zeros) / 2 else 0.0  # where there are many columns, each has too few

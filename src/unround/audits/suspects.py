@@ -93,7 +93,7 @@ def find_suspects(model: Model, counts: Counts, may_differ_by: Ints, active: Act
     complete = (totals > ABSENT) & (np.minimum.reduceat(shown, sums.starts, axis=1) > ABSENT)
     residual = totals - added
     far = np.abs(residual) - np.where(sums.exact, may_differ_by[:, sums.totals], sums.reach)
-    found: list[Suspect] = []
+    suspects: list[Suspect] = []
     for a, k in np.argwhere(active[:, sums.equations] & complete & (far > sums.least)).tolist():
         e = int(sums.equations[k])
         parts = list(model.equations[e][1])
@@ -101,8 +101,8 @@ def find_suspects(model: Model, counts: Counts, may_differ_by: Ints, active: Act
         large = counts[a, parts] >= LARGE * np.array([step_of(how) for how in hows])
         chance = _bound(hows, large, int(far[a, k]), bool(residual[a, k] > 0))
         if chance < below:
-            found.append(Suspect(a, e, int(totals[a, k]), int(added[a, k]), chance))
-    return tuple(sorted(found, key=lambda one: (one.area, one.chance, one.equation)))
+            suspects.append(Suspect(a, e, int(totals[a, k]), int(added[a, k]), chance))
+    return tuple(sorted(suspects, key=lambda suspect: (suspect.area, suspect.chance, suspect.equation)))
 
 
 class _Judged(NamedTuple):
@@ -211,7 +211,7 @@ class Holding:
         below = chance_below(areas, len(testable(model)))
         if options.doubtful:
             return cls(suspect_below=below)
-        conditional = checked.verdict == CONTRADICTS or any(one.impossible for one in checked.families)
+        conditional = checked.verdict == CONTRADICTS or any(family.impossible for family in checked.families)
         columns = checked.refuted
         refuted = tuple(cell for cell, column in enumerate(model.positions.tolist()) if column in columns)
         return cls(conditional, refuted, below)
@@ -227,6 +227,6 @@ class Holding:
         }
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Self:
+    def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """Return what `to_json` wrote."""
-        return cls(told["conditional"], tuple(told["refuted"]), told["suspect_below"])
+        return cls(kept["conditional"], tuple(kept["refuted"]), kept["suspect_below"])

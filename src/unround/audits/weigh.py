@@ -161,8 +161,8 @@ class Weighing(NamedTuple):
 
 def _by_area(block: EvidenceBlock) -> list[dict[int, Distribution]]:
     """Return the distributions of all areas of a block, of cells that have one."""
-    found = marginals(block)[1]
-    return [found.of(row) for row in range(len(found.low))]
+    distributions = marginals(block)[1]
+    return [distributions.of(row) for row in range(len(distributions.low))]
 
 
 def weigh(
@@ -214,19 +214,19 @@ def _later(
 
     def distributions(rows: Sequence[int]) -> list[dict[int, Distribution]]:
         some, off = here.of(np.array(rows)), cut_off[list(rows)]
-        found = some.distributions(best) if kept is None else [dict(kept)]
+        by_area = some.distributions(best) if kept is None else [dict(kept)]
         if others:
             several = [some.distributions(variant) for variant in others] if kept is None else []
             for area, row in enumerate(rows):
-                _average(found[area], [one[area] for one in several], row, stated, each.lowest)
+                _average(by_area[area], [of_prior[area] for of_prior in several], row, stated, each.lowest)
         if off.any():
             alone = _by_area(some.alone())
-            for own, single, without in zip(found, alone, off, strict=True):
+            for of_area, single, without in zip(by_area, alone, off, strict=True):
                 for cell in np.flatnonzero(without).tolist():
-                    own.pop(cell, None)
+                    of_area.pop(cell, None)
                     if cell in single:
-                        own[cell] = single[cell]
-        return found
+                        of_area[cell] = single[cell]
+        return by_area
 
     return distributions
 
@@ -267,16 +267,16 @@ class OverPriors(NamedTuple):
             rows = np.flatnonzero(wanted.any(axis=1))
             if not rows.size:
                 continue
-            which = wanted[rows]
-            found = asked(variant, rows, which)
+            asked_here = wanted[rows]
+            probabilities = asked(variant, rows, asked_here)
             weight = times[rows] if variant == DENSER else 1  # the others say much the same of how those who are there group
             for into, join, values in (
-                (lowest, np.minimum, found),
-                (highest, np.maximum, found),
-                (total, np.add, weight * found),
+                (lowest, np.minimum, probabilities),
+                (highest, np.maximum, probabilities),
+                (total, np.add, weight * probabilities),
                 (times, np.add, weight),
             ):
-                into[rows] = np.where(which, join(into[rows], values), into[rows])
+                into[rows] = np.where(asked_here, join(into[rows], values), into[rows])
             wanted = near & reaches(lowest, threshold)
         return cls(lowest, total / times, highest)
 
@@ -299,9 +299,9 @@ def _under_each(
     own_best = _asked(here, best, mode, near) if linked else probability
     own_lowest = own_best.copy()
 
-    def asked(variant: str, rows: NDArray[np.int64], which: BoolArray) -> FloatArray:
-        on_its_own = here.prior.believed(variant, _asked(here.of(rows), variant, mode[rows], which), own_best[rows])
-        own_lowest[rows] = np.where(which, np.minimum(own_lowest[rows], on_its_own), own_lowest[rows])
+    def asked(variant: str, rows: NDArray[np.int64], asked_here: BoolArray) -> FloatArray:
+        on_its_own = here.prior.believed(variant, _asked(here.of(rows), variant, mode[rows], asked_here), own_best[rows])
+        own_lowest[rows] = np.where(asked_here, np.minimum(own_lowest[rows], on_its_own), own_lowest[rows])
         return _shifted(probability[rows], own_best[rows], on_its_own) if linked else on_its_own
 
     return OverPriors.ask(others, posterior, near, alone, threshold, asked), own_lowest
@@ -309,7 +309,7 @@ def _under_each(
 
 def probability_alone(here: Weighing, posterior: BlockPosterior, near: BoolArray) -> FloatArray:
     """Return how likely the likeliest counts are by what was published of each alone; NaN where that is not asked for."""
-    found = np.full(near.shape, np.nan)
+    probabilities = np.full(near.shape, np.nan)
     rows = np.flatnonzero(near.any(axis=1))
     if rows.size:
         windows, wanted = here.bounds.windows.rows(rows), near[rows]
@@ -318,14 +318,14 @@ def probability_alone(here: Weighing, posterior: BlockPosterior, near: BoolArray
         value = np.maximum(posterior.mode[rows], 0)
         asked = posteriors(EvidenceBlock(here.model.no_sums, windows, tight, weights), value, wanted).asked
         assert asked is not None  # they were asked for
-        found[rows] = np.where(wanted, asked, np.nan)
-    return found
+        probabilities[rows] = np.where(wanted, asked, np.nan)
+    return probabilities
 
 
 def _asked(here: Weighing, variant: str, value: Ints, wanted: BoolArray) -> FloatArray:
-    found = here.posterior(variant, np.maximum(value, 0), wanted).asked
-    assert found is not None
-    return found
+    probabilities = here.posterior(variant, np.maximum(value, 0), wanted).asked
+    assert probabilities is not None
+    return probabilities
 
 
 def _shifted(known: FloatArray, before: FloatArray, after: FloatArray) -> FloatArray:
@@ -336,7 +336,7 @@ def _shifted(known: FloatArray, before: FloatArray, after: FloatArray) -> FloatA
 
 
 def _average(
-    found: dict[int, Distribution],
+    distributions: dict[int, Distribution],
     several: Sequence[Mapping[int, Distribution]],
     row: int,
     stated: BlockPosterior,
@@ -347,22 +347,22 @@ def _average(
     Beyond the likeliest count, the others keep their proportions in the average of all priors, so that the probability is
     the one that is stated: it may have been averaged over fewer priors.
     """
-    for cell in [cell for cell in found if not np.isnan(lowest[row, cell])]:
-        low, chances = found[cell]
-        chances = np.mean([chances, *(one[cell][1] for one in several)], axis=0)
+    for cell in [cell for cell in distributions if not np.isnan(lowest[row, cell])]:
+        low, chances = distributions[cell]
+        chances = np.mean([chances, *(of_prior[cell][1] for of_prior in several)], axis=0)
         at, new = int(stated.mode[row, cell]) - low, float(stated.probability[row, cell])
         rest = 1 - chances[at]
         scaled = chances * ((1 - new) / rest if rest > 0 else 0.0)
         scaled[at] = new
-        found[cell] = low, scaled
+        distributions[cell] = low, scaled
 
 
 def connected(model: Model, wanted: BoolArray) -> BoolArray:
     """Mark the cells that sums connect with a wanted one of their area."""
-    order, starts, which = model.by_piece
-    found = np.empty_like(wanted)
-    found[:, order] = np.logical_or.reduceat(wanted[:, order], starts, axis=1)[:, which]
-    return found
+    order, starts, piece_of = model.by_piece
+    marked = np.empty_like(wanted)
+    marked[:, order] = np.logical_or.reduceat(wanted[:, order], starts, axis=1)[:, piece_of]
+    return marked
 
 
 def _cut_off(here: Weighing, posterior: BlockPosterior) -> BoolArray:
@@ -372,22 +372,22 @@ def _cut_off(here: Weighing, posterior: BlockPosterior) -> BoolArray:
     off where it does not apply or contradicts, or where too much is possible.
     """
     model, reach, active = here.model, here.reach, here.active
-    found = np.zeros(posterior.mode.shape, dtype=bool)
+    marked = np.zeros(posterior.mode.shape, dtype=bool)
     rows = np.flatnonzero((posterior.cut > 0) | ~np.asarray(active.all(axis=1)) | (posterior.method == UNSETTLED))
     if not rows.size:
-        return found
+        return marked
     for table in model.compiled.crossed:  # of these, all sums together are one argument
         alone = ~active[rows][:, list(table.equations)].all(axis=1) | (posterior.method[rows] == UNSETTLED)
-        found[np.ix_(rows[alone], table.cells)] = True
+        marked[np.ix_(rows[alone], table.cells)] = True
     used, starts, members = _sums_used(model)
     if not used.size:
-        return found
+        return marked
     wide = reach.high[rows].astype(np.int64) - reach.low[rows] > WIDE
     off = np.logical_or.reduceat(wide[:, members], starts, axis=1) & (posterior.cut[rows] > 0)[:, None]
     off |= ~active[rows][:, used]
     for k in np.flatnonzero(off.any(axis=0)).tolist():
-        found[np.ix_(rows[off[:, k]], np.array(model.members(int(used[k]))))] = True
-    return found
+        marked[np.ix_(rows[off[:, k]], np.array(model.members(int(used[k]))))] = True
+    return marked
 
 
 @lru_cache(maxsize=4)
@@ -396,8 +396,8 @@ def _sums_used(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
     unused = frozenset(model.compiled.left_out)
     used = [e for e in range(len(model.equations)) if e not in unused]
     cells = [model.members(e) for e in used]
-    sizes = np.array([len(one) for one in cells], dtype=np.int64)
-    members = np.array([cell for one in cells for cell in one], dtype=np.int64)
+    sizes = np.array([len(members_of) for members_of in cells], dtype=np.int64)
+    members = np.array([cell for members_of in cells for cell in members_of], dtype=np.int64)
     return np.array(used, dtype=np.int64), np.cumsum(sizes) - sizes, members
 
 
@@ -440,43 +440,47 @@ class _Rates:
         asked = None if value is None else np.pad(value[:, cells], ((0, 0), (0, more)))
         some = np.zeros((len(self.chosen), len(cells) + more), dtype=np.bool_)
         some[:, : len(cells)] = True if wanted is None else wanted[:, cells]
-        found = posteriors(self.block(variant), asked, some, rates=pairs.input(self.rows))
+        by_pairs = posteriors(self.block(variant), asked, some, rates=pairs.input(self.rows))
         into = BlockPosterior.empty(*self.reach.low.shape, asked=value is not None)
-        whole = np.asarray(found.possible & (found.cut == 0))
+        whole = np.asarray(by_pairs.possible & (by_pairs.cut == 0))
         for name in ("mode", "probability", "mean", "deviation", "asked"):
-            if getattr(found, name) is not None:
-                getattr(into, name)[np.ix_(whole, cells)] = getattr(found, name)[whole][:, : len(cells)]
+            if getattr(by_pairs, name) is not None:
+                getattr(into, name)[np.ix_(whole, cells)] = getattr(by_pairs, name)[whole][:, : len(cells)]
         into.possible[:] = whole
         return into
 
     def distributions(self, variant: str) -> dict[int, FloatArray]:
         """Return the distributions of the first area, from the lower bounds of the cells on."""
-        _, found = marginals(self.block(variant), rates=self.pairs.input(self.rows))
-        return {int(self.pairs.cells[k]): one for k, (_, one) in found.of(0).items() if k < len(self.pairs.cells)}
+        _, distributions = marginals(self.block(variant), rates=self.pairs.input(self.rows))
+        return {
+            int(self.pairs.cells[k]): chances for k, (_, chances) in distributions.of(0).items() if k < len(self.pairs.cells)
+        }
 
 
 def with_rates(
     here: Weighing,
     figured: FigureBounds,
-    found: BlockProbabilities,
+    weighed: BlockProbabilities,
     threshold: float,
     nothing: BoolArray,
 ) -> BlockProbabilities:
     """Return probabilities that use rates, where areas have any."""
     forests = here.model.rate_pairs
     if not forests:
-        return found
+        return weighed
     # Bounds that means and medians give, too, would leave what is unlikely together with the rest: not these.
     used = np.isin(np.arange(len(here.model.figures)), [f for forest in forests for f in forest.figures])
     rows = figured.rows.of_figures(used)
     reach = tighten(here.model.compiled, here.bounds.windows, here.active, rows=rows)
     for pairs in forests:
         chosen = np.asarray((figured.values[:, list(pairs.figures)] != FIGURE_ABSENT).any(axis=1)) & reach.feasible
-        found = _with_forest(_Rates(here, pairs, rows, reach, chosen), found, threshold, nothing)
-    return found
+        weighed = _with_forest(_Rates(here, pairs, rows, reach, chosen), weighed, threshold, nothing)
+    return weighed
 
 
-def _with_forest(rates: _Rates, found: BlockProbabilities, threshold: float, nothing: BoolArray) -> BlockProbabilities:
+def _with_forest(
+    rates: _Rates, before_rates: BlockProbabilities, threshold: float, nothing: BoolArray
+) -> BlockProbabilities:
     """Put in the probabilities of the parts of one forest."""
     here, pairs, reach = rates.here, rates.pairs, rates.reach
     parts = pairs.cells[pairs.parts]
@@ -488,35 +492,42 @@ def _with_forest(rates: _Rates, found: BlockProbabilities, threshold: float, not
     near = np.asarray(weighed & (posterior.probability >= NEAR * threshold) & (posterior.probability < 1) & ~nothing)
     alone = probability_alone(here, posterior, near)
 
-    def asked(variant: str, rows: NDArray[np.int64], which: BoolArray) -> FloatArray:
-        one = rates.of(rows).posterior(variant, np.maximum(posterior.mode[rows], 0), which)
-        assert one.asked is not None
+    def asked(variant: str, rows: NDArray[np.int64], asked_here: BoolArray) -> FloatArray:
+        of_prior = rates.of(rows).posterior(variant, np.maximum(posterior.mode[rows], 0), asked_here)
+        assert of_prior.asked is not None
         # An area that is too wide under one prior is too wide under all, but for what weighs nothing at all.
-        return np.where(one.possible[:, None], here.prior.believed(variant, one.asked, posterior.probability[rows]), 0.0)
+        return np.where(
+            of_prior.possible[:, None], here.prior.believed(variant, of_prior.asked, posterior.probability[rows]), 0.0
+        )
 
     each = OverPriors.ask(others, posterior, near, alone, threshold, asked)
     stated = replace(posterior, probability=each.mean)
-    before = weighed & reaches(found.lowest, threshold) & (found.posterior.mode == posterior.mode) & ~found.cut_off
+    before = (
+        weighed
+        & reaches(before_rates.lowest, threshold)
+        & (before_rates.posterior.mode == posterior.mode)
+        & ~before_rates.cut_off
+    )
 
     def distributions(rows: Sequence[int]) -> list[dict[int, Distribution]]:
-        by_sums = found.distributions(rows)
-        for own, row in zip(by_sums, rows, strict=True):
+        by_sums = before_rates.distributions(rows)
+        for of_area, row in zip(by_sums, rows, strict=True):
             if weighed[row].any():
-                own |= _kept_with_rates(rates.of(np.array([row])), weighed[row], each.lowest[row])
+                of_area |= _kept_with_rates(rates.of(np.array([row])), weighed[row], each.lowest[row])
         return by_sums
 
     return replace(
-        found,
-        reach=_merged_bounds(found.reach, reach, weighed),
-        posterior=found.posterior.replaced(weighed, stated),
-        lowest=np.where(weighed, each.lowest, found.lowest),
-        highest=np.where(weighed, each.highest, found.highest),
-        own_lowest=np.where(weighed, each.lowest, found.own_lowest),
-        alone=np.where(weighed, alone, found.alone),
-        cut_off=found.cut_off & ~weighed,
+        before_rates,
+        reach=_merged_bounds(before_rates.reach, reach, weighed),
+        posterior=before_rates.posterior.replaced(weighed, stated),
+        lowest=np.where(weighed, each.lowest, before_rates.lowest),
+        highest=np.where(weighed, each.highest, before_rates.highest),
+        own_lowest=np.where(weighed, each.lowest, before_rates.own_lowest),
+        alone=np.where(weighed, alone, before_rates.alone),
+        cut_off=before_rates.cut_off & ~weighed,
         distributions=distributions,
-        by_rates=weighed if found.by_rates is None else found.by_rates | weighed,
-        before=before if found.before is None else found.before | before,
+        by_rates=weighed if before_rates.by_rates is None else before_rates.by_rates | weighed,
+        before=before if before_rates.before is None else before_rates.before | before,
     )
 
 
@@ -529,11 +540,11 @@ def _merged_bounds(before: CellBounds, by_rates: CellBounds, weighed: BoolArray)
 def _kept_with_rates(rates: _Rates, weighed: BoolArray, lowest: FloatArray) -> dict[int, Distribution]:
     """Return the distributions of one area: averages over the priors that were asked, as probabilities are."""
     best, *others = rates.here.prior.variants
-    found = rates.distributions(best)
+    of_best = rates.distributions(best)
     more = [rates.distributions(variant) for variant in others] if not np.isnan(lowest[weighed]).all() else []
     kept: dict[int, Distribution] = {}
-    for cell, chances in found.items():
+    for cell, chances in of_best.items():
         if weighed[cell]:
-            asked = [one[cell] for one in more] if not np.isnan(lowest[cell]) else []
+            asked = [of_prior[cell] for of_prior in more] if not np.isnan(lowest[cell]) else []
             kept[cell] = int(rates.reach.low[0, cell]), np.mean([chances, *asked], axis=0)
     return kept

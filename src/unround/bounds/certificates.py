@@ -113,16 +113,16 @@ def certificates(system: System, wanted: Iterable[int] | Mapping[int, int]) -> d
     bounds, trace = Bounds.of(windows), Trace()
     if not propagate(system.equations, bounds, trace, system.rows):
         return {}
-    found = {}
+    proofs = {}
     for cell in wanted:
         steps = _Steps(system, windows, trace)
         if bounds.lows[cell] == bounds.highs[cell]:
-            found[cell] = steps.both_sides(cell)
+            proofs[cell] = steps.both_sides(cell)
         else:
             written = _beyond_single_sums(steps, bounds, cell, known.get(cell))
             if written is not None:
-                found[cell] = written
-    return found
+                proofs[cell] = written
+    return proofs
 
 
 def certificate_of_least(system: System, cell: int, value: int) -> Certificate | None:
@@ -250,16 +250,16 @@ def _beyond_single_sums(steps: _Steps, bounds: Bounds, cell: int, value: int | N
 
 
 def _named(system: System, equation: int) -> dict[str, Any]:
-    one = system.sums[equation]
-    return {"total": one.total, "parts": list(one.parts)}
+    stated = system.sums[equation]
+    return {"total": stated.total, "parts": list(stated.parts)}
 
 
 def _said(system: System, row: int) -> dict[str, Any]:
     """Write out one inequality of a figure, as the figure gives it."""
-    figure, which = system.rows[row].figure, system.rows[row].which
-    one = system.said[figure][which]
-    terms = {name: str(factor) for name, factor in one.terms}
-    return {"by": "figure", "figure": system.figures[figure].figure.name, "terms": terms, "at_most": str(one.at_most)}
+    figure, number = system.rows[row].figure, system.rows[row].which
+    inequality = system.said[figure][number]
+    terms = {name: str(factor) for name, factor in inequality.terms}
+    return {"by": "figure", "figure": system.figures[figure].figure.name, "terms": terms, "at_most": str(inequality.at_most)}
 
 
 def _refuted(

@@ -113,15 +113,15 @@ def _with_figures(system: System, oracle: _Oracle) -> Clash:
     published = frozenset(cell for cell in range(cells) if oracle.says[cell])
     if oracle.holds(published | frozenset(sums) | frozenset(figures)):
         raise InputError("the system has a solution: it is consistent.")
-    found = frozenset(_needed(oracle.holds, published | frozenset(sums), list(figures)))
-    if not oracle.holds(published | found):
+    clashing = frozenset(_needed(oracle.holds, published | frozenset(sums), list(figures)))
+    if not oracle.holds(published | clashing):
         needed: list[int] = []
     else:
-        needed = _needed(oracle.holds, published | found, list(sums))
-    found |= frozenset(needed)
-    if oracle.holds(found):
-        found |= frozenset(_needed(oracle.holds, found, sorted(published)))
-    return _clash(system, found, minimum=False)
+        needed = _needed(oracle.holds, published | clashing, list(sums))
+    clashing |= frozenset(needed)
+    if oracle.holds(clashing):
+        clashing |= frozenset(_needed(oracle.holds, clashing, sorted(published)))
+    return _clash(system, clashing, minimum=False)
 
 
 def _clash(system: System, members: Members, minimum: bool) -> Clash:
@@ -298,7 +298,7 @@ def _guess(oracle: _Oracle, members: Members, corrections: Iterable[Members], mo
         for side in ((total,), parts):
             near = {oracle.cells + e for cell in side for e in oracle.sums_of[cell]} - {m}
             near.update(cell for cell in side if cell in members)
-            model.add_bool_or([~chosen[m], *(chosen[one] for one in sorted(near))])
+            model.add_bool_or([~chosen[m], *(chosen[neighbour] for neighbour in sorted(near))])
     for correction in corrections:
         model.add_bool_or([chosen[m] for m in sorted(correction)])
     size = cp_model.LinearExpr.sum(list(chosen.values()))

@@ -76,20 +76,20 @@ class SumsOfBlock:
         """Return the sums that a cell is in."""
         area, column = place
         number = len(self.equations)
-        found = [area * number + e for e in self.touching.get(column, ()) if self.active is None or self.active[area, e]]
+        numbers = [area * number + e for e in self.touching.get(column, ()) if self.active is None or self.active[area, e]]
         if self.columns[column]:
             first, above = self.areas * number, int(self.parent[area])
-            found += [first + row * self.width + column for row in (area, above) if row >= 0 and row in self.children]
-        return found
+            numbers += [first + row * self.width + column for row in (area, above) if row >= 0 and row in self.children]
+        return numbers
 
-    def members(self, one: int) -> list[Place]:
+    def members(self, of_sum: int) -> list[Place]:
         """Return the cells of a sum, the total first."""
         number = len(self.equations)
-        if one < self.areas * number:
-            area, e = divmod(one, number)
+        if of_sum < self.areas * number:
+            area, e = divmod(of_sum, number)
             total, parts = self.equations[e]
             return [(area, column) for column in (total, *parts)]
-        area, column = divmod(one - self.areas * number, self.width)
+        area, column = divmod(of_sum - self.areas * number, self.width)
         return [(row, column) for row in (area, *self.children[area])]
 
     def needed(self, places: Sequence[Place], windows: Windows, low: Ints, high: Ints, most: int) -> tuple[list[int], bool]:
@@ -98,42 +98,42 @@ class SumsOfBlock:
         They are not if they have more than so many cells. A bound that is not that of the cell's own window comes from a
         sum that the cell is in.
         """
-        found: dict[int, None] = {}
+        sums: dict[int, None] = {}
         queue, seen, wanted = list(places), set(places), set(places)
         for place in queue:  # grows during the loop
             if windows.low[place] == low[place] and windows.high[place] == high[place] and place not in wanted:
                 continue
-            for one in self.of(place):
-                if one not in found:
-                    found[one] = None
-                    new = [other for other in self.members(one) if other not in seen]
+            for number in self.of(place):
+                if number not in sums:
+                    sums[number] = None
+                    new = [other for other in self.members(number) if other not in seen]
                     seen.update(new)
                     queue += new
             if len(seen) > most:
-                return list(found), False
-        return list(found), True
+                return list(sums), False
+        return list(sums), True
 
 
-def _narrow(sums: SumsOfBlock, windows: Windows, found: LinkedBounds, hidden: BoolArray) -> tuple[Place, ...]:
+def _narrow(sums: SumsOfBlock, windows: Windows, bounds: LinkedBounds, hidden: BoolArray) -> tuple[Place, ...]:
     """Narrow hidden counts to their feasibility intervals, from what propagation leaves; return where nothing is left.
 
     The results of a loop depend on nothing outside it, so that they are the same however areas are put into blocks.
     """
-    is_open = found.tight.low < found.tight.high
+    is_open = bounds.tight.low < bounds.tight.high
     done: set[Place] = set()
     too_large: set[Place] = set()
     clashing: list[Place] = []
-    settled = _settled_by_trees(sums, windows, found, hidden & is_open)
+    settled = _settled_by_trees(sums, windows, bounds, hidden & is_open)
     for area, column in np.argwhere(hidden & is_open & ~settled).tolist():
         place = (area, column)
         if place in too_large:
-            found.limited[place] = True
+            bounds.limited[place] = True
         if place in done or place in too_large:
             continue
         cells, inside, complete = _connected(sums, place, is_open, too_large)
         if not complete:
             too_large.update(cells)
-            found.limited[place] = True
+            bounds.limited[place] = True
             continue
         done.update(cells)
         edges = sum(len(members) for members in inside.values())
@@ -142,22 +142,22 @@ def _narrow(sums: SumsOfBlock, windows: Windows, found: LinkedBounds, hidden: Bo
             continue  # a tree
         if 2 * len(wanted) < len(cells) and len(wanted) * len(cells) > MIXED:
             for cell in wanted:
-                found.limited[cell] = True
+                bounds.limited[cell] = True
             continue
         try:
-            _put_ends(sums, windows, found, cells, inside, hidden)
+            _put_ends(sums, windows, bounds, cells, inside, hidden)
         except _Contradicting:
             clashing.append(place)
     return tuple(clashing)
 
 
-def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: LinkedBounds, hidden: BoolArray) -> BoolArray:
+def _settled_by_trees(sums: SumsOfBlock, windows: Windows, bounds: LinkedBounds, hidden: BoolArray) -> BoolArray:
     """Narrow the bounds of hidden counts whose sums, put into each other, form a tree; return which counts these are.
 
     In a tree of sums between whole numbers without holes, the bounds that propagation leaves are attained. Areas that are
     linked with others, and those in which such a tree has no solution, are left to the integer program.
     """
-    low, high = found.tight.low, found.tight.high
+    low, high = bounds.tight.low, bounds.tight.high
     settled, alone = np.zeros_like(hidden), sums.parent < 0
     alone[list(sums.children)] = False
     rows = np.flatnonzero(alone & hidden.any(axis=1))
@@ -193,12 +193,12 @@ def _settled_by_trees(sums: SumsOfBlock, windows: Windows, found: LinkedBounds, 
     tight = tighten(PlainSums(sums.width, tuple(trees)), narrowed(windows, low, high, rows), np.column_stack(use))
     settled[rows] = wanted = hidden[rows] & settles[:, piece_of] & tight.feasible[:, None]
     moved = wanted & ((tight.low > low[rows]) | (tight.high < high[rows]))
-    found.moved[rows] |= moved
+    bounds.moved[rows] |= moved
     is_open = low < high
     low[rows], high[rows] = np.where(moved, (tight.low, tight.high), (low[rows], high[rows]))
     for row, column in np.argwhere(moved & (tight.low == tight.high)).tolist():
         cell = int(rows[row]), column
-        found.loops[cell] = tuple(_connected(sums, cell, is_open, set())[1])
+        bounds.loops[cell] = tuple(_connected(sums, cell, is_open, set())[1])
     return settled
 
 
@@ -236,10 +236,10 @@ def _connected(
     """Return the open cells that sums connect with one, the open cells of each of these sums, and whether these are all."""
     cells, seen, inside = [place], {place}, dict[int, list[Place]]()
     for cell in cells:  # grows during the loop
-        for one in sums.of(cell):
-            if one not in inside:
-                inside[one] = [other for other in sums.members(one) if is_open[other]]
-                new = [other for other in inside[one] if other not in seen]
+        for number in sums.of(cell):
+            if number not in inside:
+                inside[number] = [other for other in sums.members(number) if is_open[other]]
+                new = [other for other in inside[number] if other not in seen]
                 seen.update(new)
                 cells += new
         if len(cells) > MOST_OPEN or cell in too_large:
@@ -248,32 +248,32 @@ def _connected(
 
 
 def _put_ends(
-    sums: SumsOfBlock, windows: Windows, found: LinkedBounds, cells: list[Place], inside: Iterable[int], hidden: BoolArray
+    sums: SumsOfBlock, windows: Windows, bounds: LinkedBounds, cells: list[Place], inside: Iterable[int], hidden: BoolArray
 ) -> None:
     """Find the ends of the intervals of the hidden cells of a loop, and put them into the results."""
     at = {place: i for i, place in enumerate(cells)}
     rows = []
-    for one in inside:
-        total, *parts = sums.members(one)
-        known = sum(int(found.tight.low[part]) for part in parts if part not in at)
+    for number in inside:
+        total, *parts = sums.members(number)
+        known = sum(int(bounds.tight.low[part]) for part in parts if part not in at)
         if total not in at:
-            known -= int(found.tight.low[total])
+            known -= int(bounds.tight.low[total])
         rows.append((at.get(total, -1), tuple(at[part] for part in parts if part in at), known))
-    domains = tuple(_domain(windows, found, place) for place in cells)
+    domains = tuple(_domain(windows, bounds, place) for place in cells)
     wanted = tuple(i for i, place in enumerate(cells) if hidden[place])
     for i, (low, high, limited) in zip(wanted, _ends(domains, tuple(rows), wanted), strict=True):
         place = cells[i]
-        found.limited[place] |= limited
-        if (low, high) != (found.tight.low[place], found.tight.high[place]):
-            found.tight.low[place], found.tight.high[place] = low, high
-            found.moved[place] = True
+        bounds.limited[place] |= limited
+        if (low, high) != (bounds.tight.low[place], bounds.tight.high[place]):
+            bounds.tight.low[place], bounds.tight.high[place] = low, high
+            bounds.moved[place] = True
             if low == high:
-                found.loops[place] = tuple(inside)
+                bounds.loops[place] = tuple(inside)
 
 
-def _domain(windows: Windows, found: LinkedBounds, place: Place) -> _Domain:
+def _domain(windows: Windows, bounds: LinkedBounds, place: Place) -> _Domain:
     """Return the bounds of a cell, and the counts between them where its window lists them."""
-    low, high, start = (int(one[place]) for one in (found.tight.low, found.tight.high, windows.start))
+    low, high, start = (int(array[place]) for array in (bounds.tight.low, bounds.tight.high, windows.start))
     if start < 0 or not (windows.low[place] <= low and high <= windows.high[place] < NO_UPPER_BOUND):
         return low, high, None
     first = start + low - int(windows.low[place])
@@ -304,7 +304,7 @@ class _Loop:
         """Return the least and the greatest that some cells can be, and whether more effort might narrow that."""
         self._set_one_after_the_other(wanted)
         self._attain_many(wanted)
-        found = []
+        intervals = []
         for i in wanted:
             ends, limited = list(self.bounds[i]), False
             for side, sign in enumerate((1, -1)):
@@ -315,8 +315,8 @@ class _Loop:
                     limited |= limit is not None or sign > 0 or ends[side] < FAR
                 if limit is not None and sign * limit > sign * ends[side]:
                     ends[side] = limit
-            found.append((ends[0], ends[1], limited))
-        return tuple(found)
+            intervals.append((ends[0], ends[1], limited))
+        return tuple(intervals)
 
     def _set_one_after_the_other(self, wanted: Sequence[int]) -> None:
         """Look for tables that attain the ends of bounds by propagation alone, which may miss some."""
@@ -454,8 +454,8 @@ def linked_bounds(block: EvidenceBlock, parent: Rows, linked: BoolArray, *, proo
         for at, column in clash.items():
             used[used == at] = -1
             clashes.append(FamilyClash(at, column))
-    moved, found = (low != tight.low) | (high != tight.high), tuple(sorted(clashes, key=lambda clash: clash.parent))
-    return LinkedBounds(tight._replace(low=low, high=high), moved, used, found, np.zeros_like(moved))
+    moved, dropped = (low != tight.low) | (high != tight.high), tuple(sorted(clashes, key=lambda clash: clash.parent))
+    return LinkedBounds(tight._replace(low=low, high=high), moved, used, dropped, np.zeros_like(moved))
 
 
 def with_hidden(
@@ -465,8 +465,8 @@ def with_hidden(
     sums = SumsOfBlock(block.compiled, block.active, bounds.parent, linked)
     certain = hidden & block.windows.certain & bounds.tight.feasible[:, None]
     tight = bounds.tight._replace(low=bounds.tight.low.copy(), high=bounds.tight.high.copy())
-    found = replace(bounds, tight=tight, moved=bounds.moved.copy(), limited=np.zeros_like(bounds.moved), loops={})
-    return found, _narrow(sums, block.windows, found, certain)
+    narrower = replace(bounds, tight=tight, moved=bounds.moved.copy(), limited=np.zeros_like(bounds.moved), loops={})
+    return narrower, _narrow(sums, block.windows, narrower, certain)
 
 
 def _propagate(

@@ -73,19 +73,19 @@ class Prover:
         `InternalError` if all that a bound can depend on does not prove a value that propagation found.
         """
         moved, loops = self.bounds.moved[area], self.bounds.loops
-        found = self._by_single_sums(area, [column for column in columns if not moved[column]], self._of_area)
+        proved = self._by_single_sums(area, [column for column in columns if not moved[column]], self._of_area)
         across = [column for column in columns if moved[column] and (area, column) not in loops]
-        found += self._by_single_sums(area, across, self._across)
+        proved += self._by_single_sums(area, across, self._across)
         for column in columns:
             if (area, column) in loops:
-                found += self._by_several(area, column)
-        return found
+                proved += self._by_several(area, column)
+        return proved
 
     def _by_single_sums(
         self, area: int, columns: list[int], grounds: Callable[[int, list[int]], Iterator[Ground]]
     ) -> list[Proved]:
         """Prove values to which propagation through single sums leads."""
-        found, left = list[Proved](), columns
+        proved, left = list[Proved](), columns
         for sums, figures, complete in grounds(area, columns) if columns else ():
             system, cells = self._system(area, sums, figures)
             bounds = Bounds.of(certain_windows(system))
@@ -96,15 +96,15 @@ class Prover:
             for proof in proofs_of(system, certificates(system, pinned)):
                 column = at[system.index[proof.cell]]
                 if proof.value == self.bounds.tight.low[area, column]:  # more sums may prove more, but never another value
-                    found.append((column, _smallest(system, proof), proof))
-            done = {column for column, _, _ in found}
+                    proved.append((column, _smallest(system, proof), proof))
+            done = {column for column, _, _ in proved}
             left = [column for column in columns if column not in done]
             if not left:
                 break
             if complete:
                 missing = ", ".join(self.cell_of(area, column).name for column in left)
                 raise InternalError(f"no certificate was found for {missing}")
-        return found
+        return proved
 
     def _of_area(self, area: int, columns: list[int]) -> Iterator[Ground]:
         """Yield what the bounds of some cells depend on within their area: what moved them last; and all that there is.
@@ -122,14 +122,14 @@ class Prover:
 
     def moved_last(self, area: int, columns: Iterable[int]) -> list[int]:
         """Go back from sum to sum of an area, following what moved each bound last; inequalities come after the sums."""
-        tight, found = self.bounds.tight, set[int]()
+        tight, sums = self.bounds.tight, set[int]()
         queue = [(column, is_low) for column in columns for is_low in (True, False)]
         seen = set(queue)
         for cell, is_low in queue:  # grows during the loop
             e = int((tight.by_low if is_low else tight.by_high)[area, cell])
             if e < 0:
                 continue
-            found.add(e)
+            sums.add(e)
             if self.figures is not None and e >= len(self.equations):
                 terms = self.figures.rows.row(area, e - len(self.equations)).terms
                 uses = [(other, factor > 0) for other, factor in terms if other != cell]
@@ -141,13 +141,13 @@ class Prover:
             new = [use for use in uses if use not in seen]
             seen.update(new)
             queue += new
-        return sorted(found)
+        return sorted(sums)
 
     def _across(self, area: int, columns: list[int]) -> Iterator[Ground]:
         """Yield the sums of areas, and between them, that the bounds of some cells can depend on: more and more of them."""
         for most in NEARBY:
             needed, complete = self._needed([(area, column) for column in columns], most)
-            yield [self.sums.members(one) for one in needed], [], complete
+            yield [self.sums.members(number) for number in needed], [], complete
 
     def _needed(self, places: Sequence[Place], most: int) -> tuple[list[int], bool]:
         tight = self.bounds.tight
@@ -156,11 +156,11 @@ class Prover:
     def _by_several(self, area: int, column: int) -> list[Proved]:
         """Prove a value that several sums pin together; nothing if that takes too many sums, or too long."""
         place, loop = (area, column), self.bounds.loops[area, column]
-        around = [place, *dict.fromkeys(other for one in loop for other in self.sums.members(one) if other != place)]
+        around = [place, *dict.fromkeys(other for number in loop for other in self.sums.members(number) if other != place)]
         needed, complete = self._needed(around, MOST_CELLS)
         if not complete:
             return []
-        sums = [self.sums.members(one) for one in dict.fromkeys((*loop, *needed))]
+        sums = [self.sums.members(number) for number in dict.fromkeys((*loop, *needed))]
         system, cells = self._system(area, sums, [])
         value = int(self.bounds.tight.low[place])
         proofs = proofs_of(system, certificates(system, {system.index[cells[place].name]: value}))
@@ -169,40 +169,43 @@ class Prover:
     def _system(self, area: int, sums: list[list[Place]], figures: list[int]) -> tuple[System, dict[Place, Cell]]:
         """Combine some sums, and figures of one area, into one system; return also its cells by their places."""
         stated = [] if self.figures is None else [self.figures.published(area, figure) for figure in figures]
-        places = {place for one in sums for place in one}
+        places = {place for members in sums for place in members}
         places.update((area, column) for _, columns in stated for column in columns)
         is_alone = len({row for row, _ in places}) == 1
         cells = {place: self.cell_of(*place) if is_alone else self._named(*place) for place in sorted(places)}
-        named = [Sum(cells[one[0]].name, tuple(cells[part].name for part in one[1:])) for one in sums]
+        named = [Sum(cells[members[0]].name, tuple(cells[part].name for part in members[1:])) for members in sums]
         return System(list(cells.values()), named, [figure for figure, _ in stated]), cells
 
     def _named(self, area: int, column: int) -> Cell:
         """Return a cell under a name that tells its area."""
-        own = self.cell_of(area, column)
-        return Cell(f"{self.names[area]}{BETWEEN}{own.name}", own.published, own.mechanism)
+        cell = self.cell_of(area, column)
+        return Cell(f"{self.names[area]}{BETWEEN}{cell.name}", cell.published, cell.mechanism)
 
 
 def _smallest(system: System, proof: Proof) -> System:
     """Return the part of a system that a proof uses."""
     used, figures = used_by(proof)
-    sums, stated = [one for one in system.sums if one in used], [one for one in system.figures if one.figure.name in figures]
-    names = {proof.cell, *(name for one in sums for name in (one.total, *one.parts))}
-    names.update(name for one in stated for name in one.figure.counts)
+    sums, stated = (
+        [stated_here for stated_here in system.sums if stated_here in used],
+        [stated_here for stated_here in system.figures if stated_here.figure.name in figures],
+    )
+    names = {proof.cell, *(name for stated_here in sums for name in (stated_here.total, *stated_here.parts))}
+    names.update(name for stated_here in stated for name in stated_here.figure.counts)
     return System([cell for cell in system.cells if cell.name in names], sums, stated)
 
 
 def used_by(proof: Proof) -> tuple[list[Sum], list[str]]:
     """Return the sums of a proof, and the names of its figures, as they come up in it, those of refutations included."""
-    found, figures = dict[Sum, None](), dict[str, None]()
+    sums, figures = dict[Sum, None](), dict[str, None]()
     lists: list[Any] = [proof.steps]
     for steps in lists:  # grows during the loop
         for step in steps:
             used = step["sums"] if step["by"] == "sums" else [step["sum"]] if step["by"] == "sum" else []
-            found.update((Sum(one["total"], tuple(one["parts"])), None) for one in used)
+            sums.update((Sum(added["total"], tuple(added["parts"])), None) for added in used)
             if step["by"] == "figure":
                 figures[step["figure"]] = None
             halves = [step["refutation"]] if step["by"] == "contradiction" else []
             for half in halves:  # grows during the loop
                 halves += [half["split"]["below"], half["split"]["above"]] if "split" in half else []
                 lists += [] if "split" in half else [half["steps"]]
-    return list(found), list(figures)
+    return list(sums), list(figures)

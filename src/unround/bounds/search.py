@@ -86,17 +86,17 @@ def z3_solutions(
     for row in rows:
         solver.add(z3.Sum([factor * cells[cell] for cell, factor in row.terms]) <= row.at_most)
 
-    found: list[list[int]] = []
+    solutions: list[list[int]] = []
     while (verdict := solver.check()) == z3.sat:
-        if len(found) == limit:
+        if len(solutions) == limit:
             return None
         model = solver.model()
         values = [model.eval(cell, model_completion=True).as_long() for cell in cells]
-        found.append(values)
+        solutions.append(values)
         solver.add(z3.Or([cell != value for cell, value in zip(cells, values, strict=True)]))
     if verdict != z3.unsat:
         raise InternalError(f"Z3 stopped without an answer: {solver.reason_unknown()}.")
-    return _sorted(np.array(found, dtype=np.int64).reshape(len(found), len(domains)))
+    return _sorted(np.array(solutions, dtype=np.int64).reshape(len(solutions), len(domains)))
 
 
 def cpsat_bounds(
@@ -127,13 +127,13 @@ def cpsat_bounds(
             side, seen = (bounds.lows, lowest) if sign > 0 else (bounds.highs, highest)
             if seen[cell] == side[cell] or (sign < 0 and cell in free):
                 continue
-            found = _witness(equations, domains, bounds, rows, (cell, sign))
-            if found is None:
+            values = _witness(equations, domains, bounds, rows, (cell, sign))
+            if values is None:
                 raise InternalError("CP-SAT found no solution where it had found one before.")
-            lowest = [min(pair) for pair in zip(lowest, found, strict=True)]
-            highest = [max(pair) for pair in zip(highest, found, strict=True)]
+            lowest = [min(pair) for pair in zip(lowest, values, strict=True)]
+            highest = [max(pair) for pair in zip(highest, values, strict=True)]
             # The optimum is a bound in its own right, and may tighten others.
-            side[cell] = found[cell]
+            side[cell] = values[cell]
             propagate(equations, bounds, None, rows)
     return lowest, [None if cell in free else high for cell, high in enumerate(highest)]
 
@@ -301,7 +301,9 @@ def _unbounded(equations: Equations, bounds: Bounds, rows: Rows) -> set[int]:
     for row in rows:
         free = [(rise[cell], factor) for cell, factor in row.terms if cell in rise]
         if free:
-            model.add(cp_model.LinearExpr.weighted_sum([one for one, _ in free], [factor for _, factor in free]) <= 0)
+            model.add(
+                cp_model.LinearExpr.weighted_sum([variable for variable, _ in free], [factor for _, factor in free]) <= 0
+            )
     model.maximize(sum(rises.values()))
     solver = single_worker()
     status = solver.solve(model)

@@ -124,10 +124,10 @@ def lists_of(columns: int, equations: Equations, more: tuple[tuple[int, ...], ..
         np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
         np.array(cells, dtype=np.int64),
         np.array(order, dtype=np.int64),
-        np.concatenate(([0], np.cumsum([len(one) for one in near]))).astype(np.int64),
-        np.array([e for one in near for e in one], dtype=np.int64),
-        np.concatenate(([0], np.cumsum([len(one) for one in more]))).astype(np.int64),
-        np.array([cell for one in more for cell in one], dtype=np.int64),
+        np.concatenate(([0], np.cumsum([len(members) for members in near]))).astype(np.int64),
+        np.array([e for members in near for e in members], dtype=np.int64),
+        np.concatenate(([0], np.cumsum([len(members) for members in more]))).astype(np.int64),
+        np.array([cell for members in more for cell in members], dtype=np.int64),
         np.zeros((0, 0), dtype=np.int64),
         np.zeros((0, 0), dtype=np.int64),
     )
@@ -172,18 +172,18 @@ def tighten(
     given = BoundsInput(low, high, start, windows.weights, zeros, use)
     nobody, none = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int32)
     feasible = np.ones(areas, dtype=np.bool_)
-    found = CellBounds(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
-    in_threads(lambda first, last: tighten_areas(first, last, lists, given, found), areas)
-    return found
+    tight = CellBounds(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
+    in_threads(lambda first, last: tighten_areas(first, last, lists, given, tight), areas)
+    return tight
 
 
 @kernel
-def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: CellBounds) -> None:
+def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, tight: CellBounds) -> None:
     """Tighten the areas from `begin` up to `end`."""
-    columns, number = found.low.shape[1], sums.order.size
+    columns, number = tight.low.shape[1], sums.order.size
     low, high = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
     holes, waiting = np.zeros(columns, dtype=np.bool_), np.empty(number, dtype=np.bool_)
-    own = CellState(low, high, holes, waiting)
+    state = CellState(low, high, holes, waiting)
     for area in range(begin, end):
         use = given.use[area if given.use.shape[0] > 1 else 0]
         for c in range(columns):
@@ -202,26 +202,26 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: 
                 if waiting[e]:
                     waiting[e] = quiet = False
                     if e < use.size:
-                        possible = revise(area, e, sums, use, given, own, found)
+                        possible = revise(area, e, sums, use, given, state, tight)
                     else:
-                        possible = _apply(area, e, sums, use, given, own, found)
+                        possible = _apply(area, e, sums, use, given, state, tight)
                     if not possible:
                         break
             sweep += 1
         for c in range(columns):
             # Around a loop of cells that nothing bounds, a contradiction shows as a bound that grows without end.
             possible = possible and low[c] < NO_UPPER_BOUND
-            found.low[area, c] = min(low[c], NO_UPPER_BOUND)
-            found.high[area, c] = min(high[c], NO_UPPER_BOUND)
-        found.feasible[area] = possible
+            tight.low[area, c] = min(low[c], NO_UPPER_BOUND)
+            tight.high[area, c] = min(high[c], NO_UPPER_BOUND)
+        tight.feasible[area] = possible
 
 
 @kernel
-def revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: CellState, found: CellBounds) -> bool:
+def revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, state: CellState, tight: CellBounds) -> bool:
     """Apply one sum to the bounds of its cells; False if it leaves some cell without a possible value."""
-    low, high = own.low, own.high
-    by_low, by_high = found.by_low[area], found.by_high[area]
-    depth_low, depth_high = found.depth_low[area], found.depth_high[area]
+    low, high = state.low, state.high
+    by_low, by_high = tight.by_low[area], tight.by_high[area]
+    depth_low, depth_high = tight.depth_low[area], tight.depth_high[area]
     cells = sums.cells[sums.first[e] : sums.first[e + 1]]
     total = cells[0]
     low_sum = high_sum = 0
@@ -248,7 +248,7 @@ def revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, o
     # Each part gets what the total leaves when all the others are at their opposite ends. With one unbounded part
     # _NO_LIMIT cancels out of `high_sum - high[part]`; with two it makes the new bound harmlessly low.
     bounded, spare, need = high[total] < _NO_LIMIT, high[total] - low_sum, low[total] - high_sum
-    if moved and not _queue_others(area, total, e, sums, use, given, own):
+    if moved and not _queue_others(area, total, e, sums, use, given, state):
         return False
     for part in cells[1:]:
         part_low, part_high = low[part], high[part]
@@ -261,17 +261,17 @@ def revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, o
             low[part], by_low[part] = min(need + part_high, _NO_LIMIT), e
             depth_low[part] = 1 + max(depth_low[total], next_high if part == deepest_high else deep_high)
             moved = True
-        if moved and not _queue_others(area, part, e, sums, use, given, own):
+        if moved and not _queue_others(area, part, e, sums, use, given, state):
             return False
     return True
 
 
 @kernel
-def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: CellState, found: CellBounds) -> bool:
+def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, state: CellState, tight: CellBounds) -> bool:
     """Apply one inequality to the bounds of its cells; False if it leaves some cell without a possible value."""
-    low, high = own.low, own.high
-    by_low, by_high = found.by_low[area], found.by_high[area]
-    depth_low, depth_high = found.depth_low[area], found.depth_high[area]
+    low, high = state.low, state.high
+    by_low, by_high = tight.by_low[area], tight.by_high[area]
+    depth_low, depth_high = tight.depth_low[area], tight.depth_high[area]
     limit = sums.limits[area, e - use.size]
     if limit == OFF:
         return True
@@ -316,28 +316,28 @@ def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, o
                 low[cell], by_low[cell] = min(bound, _NO_LIMIT), e
                 depth_low[cell] = 1 + max(0, second if k == at_deepest else deepest)
                 moved = True
-        if moved and not _queue_others(area, cell, e, sums, use, given, own):
+        if moved and not _queue_others(area, cell, e, sums, use, given, state):
             return False
     return True
 
 
 @kernel
-def _queue_others(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: CellState) -> bool:
+def _queue_others(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, state: CellState) -> bool:
     """Queue the other sums of a cell whose bounds moved; False if it has no possible value."""
-    again = own.holes[cell] and _snap(area, cell, given, own)
-    if own.low[cell] > own.high[cell]:
+    again = state.holes[cell] and _snap(area, cell, given, state)
+    if state.low[cell] > state.high[cell]:
         return False
     for k in range(sums.at[cell], sums.at[cell + 1]):
         other = sums.touching[k]
         if (again or other != e) and (other >= use.size or use[other]):
-            own.waiting[other] = True
+            state.waiting[other] = True
     return True
 
 
 @kernel
-def _snap(area: int, cell: int, given: BoundsInput, own: CellState) -> bool:
+def _snap(area: int, cell: int, given: BoundsInput, state: CellState) -> bool:
     """Move bounds that fell into a hole to the next possible value; return whether one moved."""
-    low, high = own.low, own.high
+    low, high = state.low, state.high
     # Where the weight of the count 0 would be.
     origin = given.start[area, cell] - given.low[area, cell]
     moved = False

@@ -90,8 +90,8 @@ class TableRounding(Plain):
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data; a limit only where there is one."""
-        told = Plain.to_json(self)
-        return told if self.cutoff is not None else {name: told[name] for name in told if not name.startswith("cutoff")}
+        plain = Plain.to_json(self)
+        return plain if self.cutoff is not None else {name: plain[name] for name in plain if not name.startswith("cutoff")}
 
     @property
     def in_words(self) -> str:
@@ -306,7 +306,11 @@ def sums_to_test(release: Release, structure: Structure) -> list[TestedSum]:
     user added are tested whatever the counts say, and so are men and women.
     """
     # The sums that the user adds to those of the format.
-    wanted = {(one.total, frozenset(one.parts)) for one in release.proposals if one.use and one.origin == "file"}
+    wanted = {
+        (proposal.total, frozenset(proposal.parts))
+        for proposal in release.proposals
+        if proposal.use and proposal.origin == "file"
+    }
     tested: dict[tuple[int, frozenset[int]], TestedSum] = {}
     for judged, used in _candidates(structure, wanted):
         mechanisms = [structure.mechanisms[c] for c in (judged.total, *judged.parts)]

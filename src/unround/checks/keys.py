@@ -625,14 +625,14 @@ def pattern_shares(constants: Sequence[float], chances: Floats, alone: int | Non
     shares: dict[int, float] = {}
     places = np.asarray(constants)
     bits = 1 << np.arange(len(places))
-    everything, own = int(bits.sum()), 0 if alone is None else int(bits[alone])
+    everything, own_bit = int(bits.sum()), 0 if alone is None else int(bits[alone])
     for chance in chances.tolist():
         ends = np.unique(np.concatenate([[0.0, 1.0], -places % 1.0, (chance - places) % 1.0]))
         middle = (ends[1:] + ends[:-1]) / 2
         up = ((middle[:, None] + places) % 1.0 < chance) @ bits
         for pattern, length in zip(up.tolist(), np.diff(ends).tolist(), strict=True):
-            for bit, share in ((own, chance), (0, 1 - chance)) if own else ((pattern & own, 1.0),):
-                key = (pattern & ~own) | bit
+            for bit, share in ((own_bit, chance), (0, 1 - chance)) if own_bit else ((pattern & own_bit, 1.0),):
+                key = (pattern & ~own_bit) | bit
                 key = 0 if key == everything else key
                 shares[key] = shares.get(key, 0.0) + share * length / len(chances)
     return shares

@@ -102,12 +102,12 @@ def brute(system: System, prior: Prior | None = None, limit: int = LIMIT) -> Bru
 
 def answer(system: System, prior: Prior | None, top: int) -> Answer | None:
     """Return what `brute` finds in the form that every engine gives; None where nothing fits."""
-    found = brute(system, prior)
-    if not found.count:
+    listed = brute(system, prior)
+    if not listed.count:
         return None
-    marginals = tuple(_as_floats(found.marginal(i)) for i in range(len(system.cells)))
-    best = tuple((values, float(probability)) for values, probability in found.top(top))
-    return Answer(found.count, marginals, best)
+    marginals = tuple(_as_floats(listed.marginal(i)) for i in range(len(system.cells)))
+    best = tuple((values, float(probability)) for values, probability in listed.top(top))
+    return Answer(listed.count, marginals, best)
 
 
 def _as_floats(marginal: dict[int, Fraction]) -> Marginal:
@@ -173,8 +173,8 @@ class _Search:
     def __init__(self, system: System, weigh: Weigh, ranges: list[Range]) -> None:
         self.weigh = weigh
         self.equations = system.equations
-        said = [one for stated in system.figures for one in stated.figure.inequalities(stated.value)]
-        self.inequalities = [_Inequality(one, system) for one in said]
+        said = [inequality for stated in system.figures for inequality in stated.figure.inequalities(stated.value)]
+        self.inequalities = [_Inequality(inequality, system) for inequality in said]
         self.lows, self.highs = self._bounds(system, ranges)
         self.order = self._order(len(system.cells))
 
@@ -194,8 +194,8 @@ class _Search:
                     most = sum(highs[p] for p in others)
                     if most < math.inf:
                         lows[part] = max(lows[part], lows[total] - int(most))
-            for one in self.inequalities:
-                one.narrow(lows, highs)
+            for inequality in self.inequalities:
+                inequality.narrow(lows, highs)
             if (lows, highs) == before:
                 break
         for cell, high in zip(system.cells, highs, strict=True):
@@ -263,15 +263,19 @@ class _Search:
             sum(lows[p] for p in parts) <= highs[total] and lows[total] <= sum(highs[p] for p in parts)
             for total, parts in self.equations
             if cell == total or cell in parts
-        ) and all(one.least(lows, highs) <= one.at_most for one in self.inequalities if cell in one.factors)
+        ) and all(
+            inequality.least(lows, highs) <= inequality.at_most
+            for inequality in self.inequalities
+            if cell in inequality.factors
+        )
 
 
 class _Inequality:
     """What a figure says of the cells, in fractions."""
 
-    def __init__(self, one: Inequality, system: System) -> None:
-        self.factors = {system.index[name]: factor for name, factor in one.terms}
-        self.at_most = one.at_most
+    def __init__(self, inequality: Inequality, system: System) -> None:
+        self.factors = {system.index[name]: factor for name, factor in inequality.terms}
+        self.at_most = inequality.at_most
 
     def least(self, lows: list[int], highs: Sequence[float], but: int = -1) -> Fraction | float:
         """Return the least that the terms can add up to, one cell left aside."""

@@ -137,10 +137,10 @@ def has_pinned_total(table: TableLeaves, low: Ints, high: Ints, free: Ints) -> b
             number += 1
             for j in range(above_start[i], above_start[i + 1]):
                 free[above[j]] += 1
-    found = False
+    pinned = False
     for c in range(len(free)):
-        found |= high[c] == low[c] and 1 < free[c] < number
-    return found
+        pinned |= high[c] == low[c] and 1 < free[c] < number
+    return pinned
 
 
 @inner
@@ -216,10 +216,10 @@ def record(state: Singles, centre: NDArray[np.int64], seen: NDArray[np.int32]) -
 @inner
 def weight_of(state: Singles, lane: int, centre: NDArray[np.int64], logs: Singles) -> float:
     """Return the logarithm of what a table weighs."""
-    found = 0.0
+    log = 0.0
     for c in range(len(state)):
-        found += logs[centre[c] + int(state[c, lane])]
-    return found
+        log += logs[centre[c] + int(state[c, lane])]
+    return log
 
 
 @inner
@@ -317,26 +317,26 @@ class CellWeights(NamedTuple):
     ) -> CellWeights:
         """Return the weights of one system, several times over; a base of 0 says that weights are to be looked up."""
         low = np.array([lows] * copies, dtype=np.int32)
-        high = low + np.array([[one.size - 1 for one in weights]], dtype=np.int32)
-        found = cls.empty(low, high)
-        found.base[:] = bases
-        found.centre[:] = np.where(found.base > 0, published, low)
-        for k, one in enumerate(weights):
-            scaled = one / one.max()
+        high = low + np.array([[of_cell.size - 1 for of_cell in weights]], dtype=np.int32)
+        given = cls.empty(low, high)
+        given.base[:] = bases
+        given.centre[:] = np.where(given.base > 0, published, low)
+        for k, of_cell in enumerate(weights):
+            scaled = of_cell / of_cell.max()
             for copy in range(copies):
-                found.weights[found.place[copy, k] : found.place[copy, k] + one.size] = scaled
-        return found
+                given.weights[given.place[copy, k] : given.place[copy, k] + of_cell.size] = scaled
+        return given
 
     def one(self, number: int) -> CellWeights:
         """Return the weights of one area alone."""
         begin, end = self.area[number : number + 2].tolist()
-        one = slice(number, number + 1)
+        row = slice(number, number + 1)
         return CellWeights(
-            self.low[one],
-            self.high[one],
-            self.place[one] - begin,
-            self.base[one],
-            self.centre[one],
+            self.low[row],
+            self.high[row],
+            self.place[row] - begin,
+            self.base[row],
+            self.centre[row],
             self.weights[begin:end],
             self.area[number : number + 2] - begin,
         )

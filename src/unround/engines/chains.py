@@ -57,15 +57,15 @@ def moves_of(table: CrossedTable) -> Moves:
     kinds: list[tuple[Leaves, Leaves]] = []
     weight: list[float] = []
     for number in range(table.axes + 1):
-        found = _products(table, number)
-        if len(found[0]):
-            kinds.append(found)
+        moves = _products(table, number)
+        if len(moves[0]):
+            kinds.append(moves)
             weight.append(WEIGHTS[min(number, len(WEIGHTS) - 1)])
     along = len(kinds)
-    for found, one in zip((_transfers(table), _swaps(table)), ANYWHERE, strict=True):
-        if len(found[0]):
-            kinds.append(found)
-            weight.append(one)
+    for moves, often in zip((_transfers(table), _swaps(table)), ANYWHERE, strict=True):
+        if len(moves[0]):
+            kinds.append(moves)
+            weight.append(often)
     starts, cells, steps = [np.zeros(1, dtype=np.int32)], [], []
     for leaves, signs in kinds:
         start, cell, step = _cells(leaves, signs, table.above_start, table.above, table.cells.size)
@@ -86,14 +86,14 @@ def _grid(table: CrossedTable) -> NDArray[np.int64]:
 def _products(table: CrossedTable, number: int) -> tuple[Leaves, Leaves]:
     """Return moves with so many differences, as the leaves that change and their signs, a row each."""
     grid, rng = _grid(table), np.random.default_rng(number)
-    found = []
+    signed = []
     signs = np.array([(-1) ** bin(corner).count("1") for corner in range(1 << number)])
     chosen = list(combinations(range(table.axes), number))
     for axes in chosen:
         sizes = [size * (size - 1) // 2 if axis in axes else size for axis, size in enumerate(table.shape)]
         every, most = int(np.prod(sizes)), MOST_MOVES // len(chosen)
-        which = np.arange(every) if every <= most else np.unique(rng.integers(0, every, most))
-        places = np.unravel_index(which, sizes)
+        numbers = np.arange(every) if every <= most else np.unique(rng.integers(0, every, most))
+        places = np.unravel_index(numbers, sizes)
         corners = []
         for corner in range(1 << number):
             at = []
@@ -104,8 +104,8 @@ def _products(table: CrossedTable, number: int) -> tuple[Leaves, Leaves]:
                 else:
                     at.append(places[axis])
             corners.append(grid[tuple(at)])
-        found.append(np.stack(corners, axis=1))
-    leaves = np.concatenate(found)
+        signed.append(np.stack(corners, axis=1))
+    leaves = np.concatenate(signed)
     leaves = leaves[(leaves >= 0).all(axis=1)]
     return leaves, np.broadcast_to(signs, leaves.shape)
 
@@ -115,11 +115,11 @@ def _pairs(table: CrossedTable) -> tuple[Leaves, Leaves]:
     number = table.leaves.size
     rng = np.random.default_rng(number)
     if number * (number - 1) // 2 <= MOST_MOVES:
-        one, other = np.triu_indices(number, 1)
+        first, second = np.triu_indices(number, 1)
     else:
-        one, other = rng.integers(0, number, (2, MOST_MOVES))
-    several = (table.coordinates[one] != table.coordinates[other]).sum(axis=1) > 1
-    return one[several], other[several]
+        first, second = rng.integers(0, number, (2, MOST_MOVES))
+    several = (table.coordinates[first] != table.coordinates[second]).sum(axis=1) > 1
+    return first[several], second[several]
 
 
 def _transfers(table: CrossedTable) -> tuple[Leaves, Leaves]:
@@ -135,18 +135,18 @@ def _swaps(table: CrossedTable) -> tuple[Leaves, Leaves]:
     return leaves, np.broadcast_to(np.array([1, 1, -1, -1]), leaves.shape)
 
 
-def _swapped(table: CrossedTable, one: Leaves, other: Leaves) -> Iterator[Leaves]:
+def _swapped(table: CrossedTable, leaf: Leaves, other: Leaves) -> Iterator[Leaves]:
     grid = _grid(table)
     if table.axes == 1:  # no axis to swap along: two go up, two go down
-        half = len(one) // 2
-        leaves = np.stack([one[:half], one[half : 2 * half], other[:half], other[half : 2 * half]], axis=1)
+        half = len(leaf) // 2
+        leaves = np.stack([leaf[:half], leaf[half : 2 * half], other[:half], other[half : 2 * half]], axis=1)
         yield leaves[[len(set(four)) == 4 for four in leaves.tolist()]]
         return
     for axis in range(table.axes):
-        first, second = table.coordinates[one].copy(), table.coordinates[other].copy()
+        first, second = table.coordinates[leaf].copy(), table.coordinates[other].copy()
         differ = first[:, axis] != second[:, axis]
-        first[:, axis], second[:, axis] = table.coordinates[other, axis], table.coordinates[one, axis]
-        leaves = np.stack([grid[tuple(first.T)], grid[tuple(second.T)], one, other], axis=1)[differ]
+        first[:, axis], second[:, axis] = table.coordinates[other, axis], table.coordinates[leaf, axis]
+        leaves = np.stack([grid[tuple(first.T)], grid[tuple(second.T)], leaf, other], axis=1)[differ]
         leaves = leaves[(leaves >= 0).all(axis=1)]
         # On two axes this is a product; on three, swapping one is swapping the other two.
         yield leaves[(table.coordinates[leaves[:, 2]] != table.coordinates[leaves[:, 3]]).sum(axis=1) > 2]
@@ -274,16 +274,16 @@ def sample(
 
 def _nearest(given: CellWeights, leaves: NDArray[np.int64]) -> Ints:
     """Return a likely count of every leaf by itself."""
-    found = given.low[:, leaves].copy()
-    width = given.high[:, leaves] - found
+    likely = given.low[:, leaves].copy()
+    width = given.high[:, leaves] - likely
     place = given.place[:, leaves]
     best = given.weights[place]
     for k in range(1, int(width.max(initial=0)) + 1):
         inside = k <= width
         now = np.where(inside, given.weights[np.where(inside, place + k, 0)], -1.0)
-        found = np.where(now > best, given.low[:, leaves] + k, found)
+        likely = np.where(now > best, given.low[:, leaves] + k, likely)
         best = np.maximum(now, best)
-    return np.asarray(found, dtype=np.int32)
+    return np.asarray(likely, dtype=np.int32)
 
 
 class _Trial(NamedTuple):
@@ -362,7 +362,7 @@ def _areas(first: int, last: int, tried: _Trial, given: CellWeights, result: Sam
 def _begin(tried: _Trial, a: int, pinned: bool, goal: Targets, centre: Ints, chains: Lanes, spare: Ints) -> bool:
     """Search for tables that the chains of an area start from; return whether there are any."""
     table, low, high, random = tried.table, goal.low, goal.high, chains.random
-    value, found, begun = spare[0], spare[1], True
+    value, before, begun = spare[0], spare[1], True
     for lane in range(tried.lanes):
         chains.random_lanes[lane] = np.uint32(random_bits(random) >> np.uint64(32)) | np.uint32(1)
         if lane < STARTS and begun:
@@ -372,8 +372,8 @@ def _begin(tried: _Trial, a: int, pinned: bool, goal: Targets, centre: Ints, cha
             begun = find_table(tried.moves, table, low, high, goal, value, random, SEARCH)
             if not begun and lane > 0 and pinned:
                 begun = True
-                value[:] = found
-            found[:] = value
+                value[:] = before
+            before[:] = value
             for c in range(len(low)):
                 for other in range(lane, tried.lanes, STARTS):
                     chains.state[c, other] = value[c] - centre[c]
@@ -430,9 +430,9 @@ def _compare(
         error[c] = 0.0
         if width == 1:
             continue
-        own = everything / lanes
+        draws = everything / lanes
         for lane in range(lanes):
-            each[lane] = seen[lane, place[c] + mode] / own
+            each[lane] = seen[lane, place[c] + mode] / draws
         error[c] = np.sqrt(_variance(each) / lanes)
         worst = max(worst, error[c])
         within = 0.0
@@ -441,8 +441,8 @@ def _compare(
             for k in range(width):
                 mean += k * seen[lane, place[c] + k]
                 square += float(k) * k * seen[lane, place[c] + k]
-            each[lane] = mean / own
-            within += (square / own - each[lane] ** 2) / lanes
+            each[lane] = mean / draws
+            within += (square / draws - each[lane] ** 2) / lanes
         between = _variance(each)
         if between > 0.0:
             worst_rhat = max(worst_rhat, np.sqrt(1.0 + between / within) if within > 0.0 else np.inf)
@@ -451,9 +451,9 @@ def _compare(
 
 @inner
 def _variance(values: FloatArray) -> float:
-    middle = found = 0.0
+    middle = variance = 0.0
     for value in values:
         middle += value / len(values)
     for value in values:
-        found += (value - middle) ** 2 / (len(values) - 1)
-    return found
+        variance += (value - middle) ** 2 / (len(values) - 1)
+    return variance

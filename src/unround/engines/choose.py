@@ -77,15 +77,15 @@ def infer(
     reason, ways = "as requested", [_by_pieces, by_cutset] if rows else [_by_tree, by_cutset, _by_pieces, _by_table]
     if engine == "auto":
         for way in ways:
-            found = way(problem)
-            if isinstance(found, Inference):
-                return found
-            reason = found if way is _by_tree else reason
+            answered = way(problem)
+            if isinstance(answered, Inference):
+                return answered
+            reason = answered if way is _by_tree else reason
         reason = f"{names} could not be used in a quicker way" if rows else reason
     elif engine in NEEDS:
-        found = {"tree": _by_tree, "cutset": by_cutset}.get(engine, _by_table_in_pieces)(replace(problem, engine=engine))
-        if isinstance(found, Inference):
-            return found
+        answered = {"tree": _by_tree, "cutset": by_cutset}.get(engine, _by_table_in_pieces)(replace(problem, engine=engine))
+        if isinstance(answered, Inference):
+            return answered
         needs = f"using {names} exactly takes too many combinations of values." if rows else NEEDS[engine]
         raise InputError(f"{needs} Use --engine auto.")
     listed = _by_listing(replace(problem, engine=engine), reason)
@@ -98,32 +98,32 @@ def _by_pieces(problem: Problem) -> Inference | str:
     pieces = _pieces(system)
     if len(pieces) == 1:
         return "it is one piece"
-    found = []
+    answers = []
     for cells in pieces:
         names = {system.cells[i].name for i in cells}
         alone = System(
             [system.cells[i] for i in cells],
-            [one for one in system.sums if one.total in names],
-            [one for one in system.figures if one.figure.universe in names],
+            [entry for entry in system.sums if entry.total in names],
+            [entry for entry in system.figures if entry.figure.universe in names],
         )
-        own = {name: one for name, one in (problem.prior or {}).items() if name in names}
+        priors = {name: entry for name, entry in (problem.prior or {}).items() if name in names}
         # An engine that was asked for is for the pieces with loops; others need none.
-        piece = infer(alone, prior=own, top=problem.top, count=problem.count)
+        piece = infer(alone, prior=priors, top=problem.top, count=problem.count)
         if engine != "auto" and piece.engine not in (engine, "tree") and len(cells) > 1:
-            piece = infer(alone, engine=engine, prior=own, top=problem.top, count=problem.count)
-        found.append(piece)
-    return _joined(len(system.cells), pieces, found, problem.top)
+            piece = infer(alone, engine=engine, prior=priors, top=problem.top, count=problem.count)
+        answers.append(piece)
+    return _joined(len(system.cells), pieces, answers, problem.top)
 
 
 def _by_table_in_pieces(problem: Problem) -> Inference | str:
-    found = _by_pieces(problem)
-    return _by_table(problem) if isinstance(found, str) else found
+    answered = _by_pieces(problem)
+    return _by_table(problem) if isinstance(answered, str) else answered
 
 
 def _pieces(system: System) -> list[list[int]]:
     """Return connected cells; all that stand in no sum and no figure are one piece."""
     together = [(total, *parts) for total, parts in system.equations]
-    together += [tuple(system.index[name] for name in one.figure.counts) for one in system.figures]
+    together += [tuple(system.index[name] for name in stated.figure.counts) for stated in system.figures]
     inside = {cell for cells in together for cell in cells}
     pieces: dict[int, list[int]] = {}
     for cell, first in enumerate(connected(len(system.cells), together)):
@@ -131,34 +131,34 @@ def _pieces(system: System) -> list[list[int]]:
     return list(pieces.values())
 
 
-def _joined(cells: int, pieces: list[list[int]], found: list[Inference], top: int) -> Inference:
-    impossible = next((one for one in found if not one.feasible), None)
+def _joined(cells: int, pieces: list[list[int]], inferred: list[Inference], top: int) -> Inference:
+    impossible = next((part for part in inferred if not part.feasible), None)
     if impossible is not None:
         return impossible
     lows, highs = [0] * cells, list[int | None]([None] * cells)
     marginals, errors = list[Marginal | None]([None] * cells), [0.0] * cells
     solutions: int | None = 1
-    for piece, one in zip(pieces, found, strict=True):
-        number = one.answer.solutions if one.answer is not None else None
+    for piece, part in zip(pieces, inferred, strict=True):
+        number = part.answer.solutions if part.answer is not None else None
         solutions = None if solutions is None or number is None else solutions * number
         for k, cell in enumerate(piece):
-            lows[cell], highs[cell] = one.lows[k], one.highs[k]
-            if one.answer is not None and one.answer.marginals is not None:
-                marginals[cell] = one.answer.marginals[k]
-            if one.errors is not None:
-                errors[cell] = one.errors[k]
+            lows[cell], highs[cell] = part.lows[k], part.highs[k]
+            if part.answer is not None and part.answer.marginals is not None:
+                marginals[cell] = part.answer.marginals[k]
+            if part.errors is not None:
+                errors[cell] = part.errors[k]
     # The hardest piece says what kind of answer this is: one without probabilities, or else with estimates, or the largest.
     hardest = max(
-        range(len(found)), key=lambda k: (found[k].answer is None, found[k].errors is not None, len(pieces[k]), -k)
+        range(len(inferred)), key=lambda k: (inferred[k].answer is None, inferred[k].errors is not None, len(pieces[k]), -k)
     )
-    engine, why = found[hardest].engine, found[hardest].why
-    answers = [one.answer for one in found if one.answer is not None]
+    engine, why = inferred[hardest].engine, inferred[hardest].why
+    answers = [part.answer for part in inferred if part.answer is not None]
     answer = None
     if answers:
-        best = _best(cells, pieces, [one.best for one in answers], top) if len(answers) == len(found) else ()
-        answer = Answer(solutions, tuple(marginals), best, any(one.relative for one in answers))
-    estimated = any(one.errors is not None for one in found)
-    rhats = [one.rhat for one in found if one.rhat is not None]
+        best = _best(cells, pieces, [part.best for part in answers], top) if len(answers) == len(inferred) else ()
+        answer = Answer(solutions, tuple(marginals), best, any(part.relative for part in answers))
+    estimated = any(part.errors is not None for part in inferred)
+    rhats = [part.rhat for part in inferred if part.rhat is not None]
     return Inference(
         True, engine, why, tuple(lows), tuple(highs), answer, tuple(errors) if estimated else None, max(rhats, default=None)
     )
@@ -166,12 +166,16 @@ def _joined(cells: int, pieces: list[list[int]], found: list[Inference], top: in
 
 def _best(cells: int, pieces: list[list[int]], best: list[Solutions], top: int) -> Solutions:
     """Combine the best solutions of all pieces."""
-    if any(not one for one in best):
+    if any(not solution for solution in best):
         return ()
     joined: list[tuple[dict[int, int], float]] = [({}, 1.0)]
     for piece, solutions in zip(pieces, best, strict=True):
-        every = (({**values, **dict(zip(piece, own, strict=True))}, p * q) for values, p in joined for own, q in solutions)
-        joined = heapq.nsmallest(top, every, key=lambda one: -one[1])
+        every = (
+            ({**values, **dict(zip(piece, own_values, strict=True))}, p * q)
+            for values, p in joined
+            for own_values, q in solutions
+        )
+        joined = heapq.nsmallest(top, every, key=lambda solution: -solution[1])
     return tuple(islice(((tuple(values[c] for c in range(cells)), p) for values, p in joined), top))
 
 
@@ -184,24 +188,24 @@ def _with_some_figures(problem: Problem, searched: Inference) -> Inference:
     hardest = sorted(used, key=lambda f: (-len(system.figures[f].figure.counts), f))
     for number in range(1, len(hardest) + 1):
         aside = hardest[:number]
-        rest = System(system.cells, system.sums, [one for f, one in enumerate(system.figures) if f not in aside])
-        found = infer(rest, prior=problem.prior, top=0, count=False)
-        if found.answer is not None and found.answer.marginals is not None:
-            ends = zip(found.answer.marginals, searched.lows, searched.highs, strict=True)
-            marginals = [_within(one, low, high) for one, low, high in ends]
-            if all(one is not None for one in marginals):
+        rest = System(system.cells, system.sums, [entry for f, entry in enumerate(system.figures) if f not in aside])
+        without = infer(rest, prior=problem.prior, top=0, count=False)
+        if without.answer is not None and without.answer.marginals is not None:
+            ends = zip(without.answer.marginals, searched.lows, searched.highs, strict=True)
+            marginals = [_within(entry, low, high) for entry, low, high in ends]
+            if all(entry is not None for entry in marginals):
                 names = tuple(system.figures[f].figure.name for f in sorted(aside))
-                why = f"{found.why}; {', '.join(names)} used for possible ranges alone"
+                why = f"{without.why}; {', '.join(names)} used for possible ranges alone"
                 answer = Answer(None, tuple(marginals), ())
-                return replace(searched, engine=found.engine, why=why, answer=answer, errors=found.errors, aside=names)
+                return replace(searched, engine=without.engine, why=why, answer=answer, errors=without.errors, aside=names)
     return searched
 
 
-def _within(one: Marginal | None, low: int, high: int | None) -> Marginal | None:
+def _within(marginal: Marginal | None, low: int, high: int | None) -> Marginal | None:
     """Return a distribution given that a count lies within bounds."""
-    if one is None or high is None:
+    if marginal is None or high is None:
         return None
-    start, chances = one
+    start, chances = marginal
     inside = np.zeros(high - low + 1)
     first, last = max(low, start), min(high, start + len(chances) - 1)
     inside[first - low : last - low + 1] = chances[first - start : last - start + 1]
@@ -260,12 +264,12 @@ def _by_table(problem: Problem) -> Inference | str:
     if len(tables) != 1 or tables[0] is None:
         return LOOPS
     try:
-        found = solve_table(tables[0], problem)
+        answered = solve_table(tables[0], problem)
     except NoTable:
         return Inference(False, "bounds", "no combination of the possible values adds up")
-    if found is None:
+    if answered is None:
         return WIDE
-    inferred, shown = found
+    inferred, shown = answered
     ends = cpsat_bounds(equations, problem.windows, shown)
     assert ends is not None  # solutions were found
     return replace(inferred, lows=tuple(ends[0]), highs=tuple(ends[1]))
@@ -296,13 +300,13 @@ def _open_ended(problem: Problem, unbounded: list[int], ends: list[tuple[int, in
 def _by_brute(system: System, prior: Prior | None, top: int) -> Inference:
     from unround.engines.brute import answer
 
-    found = answer(system, prior, top)
-    if found is None:
+    listed = answer(system, prior, top)
+    if listed is None:
         return Inference(False, "brute", "no assignment fits")
-    assert found.marginals is not None
-    ends = np.array([support_of(marginal) for marginal in found.marginals if marginal is not None])
+    assert listed.marginals is not None
+    ends = np.array([support_of(marginal) for marginal in listed.marginals if marginal is not None])
     lows, highs = map(tuple, ends.T.tolist())
-    return Inference(True, "brute", "every assignment was tried, in exact fractions", lows, highs, found)
+    return Inference(True, "brute", "every assignment was tried, in exact fractions", lows, highs, listed)
 
 
 def _tight(windows: tuple[Window, ...], bounds: Bounds) -> tuple[Window, ...]:
@@ -332,8 +336,8 @@ def _by_listing(problem: Problem, reason: str) -> Inference:
             return Inference(True, name, why, lows, highs, weigh(listed, tight, problem.top))
     if engine == "z3":
         raise InputError(f"there are more than {MOST_LISTED:,} solutions, too many for z3. Use --engine auto.")
-    found = cpsat_bounds(equations, tight, rows=rows)
-    if found is None:
+    attained = cpsat_bounds(equations, tight, rows=rows)
+    if attained is None:
         return Inference(False, name, "no assignment fits")
     why = f"{reason}; there are over {MOST_LISTED:,} solutions, so probabilities are not available"
-    return Inference(True, name, why, tuple(found[0]), tuple(found[1]))
+    return Inference(True, name, why, tuple(attained[0]), tuple(attained[1]))

@@ -66,7 +66,7 @@ def solve_by_cutset(
     ties: Ties, bounds: Bounds, weights: list[FloatArray], cut: list[int], plan: Plan, top: int
 ) -> tuple[Answer, list[tuple[int, int]]]:
     """Add up the answers of all cases; return them with the least and the greatest value of every cell."""
-    sums = [np.zeros(one.size) for one in weights]
+    sums = [np.zeros(array.size) for array in weights]
     solutions: int | None = 0
     mass, exponent = 0.0, 0
     best: list[tuple[tuple[int, ...], float, int]] = []
@@ -74,8 +74,8 @@ def solve_by_cutset(
     for case in _cases(ties.equations, bounds, cut, ties.rows):
         starts = [low - first for low, first in zip(case.lows, bounds.lows, strict=True)]
         inside = [
-            one[start : start + high - low + 1]
-            for one, start, low, high in zip(weights, starts, case.lows, case.highs, strict=True)
+            array[start : start + high - low + 1]
+            for array, start, low, high in zip(weights, starts, case.lows, case.highs, strict=True)
         ]
         tree = Tree(plan, case.lows, inside)
         try:
@@ -89,7 +89,7 @@ def solve_by_cutset(
         mantissa, shift = tree.evidence
         if mass == 0 or shift > exponent:  # keep the largest case near 1
             scale = 2.0 ** (exponent - shift) if mass else 0.0
-            mass, sums, exponent = mass * scale, [one * scale for one in sums], shift
+            mass, sums, exponent = mass * scale, [array * scale for array in sums], shift
         share = math.ldexp(mantissa, shift - exponent)
         mass += share
         for total, start, marginal in zip(sums, starts, answer.marginals, strict=True):
@@ -120,10 +120,10 @@ def _cases(equations: Equations, bounds: Bounds, cut: list[int], rows: tuple[Row
 
 
 def _merged(
-    one: list[tuple[tuple[int, ...], float, int]], other: list[tuple[tuple[int, ...], float, int]], top: int
+    first: list[tuple[tuple[int, ...], float, int]], second: list[tuple[tuple[int, ...], float, int]], top: int
 ) -> list[tuple[tuple[int, ...], float, int]]:
     # A probability of 0.0 is one below any double: it comes last.
-    return sorted(one + other, key=lambda entry: (-math.log2(entry[1] or 1e-320) - entry[2], entry[0]))[:top]
+    return sorted(first + second, key=lambda entry: (-math.log2(entry[1] or 1e-320) - entry[2], entry[0]))[:top]
 
 
 MOST_VALUES = 10_000_000
@@ -152,7 +152,7 @@ def with_running_counts(cells: int, equations: Equations, rows: Sequence[Row]) -
     (((0, (5, 3, 4)), (5, (1, 2))), ((0, -1), (5, 2)))
     """
     sums = list(equations)
-    found = []
+    shorter = []
     for row in rows:
         factors = dict(row.terms)
         _lift(factors, sums)
@@ -167,8 +167,8 @@ def with_running_counts(cells: int, equations: Equations, rows: Sequence[Row]) -
                     sums.append((cells, tuple(some)))
                     cells += 1
         _lift(factors, sums)
-        found.append(row._replace(terms=tuple(sorted(factors.items()))))
-    return Ties(cells, tuple(sums), tuple(found))
+        shorter.append(row._replace(terms=tuple(sorted(factors.items()))))
+    return Ties(cells, tuple(sums), tuple(shorter))
 
 
 def _lift(factors: dict[int, int], sums: Sequence[tuple[int, tuple[int, ...]]]) -> None:
@@ -201,11 +201,11 @@ def by_cutset(problem: Problem) -> Inference | str:
         wide = Bounds([*bounds.lows, *[0] * more], [*bounds.highs, *[UNBOUNDED] * more], bounds.holes)
         if not propagate(ties.equations, wide, None, ties.rows):
             return Inference(False, "cutset", "no combination of the possible values adds up")
-        found = cut_cells(ties.equations, wide.lows, wide.highs, ties.rows)
-        if found is not None:
-            cases = int(np.prod([wide.highs[c] - wide.lows[c] + 1 for c in found[0]], dtype=np.float64))
+        cells_and_plan = cut_cells(ties.equations, wide.lows, wide.highs, ties.rows)
+        if cells_and_plan is not None:
+            cases = int(np.prod([wide.highs[c] - wide.lows[c] + 1 for c in cells_and_plan[0]], dtype=np.float64))
             if best is None or cases < best[0]:
-                best = cases, ties, wide, *found
+                best = cases, ties, wide, *cells_and_plan
     if best is None:
         return too_much
     _, ties, wide, cut, plan = best

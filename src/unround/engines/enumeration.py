@@ -219,13 +219,13 @@ def best_near(table: CrossedTable, given: CellWeights, seen: Iterable[Values], t
     with np.errstate(divide="ignore"):
         logs = np.log(given.weights[: given.area[1]])
     place, low = given.place[0], given.low[0]
-    found: dict[Values, float] = {}
+    logs_of: dict[Values, float] = {}
     for values in seen:
-        found[values] = float(logs[place + np.array(values) - low].sum())
-    waiting = [(-weight, values) for values, weight in found.items()]
+        logs_of[values] = float(logs[place + np.array(values) - low].sum())
+    waiting = [(-weight, values) for values, weight in logs_of.items()]
     heapq.heapify(waiting)
     for _ in range(MOST_CLIMBED):
-        best = heapq.nsmallest(top, found.items(), key=lambda item: (-item[1], item[0]))
+        best = heapq.nsmallest(top, logs_of.items(), key=lambda item: (-item[1], item[0]))
         least = best[-1][1] if len(best) == top else -np.inf
         if not waiting or -waiting[0][0] < least - ALIKE:
             break
@@ -238,26 +238,26 @@ def best_near(table: CrossedTable, given: CellWeights, seen: Iterable[Values], t
             new = np.array(values)
             these = slice(moves.start[m], moves.start[m + 1])
             new[moves.cell[these]] += (1 - 2 * sign) * moves.step[these]
-            one = tuple(new.tolist())
-            if one not in found:
-                found[one] = -weight + float(change[m, sign])
-                heapq.heappush(waiting, (-found[one], one))
-    ranked = sorted(found.items(), key=lambda item: (round(-item[1] / ALIKE), item[0]))
+            neighbour = tuple(new.tolist())
+            if neighbour not in logs_of:
+                logs_of[neighbour] = -weight + float(change[m, sign])
+                heapq.heappush(waiting, (-logs_of[neighbour], neighbour))
+    ranked = sorted(logs_of.items(), key=lambda item: (round(-item[1] / ALIKE), item[0]))
     return ranked[:top]
 
 
 @kernel
 def _changes(start: Ints, cell: Ints, step: Ints, at: NDArray[np.int64], logs: FloatArray) -> FloatArray:
     """Return by how much each move, forwards and backwards, changes the logarithm of the weight."""
-    found = np.zeros((len(start) - 1, 2))
+    changes = np.zeros((len(start) - 1, 2))
     for m in range(len(start) - 1):
         for sign in range(2):
             change = 0.0
             for j in range(start[m], start[m + 1]):
                 k = at[cell[j]]
                 change += logs[k + (1 - 2 * sign) * step[j]] - logs[k]
-            found[m, sign] = change
-    return found
+            changes[m, sign] = change
+    return changes
 
 
 TRIES = 20_000

@@ -87,11 +87,11 @@ def marginals(
     """
     low, high = block.bounds.low, block.bounds.high
     result = BlockPosterior.empty(*low.shape)
-    found = Distributions.empty(low, high if wanted is None else np.where(wanted, high, low - 1))
-    _run(block, _question(block, None, wanted, rates), result, found)
+    distributions = Distributions.empty(low, high if wanted is None else np.where(wanted, high, low - 1))
+    _run(block, _question(block, None, wanted, rates), result, distributions)
     if block.compiled.crossed and rates is None:
-        add_tables(block, result, None, wanted, found, quick=quick)
-    return result, found
+        add_tables(block, result, None, wanted, distributions, quick=quick)
+    return result, distributions
 
 
 def samples(block: EvidenceBlock, number: int, seed: int) -> Ints:
@@ -137,12 +137,12 @@ def _run(
     block: EvidenceBlock,
     question: _Question,
     result: BlockPosterior,
-    found: Distributions | None = None,
+    distributions: Distributions | None = None,
     states: Ints | None = None,
     best: bool = False,
 ) -> None:
     """Compute posteriors, or draw states, of all areas that are feasible."""
-    forest, given, filled = forest_of(block.compiled), block.arrays(), result.arrays(found)
+    forest, given, filled = forest_of(block.compiled), block.arrays(), result.arrays(distributions)
 
     def job(first: int, last: int) -> None:
         drawn = None if states is None else (draw_for(forest, best), states)
@@ -198,13 +198,13 @@ def _areas(
             listed = len(places) > 0 and places[a, c] >= 0
             if listed or low[c] == high[c] or is_linked(forest, buffers, c):
                 start, length = belief_of(here, c, scratch[0])
-                found = summary(scratch[0], start, length)
+                summed_up = summary(scratch[0], start, length)
                 if listed:
                     put_probabilities(scratch[0], start, length, chances, places[a, c], int(low[c]))
                 if len(asked):
                     asked[a, c] = share_of(scratch[0], start, length, value[a, c])
             else:
-                found = own_summary(here, c)
+                summed_up = own_summary(here, c)
                 if len(asked):
                     asked[a, c] = own_share(here, c, value[a, c])
-            mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = found
+            mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = summed_up

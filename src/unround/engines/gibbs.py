@@ -75,16 +75,16 @@ def swap_moves(columns: int, equations: Equations) -> Swaps:
     _, touching = neighbours(equations)
     totals = {total for total, _ in equations}
     leaves = [column for column in range(columns) if column not in totals and column in touching]
-    found: dict[tuple[int, ...], None] = {}
+    found_kinds: dict[tuple[int, ...], None] = {}
     for leaf in leaves * (1 if len(leaves) >= MOST_KINDS else 3):
         for _ in range(_TRIES):
             kind = _grown(leaf, equations, touching, rng)
             if kind is not None:
-                found[kind] = None
+                found_kinds[kind] = None
                 break
-        if len(found) >= MOST_KINDS:
+        if len(found_kinds) >= MOST_KINDS:
             break
-    kinds = list(found)
+    kinds = list(found_kinds)
     first = np.concatenate([[0], np.cumsum([len(kind) for kind in kinds])]).astype(np.int64)
     return Swaps(first, np.array([cell for kind in kinds for cell in kind], dtype=np.int64))
 
@@ -110,7 +110,7 @@ def _grown(
         if not waiting:
             return tuple(sorted(grown))
         # The sum with the fewest parts first: a choice between men and women decides most of the others.
-        e = min(waiting, key=lambda one: (len(equations[one][1]), one))
+        e = min(waiting, key=lambda equation: (len(equations[equation][1]), equation))
         parts = equations[e][1]
         part = parts[int(rng.integers(len(parts)))]
         grown.add(part)
@@ -188,31 +188,34 @@ def _parent_weight(block: BlockArrays, parent: int, column: int, count: int, sof
     start = evidence.start[parent, column]
     if start < 0:
         return 1.0
-    found = evidence.weights[start + count - evidence.low[parent, column]]
-    return float(max(found, PENALTY) if soft else found)
+    likely = evidence.weights[start + count - evidence.low[parent, column]]
+    return float(max(likely, PENALTY) if soft else likely)
 
 
 @inner
 def _condition(block: BlockArrays, linked_columns: BoolArray, row: int, parent: int, soft: bool, room: _ChildAtHand) -> None:
     """Set the local evidence of one child, conditional on the others' counts."""
-    evidence, own, others, high, at = block.evidence, room.own, room.others, room.window_high[0], 0
+    evidence, evidence_here, others, high, at = block.evidence, room.own, room.others, room.window_high[0], 0
     for c in range(len(others)):
         first, last = block.low[row, c], block.high[row, c]
         linked = linked_columns[c]
         if linked and not soft:
             first, last = max(first, block.low[parent, c] - others[c]), min(last, block.high[parent, c] - others[c])
-        own.low[0, c], high[c] = first, last
-        own.prior_low[0, c], own.prior_start[0, c] = evidence.prior_low[row, c], evidence.prior_start[row, c]
+        evidence_here.low[0, c], high[c] = first, last
+        evidence_here.prior_low[0, c], evidence_here.prior_start[0, c] = (
+            evidence.prior_low[row, c],
+            evidence.prior_start[row, c],
+        )
         start = evidence.start[row, c]
         if start < 0 and not (linked and (soft or evidence.start[parent, c] >= 0)):
-            own.start[0, c] = -1
+            evidence_here.start[0, c] = -1
             continue
-        own.start[0, c] = at
+        evidence_here.start[0, c] = at
         for count in range(first, last + 1):
-            one = 1.0 if start < 0 else evidence.weights[start + count - evidence.low[row, c]]
+            likely = 1.0 if start < 0 else evidence.weights[start + count - evidence.low[row, c]]
             if linked:
-                one *= _parent_weight(block, parent, c, count + others[c], soft)
-            own.weights[at] = one
+                likely *= _parent_weight(block, parent, c, count + others[c], soft)
+            evidence_here.weights[at] = likely
             at += 1
 
 
@@ -305,17 +308,17 @@ def _swap(
     random_state: RandomState,
 ) -> None:
     """Propose a swap between two children, and accept it with the Metropolis probability."""
-    one = int(uniform(random_state) * len(x))
-    two = (one + 1 + int(uniform(random_state) * (len(x) - 1))) % len(x)
+    first = int(uniform(random_state) * len(x))
+    second = (first + 1 + int(uniform(random_state) * (len(x) - 1))) % len(x)
     number = _choose(swaps, change, random_state)
     bar = uniform(random_state)
-    ratio = _weight_ratio(block, rows[1 + one], child_weights, one, x[one], change, number, 1)
+    ratio = _weight_ratio(block, rows[1 + first], child_weights, first, x[first], change, number, 1)
     if ratio > 0.0:
-        ratio *= _weight_ratio(block, rows[1 + two], child_weights, two, x[two], change, number, -1)
+        ratio *= _weight_ratio(block, rows[1 + second], child_weights, second, x[second], change, number, -1)
     if bar < ratio:
         for k in range(number):
-            x[one, change[0, k]] += change[1, k]
-            x[two, change[0, k]] -= change[1, k]
+            x[first, change[0, k]] += change[1, k]
+            x[second, change[0, k]] -= change[1, k]
 
 
 @inner
@@ -344,14 +347,14 @@ class _Sampler(NamedTuple):
 @kernel
 def _narrow(sampler: _Sampler, block: BlockArrays, rows: Table, j: int, soft: bool, room: _ChildAtHand) -> bool:
     """Work out the evidence and the bounds of one child, given what the others add up to; return whether any count fits."""
-    row, own, bounds = rows[1 + j], room.own, room.bounds
+    row, evidence_here, bounds = rows[1 + j], room.own, room.bounds
     use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
     _condition(block, sampler.linked, row, rows[0], soft, room)
-    bounds.low[:], bounds.high[:] = own.low, room.window_high
+    bounds.low[:], bounds.high[:] = evidence_here.low, room.window_high
     bounds.by_low[:] = bounds.by_high[:] = -1
     bounds.depth_low[:] = bounds.depth_high[:] = 0
     no_holes = np.zeros(1, dtype=np.int64)
-    given = BoundsInput(own.low, room.window_high, own.start, own.weights, no_holes, use)
+    given = BoundsInput(evidence_here.low, room.window_high, evidence_here.start, evidence_here.weights, no_holes, use)
     tighten_areas(0, 1, sampler.lists, given, bounds)
     return bool(bounds.feasible[0])
 
@@ -389,10 +392,10 @@ def gibbs(
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     draw = Draw(np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64), False)
     ints, places = np.zeros((9, 1, columns), dtype=np.int32), np.zeros((2, 1, columns), dtype=np.int64)
-    own = Evidence(ints[0], places[0], np.empty(most_weights), ints[1], places[1], shown.prior_weights, shown.keys)
-    found = CellBounds(ints[3], ints[4], ints[5], ints[6], ints[7], ints[8], np.ones(1, dtype=np.bool_))
+    evidence_here = Evidence(ints[0], places[0], np.empty(most_weights), ints[1], places[1], shown.prior_weights, shown.keys)
+    bounds = CellBounds(ints[3], ints[4], ints[5], ints[6], ints[7], ints[8], np.ones(1, dtype=np.bool_))
     low, high, others = ints[3, 0], ints[4, 0], np.zeros(columns, dtype=np.int32)
-    room = _ChildAtHand(own, ints[2], found, others)
+    room = _ChildAtHand(evidence_here, ints[2], bounds, others)
     change = np.zeros((2, columns), dtype=np.int64)  # the cells that a swap changes, and by how much
     for f in range(first, last):
         member, rows = families.first[f], families.rows[families.first[f] : families.first[f + 1]]
@@ -412,7 +415,7 @@ def gibbs(
                     possible = _narrow(sampler, block, rows, j, not fits, room)
                     size, needed, _ = arrange(forest, buffers, low, high, block.holds[row if len(block.holds) > 1 else 0])
                     arena, scratch = make_room(arena, scratch, size, needed)
-                    here = Here(forest, buffers, arena, scratch, own, ZERO, low, high)
+                    here = Here(forest, buffers, arena, scratch, evidence_here, ZERO, low, high)
                     if not (possible and size >= 0 and set_local_evidence(here) and upward_pass(here, False)):
                         tries = MOST_TRIES
                         break
@@ -492,15 +495,15 @@ def sample_families(
         contents.append(bounds[:, rows[first[-2] :]])
     members = np.array(rows, dtype=np.int64)
     chosen = np.flatnonzero(linked)
-    found = Distributions.empty(listed.low[members], listed.high[members])
-    start = found.start.copy()
+    distributions = Distributions.empty(listed.low[members], listed.high[members])
+    start = distributions.start.copy()
     parents = np.array(first[:-1])
     # Columns of a parent that are not linked are not averaged.
     start[np.ix_(parents, np.flatnonzero(~linked))] = -1
     columns = compiled.columns
     averages = Averages(
         start,
-        np.zeros((effort.chains, found.chances.size)),
+        np.zeros((effort.chains, distributions.chances.size)),
         np.zeros((effort.chains, 2, len(rows), columns)),
         np.zeros((len(families), effort.chains), dtype=np.int64),
     )
@@ -519,11 +522,14 @@ def sample_families(
 
     in_threads(job, len(families), fewest=2)
     family = np.repeat(np.arange(len(families)), np.diff(first))
-    cell = np.repeat(np.arange(found.start.size), np.where(found.start >= 0, found.high - found.low + 1, 0).ravel())
-    found.chances[:] = normalised(cell, averages.chances.sum(axis=0))
+    cell = np.repeat(
+        np.arange(distributions.start.size),
+        np.where(distributions.start >= 0, distributions.high - distributions.low + 1, 0).ravel(),
+    )
+    distributions.chances[:] = normalised(cell, averages.chances.sum(axis=0))
     # Where no draw and no swap leads to counts that the sums leave too, chains agree only because none can move.
     moved = np.ones(len(families), dtype=np.bool_)
-    stuck = (found.chances > 1 - _NEVER_LEFT) & (np.bincount(cell)[cell] > 1)
+    stuck = (distributions.chances > 1 - _NEVER_LEFT) & (np.bincount(cell)[cell] > 1)
     moved[family[cell[stuck] // columns]] = False
     error = _error(cell, averages.chances)
     leaves = without_parts(compiled, linked)
@@ -532,15 +538,15 @@ def sample_families(
         beliefs, _ = exchange_messages(listed.take(members), own_families, linked)
         kind = np.isin(np.arange(columns), leaves) + 2 * np.isin(np.arange(len(rows)), parents)[:, np.newaxis]
         kind = np.where(start >= 0, kind + 4 * family[:, np.newaxis], -1).ravel()[cell]
-        found.chances[:], error = shrink(cell, kind, found.chances, beliefs.chances, error)
+        distributions.chances[:], error = shrink(cell, kind, distributions.chances, beliefs.chances, error)
     worst = np.zeros(len(families))
     np.maximum.at(worst, family[cell // columns], error)
     rhat = _rhat(averages, sweeps[family], family, chosen)
     apart = rhat > np.maximum(MOST_RHAT, np.sqrt((sweeps - 1 + CHANCE) / sweeps))
-    found = Distributions(found.low, found.high, start, found.chances)
+    distributions = Distributions(distributions.low, distributions.high, start, distributions.chances)
     # A chain that found no state that fits cannot be trusted, and neither can its family.
     whole = averages.kept == (sweeps * (np.diff(first) - 1))[:, np.newaxis]
-    return FamilySamples(members, family, found, rhat, worst, apart | ~moved | ~whole.all(axis=1))
+    return FamilySamples(members, family, distributions, rhat, worst, apart | ~moved | ~whole.all(axis=1))
 
 
 def sample_with_retry(
@@ -567,7 +573,7 @@ def _error(cell: Rows, chances: FloatArray) -> FloatArray:
     """Return the standard error of the mean over chains, for the probability of every count."""
     if len(chances) < 2:
         return np.zeros(chances.shape[1])
-    each = np.stack([normalised(cell, one) for one in chances])
+    each = np.stack([normalised(cell, of_chain) for of_chain in chances])
     return np.asarray(each.std(axis=0, ddof=1) / len(each) ** 0.5)
 
 
@@ -610,11 +616,11 @@ def shrink(
     """
     beliefs = _match_variances(cell, kind, drawn, beliefs)
     alike = np.where(kind < 0, 0, kind)
-    chance, apart = (np.bincount(alike, np.where(kind < 0, 0.0, one**2)) for one in (error, drawn - beliefs))
+    chance, apart = (np.bincount(alike, np.where(kind < 0, 0.0, off**2)) for off in (error, drawn - beliefs))
     share = np.minimum(chance / np.where(apart > 0, apart, 1.0), MOST_SHRUNK)[alike]
     # A single cell may be off where its kind is not: it is not moved further than sampling error may have brought it.
     usual = chance / np.maximum(np.bincount(alike, np.where(kind < 0, 0.0, drawn)), 1.0)
-    own_chance, own_apart = (np.bincount(cell, one**2)[cell] for one in (error, drawn - beliefs))
+    own_chance, own_apart = (np.bincount(cell, off**2)[cell] for off in (error, drawn - beliefs))
     farthest = FARTHEST * np.sqrt(np.maximum(own_chance, usual[alike]))
     share *= np.minimum(1.0, farthest / np.sqrt(np.where(own_apart > 0, own_apart, 1.0)))
     share = np.where((kind >= 0) & (np.bincount(cell, beliefs)[cell] > 0), share, 0.0)
@@ -631,7 +637,9 @@ def _match_variances(cell: Rows, kind: Rows, drawn: FloatArray, beliefs: FloatAr
     # The variance of a nearly certain cell says nothing about its shape.
     open_yet = (kind >= 0) & (variance > NEARLY_CERTAIN)[cell]
     alike = np.where(open_yet, kind, 0)
-    wide, goal = (np.bincount(alike, np.where(open_yet, beliefs * one[cell], 0.0)) for one in (variance, drawn_variance))
+    wide, goal = (
+        np.bincount(alike, np.where(open_yet, beliefs * spread[cell], 0.0)) for spread in (variance, drawn_variance)
+    )
     ratio = np.clip(goal / np.where(wide > 0, wide, 1.0), 1 / MOST_CORRECTED, MOST_CORRECTED)[alike]
     steep = np.where(open_yet, (1 / ratio - 1) / 2 / np.where(open_yet, variance[cell], 1.0), 0.0)
     distance = _steps(cell) - mean[cell]

@@ -135,9 +135,9 @@ class Linked:
         """Work out some areas, each on its own, and put them into the results."""
         everyone = np.arange(len(self.method))
         chosen = np.isin(everyone, rows)
-        found = posteriors(block.only(chosen))
-        self.posterior.put(rows, found, rows)
-        self.method[rows], self.children[rows] = IN_TABLES[found.method[rows]], 0
+        posterior = posteriors(block.only(chosen))
+        self.posterior.put(rows, posterior, rows)
+        self.method[rows], self.children[rows] = IN_TABLES[posterior.method[rows]], 0
         self.keeper.enter(np.where(chosen, everyone, -1), everyone)
         self.keeper.keep_own(block.only(chosen))
 
@@ -151,15 +151,15 @@ class Linked:
         listed = CountWeights(block)
         self._merge(listed, unit, groups.height[rows], rows)
         listed.weights = listed.scale(listed.weights)  # always, or draws would depend on whether messages were exchanged
-        found = posteriors(listed.block())
+        posterior = posteriors(listed.block())
         self.keeper.enter(place, unit)
         self.keeper.keep_own(listed.block())
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
-        self.method[rows] = np.where(merged, MERGED_IN_TABLES[found.method], IN_TABLES[found.method])
-        self.children[rows], self.error[rows] = merged, np.where(merged, found.error.max(axis=1, initial=0.0), 0.0)
+        self.method[rows] = np.where(merged, MERGED_IN_TABLES[posterior.method], IN_TABLES[posterior.method])
+        self.children[rows], self.error[rows] = merged, np.where(merged, posterior.error.max(axis=1, initial=0.0), 0.0)
         # Where windows have holes, bounds do not see every contradiction: such units are separated again.
         broken = np.zeros(len(rows), dtype=np.bool_)
-        broken[unit[~found.possible]] = True
+        broken[unit[~posterior.possible]] = True
         broken = broken[unit]
         here = set(rows.tolist())
         families = {int(place[at]): place[groups.families[at]] for at in sorted(here & groups.families.keys())}
@@ -173,13 +173,13 @@ class Linked:
                 width = float(self._widths(listed, at, members).mean())
                 (small if silent or is_sampled(len(members), width) else large)[at] = members
         if large:
-            self._exchange(listed, large, found, rows)
+            self._exchange(listed, large, posterior, rows)
         if small:
-            self._sample(listed, small, found, rows)
+            self._sample(listed, small, posterior, rows)
         for table in self.compiled.crossed:
-            self._sample_tables(replace(block, windows=windows), table, families, found, rows)
-        self.posterior.put(rows, found, np.arange(len(rows)))
-        self._spread(found, unit, rows)
+            self._sample_tables(replace(block, windows=windows), table, families, posterior, rows)
+        self.posterior.put(rows, posterior, np.arange(len(rows)))
+        self._spread(posterior, unit, rows)
         self._separate(rows[broken], rows[broken & (groups.height[rows] > 0)])
 
     def _separate(self, rows: Rows, heads: Rows) -> None:
@@ -239,11 +239,15 @@ class Linked:
         """Return the number of possible counts of each linked cell of a family outside tables by several axes."""
         return np.asarray(listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.in_forest))])
 
-    def _of_forest(self, found: Distributions) -> Distributions:
+    def _of_forest(self, distributions: Distributions) -> Distributions:
         """Return distributions without those of tables by several axes, not all of whose sums were used."""
-        return replace(found, start=np.where(self.in_tables, -1, found.start)) if self.in_tables.any() else found
+        return (
+            replace(distributions, start=np.where(self.in_tables, -1, distributions.start))
+            if self.in_tables.any()
+            else distributions
+        )
 
-    def _exchange(self, listed: CountWeights, families: dict[int, Rows], found: BlockPosterior, rows: Rows) -> None:
+    def _exchange(self, listed: CountWeights, families: dict[int, Rows], posterior: BlockPosterior, rows: Rows) -> None:
         """Exchange messages in large families, and multiply them into the weights."""
         number = _sizes(families, len(rows))
         some = np.flatnonzero(number)
@@ -255,22 +259,22 @@ class Linked:
         # Where no counts add up any more, the area keeps its own posterior.
         known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], beliefs.chances, len(some)) > 0)
         beliefs = self._of_forest(beliefs)
-        summarise(found, beliefs, some[known], known)
+        summarise(posterior, beliefs, some[known], known)
         self.keeper.take(beliefs, some[known], known)
         listed.weights[listed.stretches(some, np.arange(listed.low.shape[1]))] = few.scale(few.weights * factor)
         self.method[rows[some[known]]], self.children[rows[some[known]]] = LOOPY, number[some[known]]
         if listed.prior is not None:  # a parent has none of its own: it follows from its children's
             listed.prior = listed.prior.without(np.array(list(families)), self.in_forest)
 
-    def _sample(self, listed: CountWeights, families: dict[int, Rows], found: BlockPosterior, rows: Rows) -> None:
+    def _sample(self, listed: CountWeights, families: dict[int, Rows], posterior: BlockPosterior, rows: Rows) -> None:
         """Sample small families; an area in two of them takes its probabilities from the smaller."""
         for again, drawn in sample_with_retry(listed, families, self.in_forest, self.effort):
-            self._take(drawn, ~drawn.failed, again, found, rows)
+            self._take(drawn, ~drawn.failed, again, posterior, rows)
         heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
         self.unlinked += [Unlinked(int(rows[at]), NOT_CONVERGED) for at in heads]
 
     def _take(
-        self, drawn: FamilySamples, good: BoolArray, families: dict[int, Rows], found: BlockPosterior, rows: Rows
+        self, drawn: FamilySamples, good: BoolArray, families: dict[int, Rows], posterior: BlockPosterior, rows: Rows
     ) -> None:
         """Copy sampled posteriors, where an area has none from a smaller family.
 
@@ -283,7 +287,7 @@ class Linked:
             some = np.flatnonzero(better & (number == n) & ((self.method[areas] != GIBBS) | (n < self.children[areas])))
             some = some[np.argsort(head[some], kind="stable")]  # of an area named twice, the last entry counts
             chances = self._of_forest(drawn.chances)
-            summarise(found, chances, drawn.rows[some], some)
+            summarise(posterior, chances, drawn.rows[some], some)
             self.keeper.take(chances, drawn.rows[some], some)
             self.method[areas[some]], self.children[areas[some]] = GIBBS, n
             self.rhat[areas[some]], self.error[areas[some]] = (
@@ -292,7 +296,7 @@ class Linked:
             )
 
     def _sample_tables(
-        self, block: EvidenceBlock, table: CrossedTable, families: dict[int, Rows], found: BlockPosterior, rows: Rows
+        self, block: EvidenceBlock, table: CrossedTable, families: dict[int, Rows], posterior: BlockPosterior, rows: Rows
     ) -> None:
         """Sample families in one table by several axes; an area in two of them takes its probabilities from the smaller."""
         chosen = dict[int, Rows]()
@@ -309,28 +313,28 @@ class Linked:
             # Of two families of the same size, the one in which the area is the parent counts: it comes last.
             number = drawn.rows.shape[1]
             for places in (np.arange(1, number), np.arange(1)):
-                self._take_tables(table, drawn, places, here, found, rows)
+                self._take_tables(table, drawn, places, here, posterior, rows)
             done[drawn.rows[drawn.settled].ravel()] = True
 
     def _take_tables(
-        self, table: CrossedTable, drawn: TableSamples, places: Rows, done: BoolArray, found: BlockPosterior, rows: Rows
+        self, table: CrossedTable, drawn: TableSamples, places: Rows, done: BoolArray, posterior: BlockPosterior, rows: Rows
     ) -> None:
         """Copy what chains found about members of families, where an area has nothing from a smaller family."""
         family, member = np.nonzero(drawn.settled[:, np.newaxis] & ~done[drawn.rows[:, places]])
         member = places[member]
         some, at = drawn.rows[family, member], family * drawn.rows.shape[1] + member
-        found.put(some, drawn.posterior, at, table.cells)
+        posterior.put(some, drawn.posterior, at, table.cells)
         if len(self.compiled.crossed) == 1:  # of several, another may be the one without an answer
-            found.method[some] = np.where(found.method[some] == UNSETTLED, BY_CHAINS, found.method[some])
+            posterior.method[some] = np.where(posterior.method[some] == UNSETTLED, BY_CHAINS, posterior.method[some])
         self.keeper.take(drawn.distributions, some, at)
         self.method[rows[some]], self.children[rows[some]] = FAMILY, drawn.rows.shape[1] - 1
         self.rhat[rows[some]], self.error[rows[some]] = drawn.rhat[family], drawn.error[family]
 
-    def _spread(self, found: BlockPosterior, unit: Rows, rows: Rows) -> None:
+    def _spread(self, posterior: BlockPosterior, unit: Rows, rows: Rows) -> None:
         """Copy the results of a representative to all areas that are the same people."""
         columns = np.flatnonzero(self.linked)
         some = np.flatnonzero(unit != np.arange(len(unit)))
-        self.posterior.put(rows[some], found, unit[some], columns)
+        self.posterior.put(rows[some], posterior, unit[some], columns)
         for array in (self.method, self.children, self.rhat, self.error, self.posterior.method):
             array[rows[some]] = array[rows[unit[some]]]
 
@@ -338,6 +342,6 @@ class Linked:
 def _sizes(families: dict[int, Rows], areas: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     """Return by area the number of children of its family, the smaller of two; 0 without a family."""
     number = np.zeros(areas, dtype=np.int32)
-    for at, members in sorted(families.items(), key=lambda one: -len(one[1])):
+    for at, members in sorted(families.items(), key=lambda family: -len(family[1])):
         number[[at, *members]] = len(members)
     return number

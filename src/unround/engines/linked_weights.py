@@ -85,17 +85,17 @@ def windows_for_tables(windows: Windows, listed: CountWeights, replaced: BoolArr
     return Windows(low, high, start, np.concatenate([windows.weights, listed.weights]), windows.certain)
 
 
-def summarise(into: BlockPosterior, found: Distributions, rows: Rows, members: Rows) -> None:
+def summarise(into: BlockPosterior, distributions: Distributions, rows: Rows, members: Rows) -> None:
     """Summarise distributions: those of `members` become the posterior of `rows`; cells without one stay unchanged."""
-    start = found.start[members]
+    start = distributions.start[members]
     here = start >= 0
     if not here.any():
         return
-    low = found.low[members][here].astype(np.int64)
-    width = found.high[members][here].astype(np.int64) - low + 1
+    low = distributions.low[members][here].astype(np.int64)
+    width = distributions.high[members][here].astype(np.int64) - low + 1
     first = np.cumsum(width) - width
     step = np.arange(int(width.sum())) - np.repeat(first, width)
-    chances = found.chances[np.repeat(start[here], width) + step]
+    chances = distributions.chances[np.repeat(start[here], width) + step]
     largest = np.maximum.reduceat(chances, first)
     best = np.where(chances >= np.repeat(largest, width) * (1 - ALIKE), step, np.iinfo(np.int64).max)
     mode = np.minimum.reduceat(best, first)
@@ -130,18 +130,18 @@ class DistributionKeeper:
     def keep_own(self, block: EvidenceBlock) -> None:
         """Keep the distributions that follow from the areas of a batch alone."""
         if self._place >= 0:
-            _, found = marginals(block.rows(np.array([self._place, self._representative])))
-            self._put(found, 0, self.columns)
-            self._put(found, 1, self.linked)
+            _, distributions = marginals(block.rows(np.array([self._place, self._representative])))
+            self._put(distributions, 0, self.columns)
+            self._put(distributions, 1, self.linked)
 
-    def take(self, found: Distributions, rows: Rows, at: Rows) -> None:
+    def take(self, distributions: Distributions, rows: Rows, at: Rows) -> None:
         """Keep distributions of areas of the batch: those of `rows`, at these places in `found`."""
         for k in np.flatnonzero(rows == self._representative).tolist() if self._representative >= 0 else ():
-            self._put(found, int(at[k]), self.columns if self._representative == self._place else self.linked)
+            self._put(distributions, int(at[k]), self.columns if self._representative == self._place else self.linked)
 
-    def _put(self, found: Distributions, row: int, columns: Rows) -> None:
-        own, wanted = found.of(row), set(columns.tolist())
-        self.cells |= {column: (low, chances.copy()) for column, (low, chances) in own.items() if column in wanted}
+    def _put(self, distributions: Distributions, row: int, columns: Rows) -> None:
+        of_area, wanted = distributions.of(row), set(columns.tolist())
+        self.cells |= {column: (low, chances.copy()) for column, (low, chances) in of_area.items() if column in wanted}
 
 
 NOT_CONVERGED = "sampling did not converge, or found no counts that fit"

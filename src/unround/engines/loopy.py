@@ -199,20 +199,20 @@ def _tilt_schedule(equations: Equations, columns: tuple[int, ...]) -> TiltSchedu
         parts[column], sums[column] = frozenset([column]), frozenset()
         if column in split and column not in above:
             below = equations[split[column]][1]
-            for one in below:
-                find_parts(one, above | {column})
-            parts[column] = frozenset().union(*(parts[one] for one in below))
-            sums[column] = frozenset([split[column]]).union(*(sums[one] for one in below))
+            for part in below:
+                find_parts(part, above | {column})
+            parts[column] = frozenset().union(*(parts[part] for part in below))
+            sums[column] = frozenset([split[column]]).union(*(sums[part] for part in below))
 
     for total in split:
         find_parts(total, frozenset())
     turns: list[list[int]] = []
     concerned = set(columns)
     totals = [total for total in split if len(parts[total]) > 1 and parts[total] <= concerned]
-    for total in sorted(totals, key=lambda one: (-len(parts[one]), one)):
+    for total in sorted(totals, key=lambda part: (-len(parts[part]), part)):
         for turn in turns:
             # Much smaller totals get a turn of their own, after the large ones have moved.
-            if len(parts[turn[0]]) < 2.5 * len(parts[total]) and not any(parts[total] & parts[one] for one in turn):
+            if len(parts[turn[0]]) < 2.5 * len(parts[total]) and not any(parts[total] & parts[part] for part in turn):
                 turn.append(total)
                 break
         else:
@@ -251,9 +251,9 @@ def _divide_out_messages(messages: Messages, start: int, width: int, shift: int,
     for k in range(start, start + width):
         messages.cavity[0, k] = messages.cavity[1, k] = 0.0
     for k in range(length):
-        at, one = start + shift + k, weights[k] / everything if everything > 0.0 else 1.0
-        messages.cavity[0, at] = one / messages.incoming[0, at]
-        messages.cavity[1, at] = one / messages.incoming[1, at]
+        at, belief = start + shift + k, weights[k] / everything if everything > 0.0 else 1.0
+        messages.cavity[0, at] = belief / messages.incoming[0, at]
+        messages.cavity[1, at] = belief / messages.incoming[1, at]
 
 
 @inner
@@ -352,9 +352,9 @@ def _send_messages(
                 for s in range(length + width - 1):
                     sums[j + 1, s] = 0.0
                 for k in range(width):
-                    one = messages.cavity[0, start + k]
+                    cavity = messages.cavity[0, start + k]
                     for s in range(length):
-                        sums[j + 1, s + k] += one * sums[j, s]
+                        sums[j + 1, s + k] += cavity * sums[j, s]
                 length += width - 1
                 least += cells.block.low[row, c]
                 for s in range(length):
@@ -382,10 +382,10 @@ def _send_messages(
                     other[s] = 0.0
                 for k in range(width):
                     message = 0.0
-                    one = messages.cavity[0, start + k]
+                    cavity = messages.cavity[0, start + k]
                     for s in range(before):
                         message += sums[j, s] * known[s + k]
-                        other[s] += one * known[s + k]
+                        other[s] += cavity * known[s + k]
                     messages.incoming[0, start + k] = message
                 _scale_message(messages.incoming[0], start, width)
                 length = before
@@ -429,7 +429,7 @@ def _propagate(
                     from_, to = to, pieces.first_area[p + 1]
                 for i in range(from_, to):
                     a = pieces.areas[i]
-                    own = Evidence(
+                    evidence = Evidence(
                         block.low[a : a + 1],
                         start,
                         weights,
@@ -442,7 +442,7 @@ def _propagate(
                     use = block.holds[a if len(block.holds) > 1 else 0]
                     size, needed, cut = arrange(forest, buffers, block.low[a], block.high[a], use)
                     arena, scratch = make_room(arena, scratch, size, needed)
-                    here = Here(forest, buffers, arena, scratch, own, ZERO, block.low[a], block.high[a])
+                    here = Here(forest, buffers, arena, scratch, evidence, ZERO, block.low[a], block.high[a])
                     if size < 0 or not (set_local_evidence(here) and upward_pass(here, False) and downward_pass(here)):
                         continue
                     if at_end:

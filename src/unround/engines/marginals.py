@@ -121,11 +121,11 @@ def own_summary(here: Here, column: int) -> Summary:
         each = weight(evidence, area, column, high)
     everything, first, largest, likeliest = 0.0, 0.0, 0.0, NONE
     for count in range(low, end + 1):
-        one = weight(evidence, area, column, count)
-        everything += one
-        first += one * (count - low)
-        if one > largest * (1 + ALIKE):
-            largest, likeliest = one, count
+        likely = weight(evidence, area, column, count)
+        everything += likely
+        first += likely * (count - low)
+        if likely > largest * (1 + ALIKE):
+            largest, likeliest = likely, count
     if each > largest * (1 + ALIKE):
         largest, likeliest = each, end + 1
     middle = 0.5 * (end + 1 + high) - low
@@ -201,22 +201,22 @@ def draw_for(forest: Forest, best: bool) -> Draw:
 def _set_from_layer(here: Here, draw: Draw, n: int, layer: int, value: int) -> None:
     """Draw the state of a node, conditional on one layer; from all its states if the layer is that of a pair."""
     buffers, arena, (random_state, state, best) = here.buffers, here.arena, draw
-    own, at = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF]
+    box, at = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF]
     everything, left, drawn = 0.0, 0.0, False
     for turn in range(2):
         if turn == 1:
             left = uniform(random_state) * everything
-        for r in range(own[2]):
-            for c in range(own[3]):
-                if drawn or (layer != PAIR and layer_value(own, r, c, layer) != value):
+        for r in range(box[2]):
+            for c in range(box[3]):
+                if drawn or (layer != PAIR and layer_value(box, r, c, layer) != value):
                     continue
-                one = arena[at + r * own[3] + c]
+                weight_here = arena[at + r * box[3] + c]
                 if turn == 0:
-                    everything = max(everything, one) if best else everything + one
-                elif one > 0.0:
-                    left -= one
-                    drawn = one == everything if best else left < 0.0
-                    state[n, 0], state[n, 1] = own[0] + r, own[1] + c
+                    everything = max(everything, weight_here) if best else everything + weight_here
+                elif weight_here > 0.0:
+                    left -= weight_here
+                    drawn = weight_here == everything if best else left < 0.0
+                    state[n, 0], state[n, 1] = box[0] + r, box[1] + c
 
 
 @inner
@@ -247,12 +247,12 @@ def _divide(here: Here, draw: Draw, i: int) -> None:
                     line = partial + (row - box[0] - r - before[0]) * before[3] + column - box[1] - before[1]
                     first = max(0, column - before[1] - before[3] + 1 - box[1])
                     for c in range(first, min(box[3], column - before[1] - box[1] + 1)):
-                        one = arena[at + r * box[3] + c] * arena[line - c]
+                        weight_here = arena[at + r * box[3] + c] * arena[line - c]
                         if turn == 0:
-                            everything = max(everything, one) if best else everything + one
-                        elif one > 0.0 and not drawn:
-                            left -= one
-                            drawn = one == everything if best else left < 0.0
+                            everything = max(everything, weight_here) if best else everything + weight_here
+                        elif weight_here > 0.0 and not drawn:
+                            left -= weight_here
+                            drawn = weight_here == everything if best else left < 0.0
                             down, right = box[0] + r, box[1] + c
             row -= down
             column -= right
@@ -297,14 +297,14 @@ def _own_value(here: Here, draw: Draw, column: int, otherwise: int) -> int:
         return otherwise
     everything = 0.0
     for count in range(low, high + 1):
-        one = weight(here.evidence, here.row, column, count)
-        everything = max(everything, one) if best else everything + one
-    left, found = uniform(draw.random) * everything, low
+        weight_here = weight(here.evidence, here.row, column, count)
+        everything = max(everything, weight_here) if best else everything + weight_here
+    left, value = uniform(draw.random) * everything, low
     for count in range(low, high + 1):
-        one = weight(here.evidence, here.row, column, count)
-        if one > 0.0:
-            left -= one
-            found = count
-            if one == everything if best else left < 0.0:
+        weight_here = weight(here.evidence, here.row, column, count)
+        if weight_here > 0.0:
+            left -= weight_here
+            value = count
+            if weight_here == everything if best else left < 0.0:
                 break
-    return found
+    return value

@@ -127,16 +127,16 @@ def _put_box(table: Table, i: int, column: int, box: Box) -> None:
 @inner
 def layer_box(forest: Forest, buffers: Buffers, node: int, layer: int, low: Ints, high: Ints) -> Box:
     """Return the box of one layer of a node."""
-    own = box_at(buffers.nodes, node, BOX)
+    box = box_at(buffers.nodes, node, BOX)
     if layer == PAIR or buffers.nodes[node, MODE] == SINGLE:
-        return own
-    first, last = own[1], own[1] + own[3] - 1
+        return box
+    first, last = box[1], box[1] + box[3] - 1
     if layer == FIRST:
-        first, last = own[0], own[0] + own[2] - 1
+        first, last = box[0], box[0] + box[2] - 1
     elif layer == TOTAL:
         total = forest.nodes[node, CELL]
-        first = max(int(low[total]), own[0] + own[1])
-        last = min(int(high[total]), own[0] + own[2] + own[1] + own[3] - 2)
+        first = max(int(low[total]), box[0] + box[1])
+        last = min(int(high[total]), box[0] + box[2] + box[1] + box[3] - 2)
     return 0, first, 1, last - first + 1
 
 
@@ -341,50 +341,50 @@ def set_local_evidence(here: Here) -> bool:
 
 
 @inner
-def layer_value(own: Box, row: int, column: int, layer: int) -> int:
+def layer_value(box: Box, row: int, column: int, layer: int) -> int:
     """Return the count of one layer in a state of a pair."""
     if layer == FIRST:
-        return own[0] + row
-    return own[1] + column + (own[0] + row if layer == TOTAL else 0)
+        return box[0] + row
+    return box[1] + column + (box[0] + row if layer == TOTAL else 0)
 
 
 @inner
-def reduce_to(arena: FloatArray, at: int, own: Box, layer: int, to: FloatArray, goal: int, low: int, size: int) -> None:
+def reduce_to(arena: FloatArray, at: int, box: Box, layer: int, to: FloatArray, goal: int, low: int, size: int) -> None:
     """Sum an array over pairs to one over the counts of one layer, from `low` on."""
     fill(to, goal, size, 0.0)
-    for r in range(own[2]):
-        start = at + r * own[3]
+    for r in range(box[2]):
+        start = at + r * box[3]
         if layer == FIRST:
-            k = own[0] + r - low
+            k = box[0] + r - low
             if 0 <= k < size:
-                for c in range(own[3]):
+                for c in range(box[3]):
                     to[goal + k] += arena[start + c]
         else:
-            shift = own[1] - low + (own[0] + r if layer == TOTAL else 0)
-            for c in range(max(0, -shift), min(own[3], size - shift)):
+            shift = box[1] - low + (box[0] + r if layer == TOTAL else 0)
+            for c in range(max(0, -shift), min(box[3], size - shift)):
                 to[goal + shift + c] += arena[start + c]
 
 
 @inner
-def _multiply(arena: FloatArray, at: int, own: Box, layer: int, message: int, box: Box) -> float:
+def _multiply(arena: FloatArray, at: int, belief: Box, layer: int, message: int, box: Box) -> float:
     """Multiply a belief by a message about one of its layers; return 0 if nothing is left."""
-    for r in range(own[2]):
-        start = at + r * own[3]
+    for r in range(belief[2]):
+        start = at + r * belief[3]
         if layer == FIRST:
-            k = own[0] + r - box[1]
+            k = belief[0] + r - box[1]
             factor = arena[message + k] if 0 <= k < box[3] else 0.0
-            for c in range(own[3]):
+            for c in range(belief[3]):
                 arena[start + c] *= factor
             continue
-        line, shift, width = message, own[1] - box[1], box[3]
+        line, shift, width = message, belief[1] - box[1], box[3]
         if layer == TOTAL:
-            shift += own[0] + r
+            shift += belief[0] + r
         elif layer == PAIR:
-            line += (own[0] + r - box[0]) * width
-            width *= 0 <= own[0] + r - box[0] < box[2]
-        for c in range(own[3]):
+            line += (belief[0] + r - box[0]) * width
+            width *= 0 <= belief[0] + r - box[0] < box[2]
+        for c in range(belief[3]):
             arena[start + c] *= arena[line + shift + c] if 0 <= shift + c < width else 0.0
-    return scale(arena, at, own[2] * own[3])
+    return scale(arena, at, belief[2] * belief[3])
 
 
 @inner
@@ -413,8 +413,8 @@ def absorb_from_below(here: Here, i: int, at: int) -> float:
 def collect_belief(here: Here, n: int, at: int, but: int) -> float:
     """Multiply a node's local evidence by the messages from all links below it but one; return 0 if nothing is left."""
     forest, buffers = here.forest, here.buffers
-    own = box_at(buffers.nodes, n, BOX)
-    copy(here.arena, buffers.nodes[n, LOCAL], at, own[2] * own[3])
+    box = box_at(buffers.nodes, n, BOX)
+    copy(here.arena, buffers.nodes[n, LOCAL], at, box[2] * box[3])
     left = 1.0
     for i in range(forest.nodes[n, BELOW], forest.nodes[n, BELOW_END]):
         if i != but and buffers.links[i, USED]:
@@ -434,28 +434,28 @@ ANY, SEVERAL = -1, -2
 
 
 @inner
-def _best_of_layer(arena: FloatArray, at: int, own: Box, layer: int, goal: int, low: int, size: int) -> None:
+def _best_of_layer(arena: FloatArray, at: int, box: Box, layer: int, goal: int, low: int, size: int) -> None:
     """Keep the largest of all pairs with the same count in one layer, from `low` on, where `reduce_to` adds them up."""
     fill(arena, goal, size, 0.0)
-    for r in range(own[2]):
-        for c in range(own[3]):
-            k = layer_value(own, r, c, layer) - low
+    for r in range(box[2]):
+        for c in range(box[3]):
+            k = layer_value(box, r, c, layer) - low
             if 0 <= k < size:
-                arena[goal + k] = max(arena[goal + k], arena[at + r * own[3] + c])
+                arena[goal + k] = max(arena[goal + k], arena[at + r * box[3] + c])
 
 
 @inner
-def _best_sums(arena: FloatArray, one: int, before: Box, two: int, box: Box, to: int, after: Box) -> float:
+def _best_sums(arena: FloatArray, first: int, before: Box, second: int, box: Box, to: int, after: Box) -> float:
     """Keep the largest product in which two arrays add up to each sum, where `convolve` adds these up."""
     fill(arena, to, after[2] * after[3], 0.0)
     for row in range(before[2]):
         for column in range(before[3]):
-            factor = arena[one + row * before[3] + column]
+            factor = arena[first + row * before[3] + column]
             if factor == 0.0:
                 continue
             down, right = before[0] + row + box[0] - after[0], before[1] + column + box[1] - after[1]
             for r in range(max(0, -down), min(box[2], after[2] - down)):
-                line, goal = two + r * box[3], to + (down + r) * after[3] + right
+                line, goal = second + r * box[3], to + (down + r) * after[3] + right
                 for c in range(max(0, -right), min(box[3], after[3] - right)):
                     arena[goal + c] = max(arena[goal + c], factor * arena[line + c])
     return scale(arena, to, after[2] * after[3])
@@ -527,10 +527,10 @@ def _add_people_in_one(here: Here, i: int, halved: int) -> None:
         others = weight_of_none * unit / (1.0 if only == e else _at_zero(arena, array, box))
         for r in range(box[2]):
             for c in range(box[3]):
-                at, own = _place(goal, box[0] + r, box[1] + c), arena[array + r * box[3] + c]
-                if at >= 0 and own > 0.0 and (box[0] + r > 0 or box[1] + c > 0):
+                at, weight_here = _place(goal, box[0] + r, box[1] + c), arena[array + r * box[3] + c]
+                if at >= 0 and weight_here > 0.0 and (box[0] + r > 0 or box[1] + c > 0):
                     gain = _gain(here, i, e, box[0] + r, box[1] + c)
-                    arena[to + at] = max(0.0, arena[to + at] + gain * own * others)
+                    arena[to + at] = max(0.0, arena[to + at] + gain * weight_here * others)
 
 
 @inner
@@ -555,11 +555,11 @@ def _send_up(here: Here, i: int, best: bool) -> bool:
         n, layer, sign = forest.ends[e, CHILD], forest.ends[e, LAYER], forest.ends[e, SIGN]
         if layer != PAIR and buffers.nodes[n, MODE] != SINGLE:
             least = turned(box)[1] if sign < 0 else box[1]
-            own, at, goal = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF], slots[s, ARRAY]
+            belief_box, at, goal = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF], slots[s, ARRAY]
             if best:
-                _best_of_layer(arena, at, own, layer, goal, least, box[3])
+                _best_of_layer(arena, at, belief_box, layer, goal, least, box[3])
             else:
-                reduce_to(arena, at, own, layer, arena, goal, least, box[3])
+                reduce_to(arena, at, belief_box, layer, arena, goal, least, box[3])
         elif sign < 0:
             copy(arena, buffers.nodes[n, BELIEF], slots[s, ARRAY], box[2] * box[3])
         else:
@@ -571,11 +571,11 @@ def _send_up(here: Here, i: int, best: bool) -> bool:
     slots[start, HALVED] = 0
     for s in range(start + 1, start + free):
         before, box, after = box_at(slots, s - 1, PARTIAL_BOX), box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
-        one, two, sum_of_both = slots[s - 1, PARTIAL], slots[s, ARRAY], slots[s, PARTIAL]
+        first, second, sum_of_both = slots[s - 1, PARTIAL], slots[s, ARRAY], slots[s, PARTIAL]
         if best:
-            largest = _best_sums(arena, one, before, two, box, sum_of_both, after)
+            largest = _best_sums(arena, first, before, second, box, sum_of_both, after)
         else:
-            largest = convolve(arena, one, before, two, box, sum_of_both, after, scratch)
+            largest = convolve(arena, first, before, second, box, sum_of_both, after, scratch)
         if largest == 0.0:
             return False
         slots[s, HALVED] = slots[s - 1, HALVED] + halvings(largest)
@@ -590,16 +590,16 @@ def _send_up(here: Here, i: int, best: bool) -> bool:
 def _gains(here: Here, i: int, s: int, known: int, box: Box, to: int, factor: float) -> float:
     """Return what keys add if all people are in one part; with a factor, add it to the message back to that part."""
     slots, arena = here.buffers.slots, here.arena
-    own, array, total = box_at(slots, s, BOX), slots[s, ARRAY], 0.0
-    for r in range(own[2]):
-        for c in range(own[3]):
-            at, weight_of = _place(box, own[0] + r, own[1] + c), arena[array + r * own[3] + c]
-            if at < 0 or weight_of == 0.0 or arena[known + at] == 0.0 or (own[0] + r == 0 and own[1] + c == 0):
+    part, array, total = box_at(slots, s, BOX), slots[s, ARRAY], 0.0
+    for r in range(part[2]):
+        for c in range(part[3]):
+            at, weight_of = _place(box, part[0] + r, part[1] + c), arena[array + r * part[3] + c]
+            if at < 0 or weight_of == 0.0 or arena[known + at] == 0.0 or (part[0] + r == 0 and part[1] + c == 0):
                 continue
-            gain = arena[known + at] * _gain(here, i, slots[s, ORDER], own[0] + r, own[1] + c)
+            gain = arena[known + at] * _gain(here, i, slots[s, ORDER], part[0] + r, part[1] + c)
             total += gain * weight_of
             if factor > 0.0:
-                into = to + r * own[3] + c
+                into = to + r * part[3] + c
                 arena[into] = max(0.0, arena[into] + gain * factor)
     return total
 
@@ -611,14 +611,14 @@ def _correct_down(here: Here, i: int, s: int, known: int, box: Box, people: tupl
     `people`: which part alone may have any, the weight of all others being empty, and what keys add over all such parts.
     """
     slots, arena = here.buffers.slots, here.arena
-    own, to, (only, none, left) = box_at(slots, s, BOX), slots[s, DOWN], people
-    empty, unit = _at_zero(arena, slots[s, ARRAY], own), math.ldexp(1.0, -halved)
+    part, to, (only, none, left) = box_at(slots, s, BOX), slots[s, DOWN], people
+    empty, unit = _at_zero(arena, slots[s, ARRAY], part), math.ldexp(1.0, -halved)
     if only == slots[s, ORDER]:
         _gains(here, i, s, known, box, to, none * unit)
         return
     if only == ANY:
         left -= _gains(here, i, s, known, box, to, none / empty * unit) / empty
-    at = to - own[0] * own[3] - own[1]
+    at = to - part[0] * part[3] - part[1]
     arena[at] = max(0.0, arena[at] + left * none / empty * unit)
 
 
@@ -650,8 +650,8 @@ def _send_down(here: Here, i: int) -> None:
             gains = arena[node + at] * _gain(here, i, only, row, column) if at >= 0 else 0.0
         for s in range(start, start + free):
             if only in (ANY, slots[s, ORDER]):
-                own = _gains(here, i, s, node, whole, ZERO, 0.0)
-                gains += own if only != ANY else own / _at_zero(arena, slots[s, ARRAY], box_at(slots, s, BOX))
+                gained = _gains(here, i, s, node, whole, ZERO, 0.0)
+                gains += gained if only != ANY else gained / _at_zero(arena, slots[s, ARRAY], box_at(slots, s, BOX))
     halved = 0
     for s in range(start + free - 1, start - 1, -1):
         box, after = box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)

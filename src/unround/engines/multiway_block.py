@@ -71,7 +71,7 @@ def add_tables(
     result: BlockPosterior,
     value: Ints | None = None,
     wanted: BoolArray | None = None,
-    found: Distributions | None = None,
+    distributions: Distributions | None = None,
     *,
     quick: bool = False,
 ) -> None:
@@ -90,7 +90,7 @@ def add_tables(
             some = TableBlock(block, table, chosen[first : first + AREAS])
             effort = QUICK if quick else EFFORT if wanted is None else SOME
             some.answer(replace(effort, sweeps=min(effort.sweeps, MOST_MOVES // table.leaves.size)))
-            some.put(result, value, found)
+            some.put(result, value, distributions)
 
 
 class TableBlock:
@@ -174,11 +174,11 @@ class TableBlock:
                     return True
         return False
 
-    def put(self, result: BlockPosterior, value: Ints | None, found: Distributions | None) -> None:
+    def put(self, result: BlockPosterior, value: Ints | None, distributions: Distributions | None) -> None:
         """Write down what was found."""
         known = self.possible & (self.method != UNSETTLED)
         values = np.zeros((1, 1), dtype=np.int32) if value is None else value
-        _put(self.rows, self.table.cells, known, self.given, self.chances, values, result.arrays(found))
+        _put(self.rows, self.table.cells, known, self.given, self.chances, values, result.arrays(distributions))
         places = np.ix_(self.rows, self.table.cells)
         result.error[places] = np.where(known[:, np.newaxis], self.error, 0.0)
         result.method[self.rows] = np.maximum(result.method[self.rows], self.method)
@@ -187,11 +187,11 @@ class TableBlock:
 
 def _seeds(*what: Ints) -> NDArray[np.uint64]:
     """Return for every area a seed that depends on what is known of it alone, and not on where in the release it stands."""
-    found = np.full(len(what[0]), 0xCBF29CE484222325, dtype=np.uint64)
+    hashes = np.full(len(what[0]), 0xCBF29CE484222325, dtype=np.uint64)
     for array in what:
         for column in array.T:
-            found = (found ^ column.astype(np.int64).view(np.uint64)) * np.uint64(0x100000001B3)
-    return found
+            hashes = (hashes ^ column.astype(np.int64).view(np.uint64)) * np.uint64(0x100000001B3)
+    return hashes
 
 
 @kernel
@@ -213,9 +213,9 @@ def _fill(
             c = cells[j]
             largest = 0.0
             for k in range(high[i, j] - low[i, j] + 1):
-                one = weight(evidence, a, c, low[i, j] + k)
-                weights[place[i, j] + k] = one
-                largest = max(largest, one)
+                likely = weight(evidence, a, c, low[i, j] + k)
+                weights[place[i, j] + k] = likely
+                largest = max(largest, likely)
             if largest > 0.0:
                 for k in range(high[i, j] - low[i, j] + 1):
                     weights[place[i, j] + k] /= largest
@@ -255,14 +255,14 @@ def _put(
         for j in range(len(cells)):
             c, low = cells[j], given.low[i, j]
             size, at = given.high[i, j] - low + 1, given.place[i, j]
-            found, asked = (NONE, 0.0, np.nan, np.nan), 0.0
+            summed_up, asked = (NONE, 0.0, np.nan, np.nan), 0.0
             if size == 1:
-                found, asked = (int(low), 1.0, float(low), 0.0), 1.0 if len(result.asked) and value[a, c] == low else 0.0
+                summed_up, asked = (int(low), 1.0, float(low), 0.0), 1.0 if len(result.asked) and value[a, c] == low else 0.0
             elif known[i]:
-                found = summary(chances[at : at + size], low, size)
+                summed_up = summary(chances[at : at + size], low, size)
                 if len(result.asked):
                     asked = share_of(chances[at : at + size], low, size, value[a, c])
-            result.mode[a, c], result.probability[a, c], result.mean[a, c], result.deviation[a, c] = found
+            result.mode[a, c], result.probability[a, c], result.mean[a, c], result.deviation[a, c] = summed_up
             if len(result.asked):
                 result.asked[a, c] = asked
             if len(result.start) and result.start[a, c] >= 0 and known[i]:
@@ -346,13 +346,13 @@ def family_block(block: EvidenceBlock, table: CrossedTable, rows: Rows) -> Table
     low, high, *why = map(joined, block.bounds[:6])
     bounds = CellBounds(low, high, why[0], why[1], why[2], why[3], np.ones(families, dtype=np.bool_))
     shown = joined(windows.low), joined(windows.high), joined(windows.start)
-    own = Windows(*shown, windows.weights, np.tile(windows.certain, members))
+    of_family = Windows(*shown, windows.weights, np.tile(windows.certain, members))
     own_prior = None
     if prior is not None:
         start = joined(prior.start)
         start[:, : compiled.columns] = -1  # a parent's counts follow from its children's
         own_prior = PriorWeights(joined(prior.low), start, prior.weights)
-    return TableBlock(EvidenceBlock(whole, own, bounds, own_prior), family, np.arange(families))
+    return TableBlock(EvidenceBlock(whole, of_family, bounds, own_prior), family, np.arange(families))
 
 
 def _sampled(block: EvidenceBlock, table: CrossedTable, rows: Rows) -> TableSamples:
@@ -360,8 +360,10 @@ def _sampled(block: EvidenceBlock, table: CrossedTable, rows: Rows) -> TableSamp
     chains = family_block(block, table, rows)
     chains.answer(replace(FAMILY_EFFORT, sweeps=min(FAMILY_EFFORT.sweeps, MOST_MOVES // chains.table.leaves.size)))
     result = BlockPosterior.empty(families, chains.compiled.columns)
-    found = Distributions.empty(*(ends[rows].reshape(families, -1) for ends in (block.bounds.low, block.bounds.high)))
-    chains.put(result, None, found)
+    distributions = Distributions.empty(
+        *(ends[rows].reshape(families, -1) for ends in (block.bounds.low, block.bounds.high))
+    )
+    chains.put(result, None, distributions)
 
     def apart(array: NDArray[Any]) -> NDArray[Any]:
         return array.reshape(families * members, -1)
@@ -373,7 +375,12 @@ def _sampled(block: EvidenceBlock, table: CrossedTable, rows: Rows) -> TableSamp
         rows,
         (result.method != UNSETTLED) & result.possible,
         replace(result, **{name: apart(getattr(result, name)) for name in by_cell}),
-        Distributions(apart(found.low), apart(found.high), np.where(filled, apart(found.start), -1), found.chances),
+        Distributions(
+            apart(distributions.low),
+            apart(distributions.high),
+            np.where(filled, apart(distributions.start), -1),
+            distributions.chances,
+        ),
         chains.rhat,
         result.error.max(axis=1),
     )

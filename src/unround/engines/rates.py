@@ -99,15 +99,15 @@ class RatePairs:
         """Return what rates say in a block; `rows` are those of all figures, of each rate the least and then the most."""
         node = np.full(len(self.compiled.plan.nodes), -1, dtype=np.int64)
         is_first = np.zeros(node.size, dtype=np.bool_)
-        for n, one in enumerate(self.compiled.plan.nodes):
+        for n, entry in enumerate(self.compiled.plan.nodes):
             for k, (total, part, rest) in enumerate(self.splits):
-                if not one.copy and one.is_pair and one.cells[0] == total and set(one.cells[1:]) == {part, rest}:
-                    node[n], is_first[n] = k, one.cells[1] == part
+                if not entry.copy and entry.is_pair and entry.cells[0] == total and set(entry.cells[1:]) == {part, rest}:
+                    node[n], is_first[n] = k, entry.cells[1] == part
         factors = np.where(np.repeat(rows.limits, np.diff(rows.first), axis=1) == OFF, 0, rows.factors)
         places = [rows.first[np.flatnonzero(rows.figures == f)] for f in self.figures]
         least, most = [int(two[0]) for two in places], [int(two[1]) for two in places]
         taken = [factors[:, least], factors[:, [k + 1 for k in least]], factors[:, most], factors[:, [k + 1 for k in most]]]
-        return RateInput(node, is_first, *(np.ascontiguousarray(one) for one in taken))
+        return RateInput(node, is_first, *(np.ascontiguousarray(entry) for entry in taken))
 
     def block(self, block: EvidenceBlock, chosen: BoolArray) -> EvidenceBlock:
         """Return some areas of a block with its cells, and the rests: of these nothing is known but what the others leave.
@@ -154,7 +154,7 @@ def rate_pairs(equations: Equations, rates: Sequence[Rate]) -> tuple[RatePairs, 
     would be lost. A cell belongs to one node of a forest: of several rates with the same universe, the second goes into
     another forest.
     """
-    left, found = _closed(equations, rates), list[RatePairs]()
+    left, forests = _closed(equations, rates), list[RatePairs]()
     while left:
         chosen = _disjoint(left)
         while chosen:
@@ -162,13 +162,13 @@ def rate_pairs(equations: Equations, rates: Sequence[Rate]) -> tuple[RatePairs, 
             there = {frozenset(node.cells) for node in forest.compiled.plan.nodes if node.is_pair and not node.copy}
             kept = [rate for rate, split in zip(chosen, forest.splits, strict=True) if frozenset(split) in there]
             if len(kept) == len(chosen):
-                found.append(forest)
+                forests.append(forest)
                 break
             chosen = kept
         if not chosen:
             break
         left = [rate for rate in left if rate not in chosen]
-    return tuple(found)
+    return tuple(forests)
 
 
 def _closed(equations: Equations, rates: Sequence[Rate]) -> list[Rate]:

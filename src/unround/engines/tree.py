@@ -67,22 +67,22 @@ class Choice(NamedTuple):
 
 def best_solutions(tree: Tree, up: Pass, evidence: tuple[float, int], top: int) -> tuple[Any, ...]:
     """Return the `top` best solutions as (values, probability), the best first."""
-    found = []
+    solutions = []
     for values in _in_order(tree, up):
-        found.append((values, *_probability(tree, values, evidence)))
-        if len(found) == top:
+        solutions.append((values, *_probability(tree, values, evidence)))
+        if len(solutions) == top:
             break
-    return tuple((values, math.ldexp(mantissa, exponent)) for values, mantissa, exponent in _tidy(found))
+    return tuple((values, math.ldexp(mantissa, exponent)) for values, mantissa, exponent in _tidy(solutions))
 
 
-def _tidy(found: list[tuple[tuple[int, ...], float, int]]) -> Iterator[tuple[tuple[int, ...], float, int]]:
+def _tidy(solutions: list[tuple[tuple[int, ...], float, int]]) -> Iterator[tuple[tuple[int, ...], float, int]]:
     """Put solutions of equal probability into the order of their values; they may differ in the last digit."""
     run: list[tuple[tuple[int, ...], float, int]] = []
-    for one in found:
-        if run and abs(math.log2(one[1] / run[0][1]) + one[2] - run[0][2]) > 1e-11:
+    for solution in solutions:
+        if run and abs(math.log2(solution[1] / run[0][1]) + solution[2] - run[0][2]) > 1e-11:
             yield from sorted(run)
             run = []
-        run.append(one)
+        run.append(solution)
     yield from sorted(run)
 
 
@@ -122,12 +122,12 @@ def _in_order(tree: Tree, up: Pass) -> Iterator[tuple[int, ...]]:
         if not heap:
             return
         entry = heapq.heappop(heap)
-        which, options = entry.which, entry.options
-        if which + 1 < len(options):
+        rank, options = entry.which, entry.options
+        if rank + 1 < len(options):
             ties -= 1
-            later = entry.cost + math.log2(options[which][0] / options[which + 1][0])
-            heapq.heappush(heap, entry._replace(cost=later, tie=ties, which=which + 1))
-        pending = (entry.cost, *_decided(tree, entry.goal, options[which][1], entry.rest, entry.chosen))
+            later = entry.cost + math.log2(options[rank][0] / options[rank + 1][0])
+            heapq.heappush(heap, entry._replace(cost=later, tie=ties, which=rank + 1))
+        pending = (entry.cost, *_decided(tree, entry.goal, options[rank][1], entry.rest, entry.chosen))
 
 
 def _options(tree: Tree, up: Pass, goal: Goal) -> list[tuple[float, Any]]:
@@ -288,18 +288,18 @@ class Tree:
     def __init__(self, plan: Plan, lows: list[int], weights: list[FloatArray]) -> None:
         self.plan = plan
         self.lows = lows
-        self.highs = [low + one.size - 1 for low, one in zip(lows, weights, strict=True)]
+        self.highs = [low + entry.size - 1 for low, entry in zip(lows, weights, strict=True)]
         self.weights = weights
         self.order: list[tuple[End, ...]] = []
         self.evidence = (0.0, 0)  # the weight of all solutions together, once they are solved: mantissa × 2^exponent
         self.chains: list[Chain] = [self._chain(link) for link in plan.links]
-        if sum([one.work for one in self.chains]) > MOST_WORK:
+        if sum([entry.work for entry in self.chains]) > MOST_WORK:
             raise TooWide
         # Every number on the way is a sum of products of weights, one a cell: not below the product of the smallest, and,
         # if none exceeds 1, not above the product of the windows' sizes. Mostly nothing needs to be scaled.
         everything = np.concatenate(weights)
         smallest, largest = np.minimum.reduce(everything), np.maximum.reduce(everything)
-        self.sizes = math.prod([one.size for one in weights])
+        self.sizes = math.prod([entry.size for entry in weights])
         self.tame = bool(smallest > 0 and largest <= 1) and (
             math.log2(smallest) * len(weights) > -900 and self.sizes.bit_length() < 900
         )
@@ -317,7 +317,7 @@ class Tree:
 
     def _count(self, local: list[FloatArray]) -> int | None:
         """Return how many solutions there are; None where counting them would take too long."""
-        work = sum([one.work for one in self.chains])
+        work = sum([spans.work for spans in self.chains])
         # Every 20 bits or so of the count are one more pass.
         return None if work * (1 + self.sizes.bit_length() // 20) > MOST_COUNTING else count_solutions(self, local)
 
@@ -438,8 +438,8 @@ class Tree:
         node = self.plan.nodes[n]
         weights = self.weights
         if len(node.cells) == 1:
-            own = weights[node.cells[0]]
-            return np.ones(own.size) if node.copy else own
+            of_cell = weights[node.cells[0]]
+            return np.ones(of_cell.size) if node.copy else of_cell
         total, first, second = node.cells
         pair = np.multiply.outer(weights[first], weights[second])
         if node.copy:
@@ -536,14 +536,14 @@ def count_solutions(tree: Tree, local: list[FloatArray]) -> int:
     possible = [np.sign(array) for array in local]
     if math.prod([array.size for array in possible]) < 2**52:  # no intermediate count can exceed the product of all
         up = tree.upward(possible, SUM)
-        found = math.prod(float(np.add.reduce(up.belief[root], axis=None)) for root in tree.plan.roots)
-        return int(math.ldexp(found, up.exponent))  # exact: scaling is by powers of two
+        number = math.prod(float(np.add.reduce(up.belief[root], axis=None)) for root in tree.plan.roots)
+        return int(math.ldexp(number, up.exponent))  # exact: scaling is by powers of two
     return _count_in_digits(tree, possible)
 
 
 def _count_in_digits(tree: Tree, possible: list[FloatArray]) -> int:
     # A correlation adds at most as many products of two digits as the larger array has places.
-    lengths = [length for one in tree.chains for _, length in (one.first, *one.forward)]
+    lengths = [length for spans_of_link in tree.chains for _, length in (spans_of_link.first, *spans_of_link.forward)]
     widest = max([math.prod(np.atleast_1d(length)) for length in lengths] + [array.size for array in possible])
     # A column of digits adds up at most as many of these as the number has digits, which is below 2^10 for any number of
     # up to 2^14 bits; larger ones are not counted.

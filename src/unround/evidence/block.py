@@ -158,13 +158,13 @@ class BlockPosterior:
         names = "mode", "probability", "mean", "deviation", "error"
         return replace(self, **{name: np.where(where, getattr(other, name), getattr(self, name)) for name in names})
 
-    def arrays(self, found: Distributions | None = None) -> PosteriorArrays:
+    def arrays(self, distributions: Distributions | None = None) -> PosteriorArrays:
         """Return the arrays of it, and of distributions beside it, as kernels fill them in."""
         summaries = self.mode, self.probability, self.mean, self.deviation, self.cut, self.possible
         asked = np.zeros((0, 0)) if self.asked is None else self.asked
-        if found is None:
+        if distributions is None:
             return PosteriorArrays(*summaries, asked, np.zeros((0, 0), dtype=np.int64), np.zeros(0))
-        return PosteriorArrays(*summaries, asked, found.start, found.chances)
+        return PosteriorArrays(*summaries, asked, distributions.start, distributions.chances)
 
 
 class PosteriorArrays(NamedTuple):
@@ -301,27 +301,27 @@ class WindowTable:
         small = unsigned < _DENSE  # codes and negative counts are large, read as unsigned
         every = small.all()
         near, dense = counts if every else np.where(small, counts, 0), self._dense[m]
-        found = dense[near]
-        new = near[found == _UNKNOWN]
+        entries = dense[near]
+        new = near[entries == _UNKNOWN]
         if new.size:
             for count in np.unique(new).tolist():
                 dense[count] = self._entry(m, count)
-            found = dense[near]
+            entries = dense[near]
         if not every:
-            found[~small] = _FREE
+            entries[~small] = _FREE
             large = ~small & ((counts >= FIRST_TOLD) | (counts == SUPPRESSED))
-            different, which = np.unique(counts[large], return_inverse=True)
+            different, place = np.unique(counts[large], return_inverse=True)
             for count in different.tolist():
                 if (m, count) not in self._large:
                     self._large[m, count] = self._entry(m, count)
-            found[large] = np.array([self._large[m, count] for count in different.tolist()], dtype=np.int32)[which]
-        return found
+            entries[large] = np.array([self._large[m, count] for count in different.tolist()], dtype=np.int32)[place]
+        return entries
 
     def _entry(self, m: int, count: int) -> int:
         """Work out the window of a count that was not met before."""
-        hidden, told = count == SUPPRESSED, told_range(count)
-        if told is not None:
-            window = window_of(Suppressed(*told), None)
+        hidden, ends = count == SUPPRESSED, told_range(count)
+        if ends is not None:
+            window = window_of(Suppressed(*ends), None)
         else:
             try:
                 window = window_of(self._mechanisms[m], None if hidden else count)

@@ -110,21 +110,21 @@ def evidence_of(
 @inner
 def weight(evidence: Evidence, area: int, column: int, count: int) -> float:
     """Return the weight of one true count of a cell, from its own published count and prior alone."""
-    found = 1.0
+    product = 1.0
     prior, start = evidence.prior_start[area, column], evidence.start[area, column]
     if prior >= 0:
-        found = evidence.prior_weights[prior + count - evidence.prior_low[area, column]]
+        product = evidence.prior_weights[prior + count - evidence.prior_low[area, column]]
     if start >= 0:
-        found *= evidence.weights[start + count - evidence.low[area, column]]
-    return float(found)
+        product *= evidence.weights[start + count - evidence.low[area, column]]
+    return float(product)
 
 
 @inner
-def _arc(evidence: Evidence, area: int, column: int, count: int, which: int) -> tuple[float, float]:
+def _arc(evidence: Evidence, area: int, column: int, count: int, number: int) -> tuple[float, float]:
     """Return one of the arcs of a cell's random number, if a count is its true one."""
     keys, lows, starts, weights = evidence.keys, evidence.low, evidence.start, evidence.weights
     if keys.start[area, column] >= 0:
-        arc = keys.arcs[keys.first[keys.start[area, column] + count - lows[area, column]] + which]
+        arc = keys.arcs[keys.first[keys.start[area, column] + count - lows[area, column]] + number]
         return arc[0], arc[1]
     likely = weights[starts[area, column] + count - lows[area, column]]
     return (0.0, likely) if count < keys.published[area, column] else (1.0 - likely, 1.0)
@@ -190,15 +190,15 @@ def weigh_keys(evidence: Evidence, area: int, n: int, cells: Table, arena: Float
         for k in range(3):
             known &= keys.start[area, cells[k]] < 0 and starts[area, cells[k]] >= 0
         if known:
-            one, two = int(keys.published[area, cells[1]]), int(keys.published[area, cells[2]])
-            steps = (one + two - int(keys.published[area, cells[0]])) // keys.base + 2
+            first, second = int(keys.published[area, cells[1]]), int(keys.published[area, cells[2]])
+            steps = (first + second - int(keys.published[area, cells[0]])) // keys.base + 2
         if known and 0 <= steps < 5:
             table, least = keys.ratios[keys.row[n], steps], 1 - keys.base
             for r in range(box[2]):
                 for c in range(box[3]):
                     k = at + r * box[3] + c
                     if arena[k] > 0.0 and box[0] + r > 0 and box[1] + c > 0:
-                        arena[k] *= (1.0 - OWN) * table[box[0] + r - one - least, box[1] + c - two - least] + OWN
+                        arena[k] *= (1.0 - OWN) * table[box[0] + r - first - least, box[1] + c - second - least] + OWN
                     elif arena[k] > 0.0:
                         arena[k] *= _mixed_ratio(evidence, area, n, cells, box[0] + r, box[1] + c)
             return

@@ -171,20 +171,20 @@ def _rows(box: Box, row: int, shift: int, rows: int, columns: int, stride: int) 
 
 @inner
 def convolve(
-    arena: FloatArray, one: int, one_box: Box, two: int, two_box: Box, to: int, to_box: Box, scratch: FloatArray
+    arena: FloatArray, first_at: int, one_box: Box, second_at: int, two_box: Box, to: int, to_box: Box, scratch: FloatArray
 ) -> float:
     """Put the distribution of the sum of two independent pairs into a box; return 0 if nothing falls into it."""
     if one_box[2] * one_box[3] < two_box[2] * two_box[3]:
-        one, two, one_box, two_box = two, one, two_box, one_box
+        first_at, second_at, one_box, two_box = second_at, first_at, two_box, one_box
     x, out = scratch[0], scratch[1]
     height, width = two_box[2], two_box[3]
     row = to_box[0] - one_box[0] - two_box[0] - height + 1
     column = to_box[1] - one_box[1] - two_box[1] - width + 1
-    stride = _pack(x, arena, one, one_box, row, column, to_box[2] + height - 1, to_box[3] + width - 1)
+    stride = _pack(x, arena, first_at, one_box, row, column, to_box[2] + height - 1, to_box[3] + width - 1)
     n = (to_box[2] - 1) * stride + to_box[3]
     fill(out, ZERO, n, 0.0)
     for r in range(height):
-        start = two + (height - 1 - r) * width
+        start = second_at + (height - 1 - r) * width
         first, last = _range(arena, start, width)
         begin, size = _rows(one_box, row, r, to_box[2], to_box[3], stride)
         if size == 0:
@@ -218,7 +218,7 @@ def correlate(
     halved.
     """
     swapped = left[1][2] * left[1][3] < right[1][2] * right[1][3]
-    (one, one_box, to_one), (two, two_box, to_two) = (right, left) if swapped else (left, right)
+    (first_at, one_box, to_one), (second_at, two_box, to_two) = (right, left) if swapped else (left, right)
     x, out, other = scratch[0], scratch[1], scratch[2]
     height, width = two_box[2], two_box[3]
     row = one_box[0] + two_box[0] - known_box[0]
@@ -227,10 +227,10 @@ def correlate(
     n = (one_box[2] - 1) * stride + one_box[3]
     fill(out, ZERO, n, 0.0)
     fill(other, ZERO, n, 0.0)
-    crop(arena, one, one_box, (ZERO, ZERO), other, ZERO, stride, one_box)
+    crop(arena, first_at, one_box, (ZERO, ZERO), other, ZERO, stride, one_box)
     fill(arena, to_two, height * width, 0.0)
     for r in range(height):
-        start, goal = two + r * width, to_two + r * width
+        start, goal = second_at + r * width, to_two + r * width
         first, last = _range(arena, start, width)
         begin, size = _rows(known_box, row, r, one_box[2], one_box[3], stride)
         if size == 0:
@@ -247,9 +247,9 @@ def correlate(
                 b1 = arena[start + c + 1] if c + 1 <= last else 0.0
                 b2 = arena[start + c + 2] if c + 2 <= last else 0.0
                 b3 = arena[start + c + 3] if c + 3 <= last else 0.0
-                found = _gather(x, shift, out, begin, other, size, (arena[start + c], b1, b2, b3))
+                sums = _gather(x, shift, out, begin, other, size, (arena[start + c], b1, b2, b3))
                 for k in range(min(4, last + 1 - c)):
-                    arena[goal + c + k] = found[k]
+                    arena[goal + c + k] = sums[k]
                 c, shift = c + 4, shift + 4
     crop(out, ZERO, (ZERO, ZERO, one_box[2], stride), (ZERO, ZERO), arena, to_one, one_box[3], one_box)
     halved = halvings(scale(arena, to_one, one_box[2] * one_box[3]))

@@ -141,12 +141,12 @@ def no_keys(nodes: int, columns: int) -> KeyInput:
 def keyed_evidence(keyed: Keyed, windows: Windows, counts: Counts, active: BoolArray) -> KeyedEvidence:
     """Return what keys make of some areas."""
     built = _Built(windows)
-    for one in keyed.repeats:
-        shown = counts[:, one.cells] > ABSENT
-        shown[:, 1:] &= active[:, one.sums]
-        shown &= windows.start[:, one.cells] >= 0  # what its mechanism cannot publish says nothing
+    for repeat in keyed.repeats:
+        shown = counts[:, repeat.cells] > ABSENT
+        shown[:, 1:] &= active[:, repeat.sums]
+        shown &= windows.start[:, repeat.cells] >= 0  # what its mechanism cannot publish says nothing
         for row in np.flatnonzero(shown[:, 0] & (shown.sum(1) > 1)).tolist():
-            built.put(one, row, np.flatnonzero(shown[row]), counts[row, one.cells], keyed.mechanisms)
+            built.put(repeat, row, np.flatnonzero(shown[row]), counts[row, repeat.cells], keyed.mechanisms)
     return built.done(keyed, counts)
 
 
@@ -163,17 +163,23 @@ class _Built:
         self._known: dict[object, tuple[int, int]] = {}
 
     def put(
-        self, one: KeyedRepeat, row: int, seen: NDArray[np.int64], published: Counts, mechanisms: Sequence[Mechanism]
+        self, repeat: KeyedRepeat, row: int, seen: NDArray[np.int64], published: Counts, mechanisms: Sequence[Mechanism]
     ) -> None:
         """Set the evidence of one repeated count in one area."""
-        cells = np.array(one.cells)[seen]
+        cells = np.array(repeat.cells)[seen]
         low, high = self._windows.low[row, cells], self._windows.high[row, cells]
         if (high - low >= WIDEST).any():
             return
         # A large count goes up as often as one that is smaller by any number of bases.
         base = step_of(mechanisms[cells[0]])
         shift = max(0, int(published[0]) // base - 8) * base
-        key = one, tuple(seen.tolist()), tuple((published[seen] - shift).tolist()), int(low[0]) - shift, int(high[0]) - shift
+        key = (
+            repeat,
+            tuple(seen.tolist()),
+            tuple((published[seen] - shift).tolist()),
+            int(low[0]) - shift,
+            int(high[0]) - shift,
+        )
         if key not in self._known:
             weights, arcs = _left_by_all(*key, tuple(mechanisms[c] for c in cells))
             self._known[key] = self._size, len(self._first) - 1
@@ -227,7 +233,7 @@ def _ratios(base: int, constant: float) -> FloatArray:
 
 @lru_cache(maxsize=1 << 16)
 def _left_by_all(
-    one: KeyedRepeat,
+    repeat: KeyedRepeat,
     seen: tuple[int, ...],
     published: tuple[int, ...],
     low: int,
@@ -241,20 +247,22 @@ def _left_by_all(
     chances = np.where(up, likely, 1 - likely)
     lengths, central = np.zeros(len(counts)), []
     for at in range(len(counts)):
-        own = [arc_of(bool(way), float(chance)) for way, chance in zip(up[:, at], chances[:, at], strict=True)]
-        arcs = [common_arcs(own, places) if likely[:, at].all() else [] for places in one.places[:, seen].tolist()]
-        central.append(arcs[0] if one.constants else [(0.0, 1.0)])
+        arcs_of_count = [arc_of(bool(way), float(chance)) for way, chance in zip(up[:, at], chances[:, at], strict=True)]
+        arcs = [
+            common_arcs(arcs_of_count, places) if likely[:, at].all() else [] for places in repeat.places[:, seen].tolist()
+        ]
+        central.append(arcs[0] if repeat.constants else [(0.0, 1.0)])
         lengths[at] = np.mean([sum(end - start for start, end in some) for some in arcs])
     return (1 - OWN) * lengths + OWN * likely.prod(0), tuple(central)
 
 
-def common_arcs(own: Sequence[Arc], places: Sequence[float]) -> list[Arc]:
+def common_arcs(arcs: Sequence[Arc], places: Sequence[float]) -> list[Arc]:
     """Return the arcs of the first table's circle that all roundings leave."""
-    ends = np.array(own) - np.array(places)[:, None]
+    ends = np.array(arcs) - np.array(places)[:, None]
     ordered = np.unique(np.concatenate([ends.ravel() % 1.0, [0.0, 1.0]]))
     middle = (ordered[1:] + ordered[:-1]) / 2
     inside = np.ones(len(middle), dtype=np.bool_)
-    for (start, end), place in zip(own, places, strict=True):
+    for (start, end), place in zip(arcs, places, strict=True):
         seen = (middle + place) % 1.0
         inside &= (seen >= start) & (seen < end)
     return [(float(ordered[k]), float(ordered[k + 1])) for k in np.flatnonzero(inside)]

@@ -282,14 +282,14 @@ def _left_out(model: Model, inferred: InferredBlock) -> int:
     """Count the sums that hold in an area, but that none of its probabilities uses."""
     different = {(total, frozenset(parts)): e for e, (total, parts) in reversed(list(enumerate(model.equations)))}
     news = set(different.values())  # a sum that only repeats another is not left out
-    found = int(inferred.active[:, [e for e in model.compiled.left_out if e in news]].sum())
+    number = int(inferred.active[:, [e for e in model.compiled.left_out if e in news]].sum())
     method = inferred.probabilities.posterior.method
     assert method is not None
     unused = set(model.compiled.unused)
     for table in model.compiled.crossed:
         without = [e for e in table.equations if e in unused and e in news]
-        found += int(inferred.active[np.ix_((method == EXACT) | (method == UNSETTLED), without)].sum())
-    return found
+        number += int(inferred.active[np.ix_((method == EXACT) | (method == UNSETTLED), without)].sum())
+    return number
 
 
 def _most_first(claims: Mapping[str, dict[str, int]]) -> dict[str, dict[str, int]]:

@@ -66,19 +66,19 @@ def compile_sums(
     >>> compiled.links_of, compiled.unused
     (((0,), (2,)), (1,))
     """
-    found = _forest(draw(columns, equations, fixed, ()), columns, equations, fixed)
+    compiled = _forest(draw(columns, equations, fixed, ()), columns, equations, fixed)
     crossed: tuple[CrossedTable, ...] = ()
     crossings: tuple[Crossing, ...] = ()
-    if found.unused:
+    if compiled.unused:
         crossings = crossings_of(equations)
         if crossings:
-            found = _forest(draw(columns, equations, fixed, crossings), columns, equations, fixed)
-        crossed = _crossed(found)
-    more = _without_overlap(splits, crossings, found, fixed)
+            compiled = _forest(draw(columns, equations, fixed, crossings), columns, equations, fixed)
+        crossed = _crossed(compiled)
+    more = _without_overlap(splits, crossings, compiled, fixed)
     if more:
         # Three nodes that one link joins become one node: that closes no loop.
-        found = _forest(draw(columns, equations, fixed, (*crossings, *more)), columns, equations, fixed)
-    return replace(found, crossed=crossed)
+        compiled = _forest(draw(columns, equations, fixed, (*crossings, *more)), columns, equations, fixed)
+    return replace(compiled, crossed=crossed)
 
 
 def _crossed(compiled: CompiledSums) -> tuple[CrossedTable, ...]:
@@ -101,12 +101,12 @@ def _without_overlap(
     taken = {cell for crossing in crossings for cell in crossing} | fixed
     linked = {e for equations in compiled.links_of if len(equations) == 1 for e in equations}
     used = {(total, frozenset(parts)) for e, (total, parts) in enumerate(compiled.equations) if e in linked}
-    found = []
+    kept = []
     for total, first, second in splits:
         if taken.isdisjoint((total, first, second)) and (total, frozenset((first, second))) in used:
-            found.append((total, first, second))
+            kept.append((total, first, second))
             taken |= {total, first, second}
-    return found
+    return kept
 
 
 def _forest(drawing: Drawing, columns: int, equations: Equations, fixed: frozenset[int]) -> CompiledSums:

@@ -114,8 +114,10 @@ def seeds(families: list[NDArray[np.int32]]) -> NDArray[np.uint64]:
     """Return a random seed for every family, a hash of its bounds: independent of its position in a release."""
     from hashlib import blake2b
 
-    digests = [blake2b(np.ascontiguousarray(one).astype("<i4").tobytes(), digest_size=8).digest() for one in families]
-    return np.array([int.from_bytes(one, "little") for one in digests], dtype=np.uint64)
+    digests = [
+        blake2b(np.ascontiguousarray(content).astype("<i4").tobytes(), digest_size=8).digest() for content in families
+    ]
+    return np.array([int.from_bytes(content, "little") for content in digests], dtype=np.uint64)
 
 
 class AreaFamily(NamedTuple):
@@ -137,10 +139,10 @@ def sums_matrix(columns: int, equations: Equations, active: BoolArray, families:
     first = np.cumsum(size) - size
     cells = np.array([cell for total, parts in equations for cell in (total, *parts)], dtype=np.int64)
     signs = np.array([sign for _, parts in equations for sign in (1.0, *(-1.0 for _ in parts))])
-    where, which = np.nonzero(active)
-    lengths = size[which]
+    where, sum_of = np.nonzero(active)
+    lengths = size[sum_of]
     begin = np.cumsum(lengths) - lengths
-    inside = np.arange(lengths.sum()) - np.repeat(begin, lengths) + np.repeat(first[which], lengths)
+    inside = np.arange(lengths.sum()) - np.repeat(begin, lengths) + np.repeat(first[sum_of], lengths)
     row = [np.repeat(np.arange(len(where)), lengths)]
     column = [np.repeat(where, lengths) * columns + cells[inside]] if len(cells) else [np.zeros(0, dtype=np.int64)]
     value = [signs[inside]] if len(cells) else [np.zeros(0)]

@@ -122,8 +122,8 @@ class Drawing:
 def _forest(cells: int, equations: Equations, fixed: frozenset[int], crossings: tuple[Crossing, ...]) -> Plan | None:
     """Build nodes and links, and root them; None if they form a loop."""
     drawing = draw(cells, equations, fixed, crossings)
-    found = rooted(drawing.nodes, drawing.links, drawing.home)
-    return None if found is None else found[0]
+    hung = rooted(drawing.nodes, drawing.links, drawing.home)
+    return None if hung is None else hung[0]
 
 
 def draw(cells: int, equations: Equations, fixed: frozenset[int], crossings: tuple[Crossing, ...]) -> Drawing:
@@ -146,10 +146,10 @@ def draw(cells: int, equations: Equations, fixed: frozenset[int], crossings: tup
         links = list(_merged(links, nodes))
     for link in links:
         for k, end in enumerate(link.ends):
-            own = nodes[end.node].cells
-            met = own[1:] if end.layer == PAIR else (own[end.layer],)
+            cells_of_node = nodes[end.node].cells
+            met = cells_of_node[1:] if end.layer == PAIR else (cells_of_node[end.layer],)
             if fixed.issuperset(met):
-                nodes.append(Node(own if end.layer == PAIR else met, copy=True))
+                nodes.append(Node(cells_of_node if end.layer == PAIR else met, copy=True))
                 link.ends[k] = End(len(nodes) - 1, PAIR if end.layer == PAIR else 0, end.sign)
     kept = set(first.values())
     return Drawing(nodes, links, tuple(home), tuple(e for e in range(len(equations)) if e not in kept))
@@ -283,13 +283,17 @@ class _Family:
         while queue:
             crossing = self.members[queue.pop()]
             for a, b in ((TOTAL, FIRST), (TOTAL, SECOND), (FIRST, SECOND)):
-                for one in self.containing[crossing[a]]:
-                    for other in self.containing[crossing[b]]:
-                        if one in self.members or other in self.members or (one, other, a, b) in self.tried:
+                for sum_of_first in self.containing[crossing[a]]:
+                    for sum_of_other in self.containing[crossing[b]]:
+                        if (
+                            sum_of_first in self.members
+                            or sum_of_other in self.members
+                            or (sum_of_first, sum_of_other, a, b) in self.tried
+                        ):
                             continue
-                        self.tried.add((one, other, a, b))
-                        found = self._aligned(one, other, a, b) if one != other else None
-                        for e, member in (found or {}).items():
+                        self.tried.add((sum_of_first, sum_of_other, a, b))
+                        matched = self._aligned(sum_of_first, sum_of_other, a, b) if sum_of_first != sum_of_other else None
+                        for e, member in (matched or {}).items():
                             if e not in self.members:
                                 self._adopt(e, member)
                                 queue.append(e)
@@ -300,22 +304,22 @@ class _Family:
         for layer, cell in enumerate(crossing):
             self.owner[cell] = (e, layer)
 
-    def _aligned(self, one: int, other: int, a: int, b: int) -> dict[int, Crossing] | None:
+    def _aligned(self, sum_of_first: int, sum_of_other: int, a: int, b: int) -> dict[int, Crossing] | None:
         """Match the cells of two sums, total with total and parts with parts, by splits with them in layers a and b."""
-        (total, parts), (total2, parts2) = self.equations[one], self.equations[other]
+        (total, parts), (total2, parts2) = self.equations[sum_of_first], self.equations[sum_of_other]
         if len(parts) != len(parts2):
             return None
-        found: dict[int, Crossing] = {}
+        splits: dict[int, Crossing] = {}
         cells: set[int] = set()
         others = set(parts2)
         for cell in (total, *parts):
             match = self._split_of(cell, {total2} if cell == total else others, a, b)
             if match is None or not cells.isdisjoint(match[1]):
                 return None
-            found[match[0]] = match[1]
+            splits[match[0]] = match[1]
             cells.update(match[1])
             others.discard(match[1][b])
-        return found
+        return splits
 
     def _split_of(self, cell: int, candidates: set[int], a: int, b: int) -> tuple[int, Crossing] | None:
         """Find the split that has `cell` in layer a and one of the candidates in layer b."""

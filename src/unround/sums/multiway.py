@@ -49,19 +49,19 @@ class CrossedTable:
     @property
     def shape(self) -> tuple[int, ...]:
         """How many leaves there are along each axis."""
-        return tuple(int(one) + 1 for one in self.coordinates.max(axis=0))
+        return tuple(int(last) + 1 for last in self.coordinates.max(axis=0))
 
     def belongs(self) -> NDArray[np.bool_]:
         """Return cells × leaves: which leaf is in which cell."""
-        found = np.zeros((self.cells.size, self.leaves.size), dtype=np.bool_)
-        found[self.above, np.repeat(np.arange(self.leaves.size), np.diff(self.above_start))] = True
-        return found
+        inside = np.zeros((self.cells.size, self.leaves.size), dtype=np.bool_)
+        inside[self.above, np.repeat(np.arange(self.leaves.size), np.diff(self.above_start))] = True
+        return inside
 
     def of_family(self, children: int, columns: int, equations: int) -> CrossedTable:
         """Return the table of a parent and its children together: areas are one more axis, and the parent its total."""
         cells, leaves, above = self.cells.size, self.leaves.size, np.split(self.above, self.above_start[1:-1])
         members, inner = np.arange(children + 1), np.arange(1, children + 1)
-        in_all = [np.concatenate([one, one + child * cells]) for child in inner.tolist() for one in above]
+        in_all = [np.concatenate([places, places + child * cells]) for child in inner.tolist() for places in above]
         sums = [e + member * equations for member in members.tolist() for e in self.equations]
         between = (children + 1) * equations
         where = np.repeat(np.arange(children), leaves)
@@ -178,18 +178,20 @@ def _axes(sets: list[int], leaves: list[int], divided: dict[int, list[tuple[int,
     if lines is None:
         return None
     number = len(lines[0])
-    if number < 2 or any(len(own) != number for own in lines):
+    if number < 2 or any(len(of_leaf) != number for of_leaf in lines):
         return None
     named = _named(lines)
     if named is None:
         return None
-    found = np.empty((len(leaves), number), dtype=np.int32)
+    coordinates = np.empty((len(leaves), number), dtype=np.int32)
     for axis in range(number):
-        found[:, axis] = _classes([own[other] for own in named for other in range(number) if other != axis], len(leaves))
+        coordinates[:, axis] = _classes(
+            [of_leaf[other] for of_leaf in named for other in range(number) if other != axis], len(leaves)
+        )
     # Two leaves in the same place, or an axis of one place, say that these are no axes.
-    if len(np.unique(found, axis=0)) < len(leaves) or (found.max(axis=0) == 0).any():
+    if len(np.unique(coordinates, axis=0)) < len(leaves) or (coordinates.max(axis=0) == 0).any():
         return None
-    return found
+    return coordinates
 
 
 def _lines(sets: list[int], leaves: list[int], divided: dict[int, list[tuple[int, ...]]]) -> list[list[int]] | None:
@@ -207,19 +209,19 @@ def _lines(sets: list[int], leaves: list[int], divided: dict[int, list[tuple[int
             containing[i].append(members)
     lines = []
     for i in range(len(leaves)):
-        own = 1 << i
+        itself = 1 << i
         groups: list[int] = []
         for members in directly[i]:  # totals with more than this leaf in common lie along the same axis
-            meeting = [one for one in groups if one & members != own]
-            groups = [one for one in groups if one & members == own]
-            for one in meeting:
-                members |= one
+            meeting = [group for group in groups if group & members != itself]
+            groups = [group for group in groups if group & members == itself]
+            for group in meeting:
+                members |= group
             groups.append(members)
         if not groups:
             return None
         grown = list(groups)
         for members in containing[i]:
-            along = [a for a, one in enumerate(groups) if one & members != own]
+            along = [a for a, group in enumerate(groups) if group & members != itself]
             if len(along) == 1:
                 grown[along[0]] |= members
         lines.append(grown)
@@ -232,37 +234,39 @@ def _named(lines: list[list[int]]) -> list[list[int]] | None:
     for i, through in enumerate(lines):
         for line in through:
             everywhere[i] |= line
-    found: list[list[int] | None] = [None] * len(lines)
-    found[0] = lines[0]
+    ordered: list[list[int] | None] = [None] * len(lines)
+    ordered[0] = lines[0]
     queue = [0]
     for here in queue:  # grows while it is gone through
-        known = found[here]
+        known = ordered[here]
         assert known is not None
-        own: list[int] = known
-        for axis, line in enumerate(own):
+        lines_here: list[int] = known
+        for axis, line in enumerate(lines_here):
             for there in bits(line & ~(1 << here)):
-                if found[there] is None:
-                    order = _matched(own, axis, lines[there], here, there, everywhere)
+                if ordered[there] is None:
+                    order = _matched(lines_here, axis, lines[there], here, there, everywhere)
                     if order is None:
                         return None
-                    found[there] = order
+                    ordered[there] = order
                     queue.append(there)
-    return None if None in found else [one for one in found if one is not None]
+    return None if None in ordered else [of_leaf for of_leaf in ordered if of_leaf is not None]
 
 
-def _matched(own: list[int], axis: int, others: list[int], here: int, there: int, everywhere: list[int]) -> list[int] | None:
+def _matched(
+    lines_here: list[int], axis: int, others: list[int], here: int, there: int, everywhere: list[int]
+) -> list[int] | None:
     """Order the lines of a leaf as those of its neighbour along an axis: parallel lines are joined by lines."""
     left = [line for line in others if not line >> here & 1]
     along = [line for line in others if line >> here & 1]
     if len(along) != 1:
         return None
     order = []
-    for other, line in enumerate(own):
+    for other, line in enumerate(lines_here):
         if other == axis:
             order.append(along[0])
             continue
         beside = next(iter(bits(line & ~(1 << here))))
-        parallel = [one for one in left if everywhere[beside] & one & ~(1 << there)]
+        parallel = [beyond for beyond in left if everywhere[beside] & beyond & ~(1 << there)]
         if len(parallel) != 1:
             return None
         left.remove(parallel[0])
