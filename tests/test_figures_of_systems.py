@@ -331,7 +331,7 @@ def test_a_mean_of_many_groups_is_used_for_bounds_alone_and_that_is_said() -> No
 
 def test_engines_that_cannot_use_a_figure_say_so() -> None:
     system = System([Cell("T", 500, Rounding(5)), Cell("x", 250, Rounding(5))], [], [rate("50")])
-    for engine in ("tree", "chains", "elimination"):
+    for engine in ("tree", "chains"):
         with pytest.raises(InputError, match=f"the {engine} engine cannot use rate. Use --engine auto"):
             infer(system, engine=engine)
 

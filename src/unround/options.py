@@ -483,8 +483,8 @@ class Solve(OneSystem):
 
     _: KW_ONLY
     engine: str = option(
-        "auto, tree, cutset, elimination, chains, cp-sat, z3 or brute.",
-        choices=("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute"),
+        "auto, tree, cutset, chains, cp-sat, z3 or brute.",
+        choices=("auto", "tree", "cutset", "chains", "cp-sat", "z3", "brute"),
         default="auto",
     )
     top: int = option("How many of the best solutions to list.", least=0, default=5)

@@ -6,7 +6,7 @@ in turn, compiled ones last, and says why one was chosen; its table has what eac
 - `answer`: `Problem`, `Inference`, and what they are made of
 - `tree` (with `arrays`): sums without loops, in plain numpy; the likeliest solutions
 - `cutset`: loops that few values cut open, and figures
-- `multiway`: multi-way tables: `enumeration`, `elimination` or `chains`
+- `multiway`: multi-way tables: `enumeration` or `chains`
 - `brute`: the reference, in exact fractions
 
 A block of areas (`unround audit`): a `Block` in, a `Posterior` out, compiled. `forest.posteriors` answers every area on its
@@ -27,7 +27,6 @@ without multi-way tables are sampled by `gibbs` and not by chains is measured in
 - `messages` up and down a forest, `marginals` (summaries, draws), and `rates`, published rates in it
 - `chains` (with `chain_kernel`): Markov chains over whole tables, their moves, and whether they agree
 - `enumeration`: all tables that fit, where they are few; the likeliest; how far each cell can go
-- `elimination`: tables with one long axis, exactly
 """
 
 from unround.engines.answer import Inference

@@ -7,7 +7,6 @@ Every engine takes a `Problem` and returns an `Inference`, or why it cannot. `au
 | `tree`        | sums without loops; trees × one split | bounds, count, distributions, best solutions   | linear in cells  |
 | `cutset`      | loops and figures that few values cut | the same                                       | values × a tree  |
 | `enumeration` | tables with few solutions             | the same                                       | their number     |
-| `elimination` | tables with one long axis             | bounds, distributions                          | states × slices  |
 | `chains`      | nothing: estimates, for any table     | bounds, estimates with their errors            | a second or two  |
 | `cp-sat`      | any system                            | the same if all can be listed, else the bounds | grows with loops |
 
@@ -34,7 +33,7 @@ from unround.system import System, connected
 
 Solutions = tuple[tuple[tuple[int, ...], float], ...]
 
-ENGINES = ("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute")
+ENGINES = ("auto", "tree", "cutset", "chains", "cp-sat", "z3", "brute")
 
 LOOPS = "the sums form loops"
 WIDE = "cells have too many possible values for exact probabilities"
@@ -43,7 +42,6 @@ NEEDS = {
     "tree": "the tree engine needs sums without loops, or one two-way split that crosses a tree, and possible ranges "
     "that are not too wide.",
     "cutset": "cutting the loops open takes too many combinations of values.",
-    "elimination": "elimination needs a table with one long axis, and few cells across it.",
     "chains": "chains need sums in which every total consists of the same innermost cells however it is divided, and "
     "cells that are all bounded.",
 }
@@ -72,7 +70,7 @@ def infer(
     windows = _tight(windows, bounds) if system.figures else windows
     problem = Problem(system, windows, bounds, rows, prior, top, count)
     names = ", ".join(problem.figures)
-    if rows and engine in ("tree", "elimination", "chains"):
+    if rows and engine in ("tree", "chains"):
         raise InputError(f"the {engine} engine cannot use {names}. Use --engine auto.")
     reason, ways = "as requested", [_by_pieces, by_cutset] if rows else [_by_tree, by_cutset, _by_pieces, _by_table]
     if engine == "auto":

@@ -1,7 +1,7 @@
 """Sums that form loops, as in tables by several axes: exactly where that is affordable, else by Markov chains.
 
-In this order: by going through all tables, where they are few; by elimination, where one axis is long and the rest small; by
-chains; and by going through more tables, where chains do not agree. What none of these answers has no probabilities.
+In this order: by going through all tables, where they are few; by chains; and by going through more tables, where chains do
+not agree. What none of these answers has no probabilities.
 """
 
 from __future__ import annotations
@@ -23,15 +23,11 @@ if TYPE_CHECKING:
 
 Seeds = NDArray[np.uint64]
 
-NOISE = 1e-12
-"""Probabilities below this are not told from rounding errors of elimination; bounds tell whether a value is possible."""
-
 WIDEST = 20_000
 """Possible values of a cell beyond which nothing is sampled."""
 
 SOME_VISITS, MANY_VISITS = 2_000_000, 40_000_000
-"""Steps through tables that are taken where elimination is too large, a quarter of a second; and where chains have failed,
-some seconds."""
+"""Steps through tables that are taken before chains, a quarter of a second; and where chains have failed, some seconds."""
 
 MANY_LEAVES = 50
 """Leaves that can change from which on few steps are enough to see that there are too many tables."""
@@ -59,10 +55,10 @@ class NoTable(Exception):  # noqa: N818 - it is an answer, and no error
 Ends = tuple[tuple[int, int], ...]
 """For every cell a low and a high value that occur in some table that fits."""
 
-Found = tuple[Inference, Ends]
+Answered = tuple[Inference, Ends]
 
 
-def solve_table(table: CrossedTable, problem: Problem) -> Found | None:
+def solve_table(table: CrossedTable, problem: Problem) -> Answered | None:
     """Answer a system that is one table; its bounds are still to be found.
 
     None where possible ranges are too wide, or the engine that was asked for cannot do it. Raises `NoTable` if no values
@@ -75,22 +71,15 @@ def solve_table(table: CrossedTable, problem: Problem) -> Found | None:
     if engine == "auto":
         from unround.engines.enumeration import FEW_VISITS
 
-        found = task.go_through(FEW_VISITS, f"{kind}; all solutions could be gone through")
-        if found is not None:
-            return found
-    if engine in ("auto", "elimination"):
-        found = task.eliminate(kind)
-        if found is not None or engine == "elimination":
-            return found
-    if engine == "auto" and task.free < MANY_LEAVES:
-        found = task.go_through(SOME_VISITS, f"{kind}; all solutions could be gone through")
-        if found is not None:
-            return found
+        visits = SOME_VISITS if task.free < MANY_LEAVES else FEW_VISITS
+        listed = task.go_through(visits, f"{kind}; all solutions could be gone through")
+        if listed is not None:
+            return listed
     sampled = task.run_chains(kind)
     if sampled[0].answer is not None or engine == "chains":
         return sampled
-    found = task.go_through(MANY_VISITS, f"{kind}; Markov chains do not agree, but all solutions could be gone through")
-    return sampled if found is None else found
+    listed = task.go_through(MANY_VISITS, f"{kind}; Markov chains do not agree, but all solutions could be gone through")
+    return sampled if listed is None else listed
 
 
 def table_in_words(table: CrossedTable) -> str:
@@ -115,23 +104,7 @@ class _Task:
         centres = [window.low + base - 1 for window, base in zip(windows, bases, strict=True)]
         self.given = CellWeights.of_one(bounds.lows, self.weights, bases, centres, COPIES)
 
-    def eliminate(self, kind: str) -> Found | None:
-        """Answer exactly, slice by slice; None where there are too many states."""
-        from unround.engines.elimination import Contradicting, marginals
-
-        try:
-            found = marginals(self.table, self.lows, self.weights)
-        except Contradicting:
-            raise NoTable from None
-        if found is None:
-            return None
-        found = tuple((low, np.where(chances > NOISE, chances, 0.0)) for low, chances in found)
-        best = self._best(self._sample(1000, self._seeds(), None).best)
-        why = f"{kind}, small enough to be eliminated slice by slice"
-        answer = Answer(None, found, best, relative=True)
-        return Inference(True, "elimination", why, answer=answer), tuple(map(support_of, found))
-
-    def go_through(self, visits: int, why: str) -> Found | None:
+    def go_through(self, visits: int, why: str) -> Answered | None:
         """Answer by going through all solutions; None if there are too many."""
         from unround.engines.enumeration import list_tables
 
@@ -144,35 +117,35 @@ class _Task:
         best = [
             (tuple(values), float(p)) for values, p in zip(listed.best[0].tolist(), listed.weight[0], strict=True) if p > 0
         ]
-        best.sort(key=lambda one: (-round(math.log(one[1]), 9), one[0]))
+        best.sort(key=lambda solution: (-round(math.log(solution[1]), 9), solution[0]))
         number = int(listed.number[0]) if listed.number[0] < 2**53 else None
         answer = Answer(number, marginals, tuple(best))
         return Inference(True, "enumeration", why, answer=answer), tuple(map(support_of, marginals))
 
-    def run_chains(self, kind: str) -> Found:
+    def run_chains(self, kind: str) -> Answered:
         """Answer by chains, longer ones where the first do not agree."""
         sweeps = min(EFFORT // (COPIES * max(self.free, 8)), MOST_SWEEPS)
         seeds, begin = self._seeds(), None
         for longer in (1, LONGER):
-            found = self._sample(sweeps * longer, seeds, begin)
-            chances = found.chances.reshape(COPIES, -1)
-            errors, rhat = self._judged(chances, found.rhat)
+            sampled = self._sample(sweeps * longer, seeds, begin)
+            chances = sampled.chances.reshape(COPIES, -1)
+            errors, rhat = self._judged(chances, sampled.rhat)
             agreed = rhat <= LARGEST_RHAT and max(errors) <= LARGEST_ERROR
-            seeds, begin = seeds + np.uint64(COPIES), found.best
+            seeds, begin = seeds + np.uint64(COPIES), sampled.best
             if agreed:
                 break
         from unround.engines.enumeration import shown_ends
 
         marginals = self._marginals(chances.mean(axis=0))
         seen = tuple(map(support_of, marginals))
-        ends = shown_ends(self.table, self.given, seen, found.best[0])
+        ends = shown_ends(self.table, self.given, seen, sampled.best[0])
         # A value that never changed, though a table with another one exists: no move leads there.
         frozen = any(before[0] == before[1] and now[0] < now[1] for before, now in zip(seen, ends, strict=True))
         if frozen or not agreed:
             what = "do not reach every solution" if frozen else f"do not agree (R-hat {rhat:.2f})"
             why = f"{kind}; Markov chains {what}, so probabilities are not available"
             return Inference(True, "chains", why, rhat=rhat), ends
-        answer = Answer(None, marginals, self._best(found.best), relative=True)
+        answer = Answer(None, marginals, self._best(sampled.best), relative=True)
         why = f"{kind}; Markov chains, which agree (R-hat {rhat:.3f})"
         return Inference(True, "chains", why, answer=answer, errors=tuple(errors), rhat=rhat), ends
 
@@ -182,32 +155,32 @@ class _Task:
         from unround.engines.chains import STUCK, Effort, sample
 
         effort = Effort(sweeps, 0, LARGEST_ERROR, LARGEST_RHAT)
-        found = sample(self.table, self.given, seeds, effort, begin)
-        if (found.status == STUCK).any():
+        sampled = sample(self.table, self.given, seeds, effort, begin)
+        if (sampled.status == STUCK).any():
             values = cpsat_witness(self.problem.system.equations, self.problem.windows)
             if values is None:
                 raise NoTable
-            found = sample(self.table, self.given, seeds, effort, np.array([values] * COPIES, dtype=np.int32))
-        return found
+            sampled = sample(self.table, self.given, seeds, effort, np.array([values] * COPIES, dtype=np.int32))
+        return sampled
 
     def _best(self, seen: Ints) -> tuple[tuple[tuple[int, ...], float], ...]:
         if not self.problem.top:
             return ()
         from unround.engines.enumeration import best_near
 
-        found = best_near(self.table, self.given, dict.fromkeys(map(tuple, seen.tolist())), self.problem.top)
-        return tuple((values, math.exp(weight - found[0][1])) for values, weight in found)
+        ranked = best_near(self.table, self.given, dict.fromkeys(map(tuple, seen.tolist())), self.problem.top)
+        return tuple((values, math.exp(weight - ranked[0][1])) for values, weight in ranked)
 
     def _judged(self, chances: FloatArray, rhats: FloatArray) -> tuple[list[float], float]:
         """Return the standard error of every cell's likeliest value, and the largest R-hat, from groups of chains."""
         from unround.engines.chains import LANES
 
         errors, worst = [], float(rhats.max())
-        for place, one in zip(self.given.place[0].tolist(), self.weights, strict=True):
-            each = chances[:, place : place + one.size]
+        for place, of_cell in zip(self.given.place[0].tolist(), self.weights, strict=True):
+            each = chances[:, place : place + of_cell.size]
             mode = int(np.argmax(each.mean(axis=0)))
             errors.append(float(each[:, mode].std(ddof=1) / math.sqrt(COPIES)))
-            values = np.arange(one.size)
+            values = np.arange(of_cell.size)
             means = each @ values
             within = float((each @ values**2 - means**2).mean())
             between = float(means.var(ddof=1)) * LANES
@@ -217,15 +190,15 @@ class _Task:
 
     def _marginals(self, chances: FloatArray) -> tuple[Marginal, ...]:
         return tuple(
-            (low, np.asarray(chances[place : place + one.size], dtype=np.float64))
-            for low, place, one in zip(self.lows, self.given.place[0].tolist(), self.weights, strict=True)
+            (low, np.asarray(chances[place : place + of_cell.size], dtype=np.float64))
+            for low, place, of_cell in zip(self.lows, self.given.place[0].tolist(), self.weights, strict=True)
         )
 
     def _seeds(self) -> Seeds:
         """Return seeds that depend on the system alone."""
         digest = blake2b(digest_size=8)
-        for low, one in zip(self.lows, self.weights, strict=True):
-            digest.update(low.to_bytes(8, "little") + one.astype("<f4").tobytes())
+        for low, of_cell in zip(self.lows, self.weights, strict=True):
+            digest.update(low.to_bytes(8, "little") + of_cell.astype("<f4").tobytes())
         return np.arange(COPIES, dtype=np.uint64) + np.uint64(int.from_bytes(digest.digest(), "little") >> 1)
 
 
