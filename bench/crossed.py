@@ -21,7 +21,7 @@ from unround.engines.chain_kernel import CellWeights
 from unround.engines.chains import LANES, Effort, moves_of, sample
 from unround.engines.enumeration import list_tables
 from unround.engines.forest import marginals, posteriors
-from unround.evidence.block import BlockPosterior, Distributions, windows_of
+from unround.evidence.block import BlockPosterior, Distributions, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
@@ -76,7 +76,7 @@ def areas_of(cells: int, equations: Equations, number: int, people: float, base:
 def block_of(cells: int, equations: Equations, published: NDArray[np.int32], base: int, kept: int) -> EvidenceBlock:
     """Fit a prior to all areas, and keep some."""
     compiled = compile_sums(cells, equations, frozenset())
-    windows, _ = windows_of(published[:kept], [Rounding(base)] * cells)
+    windows, _ = WindowTable([Rounding(base)] * cells).of(published[:kept])
     tight = tighten(compiled, windows)
     fit = PriorFit(cells)
     fit.add(published)

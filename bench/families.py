@@ -27,7 +27,7 @@ from unround.engines.gibbs import sample_families, shrink
 from unround.engines.linked_weights import CountWeights, is_sampled
 from unround.engines.loopy import exchange_messages, without_parts
 from unround.engines.multiway_block import TableSamples, family_block, sample_tables
-from unround.evidence.block import BlockPosterior, CellBounds, Distributions, windows_of
+from unround.evidence.block import BlockPosterior, CellBounds, Distributions, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
@@ -66,7 +66,7 @@ def family_of_tables(shape: tuple[int, ...], base: int, children: int, seed: int
     published = Rounding(base).publish(true, rng).astype(np.int32)
     kept = FAMILIES * (children + 1)
     compiled = compile_sums(len(added), equations, frozenset())
-    windows, _ = windows_of(published[:kept], how)
+    windows, _ = WindowTable(how).of(published[:kept])
     tight = tighten(compiled, windows)
     fit = PriorFit(len(added))
     fit.add(published)

@@ -24,7 +24,7 @@ from unround.engines.gibbs import EFFORT, sample_families, sample_with_retry
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import GIBBS, LOOPY, METHODS, CountWeights, is_sampled
 from unround.engines.loopy import exchange_messages
-from unround.evidence.block import Distributions, windows_of
+from unround.evidence.block import Distributions, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
@@ -98,7 +98,7 @@ def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = T
     kept = families * (children + 1)
     how = Rounding(base)
     published = how.publish(true, np.random.default_rng([seed, children, base])).astype(np.int32)
-    windows, _ = windows_of(published[:kept], [how] * compiled.columns)
+    windows, _ = WindowTable([how] * compiled.columns).of(published[:kept])
     tight = tighten(compiled, windows)
     prior = None
     if fitted:

@@ -12,7 +12,7 @@ from bench.single import age_by_sex
 from unround.bounds.tighten import tighten
 from unround.engines import infer
 from unround.engines.forest import posteriors
-from unround.evidence.block import windows_of
+from unround.evidence.block import WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Exact, Mechanism, mechanism
 from unround.simulation import Rounds, schema
@@ -30,7 +30,7 @@ def compiled(
     counts: list[list[int]], mechanisms: list[Mechanism], equations: list[tuple[int, tuple[int, ...]]]
 ) -> EvidenceBlock:
     """Put areas together; those whose counts are hidden are left out by the caller."""
-    windows, misfits = windows_of(np.array(counts, dtype=np.int32), mechanisms)
+    windows, misfits = WindowTable(mechanisms).of(np.array(counts, dtype=np.int32))
     assert not misfits.any()
     fixed = frozenset(i for i, one in enumerate(mechanisms) if isinstance(one, Exact))
     layout = compile_sums(len(mechanisms), tuple(equations), fixed)

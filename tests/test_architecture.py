@@ -210,6 +210,56 @@ def test_kernels_do_without_scipy() -> None:
     assert "scipy.linalg" not in found
 
 
+def inlined_functions(source: str) -> dict[str, list[int]]:
+    """Return the functions of a module that are put wherever they are called: which parameters are no numbers."""
+    functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and is_inlined(node)]
+    return {
+        node.name: [k for k, given in enumerate(node.args.args) if ast.unparse(given.annotation or given) not in NUMBERS]
+        for node in functions
+    }
+
+
+NUMBERS = {"int", "float", "bool", "np.uint64", "np.int64"}
+
+
+def is_inlined(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef) and any(ast.unparse(mark) == "inlined" for mark in node.decorator_list)
+
+
+def handed_views(source: str, arrays: dict[str, list[int]]) -> list[str]:
+    """Return the calls that hand an inlined function a part of an array, made there or in the function around the call."""
+    wrong = []
+    for function in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)):
+        views = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign):
+                targets, values = (
+                    part.elts if isinstance(part, ast.Tuple) else [part] for part in (node.targets[0], node.value)
+                )
+                views |= {ast.unparse(to) for to, of in zip(targets, values, strict=False) if isinstance(of, ast.Subscript)}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in arrays:
+                given = [node.args[k] for k in arrays[node.func.id]]
+                if any(not isinstance(one, ast.Name | ast.Attribute) or ast.unparse(one) in views for one in given):
+                    wrong.append(f"{function.name}: {ast.unparse(node)}")
+    return wrong
+
+
+def test_inlined_functions_are_handed_whole_arrays() -> None:
+    """They do not count references: a view that is made for the call is freed while it is used, and memory is corrupted."""
+    arrays = inlined_functions((SOURCE / "jit.py").read_text("utf-8"))
+    assert arrays == {"mixed": [], "random_bits": [0], "uniform": [0]}
+    assert handed_views("def f(states):\n    return uniform(states[1])", arrays)
+    assert handed_views("def f(states):\n    one, k = states[1], 2\n    return random_bits(one) + k", arrays)
+    assert not handed_views("def f(draw):\n    return uniform(draw.random)", arrays)
+    sources = {place(path): path.read_text("utf-8") for path in MODULES}
+    assert not [
+        f"{name}: {call}"
+        for name, source in sources.items()
+        for call in handed_views(source, arrays | inlined_functions(source))
+    ]
+
+
 def test_never_two_copies_of_the_same_solver_library() -> None:
     """highspy beside ortools kills the process; nothing here may import it."""
     assert not any("highspy" in module for path in MODULES for module in imports(path))

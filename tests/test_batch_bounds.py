@@ -20,7 +20,7 @@ from unround.bounds.propagation import UNBOUNDED, Bounds, Trace, propagate
 from unround.bounds.prover import Prover
 from unround.bounds.tighten import tighten
 from unround.errors import InputError, InternalError
-from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Windows, WindowTable, windows_of
+from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Windows, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.jit import in_threads, inner
 from unround.mechanisms import (
@@ -52,7 +52,7 @@ def as_batch(system: System) -> tuple[CompiledSums, Windows]:
     mechanisms = [cell.mechanism for cell in system.cells]
     values = [[NOT_AVAILABLE if cell.published is None else cell.published for cell in system.cells]]
     layout = compile_sums(len(system.cells), system.equations, fixed(mechanisms))
-    windows, misfits = windows_of(np.array(values, dtype=np.int32), mechanisms)
+    windows, misfits = WindowTable(mechanisms).of(np.array(values, dtype=np.int32))
     assert not misfits.any()
     return layout, windows
 
@@ -272,7 +272,7 @@ def test_several_threads_ask_one_table() -> None:
 def test_one_mechanism_for_all_columns() -> None:
     counts = np.array([[0, 10, SUPPRESSED], [7, 70_005, NOT_APPLICABLE]], dtype=np.int32)
     for block in (counts, np.asfortranarray(counts)):
-        windows, misfits = windows_of(block, [Rounding(5)] * 3)
+        windows, misfits = WindowTable([Rounding(5)] * 3).of(block)
         assert_windows(windows, misfits, counts, [Rounding(5)] * 3)
         assert misfits.tolist() == [[False, False, False], [True, False, False]]
 
@@ -280,7 +280,7 @@ def test_one_mechanism_for_all_columns() -> None:
 def test_what_an_agency_may_have_changed() -> None:
     counts = np.array([[100, 3, 20], [100, NOT_AVAILABLE, 20]], dtype=np.int32)
     mechanisms = [Exact(), Exact(), Rounding(5)]
-    windows, _ = windows_of(counts, mechanisms, np.array([[5, 5, 5], [0, 5, 0]]))
+    windows, _ = WindowTable(mechanisms).of(counts, np.array([[5, 5, 5], [0, 5, 0]]))
     assert windows.low.tolist() == [[95, 0, 16], [100, 0, 16]]
     assert windows.high.tolist() == [[105, 8, 24], [100, NO_UPPER_BOUND, 24]]
     for a, c in ((0, 0), (0, 1)):
@@ -290,14 +290,14 @@ def test_what_an_agency_may_have_changed() -> None:
 
 
 def test_counts_beyond_the_largest_are_reported() -> None:
-    windows, misfits = windows_of(np.array([[1_999_999_999]], dtype=np.int32), [Exact()])
+    windows, misfits = WindowTable([Exact()]).of(np.array([[1_999_999_999]], dtype=np.int32))
     assert misfits.all()
     assert (windows.low, windows.high) == (0, NO_UPPER_BOUND)
 
 
 def test_columns_without_mechanism_are_refused() -> None:
     with pytest.raises(InputError, match=r"2 columns have a mechanism, but the counts have shape \(1, 3\)"):
-        windows_of(np.zeros((1, 3), dtype=np.int32), [Exact(), Exact()])
+        WindowTable([Exact(), Exact()]).of(np.zeros((1, 3), dtype=np.int32))
 
 
 # -- bounds ------------------------------------------------------------------------------------------------------------
@@ -384,7 +384,7 @@ def random_batch(seed: int, areas: int) -> tuple[CompiledSums, list[Mechanism], 
 @given(seed=shapes.SEEDS)
 def test_bounds_of_many_areas_are_those_of_each(seed: int) -> None:
     layout, mechanisms, counts, active = random_batch(seed, 40)
-    windows, _ = windows_of(counts, mechanisms)
+    windows, _ = WindowTable(mechanisms).of(counts)
     systems = [as_system(layout, mechanisms, row) for row in counts]
     assert_tight(layout, tighten(layout, windows, proofs_only=True), systems)
     assert_tight(layout, tighten(layout, windows, active, proofs_only=True), systems, active)
@@ -393,7 +393,7 @@ def test_bounds_of_many_areas_are_those_of_each(seed: int) -> None:
 def test_a_cut_tail_lends_nothing_to_proofs() -> None:
     layout = compile_sums(3, ((0, (1, 2)),), frozenset([0]))
     counts = np.array([[500, 20, 100]], dtype=np.int32)
-    windows, _ = windows_of(counts, [Exact(), Rounding(5), Laplace(1.45)])
+    windows, _ = WindowTable([Exact(), Rounding(5), Laplace(1.45)]).of(counts)
     assert not tighten(layout, windows).feasible[0]
     proofs = tighten(layout, windows, proofs_only=True)
     assert proofs.feasible[0]
@@ -405,7 +405,7 @@ def test_creeping_bounds_neither_overflow_nor_last_for_ever() -> None:
     equations = ((0, (1, 2)), (1, (0, 3)), (2, (0, 4)))
     layout = compile_sums(5, equations, frozenset())
     counts = np.array([[NOT_AVAILABLE] * 3 + [5, 5]], dtype=np.int32)
-    windows, _ = windows_of(counts, [Rounding(5)] * 5)
+    windows, _ = WindowTable([Rounding(5)] * 5).of(counts)
     tight = tighten(layout, windows)
     assert not tight.feasible[0]
     assert tight.low.max() == NO_UPPER_BOUND
@@ -451,7 +451,7 @@ def values_are_proved(seed: int) -> int:
     """Return how many cells were proved."""
     judged = 0
     layout, mechanisms, counts, active = random_batch(seed, 12)
-    windows, _ = windows_of(counts, mechanisms)
+    windows, _ = WindowTable(mechanisms).of(counts)
     for use in (None, active):
         tight = tighten(layout, windows, use, proofs_only=True)
         prover = prover_of(layout, windows, tight, mechanisms, counts, use)
@@ -472,7 +472,7 @@ def test_without_holes_what_moved_bounds_last_is_what_they_depend_on() -> None:
     found = 0
     for seed in range(60):
         layout, mechanisms, counts, _ = random_batch(seed, 6)
-        windows, _ = windows_of(counts, mechanisms)
+        windows, _ = WindowTable(mechanisms).of(counts)
         tight = tighten(layout, windows, proofs_only=True)
         prover = prover_of(layout, windows, tight, mechanisms, counts, None)
         for area in np.flatnonzero(tight.feasible).tolist():
@@ -498,7 +498,7 @@ def test_where_a_bound_jumped_over_a_hole_more_sums_are_taken() -> None:
     sums = [(0, (1, 2, 3)), (0, (4, 5, 6)), *((1 + i, (7 + 3 * i, 8 + 3 * i, 9 + 3 * i)) for i in range(3))]
     layout = compile_sums(16, (*sums, *((4 + j, (7 + j, 10 + j, 13 + j)) for j in range(3))), frozenset())
     counts = np.array([row], dtype=np.int32)
-    windows, _ = windows_of(counts, mechanisms)
+    windows, _ = WindowTable(mechanisms).of(counts)
     tight = tighten(layout, windows)
     assert (tight.by_low[0, 4], tight.by_high[0, 4]) == (-1, 5)
     last = prover_of(layout, windows, tight, mechanisms, counts, None).moved_last(0, [4])
@@ -515,7 +515,7 @@ def test_where_what_moved_bounds_last_is_not_enough_all_sums_are_taken(monkeypat
     layout = compile_sums(7, ((0, (1, 2)), (2, (3, 4, 5, 6))), frozenset())
     mechanisms = [Exact(), *[Rounding(5)] * 6]
     counts = np.array([[38, 15, 15, 10, 10, 10, 5]], dtype=np.int32)
-    windows, _ = windows_of(counts, mechanisms)
+    windows, _ = WindowTable(mechanisms).of(counts)
     tight = tighten(layout, windows, proofs_only=True)
     assert tight.low[0].tolist() == tight.high[0].tolist() == [38, 19, 19, 6, 6, 6, 1]
     prover = prover_of(layout, windows, tight, mechanisms, counts, None)

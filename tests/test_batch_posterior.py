@@ -16,7 +16,7 @@ from unround.engines import forest, infer, messages
 from unround.engines.answer import Marginal
 from unround.engines.forest import posteriors
 from unround.equations import parse
-from unround.evidence.block import NO_UPPER_BOUND, BlockPosterior, CellBounds, PriorWeights, Windows, windows_of
+from unround.evidence.block import NO_UPPER_BOUND, BlockPosterior, CellBounds, PriorWeights, Windows, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Exact, Rounding, mechanism
 from unround.release import SUPPRESSED
@@ -33,7 +33,7 @@ def block(systems: list[System]) -> Parts:
     assert all(one.equations == first.equations for one in systems)
     counts = [[SUPPRESSED if cell.published is None else cell.published for cell in one.cells] for one in systems]
     mechanisms = [cell.mechanism for cell in first.cells]
-    windows, misfits = windows_of(np.array(counts, dtype=np.int32), mechanisms)
+    windows, misfits = WindowTable(mechanisms).of(np.array(counts, dtype=np.int32))
     assert not misfits.any()
     fixed = frozenset(i for i, one in enumerate(mechanisms) if isinstance(one, Exact))
     layout = compile_sums(len(first.cells), first.equations, fixed)
@@ -409,7 +409,7 @@ def census(areas: int, rows: str) -> tuple[EvidenceBlock, np.ndarray]:
                 equations.append((cells[0], tuple(cells[1:])))  # type: ignore[arg-type]
     index = tuple(np.array(places).T)
     counts = np.where(published[:, index[0], index[1]] < 0, SUPPRESSED, published[:, index[0], index[1]])
-    windows, misfits = windows_of(counts.astype(np.int32), mechanisms)
+    windows, misfits = WindowTable(mechanisms).of(counts.astype(np.int32))
     assert not misfits.any()
     layout = compile_sums(len(places), tuple(equations), frozenset([where[1, 0]]))
     return (layout, windows, tighten(layout, windows)), true[:, index[0], index[1]]

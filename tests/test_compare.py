@@ -27,7 +27,7 @@ from unround.comparison.run import as_counts, fitted_prior
 from unround.engines import infer
 from unround.engines.forest import posteriors
 from unround.errors import InputError, InternalError
-from unround.evidence.block import windows_of
+from unround.evidence.block import WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import HIDDEN, Exact, Laplace, Nearest, Rounding, mechanism
 from unround.prior import Prior
@@ -162,7 +162,7 @@ def test_the_probability_of_the_truth_is_that_of_the_engine_for_single_systems()
     some = slice(0, 3)
     counts = as_counts(published(ROUNDED, material))[some]
     model = material.model(material.mechanisms(Rounding(5)))
-    windows, _ = windows_of(counts, model.mechanisms)
+    windows, _ = WindowTable(model.mechanisms).of(counts)
     found = posteriors(EvidenceBlock(model.compiled, windows, tighten(model.compiled, windows)), material.true[some])
     assert found.asked is not None
     for area in range(3):
@@ -178,7 +178,7 @@ def test_the_probability_of_the_truth_is_that_of_the_engine_for_single_systems()
 def test_probabilities_are_only_looked_up_where_somebody_asks() -> None:
     material = census()
     counts = as_counts(published(ROUNDED, material))[:5]
-    windows, _ = windows_of(counts, material.mechanisms(Rounding(5)))
+    windows, _ = WindowTable(material.mechanisms(Rounding(5))).of(counts)
     model = material.model(material.mechanisms(Rounding(5)))
     assert posteriors(EvidenceBlock(model.compiled, windows, tighten(model.compiled, windows))).asked is None
 
@@ -188,7 +188,7 @@ def test_narrowed_ranges_leave_posteriors_as_they_are() -> None:
     some = slice(0, 60)
     counts, true = as_counts(published(ROUNDED, material))[some], material.true[some]
     model = material.model(material.mechanisms(Rounding(5)))
-    windows, _ = windows_of(counts, model.mechanisms)
+    windows, _ = WindowTable(model.mechanisms).of(counts)
     exact = posteriors(EvidenceBlock(model.compiled, windows, tighten(model.compiled, windows)), true)
     narrow = Narrower(model).posteriors(counts, Prior.flat(), true)
     assert exact.asked is not None

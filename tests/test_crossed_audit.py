@@ -21,7 +21,7 @@ from unround.engines import enumeration, multiway_block
 from unround.engines.chains import Effort
 from unround.engines.forest import marginals, posteriors
 from unround.engines.linked_weights import APART, CHAINS, LISTED, METHODS
-from unround.evidence.block import BY_CHAINS, BY_LISTING, EXACT, UNSETTLED, windows_of
+from unround.evidence.block import BY_CHAINS, BY_LISTING, EXACT, UNSETTLED, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
@@ -108,7 +108,7 @@ def test_an_area_is_answered_alike_wherever_it_stands(monkeypatch: pytest.Monkey
 
 
 def _bounds(compiled, counts):  # type: ignore[no-untyped-def] # a pair of what `posteriors` takes
-    windows, _ = windows_of(counts, [Rounding(3)] * counts.shape[1])
+    windows, _ = WindowTable([Rounding(3)] * counts.shape[1]).of(counts)
     return windows, tighten(compiled, windows)
 
 

@@ -18,7 +18,7 @@ from unround.audits.model import AuditOptions, Model, ModelFigure
 from unround.bounds.propagation import Bounds, propagate
 from unround.bounds.tighten import OFF, tighten
 from unround.engines.brute import brute
-from unround.evidence.block import windows_of
+from unround.evidence.block import WindowTable
 from unround.figures import Figure, FigureGrid, FigureKind, Group
 from unround.job.folder import _figure_of, _figure_told
 from unround.mechanisms import Exact, Mechanism, Rounding
@@ -129,7 +129,7 @@ def test_bounds_of_a_block_are_those_of_each_area(how: Mechanism | None) -> None
     model = model_with((*RATES, *AVERAGES), how)
     true, values = world(60, 3)
     counts = published(true, 4, how)
-    windows, _ = windows_of(counts, model.mechanisms)
+    windows, _ = WindowTable(model.mechanisms).of(counts)
     tight = tighten(model.compiled, windows, rows=block_rows(model, counts, values))
     assert tight.feasible.all()
     for area in range(60):
@@ -288,7 +288,7 @@ def test_figures_that_clash_together_are_all_set_aside() -> None:
     model = model_with((RATES[0], rate("again", "T", "x")))
     true, values = world(4, 15)
     both = np.stack([values[:, 0], values[:, 0] + 10_000], axis=1)
-    windows, _ = windows_of(published(true, 16), model.mechanisms)
+    windows, _ = WindowTable(model.mechanisms).of(published(true, 16))
     auditor = Auditor(model, Prior.flat())
     stated = auditor.documented(published(true, 16), np.zeros(4, dtype=bool))
     figured, found = figure_bounds(model, published(true, 16), both, stated.bounds, stated.active)

@@ -21,7 +21,7 @@ from unround.bounds import linked as hidden_module
 from unround.bounds.linked import LinkedBounds, linked_bounds, with_hidden
 from unround.bounds.prover import Prover
 from unround.bounds.tighten import tighten
-from unround.evidence.block import NO_UPPER_BOUND, windows_of
+from unround.evidence.block import NO_UPPER_BOUND, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished
 from unround.release import SUPPRESSED, between, told_range
@@ -84,7 +84,7 @@ def suppressed(shape: str, seed: int) -> tuple[CompiledSums, list[int], Table, N
 def worked_out(
     compiled: CompiledSums, parent: list[int], printed: NDArray[np.int32], how: Mechanism | None = None
 ) -> LinkedBounds:
-    windows, _ = windows_of(printed, [how or Exact()] * compiled.columns)
+    windows, _ = WindowTable([how or Exact()] * compiled.columns).of(printed)
     every = np.full(compiled.columns, len(parent) > 1)
     block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
     bounds = linked_bounds(block, np.array(parent), every, proofs_only=True)
@@ -152,7 +152,7 @@ def test_a_table_that_is_hidden_as_a_whole_or_but_for_its_total_needs_no_integer
     compiled = compile_sums(len(cells), equations, frozenset())
     printed = np.full((1, compiled.columns), SUPPRESSED, dtype=np.int32)
     printed[0, equations[0][0]] = total
-    windows, _ = windows_of(printed, [Exact()] * compiled.columns)
+    windows, _ = WindowTable([Exact()] * compiled.columns).of(printed)
     windows.high[printed < 0] = most
     block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
     alone = np.zeros(compiled.columns, dtype=np.bool_)
@@ -173,7 +173,7 @@ def test_sums_that_contain_each_other_need_no_integer_program(copies: int, monke
     )
     compiled = compile_sums(9 * copies, beside, frozenset())
     printed = np.array([[29, 10, 10, 10, 5, 5, SUPPRESSED, 10, 15] * copies], dtype=np.int32)
-    windows, _ = windows_of(printed, [Exact(), *[Rounding(5)] * 8] * copies)
+    windows, _ = WindowTable([Exact(), *[Rounding(5)] * 8] * copies).of(printed)
     alone = np.zeros(9 * copies, dtype=np.bool_)
     block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
     before = linked_bounds(block, np.array([-1]), alone)
@@ -193,7 +193,7 @@ def test_sums_that_contain_each_other_need_no_integer_program(copies: int, monke
 def test_one_value_has_a_certificate(shape: str, seed: int) -> None:
     compiled, parent, true, printed = suppressed(shape, seed)
     found = worked_out(compiled, parent, printed)
-    windows, _ = windows_of(printed, [Exact()] * compiled.columns)
+    windows, _ = WindowTable([Exact()] * compiled.columns).of(printed)
 
     def cell_of(area: int, column: int) -> Cell:
         code = int(printed[area, column])

@@ -23,7 +23,7 @@ from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import APART, CHAINS, FAMILY, GIBBS, LISTED, LOOPY, MERGED, METHODS, OWN, CountWeights
 from unround.engines.loopy import ROUNDS, exchange_messages
 from unround.errors import InputError
-from unround.evidence.block import BlockPosterior, Windows, windows_of
+from unround.evidence.block import BlockPosterior, Windows, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.proofs import check_proof
@@ -85,7 +85,7 @@ def linked(
 ) -> tuple[CompiledSums, Windows, Linked]:
     columns = counts.shape[1]
     compiled = compile_sums(columns, equations, frozenset())
-    windows, misfits = windows_of(counts, [Rounding(base)] * columns)
+    windows, misfits = WindowTable([Rounding(base)] * columns).of(counts)
     assert not misfits.any()
     tight = tighten(compiled, windows)
     found = link(EvidenceBlock(compiled, windows, tight), np.array(parent), np.ones(columns, dtype=np.bool_), **more)  # type: ignore[arg-type]
@@ -202,7 +202,7 @@ def test_totals_that_do_not_add_up_do_not_lean_on_their_parts() -> None:
     true[0] = true[1:].sum(axis=0)
     counts = Rounding(5).publish(true, rng).astype(np.int32)
     compiled = compile_sums(3, PLAIN, frozenset())
-    windows, _ = windows_of(counts, [Rounding(5)] * 3)
+    windows, _ = WindowTable([Rounding(5)] * 3).of(counts)
     none = np.zeros((6, 1), dtype=np.bool_)
     tight = tighten(compiled, windows, none)
     found = link(EvidenceBlock(compiled, windows, tight, None, none), np.array(parent), np.ones(3, dtype=np.bool_))
@@ -226,7 +226,7 @@ def test_a_count_that_nothing_tells_does_not_stop_the_others(hidden: list[int]) 
     counts = np.concatenate([np.full((4, 1), 10, dtype=np.int32), told], axis=1)
     counts[hidden, 0] = SUPPRESSED
     compiled = compile_sums(2, (), frozenset())
-    windows, _ = windows_of(counts, [Rounding(5)] * 2)
+    windows, _ = WindowTable([Rounding(5)] * 2).of(counts)
     tight, second = tighten(compiled, windows), np.array([False, True])
     found = link(
         EvidenceBlock(compiled, windows, tight), np.array([-1, 0, 0, 0]), second, effort=EFFORT._replace(sweeps=500)
@@ -250,7 +250,7 @@ def test_the_distributions_of_a_family_add_up(seed: int) -> None:
     counts[rng.random(counts.shape) < 0.1] = SUPPRESSED
     active = rng.random((len(parent), len(CROSSED))) > 0.2
     compiled = compile_sums(9, CROSSED, frozenset())
-    windows, _ = windows_of(counts, [Rounding(base)] * 9)
+    windows, _ = WindowTable([Rounding(base)] * 9).of(counts)
     tight = tighten(compiled, windows, active)
     for keep in range(len(parent)):
         found = link(
@@ -290,7 +290,7 @@ def test_columns_that_are_not_linked_stay_with_their_area() -> None:
     parent = np.array([-1, 0])
     counts = np.array([[30, 15, 15], [30, 10, 20]], dtype=np.int32)
     compiled = compile_sums(3, PLAIN, frozenset())
-    windows, _ = windows_of(counts, [Rounding(5)] * 3)
+    windows, _ = WindowTable([Rounding(5)] * 3).of(counts)
     only_total = np.array([True, False, False])
     found = link(EvidenceBlock(compiled, windows, tighten(compiled, windows)), parent, only_total)
     assert found.posterior.mean[0, 0] == found.posterior.mean[1, 0]
@@ -302,7 +302,7 @@ def test_what_is_published_alike_counts_once() -> None:
     counts[3, 1:] = SUPPRESSED
     parent = np.array([-1, 0, -1, 2])
     compiled = compile_sums(3, PLAIN, frozenset())
-    windows, _ = windows_of(counts, [Rounding(5)] * 3)
+    windows, _ = WindowTable([Rounding(5)] * 3).of(counts)
     tight, every = tighten(compiled, windows), np.ones(3, dtype=np.bool_)
     once = link(EvidenceBlock(compiled, windows, tight), parent, every, alike=np.array([True, False, True, False])).posterior
     twice = link(EvidenceBlock(compiled, windows, tight), parent, every).posterior
@@ -341,7 +341,7 @@ def test_bounds_are_nearly_those_of_all_sums_together(base: int, parent: list[in
     for seed in range(6):
         true, counts = tiny(50 + seed, BY_SEX, CROSSED, parent, base, 9)
         compiled = compile_sums(9, CROSSED, frozenset())
-        windows, _ = windows_of(counts, [Rounding(base)] * 9)
+        windows, _ = WindowTable([Rounding(base)] * 9).of(counts)
         every = np.ones(9, dtype=np.bool_)
         found = linked_bounds(EvidenceBlock(compiled, windows, tighten(compiled, windows)), np.array(parent), every)
         assert not found.clashes
@@ -370,7 +370,7 @@ def test_proofs_across_areas_are_checked() -> None:
         for seed in range(30):
             true, counts = tiny(seed, NAMES, PLAIN, parent, 3, 9)
             compiled = compile_sums(3, PLAIN, frozenset())
-            windows, _ = windows_of(counts, [Rounding(3)] * 3)
+            windows, _ = WindowTable([Rounding(3)] * 3).of(counts)
             every = np.ones(3, dtype=np.bool_)
             one = EvidenceBlock(compiled, windows, tighten(compiled, windows))
             bounds = linked_bounds(one, np.array(parent), every, proofs_only=True)
@@ -405,7 +405,7 @@ def test_a_contradiction_that_only_an_area_shows_drops_its_family() -> None:
     """Each count of the parent can be its child's; all together they cannot."""
     counts = np.array([[24, 15, 3], [21, 12, 9]], dtype=np.int32)
     compiled = compile_sums(3, PLAIN, frozenset())
-    windows, _ = windows_of(counts, [Rounding(5)] * 3)
+    windows, _ = WindowTable([Rounding(5)] * 3).of(counts)
     windows.low[:] = [[22, 14, 4], [18, 12, 6]]
     windows.high[:] = [[24, 19, 7], [22, 14, 9]]
     tight = tighten(compiled, windows)

@@ -20,7 +20,7 @@ from unround.engines.forest import posteriors
 from unround.engines.linked import Linked, link
 from unround.engines.linked_weights import CHAINS, FAMILY, MERGED, METHODS
 from unround.engines.linked_weights import NOT_CONVERGED as DISAGREE
-from unround.evidence.block import BY_CHAINS, UNSETTLED, BlockPosterior, Windows, windows_of
+from unround.evidence.block import BY_CHAINS, UNSETTLED, BlockPosterior, Windows, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.sums.compiled import CompiledSums, compile_sums
@@ -65,7 +65,7 @@ def published(true: Ints, seed: int = 2) -> NDArray[np.int32]:
 def linked_areas(
     compiled: CompiledSums, counts: NDArray[np.int32], parent: Ints, active: NDArray[np.bool_] | None = None, **options: int
 ) -> Linked:
-    windows, _ = windows_of(counts, [Rounding(BASE)] * counts.shape[1])
+    windows, _ = WindowTable([Rounding(BASE)] * counts.shape[1]).of(counts)
     tight = tighten(compiled, windows, active)
     linked = np.ones(counts.shape[1], dtype=np.bool_)
     linked[options.pop("without", [])] = False  # type: ignore[call-overload]
@@ -102,7 +102,7 @@ def test_probabilities_of_a_family_are_those_of_all_its_tables() -> None:
     found = linked_areas(compiled, counts, parent)
     (table,) = compiled.crossed
     whole = table.of_family(children, columns, len(compiled.equations))
-    windows, _ = windows_of(counts, [Rounding(BASE)] * columns)
+    windows, _ = WindowTable([Rounding(BASE)] * columns).of(counts)
     given = _given(windows, found, (families, (children + 1) * columns))
     listed = list_tables(whole, given, 20_000_000)
     assert listed.complete.all()

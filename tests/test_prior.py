@@ -25,7 +25,7 @@ from unround.engines.forest import marginals, posteriors
 from unround.engines.linked import link
 from unround.engines.linked_weights import MERGED
 from unround.errors import InputError
-from unround.evidence.block import MOST_VALUES, PriorWeights, windows_of
+from unround.evidence.block import MOST_VALUES, PriorWeights, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.job import audit
 from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Suppressed, mechanism
@@ -222,7 +222,7 @@ def test_weights_are_those_of_the_mixtures(clump: float, low: int, width: int) -
 
 
 def test_likelihoods_add_up_what_windows_leave_possible() -> None:
-    windows, _ = windows_of(np.array([[0], [5], [60], [SUPPRESSED]], dtype=np.int32), [Suppressed(1, 7, Rounding(5))])
+    windows, _ = WindowTable([Suppressed(1, 7, Rounding(5))]).of(np.array([[0], [5], [60], [SUPPRESSED]], dtype=np.int32))
     low, high = windows.low[:, 0].astype(np.int64), windows.high[:, 0].astype(np.int64)
     exposures, rates = np.array([1.0, 2.0, 30.0, 4.0]), np.array([0.0, 0.7, 2.0])
     for clump in (0.0, 1.0):
@@ -239,7 +239,7 @@ def test_likelihoods_add_up_what_windows_leave_possible() -> None:
 def observed(true: Array, rates: Floats, rng: np.random.Generator, how: Mechanism) -> tuple[Floats, Floats, Floats]:
     """Publish counts; return how likely each rate leads to what was published, and from a true 0, and how often it was."""
     published, times = np.unique(how.publish(true, rng), return_counts=True)
-    windows, _ = windows_of(published[:, np.newaxis].astype(np.int32), [how])
+    windows, _ = WindowTable([how]).of(published[:, np.newaxis].astype(np.int32))
     low, number = windows.low[:, 0].astype(np.int64), (windows.high - windows.low)[:, 0].astype(np.int64) + 1
     likely, zero = likelihoods(low, number, windows.start[:, 0], windows.weights, np.ones(low.size), rates, 0.0)
     return likely, zero, times.astype(np.float64)
@@ -538,7 +538,7 @@ def test_posteriors_are_those_of_all_worlds_weighed_one_by_one(shape: str) -> No
         layout, counts, how = area_of(system)
         assert not layout.unused
         prior, hierarchy = made_up(system, sum(true))
-        windows, _ = windows_of(counts, how)
+        windows, _ = WindowTable(how).of(counts)
         tight = tighten(layout, windows)
         weights = prior.weights(counts, tight.low, tight.high)
         _, found = marginals(EvidenceBlock(layout, windows, tight, weights))
@@ -562,7 +562,7 @@ def test_an_only_child_is_merged_with_its_parent_under_the_prior_of_the_child(sh
         again = [int(own.publish(np.array([x]), rng)[0]) for own, x in zip(how, true, strict=True)]
         both = np.array([counts[0], again], dtype=np.int32)
         prior, hierarchy = made_up(system, sum(true))
-        windows, _ = windows_of(both, how)
+        windows, _ = WindowTable(how).of(both)
         tight = tighten(layout, windows)
         weights = prior.weights(both, tight.low, tight.high)
         linked = link(EvidenceBlock(layout, windows, tight, weights), np.array([1, -1]), np.ones(len(how), dtype=np.bool_))
@@ -696,7 +696,7 @@ def test_neither_the_order_of_areas_nor_blocks_make_a_difference() -> None:
     assert same(one, other)
     assert one.fitted is not None
     assert len(one.fitted.splits.cells) > 10
-    windows, _ = windows_of(published.astype(np.int32), how)
+    windows, _ = WindowTable(how).of(published.astype(np.int32))
     tight = tighten(layout, windows)
     for variant in VARIANTS:
         both = [one.weights(published[rows], tight.low[rows], tight.high[rows], variant) for rows in (slice(None), order)]
@@ -809,7 +809,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     doubted = np.linspace(0, 1, len(VARIANTS) * len(how)).reshape(len(VARIANTS), -1)
     replace(prior, doubted=doubted).save(tmp_path / "prior.npz")
     assert np.array_equal(Prior.load(tmp_path / "prior.npz").doubted, doubted)
-    windows, _ = windows_of(published.astype(np.int32), how)
+    windows, _ = WindowTable(how).of(published.astype(np.int32))
     for variant in VARIANTS:
         found = [one.weights(published.astype(np.int32), windows.low, windows.high, variant) for one in (prior, again)]
         assert found[0] is not None
@@ -945,7 +945,7 @@ def test_splits_of_huge_counts_of_suppressed_ones_and_without_any_top() -> None:
     layout = compile_sums(9, BY_SEX, frozenset())
     prior = fitted_to(published, layout, how)
     assert all(np.isfinite(array).all() for array in arrays(prior).values())
-    windows, _ = windows_of(published.astype(np.int32), how)
+    windows, _ = WindowTable(how).of(published.astype(np.int32))
     tight = tighten(layout, windows)
     for variant in VARIANTS:
         weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
@@ -986,7 +986,7 @@ def claims(
     layout: CompiledSums, how: list[Mechanism], true: Array, published: Array, prior: Prior
 ) -> tuple[Floats, NDArray[np.bool_], Floats, NDArray[np.bool_]]:
     """Return probability and truth of the likeliest count, the error of the estimate, and which cells are open."""
-    windows, _ = windows_of(published.astype(np.int32), how)
+    windows, _ = WindowTable(how).of(published.astype(np.int32))
     tight = tighten(layout, windows)
     weights = prior.weights(published.astype(np.int32), tight.low, tight.high, prior.variants[0])
     found = posteriors(EvidenceBlock(layout, windows, tight, weights))
@@ -996,7 +996,7 @@ def claims(
 
 def lowest(layout: CompiledSums, how: list[Mechanism], published: Array, prior: Prior) -> Floats:
     """Return the least probability that any prior of the set gives to the likeliest count."""
-    windows, _ = windows_of(published.astype(np.int32), how)
+    windows, _ = WindowTable(how).of(published.astype(np.int32))
     tight = tighten(layout, windows)
     found, value = [], None
     for variant in prior.variants:

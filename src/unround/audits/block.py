@@ -2,18 +2,26 @@
 
 A block goes through the engines this often:
 
-- bounds: by what is documented; again if counts that may have been adjusted are exact, where any may; again with tails cut
-  off, where noise has tails; then between linked areas, and by figures, where there are any;
-- probabilities: under the best prior for all counts, under the others of the set for counts near the threshold; without
-  sums, for what published values alone give away; with linked areas and with rates, where there are any;
-- certificates: once for every area with something proved.
+| pass                                 | times            | why                                                             |
+|--------------------------------------|------------------|-----------------------------------------------------------------|
+| bounds, documented                   | 1                | what is proved rests on nothing else                            |
+| bounds, adjusted counts taken exact  | 1 if any may be  | what is conditional                                             |
+| bounds, with the tails of noise      | 1 if it has any  | what probabilities keep to; proofs must do without tails        |
+| bounds of published counts alone     | 1 if any is near | see below                                                       |
+| bounds between areas; by figures     | 1 each           | other evidence, and other conditions                            |
+| probabilities, best prior            | 1                | which count is likeliest, and which are near the threshold      |
+| probabilities, other priors          | 1 each           | the lowest of all is claimed; only of what is still near        |
+| probabilities of counts alone        | 1 if any is near | what the published value gives away without any sum is no claim |
+| probabilities, cells cut off         | 1 if there are   | their own sums could not be used                                |
+| probabilities, families and rates    | 1 each           | other evidence; of linked areas also every area on its own      |
+| certificates                         | 1 a proved area  | no proof without one that checks                                |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +56,7 @@ from unround.audits.model import AuditOptions, Model
 from unround.audits.suspects import Holding, Suspect, find_suspects
 from unround.audits.weigh import BlockProbabilities, Weighing, weigh, with_rates
 from unround.bounds.tighten import tighten
-from unround.evidence.block import NO_UPPER_BOUND, CellBounds, Distribution, Ints, Windows, WindowTable
+from unround.evidence.block import NO_UPPER_BOUND, Distribution, Ints, Windows, WindowTable
 from unround.evidence.keys import KeyedEvidence, keyed_evidence
 from unround.mechanisms import Weighted
 from unround.mechanisms.base import BoolArray
@@ -146,19 +154,17 @@ class Auditor:
         contradictions += clashes
         # Weighted estimates are no whole numbers: no count is claimed.
         clashing = _clashing(counts.shape, contradictions)
-        no_news = without_news(self.model, counts, active, documented) | self._estimates
-        possible = _Possible(counts, active, documented, assumed, reach, clashing, no_news, linked, figured)
+        nothing = clashing | without_news(self.model, counts, active, documented) | self._estimates
         # 4. What is likely.
         keyed = self.keyed_evidence(assumed.windows, counts, active)
         given = Weighing(self.model, self.prior, counts, assumed, reach, active, keyed, {})
-        probabilities = self._weigh(given, possible, keep)
+        probabilities = self._weigh(given, linked, nothing, keep)
         if figured is not None:
-            nothing = possible.clashing | possible.no_news
             probabilities = with_rates(given, figured, probabilities, self.options.threshold, nothing)
         contradictions += _unresolved(probabilities)
         # 5. What can be claimed; nothing likely where the data themselves are in doubt, or the area is like no other.
         suspects = find_suspects(self.model, counts, documented.may_differ_by, active, self.holding.suspect_below)
-        claims = self._claim(possible, probabilities)
+        claims = self._claim(documented, assumed, figured, nothing, probabilities)
         claims = claims.holding_back(ClaimKind.LIKELY, _areas(len(counts), suspects)[:, None], HeldBecause.SUSPECT)
         for why, cells in self._withheld.items():
             claims = claims.holding_back(ClaimKind.LIKELY, cells[None, :], why)
@@ -171,7 +177,7 @@ class Auditor:
             probabilities,
             claims,
             tuple(contradictions),
-            possible.clashing,
+            clashing,
             linked,
             suspects,
             figured,
@@ -185,27 +191,35 @@ class Auditor:
         """Return what keys make of some areas, as the engine takes it; None where there are none."""
         return None if self.keyed is None else keyed_evidence(self.keyed, windows, counts, active)
 
-    def _weigh(self, given: Weighing, here: _Possible, keep: int | None = None) -> BlockProbabilities:
-        """Work out what is likely."""
-        inexact = np.asarray(here.assumed.may_differ_by.any(axis=1) & self.options.exact_population)
-        nothing = here.clashing | here.no_news
+    def _weigh(
+        self, given: Weighing, nested: NestedAreas | None, nothing: BoolArray, keep: int | None
+    ) -> BlockProbabilities:
+        """Work out what is likely; of `nothing` is claimed, whatever it is."""
+        inexact = np.asarray(given.bounds.may_differ_by.any(axis=1) & self.options.exact_population)
         wanted = None
         if self._estimates.any() and keep is None and not self.options.estimates:  # estimates are not claimed: nobody asks
-            wanted = np.tile(~self._estimates, (len(here.counts), 1))
-        return weigh(given, self.options.threshold, here.nested, nothing=nothing, inexact=inexact, wanted=wanted, keep=keep)
+            wanted = np.tile(~self._estimates, (len(given.counts), 1))
+        return weigh(given, self.options.threshold, nested, nothing=nothing, inexact=inexact, wanted=wanted, keep=keep)
 
-    def _claim(self, here: _Possible, probabilities: BlockProbabilities) -> BlockClaims:
-        """Decide what can be claimed, how deep each proof is, and drop what hardly needs a sum."""
+    def _claim(
+        self,
+        documented: BlockBounds,
+        assumed: BlockBounds,
+        figured: FigureBounds | None,
+        nothing: BoolArray,
+        probabilities: BlockProbabilities,
+    ) -> BlockClaims:
+        """Decide what can be claimed, what each claim needs, and drop what hardly needs a sum."""
         threshold = self.options.threshold
         claims = decide(
-            here.documented,
-            here.assumed,
+            documented,
+            assumed,
             probabilities.posterior,
             probabilities.lowest,
             threshold,
-            nothing=here.clashing | here.no_news,
+            nothing=nothing,
             nothing_likely=probabilities.cut_off,
-            figured=None if here.figured is None else here.figured.bounds,
+            figured=None if figured is None else figured.bounds,
         )
         likely, alone = claims.of_kind(ClaimKind.LIKELY), probabilities.alone
         dropped = likely & known_alone(probabilities.posterior.probability, alone, threshold)
@@ -213,43 +227,16 @@ class Auditor:
         rates = None
         if probabilities.by_rates is not None and probabilities.before is not None:
             rates = np.asarray(probabilities.by_rates & ~probabilities.before)
-        needs = np.zeros(here.counts.shape, dtype=np.int8)
+        needs = np.zeros(likely.shape, dtype=np.int8)
         needs[likely & probabilities.need_family(threshold)] = Needs.FAMILY
         if rates is not None:
             needs[likely & rates] = Needs.FIGURE
-        depth = _depths(here, claims)
-        for bounds, kind in ((here.assumed, ClaimKind.CONDITIONAL), (here.documented, ClaimKind.PROVED)):
+        for bounds, kind in ((assumed, ClaimKind.CONDITIONAL), (documented, ClaimKind.PROVED)):
             if bounds.linked is not None:
                 pinned = bounds.tight.low == bounds.tight.high
                 needs[bounds.linked.moved & claims.of_kind(kind) & pinned] = Needs.FAMILY
-        dropped |= claims.certain & (depth == 0) & (needs == Needs.NOTHING)
-        return replace(claims, depth=depth, needs=needs).dropping(dropped, alone)
-
-
-class _Possible(NamedTuple):
-    """What is possible in a block, and what contradicts: the result of the first three steps."""
-
-    counts: Counts
-    active: Active
-    documented: BlockBounds
-    assumed: BlockBounds
-    reach: CellBounds
-    clashing: BoolArray
-    no_news: BoolArray
-    nested: NestedAreas | None
-    figured: FigureBounds | None
-
-
-def _depths(here: _Possible, claims: BlockClaims) -> Ints:
-    """Return for every count that is proved, on a condition or without, how many sums the argument takes."""
-    depth = np.zeros(here.counts.shape, dtype=np.int32)
-    readings = [(here.assumed.tight, ClaimKind.CONDITIONAL), (here.documented.tight, ClaimKind.PROVED)]
-    if here.figured is not None:
-        readings.insert(0, (here.figured.bounds.tight, ClaimKind.CONDITIONAL))
-    for tight, kind in readings:
-        pinned = claims.of_kind(kind) & (tight.low == tight.high)
-        depth[pinned] = np.maximum(tight.depth_low, tight.depth_high)[pinned]
-    return depth
+        dropped |= claims.certain & (claims.depth == 0) & (needs == Needs.NOTHING)
+        return replace(claims, needs=needs).dropping(dropped, alone)
 
 
 def _areas(number: int, suspects: Iterable[Suspect]) -> BoolArray:
@@ -294,6 +281,12 @@ def _inhabited(model: Model, counts: Ints) -> BoolArray:
     return inhabited
 
 
+def _where(areas: pl.DataFrame, axes: tuple[str, ...], labels: Labels, rows: Any, cells: Any) -> dict[str, pl.Series]:
+    """Return the columns that say where cells are: their areas, and their places on the other axes."""
+    cell_columns = {name: column for name, column in labels.columns.items() if name in axes or name != "characteristic"}
+    return {name: areas[name][rows] for name in axes} | {name: column.gather(cells) for name, column in cell_columns.items()}
+
+
 def estimates_frame(
     inferred: InferredBlock,
     areas: pl.DataFrame,
@@ -312,12 +305,7 @@ def estimates_frame(
     published = inferred.counts[rows, cells]
     return pl.DataFrame(
         {
-            **{name: areas[name][rows] for name in axes},
-            **{
-                name: column.gather(cells)
-                for name, column in labels.columns.items()
-                if name in axes or name != "characteristic"
-            },
+            **_where(areas, axes, labels, rows, cells),
             "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
             "low": bounds.low[rows, cells],
             "high": bounds.high[rows, cells],
@@ -345,12 +333,7 @@ def hidden_frame(inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, 
     high = bounds.high[rows, cells]
     return pl.DataFrame(
         {
-            **{name: areas[name][rows] for name in axes},
-            **{
-                name: column.gather(cells)
-                for name, column in labels.columns.items()
-                if name in axes or name != "characteristic"
-            },
+            **_where(areas, axes, labels, rows, cells),
             "published": pl.Series([why_absent(code) for code in inferred.counts[rows, cells].tolist()], dtype=pl.String),
             "low": bounds.low[rows, cells],
             "high": pl.Series(high).set(pl.Series(high >= NO_UPPER_BOUND), None),

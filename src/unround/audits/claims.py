@@ -231,16 +231,17 @@ def decide(
         likely &= (posterior.mode >= figured.tight.low) & (posterior.mode <= figured.tight.high)
         readings.insert(0, (figured, ClaimKind.CONDITIONAL))
     kinds = np.where(likely, np.int8(ClaimKind.LIKELY), np.int8(ClaimKind.OPEN))
-    values = posterior.mode.copy()
+    values, depth = posterior.mode.copy(), np.zeros(likely.shape, dtype=np.int32)
     for bounds, kind in readings:
         pinned = (bounds.tight.low == bounds.tight.high) & ~bounds.given
         kinds[pinned] = kind
         values[pinned] = bounds.tight.low[pinned]
+        depth[pinned] = np.maximum(bounds.tight.depth_low, bounds.tight.depth_high)[pinned]
     kinds[assumed.given & (kinds != ClaimKind.PROVED)] = ClaimKind.OPEN
     if nothing is not None:
         kinds[nothing] = ClaimKind.OPEN
+    depth[kinds == ClaimKind.OPEN] = 0
     nowhere, unknown = np.zeros(kinds.shape, dtype=np.bool_), np.full(kinds.shape, np.nan)
     held_back = np.full(kinds.shape, ClaimKind.OPEN, dtype=np.int8)
     because = np.full(kinds.shape, HeldBecause.NOTHING, dtype=np.int8)
-    depth, needs = np.zeros(kinds.shape, dtype=np.int32), np.zeros(kinds.shape, dtype=np.int8)
-    return BlockClaims(kinds, values, depth, needs, nowhere, unknown, held_back, because)
+    return BlockClaims(kinds, values, depth, np.zeros(kinds.shape, dtype=np.int8), nowhere, unknown, held_back, because)

@@ -419,7 +419,7 @@ class ResidualCounter:
         place = {column: at for at, column in enumerate(self.used)}
         self._kinds = [mechanisms[c] or Exact() for c in self.used]
         self._exact = ScatterWindows(self._kinds, [0] * len(self.used))
-        self._slack = np.array([adjusted[c] for c in self.used], dtype=np.int64)
+        self._may_differ_by = np.array([adjusted[c] for c in self.used], dtype=np.int64)
         self._total = np.array([place[tested.total] for tested in sums], dtype=np.int64)
         self._places = [np.array([place[c] for c in tested.parts]) for tested in sums]
         self._parts = AddUp(self._places)
@@ -499,8 +499,8 @@ class ResidualCounter:
 
     def _keep_impossible(self, wrong: NDArray[np.bool_], residual: Ints, least: Ints, most: Ints, counts: Counts) -> None:
         self.impossible += wrong.sum(1)
-        slack = (self._parts @ self._slack + self._slack[self._total])[:, None]
-        beyond = wrong & ((residual < least - slack) | (residual > most + slack))
+        may_differ_by = (self._parts @ self._may_differ_by + self._may_differ_by[self._total])[:, None]
+        beyond = wrong & ((residual < least - may_differ_by) | (residual > most + may_differ_by))
         self.beyond += beyond.sum(1)
         for s in np.flatnonzero(wrong.any(1)).tolist():
             kept = self.examples.setdefault(s, [])

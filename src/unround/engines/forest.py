@@ -61,7 +61,7 @@ def posteriors(
 
     Notes
     -----
-    Tables by several axes use all their sums, by Markov chains (`loops`), which know nothing of shared random numbers.
+    Multi-way tables use all their sums, by Markov chains (`multiway_block`), which know nothing of shared random numbers.
     Otherwise exact for the sums of the plan, in areas where no link is cut. A link is cut where one of its cells has more
     than `MOST_VALUES` possible values, one of its pairs more than `MOST_STATES` (`messages`), or it would take too long;
     the total of a pair with too many states still takes part. Under a flat prior, using fewer sums keeps an answer right

@@ -70,10 +70,10 @@ def link(
 
     Notes
     -----
-    A parent with one child is merged with it, which is exact. Small families are sampled, others exchange messages; tables
-    by several axes are sampled by chains over the tables of the whole family. An area that is a child in one family and the
-    parent of another takes its probabilities from the smaller; larger families that exchange messages contribute one. Using
-    less information leaves claims calibrated.
+    A parent with one child is merged with it, which is exact. Small families are sampled, others exchange messages;
+    multi-way tables are sampled by chains over the tables of the whole family. An area that is a child in one family and
+    the parent of another takes its probabilities from the smaller; larger families that exchange messages contribute one.
+    Using less information leaves claims calibrated.
 
     Results do not depend on the order of areas, nor on what else is in the block.
     """
@@ -223,7 +223,7 @@ class Linked:
         return True
 
     def _narrow(self, listed: CountWeights, at: int, members: Rows, rows: Rows) -> bool:
-        """Return whether the cells of a family outside tables by several axes are few and narrow enough to be linked."""
+        """Return whether the cells of a family outside multi-way tables are few and narrow enough to be linked."""
         width = self._widths(listed, at, members)
         if not width.size:
             return False
@@ -236,11 +236,11 @@ class Linked:
         return True
 
     def _widths(self, listed: CountWeights, at: int, members: Rows) -> Rows:
-        """Return the number of possible counts of each linked cell of a family outside tables by several axes."""
+        """Return the number of possible counts of each linked cell of a family outside multi-way tables."""
         return np.asarray(listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.in_forest))])
 
     def _of_forest(self, distributions: Distributions) -> Distributions:
-        """Return distributions without those of tables by several axes, not all of whose sums were used."""
+        """Return distributions without those of multi-way tables, not all of whose sums were used."""
         return (
             replace(distributions, start=np.where(self.in_tables, -1, distributions.start))
             if self.in_tables.any()
@@ -298,7 +298,7 @@ class Linked:
     def _sample_tables(
         self, block: EvidenceBlock, table: CrossedTable, families: dict[int, Rows], posterior: BlockPosterior, rows: Rows
     ) -> None:
-        """Sample families in one table by several axes; an area in two of them takes its probabilities from the smaller."""
+        """Sample families in one multi-way table; an area in two of them takes its probabilities from the smaller."""
         chosen = dict[int, Rows]()
         for at, members in families.items():
             why = why_not_sampled(block, table, self.linked, np.array([at, *members]))

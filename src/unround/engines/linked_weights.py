@@ -151,7 +151,7 @@ OWN, MERGED, GIBBS, LOOPY, CHAINS, LISTED, APART, FAMILY = range(8)
 """Codes of methods: places in `METHODS`."""
 
 IN_TABLES = np.array([OWN, CHAINS, LISTED, APART], dtype=np.int8)
-"""The codes of areas by how their tables by several axes were answered; see `evidence.block.EXACT` and those after it."""
+"""The codes of areas by how their multi-way tables were answered; see `evidence.block.EXACT` and those after it."""
 
 MERGED_IN_TABLES = np.array([MERGED, FAMILY, MERGED, APART], dtype=np.int8)
 """The same for areas that are merged with their only child."""

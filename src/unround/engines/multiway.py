@@ -1,4 +1,4 @@
-"""Sums that form loops, as in tables by several axes: exactly where that is affordable, else by Markov chains.
+"""Sums that form loops, as in multi-way tables: exactly where that is affordable, else by Markov chains.
 
 In this order: by going through all tables, where they are few; by chains; and by going through more tables, where chains do
 not agree. What none of these answers has no probabilities.

@@ -1,6 +1,6 @@
 """Multi-way tables, for a block of areas: Markov chains over whole tables, or all tables where chains do not agree.
 
-The forest leaves out sums that close loops. Where all sums of a connected piece are those of a table by several axes
+The forest leaves out sums that close loops. Where all sums of a connected piece are those of a multi-way table
 (`CompiledSums.crossed`), its cells get their probabilities here, from every sum.
 
 A parent is the total of its children, cell by cell, as a margin is the total of what lies along an axis. So a family of
@@ -75,7 +75,7 @@ def add_tables(
     *,
     quick: bool = False,
 ) -> None:
-    """Replace what the forest says of tables by several axes with what all their sums say."""
+    """Replace what the forest says of multi-way tables with what all their sums say."""
     bounds = block.bounds
     for table in block.compiled.crossed:
         cells = table.cells

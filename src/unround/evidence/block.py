@@ -23,7 +23,7 @@ Ints = NDArray[np.int32]
 Places = NDArray[np.integer]
 
 EXACT, BY_CHAINS, BY_LISTING, UNSETTLED = 0, 1, 2, 3
-"""How an area's probabilities were worked out: exactly, along a forest; for tables by several axes, by chains or by going
+"""How an area's probabilities were worked out: exactly, along a forest; for multi-way tables, by chains or by going
 through all tables; or not at all, because chains do not agree."""
 
 NONE = -1
@@ -112,7 +112,7 @@ class BlockPosterior:
     `mode` is the lowest of equally likely counts. Where nothing bounds a cell, `probability` is 0, and mean and deviation
     are NaN. `cut` counts, for every area, the links left out because their cells have too many possible values;
     `possible` is False for areas in which no combination of values adds up. `asked` is the probability of a count that was
-    asked for, if any, such as the true one. `method` says for every area how tables by several axes were answered (`EXACT`
+    asked for, if any, such as the true one. `method` says for every area how multi-way tables were answered (`EXACT`
     where there are none, or they were left to the forest), and `error` is the standard error of a probability; 0 if exact.
     """
 
@@ -222,16 +222,6 @@ _FREE, _MISFIT = 0, 1
 """The first two entries of every table: any count is possible; and the published count cannot come from the mechanism."""
 
 _UNKNOWN = -1
-
-
-def windows_of(
-    counts: Counts, mechanisms: Sequence[Mechanism], adjusted: NDArray[np.integer] | None = None
-) -> tuple[Windows, BoolArray]:
-    """Return the true counts that each published count of a block leaves possible; see `WindowTable`.
-
-    For more than one block, keep a `WindowTable` and ask that.
-    """
-    return WindowTable(mechanisms).of(counts, adjusted)
 
 
 class WindowTable:

@@ -77,7 +77,7 @@ class Hierarchy:
     def of(cls, compiled: CompiledSums) -> Hierarchy:
         """Read the sums that carry probabilities; those that would close a loop do not."""
         plan = compiled.plan
-        # In tables by several axes, which chains answer, the innermost cells carry all weight, and nothing splits by itself.
+        # In multi-way tables, which chains answer, the innermost cells carry all weight, and nothing splits by itself.
         inside = {cell for table in compiled.crossed for cell in table.cells.tolist()}
         innermost = {cell for table in compiled.crossed for cell in table.cells[table.leaves].tolist()}
         pairs = [Pair(*node.cells) for node in plan.nodes if node.is_pair and not node.copy]

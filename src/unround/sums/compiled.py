@@ -17,7 +17,7 @@ from unround.sums.forest import Crossing, Drawing, Equations, LinkDraft, Plan, c
 from unround.sums.multiway import CrossedTable, crossed_tables
 
 MOST_CROSSED = 800
-"""Cells of a table by several axes beyond which an audit of many areas would take too long."""
+"""Cells of a multi-way table beyond which an audit of many areas would take too long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class CompiledSums:
     - `unused`: The sums, as positions in `equations`, that would close a loop in the forest: they are used for bounds and
       proofs only. Under a flat prior, a posterior that uses fewer sums is still right, only less sharp.
     - `links_of`: For every link of the plan, the equations that it stands for: one, or up to three parallel ones.
-    - `crossed`: Connected cells, with sums among those unused, that are a table by several axes: their probabilities come
+    - `crossed`: Connected cells, with sums among those unused, that are a multi-way table: their probabilities come
       from all their sums, by chains.
     """
 
@@ -43,7 +43,7 @@ class CompiledSums:
 
     @property
     def left_out(self) -> tuple[int, ...]:
-        """The sums that no probability uses: those unused in the forest, and in no table by several axes."""
+        """The sums that no probability uses: those unused in the forest, and in no multi-way table."""
         inside = {e for table in self.crossed for e in table.equations}
         return tuple(e for e in self.unused if e not in inside)
 
@@ -82,7 +82,7 @@ def compile_sums(
 
 
 def _crossed(compiled: CompiledSums) -> tuple[CrossedTable, ...]:
-    """Return the tables by several axes that have sums which the forest leaves out."""
+    """Return the multi-way tables that have sums which the forest leaves out."""
     unused = set(compiled.unused)
     return tuple(
         table
