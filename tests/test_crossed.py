@@ -113,7 +113,7 @@ def test_going_through_all_tables_agrees_with_brute_force(how: Mechanism, seed: 
     listed = list_tables(table, given, 1_000_000, 3)
     assert listed.complete[0]
     assert listed.number[0] == wanted.answer.solutions
-    assert listed.weight[0].tolist() == pytest.approx([p for _, p in wanted.answer.best])
+    assert listed.weight[0][listed.weight[0] > 0].tolist() == pytest.approx([p for _, p in wanted.answer.best])
     for c, marginal in enumerate(wanted.answer.marginals or ()):
         assert marginal is not None
         for value, p in zip(range(marginal[0], marginal[0] + marginal[1].size), marginal[1], strict=True):
@@ -255,27 +255,26 @@ def test_an_area_that_cannot_be_started_says_so() -> None:
 
 
 CASES = {
-    "3 × 2": ((3, 2), 5, 8.0, "enumeration"),
-    "4 × 3": ((4, 3), 5, 8.0, "chains"),
-    "2 × 2 × 4": ((2, 2, 4), 5, 8.0, "chains"),
-    "3 × 3 × 3": ((3, 3, 3), 3, 6.0, "chains"),
-    "5 × 2 × 4": ((5, 2, 4), 5, 8.0, "chains"),
+    "4 × 3": ((4, 3), 5, 8.0),
+    "2 × 2 × 4": ((2, 2, 4), 5, 8.0),
+    "3 × 3 × 3": ((3, 3, 3), 3, 6.0),
+    "5 × 2 × 4": ((5, 2, 4), 5, 8.0),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_solve_answers_tables(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    shape, base, mean, engine = CASES[case]
+    shape, base, mean = CASES[case]
     monkeypatch.setattr(loops, "EFFORT", 4_000_000)
     equations, added = cube(shape)
     system, true = system_of(equations, len(added), [Rounding(base)] * len(added), mean, 11)
     answer = solve(system)
     shown = answer.to_json()
-    assert (answer.engine, shown["method"]) == (engine, "exact" if engine == "enumeration" else "estimated")
+    assert (answer.engine, shown["method"]) == ("chains", "estimated")
     assert " × ".join(map(str, sorted(shape))) == " × ".join(
         sorted(answer.why.split(" table")[0].split(" a ")[1].split(" × "))
     )
-    assert (answer.solutions is None) == (engine == "chains")
+    assert answer.solutions is None
     tight = cpsat_bounds(system.equations, system.windows)
     assert tight is not None
     for c, (cell, json) in enumerate(zip(answer.cells, shown["cells"], strict=True)):
@@ -283,10 +282,10 @@ def test_solve_answers_tables(case: str, monkeypatch: pytest.MonkeyPatch) -> Non
         assert (cell.low, cell.high) == (tight[0][c], tight[1][c])
         assert sum(p for _, p in cell.distribution) == pytest.approx(1)
         assert json["error"] == cell.error is not None
-        assert (cell.error == 0) == (engine == "enumeration" or cell.low == cell.high)
-    assert (answer.rhat is None) == (engine == "enumeration")
+        assert (cell.error == 0) == (cell.low == cell.high)
+    assert answer.rhat is not None
     for ranked in answer.top:
-        assert (ranked.probability is None) == (engine == "chains")
+        assert ranked.probability is None
         for one in system.sums:
             assert ranked.values[one.total] == sum(ranked.values[part] for part in one.parts)
     times = [ranked.times_next for ranked in answer.top]

@@ -518,7 +518,10 @@ def _with_forest(
 
     return replace(
         before_rates,
-        reach=_merged_bounds(before_rates.reach, reach, weighed),
+        reach=before_rates.reach._replace(
+            low=np.where(weighed, reach.low, before_rates.reach.low),
+            high=np.where(weighed, reach.high, before_rates.reach.high),
+        ),
         posterior=before_rates.posterior.replaced(weighed, stated),
         lowest=np.where(weighed, each.lowest, before_rates.lowest),
         highest=np.where(weighed, each.highest, before_rates.highest),
@@ -529,12 +532,6 @@ def _with_forest(
         by_rates=weighed if before_rates.by_rates is None else before_rates.by_rates | weighed,
         before=before if before_rates.before is None else before_rates.before | before,
     )
-
-
-def _merged_bounds(before: CellBounds, by_rates: CellBounds, weighed: BoolArray) -> CellBounds:
-    """Return bounds that are those by rates where probabilities are."""
-    low, high = np.where(weighed, by_rates.low, before.low), np.where(weighed, by_rates.high, before.high)
-    return before._replace(low=low, high=high)
 
 
 def _kept_with_rates(rates: _Rates, weighed: BoolArray, lowest: FloatArray) -> dict[int, Distribution]:

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.engines.forest import marginals
-from unround.engines.marginals import ALIKE
 from unround.evidence.block import BlockPosterior, Distribution, Distributions, Windows
 from unround.evidence.cells import EvidenceBlock
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms.base import ALIKE, BoolArray, FloatArray
 from unround.sums.families import Rows
 
 

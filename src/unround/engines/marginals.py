@@ -36,7 +36,7 @@ from unround.engines.messages import (
 from unround.evidence.block import NO_UPPER_BOUND, NONE, Ints
 from unround.evidence.cells import weight
 from unround.jit import ZERO, RandomState, inner, mixed, uniform
-from unround.mechanisms.base import FloatArray
+from unround.mechanisms.base import ALIKE, FloatArray
 from unround.sums.compiled import (
     CHILD,
     END,
@@ -50,9 +50,6 @@ from unround.sums.compiled import (
     Table,
 )
 from unround.sums.forest import FIRST, PAIR, SECOND, TOTAL
-
-ALIKE = 1e-12
-"""Probabilities that differ by less than this proportion count as equal: the difference is rounding error."""
 
 Summary = tuple[int, float, float, float]
 """The mode, its probability, the mean and the standard deviation."""

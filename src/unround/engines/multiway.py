@@ -27,7 +27,7 @@ WIDEST = 20_000
 """Possible values of a cell beyond which nothing is sampled."""
 
 SOME_VISITS, MANY_VISITS = 2_000_000, 40_000_000
-"""Steps through tables that are taken before chains, a quarter of a second; and where chains have failed, some seconds."""
+"""Steps through tables that are taken before chains, a tenth of a second; and where chains have failed, some seconds."""
 
 MANY_LEAVES = 50
 """Leaves that can change from which on few steps are enough to see that there are too many tables."""

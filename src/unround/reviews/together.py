@@ -13,7 +13,7 @@ import numpy as np
 
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding, Transition
-from unround.mechanisms.base import BoolArray, IntArray
+from unround.mechanisms.base import BoolArray, IntArray, reaches
 from unround.options import THRESHOLD
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Block, Column, Counts, Progress, Proposal, Release, gaps
 from unround.reviews.decision import Unsettled
@@ -365,7 +365,7 @@ def _other_records(gaps: IntArray, one: Column, other: Column) -> str:
         chances = likely * shares
         chances /= np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
         shares = before + chances.sum(axis=0)
-    sure = int((chances.max(axis=1) >= THRESHOLD).sum())
+    sure = int(reaches(chances.max(axis=1), THRESHOLD).sum())
     return (
         f"shows the same number as the other table in {alike:.1%} of the rows, and another one in {len(seen):,}: by cell "
         "keys the same records show the same number, so each of those has records that only one of the tables counts; how "
