@@ -14,7 +14,7 @@ from unround.job.folder import PROOFS
 from unround.job.verify import _Certificates, _claimed
 from unround.mechanisms import Exact, Rounding
 from unround.release import Ground
-from unround.show.audit import headline, settling
+from unround.show.audit import headline, next_steps, settling
 from unround.structure import find_structure
 
 DESCRIBED = {"area": "town", "sums": {"Total": ["Men", "Women"]}}
@@ -146,3 +146,23 @@ def test_of_many_unsettled_matters_the_first_are_spelt_out() -> None:
     assert said[-1] == "Not settled: 3 more matters, listed in summary.json."
     assert len(said) == 6
     assert len(settling({"unsettled": matters[:5]})) == 5
+
+
+def test_what_settles_all_matters_is_said_once() -> None:
+    matters = [{"what": f"sum {n}", "why": "not used", "settle": "say that it holds"} for n in range(2)]
+    assert settling({"unsettled": matters}) == [
+        "Not settled: sum 0: not used.",
+        "Not settled: sum 1: not used.",
+        "To settle these: say that it holds.",
+    ]
+    assert settling({"unsettled": matters[:1]}) == ["Not settled: sum 0: not used. To settle it: say that it holds."]
+    others = [matters[0], matters[1] | {"settle": "leave it out"}]
+    assert [said.endswith(("holds.", "out.")) for said in settling({"unsettled": others})] == [True, True]
+
+
+def test_what_could_not_be_tested_is_no_misfit(inferred: Path) -> None:
+    summary = unround.AuditFolder.open(inferred).summary
+    assert summary["check"]["verdict"] == "untested"
+    steps = next_steps(summary, public=False)
+    assert "Make sure how counts were published: whether the data fit it could not be tested." in steps
+    assert not any("do not fit" in step for step in steps)

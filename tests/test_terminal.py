@@ -107,7 +107,8 @@ def test_a_base_on_the_command_line_is_used_where_the_file_says_nothing(run: Run
     assert declared == [column.mechanism for column in unround.read(SURVEY).columns]
     ran = run("check", SURVEY, "--base", "5")
     assert ran.code == 2
-    assert "is for counts of which nothing is declared, and here everything is" in ran.err
+    assert "is for counts of which nothing is declared, and here everything is (exact, rounding:3)" in ran.err
+    assert run("check", SURVEY, "--base", "3", "--quiet").code == 0  # it says so itself
 
 
 def test_a_list_has_commas_or_is_given_one_at_a_time(run: Run) -> None:

@@ -451,7 +451,7 @@ def test_an_area_opens_at_its_findings(census: TestClient, census_audit: Path) -
     own = found.filter(pl.col("region") == region)
     page = census.get(area_address(region)).text
     assert page.count('<li class="row') == own.height
-    assert page.index('<li class="row') < page.index("all counts of this area")
+    assert page.index('<li class="row') < page.index("All counts of this area")
     assert '<details class="all-counts" id="counts">' in page  # folded
     assert '<details class="all-counts" id="counts" open>' in census.get(f"{area_address(region)}?table=0").text
     assert len(told(census, f"{area_address(region)}.json")["findings"]) == own.height

@@ -331,7 +331,8 @@ def parameters(group: Any) -> str:
     for field in in_order(group):
         declared = declaration(field)
         default = f" By default {declared.shown}." if declared.shown else ""
-        choices = f" {_or([repr(choice) for choice in declared.choices])}." if declared.choices else ""
+        is_said = all(choice in declared.text for choice in declared.choices)
+        choices = "" if is_said else f" {_or([repr(choice) for choice in declared.choices])}."
         lines += [field.name, f"    {renamed(declared.text, '`{}`'.format)}{choices}{default}"]
     return "\n".join(lines)
 

@@ -29,6 +29,9 @@ class AuditFolder(Tabular, job.AuditFolder):
             raise InputError(f"AuditFolder.open: give the folder that an audit was written to, not {path!r}.")
         return super().open(path)
 
+    def __repr__(self) -> str:
+        return f"<AuditFolder {self.path}>"
+
     def to_polars(self) -> pl.DataFrame:
         """Return every claim, a row each: `findings`."""
         return self.findings

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from importlib import import_module
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from unround.errors import InputError
@@ -50,8 +51,16 @@ class Shown:
 
     __slots__ = ()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):  # else `dataclass` would write out every field, by the page
+            cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]
+
     def __str__(self) -> str:
         return str(_show().text(self))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {shorten(str(self), 100, placeholder=' …')}>"
 
     def _repr_html_(self) -> str:
         return str(_show().card(self))

@@ -1,6 +1,6 @@
 """What a command says: its result, notes beside it, how far it is, and nothing at all where --quiet was asked for.
 
-How far it is are bars on a terminal, and a line every few seconds elsewhere.
+How far it is are bars on a terminal, and elsewhere lines: the first after seconds, then one a minute.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class _WithoutTrailingBlanks(io.TextIOBase):
 
 # -- how far it is ----------------------------------------------------------------------------------------------------
 
-EVERY = 5.0
-"""Seconds between two signs of life. A command that is done before the first one prints none."""
+EVERY, LONGEST = 5.0, 60.0
+"""Seconds to the first sign of life, and between two at most. A command that is done before the first one prints none."""
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def _signs_of_life() -> Iterator[Callable[[str, int, int], None]]:
-    """Print what is being done every few seconds, from a thread of its own: some steps report nothing for long."""
+    """Print what is being done, ever less often, from a thread of its own: some steps report nothing for long."""
     started, ended = time.monotonic(), threading.Event()
     latest = ("Working", 0, 0)
 
@@ -131,9 +131,11 @@ def _signs_of_life() -> Iterator[Callable[[str, int, int], None]]:
         latest = what, done, total
 
     def go_on() -> None:
-        while not ended.wait(EVERY):
+        wait = EVERY
+        while not ended.wait(wait):
             line = sign_of_life(*latest, seconds=time.monotonic() - started) + compiling()
             print(line, file=sys.stderr, flush=True)
+            wait = min(2 * wait, LONGEST)
 
     teller = threading.Thread(target=go_on, daemon=True)
     teller.start()

@@ -233,13 +233,11 @@ def differences(before: AuditFolder, after: AuditFolder, cells: Iterable[Matched
 def _assumed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return whether areas were linked, or keys used, in one audit and not in the other."""
     differing = []
-    old, other = (summary.get("keys", {}).get("rounding") for summary in (before, after))
+    old, other = (summary["keys"]["rounding"] for summary in (before, after))
     if old and other and old != other:
         means = "one audit uses the keys that the data show, and the other does not, so probabilities differ"
         differing.append({"what": "rounding", "before": old, "after": other, "means": means})
-    old, other = (
-        sum(level["linked"] for level in summary.get("linked", {}).get("levels", ())) for summary in (before, after)
-    )
+    old, other = (sum(level["linked"] for level in summary["linked"]["levels"]) for summary in (before, after))
     if old != other and before["areas"] == after["areas"]:  # else it comes from areas that were published besides
         means = "other areas were linked with each other (--link, --areas)"
         differing.append({"what": "the number of linked families of areas", "before": old, "after": other, "means": means})

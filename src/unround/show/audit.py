@@ -29,6 +29,7 @@ from unround.show.words import (
     at_least,
     listed,
     percent,
+    proviso,
     several,
     share,
     spelled,
@@ -76,7 +77,7 @@ def decision_of(folder: AuditFolder) -> str | None:
 
 def mechanism(summary: Mapping[str, Any]) -> Fact:
     """Tell in words whether the data fit how they are thought to have been published."""
-    check = summary.get("check")
+    check = summary["check"]
     rounded = all(name.startswith(("rounding:", "exact")) for name in summary["mechanisms"])
     noun = "rounding" if rounded else "mechanism"
     if check is None or check["verdict"] == UNTESTED:
@@ -88,9 +89,7 @@ def mechanism(summary: Mapping[str, Any]) -> Fact:
     if verdict == DEPARTS:
         why = "keys explain it." if keys_explain(check["families"]) else "probabilities may be off."
         return Fact(what, STATES[DEPARTS], f"The data depart from the {how}: {why}", DOUBT, "check")
-    impossible = max(
-        (family.get("impossible", 0) for family in check["families"] if family["verdict"] == CONTRADICTS), default=0
-    )
+    impossible = max((family["impossible"] for family in check["families"] if family["verdict"] == CONTRADICTS), default=0)
     some = f"at least {impossible:,}" if impossible > 1 else "some"
     said = f"The data contradict the {how}: {some} published figures cannot come from it."
     return Fact(what, STATES[CONTRADICTS], said, DOUBT, "check")
@@ -161,8 +160,8 @@ def headline(audit: Mapping[str, Any]) -> str:
     if contradicted or audit["contradictions_by_kind"].get("cell", 0) > FEW_MISFITS * audit["cells_published"]:
         return f"This audit cannot be relied on: {open_[0]['why']}. {said}"
     if open_ and not certain:
-        more = f", and {several(len(open_) - 1, 'more matter')}" if len(open_) > 1 else ""
-        return f"This is not settled: {open_[0]['what']}, {open_[0]['why']}{more}. {said}"
+        why = f"and {several(len(open_) - 1, 'more matter')}" if len(open_) > 1 else open_[0]["why"]
+        return f"This is not settled: {open_[0]['what']}, {why}. {said}"
     return said
 
 
@@ -173,11 +172,13 @@ FEW_UNSETTLED = 5
 def settling(audit: Mapping[str, Any]) -> list[str]:
     """Return what is not settled, and what would settle it, a sentence each; of many the first, and how many more."""
     matters = audit["unsettled"]
+    ways = [matter["settle"] for matter in matters[:FEW_UNSETTLED]]
+    alike = len(ways) > 1 and len(set(ways)) == 1  # then it is said once
     sentences = [
-        f"Not settled: {matter['what']}: {matter['why']}."
-        + (f" To settle it: {matter['settle']}." if matter["settle"] else "")
-        for matter in matters[:FEW_UNSETTLED]
+        f"Not settled: {matter['what']}: {matter['why']}." + (f" To settle it: {way}." if way and not alike else "")
+        for matter, way in zip(matters, ways, strict=False)
     ]
+    sentences += [f"To settle these: {ways[0]}."] if alike and ways[0] else []
     more = len(matters) - FEW_UNSETTLED
     return [*sentences, f"Not settled: {several(more, 'more matter')}, listed in summary.json."] if more > 0 else sentences
 
@@ -227,12 +228,11 @@ MOST_CONDITIONS = 5
 
 def conditions(audit: Mapping[str, Any]) -> list[str]:
     """Return what conditional claims rest on, with how many do, and how to make proofs of them."""
-    named_conditions = audit["conditions"]
-    named = [
-        f"{several(condition['claims'], 'count')}: {condition['condition']}."
-        for condition in named_conditions["most_claims"][:MOST_CONDITIONS]
-    ]
-    more = named_conditions["number"] - len(named)
+    named = []
+    for condition in audit["conditions"]["most_claims"][:MOST_CONDITIONS]:
+        hold = several(condition["claims"], "conditional count holds", "conditional counts hold")
+        named.append(f"{hold} only {'' if condition['condition'].startswith('if ') else 'with '}{condition['condition']}.")
+    more = audit["conditions"]["number"] - len(named)
     if more > 0:
         named.append(f"{several(more, 'more condition')}: the column assumptions of findings.csv names them.")
     return named
@@ -261,7 +261,7 @@ def not_listed(audit: Mapping[str, Any]) -> list[str]:
             f"{several(odd, 'likely claim is', 'likely claims are')} held back, because the share of men in the area is "
             "far from the usual one, as in barracks and homes: what is likely elsewhere need not be so there."
         )
-    if zeros := audit.get("zeros_not_listed", 0):
+    if zeros := audit["zeros_not_listed"]:
         them = "it is" if zeros == 1 else "they are"
         sentences.append(f"{zeros_unlisted(zeros)}; {them} counted here, but listed only with --zeros.")
     if alone := audit["likely_without_sums"]:
@@ -346,9 +346,8 @@ def not_used(summary: Mapping[str, Any]) -> list[str]:
 
 
 def tables_in_words(summary: Mapping[str, Any]) -> list[str]:
-    """Say how tables by several axes got their probabilities; nothing in audits without any, or of earlier versions."""
-    tables = summary["structure"].get("tables_by_several_axes", [])
-    estimated = summary.get("estimated", {"counts": 0})
+    """Say how tables by several axes got their probabilities; nothing where there are none."""
+    tables, estimated = summary["structure"]["tables_by_several_axes"], summary["estimated"]
     if not tables or not estimated["counts"]:
         return []
     shapes = " and ".join(sorted({" × ".join(map(str, table["shape"])) for table in tables}))
@@ -360,7 +359,7 @@ def tables_in_words(summary: Mapping[str, Any]) -> list[str]:
 
 def figures_used(summary: Mapping[str, Any]) -> list[str]:
     """Say how many figures were used, and how many claims exist because of them; nothing where there are none."""
-    used = summary.get("figures_used") or []
+    used = summary["figures_used"]
     if not used:
         return []
     claims, aside = summary["claims_because_of_figures"], [figure for figure in used if not figure["in_probabilities"]]
@@ -457,7 +456,7 @@ def example(strong: Mapping[str, Sequence[Strong]]) -> list[Part]:
 def _certain(strong: Strong) -> tuple[str, Sequence[str]]:
     """Say what a count must be, and the proof in two lines."""
     row, (*first, last) = strong.finding, strong.steps
-    on = f", given {row['assumptions']}" if row["kind"] == "conditional" and row["assumptions"] else ""
+    on = proviso([row["assumptions"]]) if row["kind"] == "conditional" and row["assumptions"] else ""
     lines = (" ".join(first[:-1]), f"{first[-1]} {last}") if len(first) > 1 else strong.steps
     return f"it must be {row['value']:,}{on}", lines
 
@@ -489,13 +488,18 @@ def _letters(strong: Strong, lines: Sequence[str]) -> str:
 def next_steps(summary: Mapping[str, Any], *, public: bool) -> list[str]:
     """Say what to do now, the most urgent first."""
     claims, small = sum(summary[kind] for kind in CLAIMS), sum(summary["sensitive_claims"]["by_value"]["1-2"].values())
-    steps = []
-    check = summary.get("check")
-    if check is not None and not _explained(check):
+    check, steps = summary["check"], list[str]()
+    if summary["unsettled"]:
+        steps.append("Settle what is open (see “Not settled”): until then, nothing here can be taken for safe.")
+    if check is None or check["verdict"] == UNTESTED:
+        steps.append("Make sure how counts were published: whether the data fit it could not be tested.")
+    elif check["verdict"] != FITS and not (check["verdict"] == DEPARTS and keys_explain(check["families"])):
         steps.append("Find out why the data do not fit the mechanism (see Assumptions): until then, doubt probabilities.")
-    if summary["contradictions"] or summary["suspect"]["areas"]:
-        steps.append("Have the faults in the data corrected: contradictions.csv and suspects.csv list them.")
-    if claims and not public:
+    files = {"contradictions.csv": summary["contradictions"], "suspects.csv": summary["suspect"]["areas"]}
+    if faults := [name for name, number in files.items() if number]:
+        lists = "lists" if len(faults) == 1 else "list"
+        steps.append(f"Have the faults in the data corrected: {listed(faults)} {lists} them.")
+    if summary["listed"]["claims"] and not public:
         first = ", counts of one or two first" if small else ""
         steps.append(f"Go through the findings (findings.csv, or “unround serve”){first}.")
     if claims:
@@ -505,19 +509,14 @@ def next_steps(summary: Mapping[str, Any], *, public: bool) -> list[str]:
     return steps
 
 
-def _explained(check: Mapping[str, Any]) -> bool:
-    """Whether the data fit the mechanism, or depart from it in a way that probabilities account for."""
-    return check["verdict"] == FITS or (check["verdict"] == DEPARTS and keys_explain(check["families"]))
-
-
 # -- keys: random numbers that add up as counts do --------------------------------------------------------------------
 
 
 def key_sentences(summary: Mapping[str, Any]) -> list[str]:
     """Say which tables have keys, and what follows; nothing where none have."""
-    keys = summary.get("keys") or {"tables": (), "repeats": ()}
+    keys = summary["keys"]
     known = sum(bool(repeat["constants"]) for repeat in keys["repeats"])
-    once, withheld, said = len(keys["repeats"]) - known, keys.get("columns_withheld", 0), []
+    once, withheld, said = len(keys["repeats"]) - known, keys["columns_withheld"], []
     if keys["tables"]:
         said.append(
             f"In {several(len(keys['tables']), 'table')}, the random number of a total is the sum of its parts' and a "
@@ -539,7 +538,7 @@ def key_sentences(summary: Mapping[str, Any]) -> list[str]:
             f"In {several(withheld, 'column')}, the same count appears in several tables whose sums cannot all be used at "
             "once: probabilities would be too high, and likely claims there are withheld. That is no sign of safety."
         )
-    if any(name.startswith("weighted:") for name in summary.get("mechanisms", ())):
+    if any(name.startswith("weighted:") for name in summary["mechanisms"]):
         said.append(
             "Some tables show weighted estimates, not whole numbers. An estimate published as 15 lies anywhere between 10 "
             "and 20; it has bounds, but no whole number is claimed."
@@ -555,7 +554,7 @@ def key_rows(summary: Mapping[str, Any]) -> list[list[str]]:
             f"{table['constant']:.3f}" + (f" ± {table['error']:.3f}" if table["error"] else ""),
             table["why"],
         ]
-        for table in (summary.get("keys") or {"tables": ()})["tables"]
+        for table in summary["keys"]["tables"]
     ]
 
 
@@ -564,7 +563,7 @@ def key_rows(summary: Mapping[str, Any]) -> list[list[str]]:
 
 def is_nested(summary: Mapping[str, Any]) -> bool:
     """Return whether areas within areas were found."""
-    return bool(summary.get("linked")) and bool(summary["linked"]["levels"])
+    return bool(summary["linked"]["levels"])
 
 
 def nesting_sentences(summary: Mapping[str, Any]) -> list[str]:

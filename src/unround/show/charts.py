@@ -124,7 +124,7 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
 def _label_room(labels: Sequence[str], most: int = 30) -> tuple[list[str], float]:
     """Return labels that are short enough, and the room that they need."""
     short = [cut(label, most) for label in labels]
-    return short, LETTER * max(map(len, short), default=0) + 10
+    return short, LETTER * max(map(len, short), default=0) + 16
 
 
 def _plain(value: float) -> str:

@@ -26,7 +26,7 @@ from unround.checks.families import (
 from unround.release import AREA, Entry
 from unround.show import charts
 from unround.show import parts as doc
-from unround.show.words import NO_INCONSISTENCIES, ORIGINS, cut, few, notice, percent, several
+from unround.show.words import NO_INCONSISTENCIES, ORIGINS, cut, few, notice, percent, plural, several
 from unround.structure.evidence import FILES, FOUND
 from unround.structure.nesting import SIZES
 from unround.tables.account import account
@@ -66,7 +66,7 @@ def fit_in_words(check: Mapping[str, Any] | None) -> str:
             "Not checked: the sums were verified one by one, but whether their residuals are distributed as the mechanism "
             "implies was not tested. A wrong mechanism would make claims wrong."
         )
-    mechanism, untested = f"the {known_by(check)} mechanism", len(check.get("untested", ()))
+    mechanism, untested = f"the {known_by(check)} mechanism", len(check["untested"])
     if check["verdict"] == UNTESTED:
         return (
             f"Not tested: there are too few sums to say whether the data fit {mechanism}. A wrong mechanism would make "
@@ -86,19 +86,19 @@ def fit_in_words(check: Mapping[str, Any] | None) -> str:
 
 def rounded_independently(summary: Mapping[str, Any]) -> bool:
     """Whether nothing speaks against roundings that are independent of each other."""
-    families = (summary.get("check") or {}).get("families", ())
-    return not any(family.get("otherwise") == DEPARTS for family in families)
+    families = (summary["check"] or {"families": ()})["families"]
+    return not any(family["otherwise"] == DEPARTS for family in families)
 
 
 def keys_explain(families: Sequence[Mapping[str, Any]]) -> bool:
     """Whether keys explain all departures; families of all tables depart because their tables do."""
     departing = [family for family in families if family["verdict"] == DEPARTS and ALL_TABLES not in family["family"]]
-    return bool(departing) and all((family.get("rounding") or {}).get("model") == KEYED for family in departing)
+    return bool(departing) and all((family["rounding"] or {"model": None})["model"] == KEYED for family in departing)
 
 
 def known_by(check: Mapping[str, Any]) -> str:
     """Say how the mechanism is known: declared, inferred from the data, or assumed (some tables each way)."""
-    ways = {bool(table["declared"]) for table in check.get("mechanism", {}).get("tables", ())}
+    ways = {bool(table["declared"]) for table in check["mechanism"]["tables"]}
     return {frozenset((True,)): "declared", frozenset((False,)): "inferred"}.get(frozenset(ways), "assumed")
 
 
@@ -453,6 +453,7 @@ def inspection(seen: Inspection, everything: bool = False) -> doc.Document:
 
 def _inspection(seen: Inspection, most: int) -> Iterator[doc.Part]:
     structure = seen.structure
+    yield doc.Text(_in_short(seen), "lead")
     yield _overview(seen)
     yield how_it_was_read(account(seen.release, structure), max(most, MOST_ENTRIES))
     yield doc.Section("How counts were published", [_mechanisms(seen, most)])
@@ -477,6 +478,23 @@ def _inspection(seen: Inspection, most: int) -> Iterator[doc.Part]:
     yield doc.Text("\n".join(f"Note: {note}" for note in seen.notes), doc.QUIET)
 
 
+IN_SHORT = {
+    FITS: "The data fit the {how} mechanism.",
+    DEPARTS: "The data depart from the {how} mechanism: probabilities may be off.",
+    CONTRADICTS: "The data contradict the {how} mechanism: some published figures cannot come from it.",
+    UNTESTED: "Whether the data fit the {how} mechanism could not be tested.",
+}
+
+
+def _in_short(seen: Inspection) -> str:
+    """Say what matters most: how much adds up, what cannot be, and whether the data fit."""
+    sums, clashes, fit = len(seen.structure.sums), len(seen.contradictions), seen.fit.to_json()
+    used = f"{several(sums, 'sum holds', 'sums hold')} between columns" if sums else "no sum between columns is used"
+    wrong = f", and {several(clashes, 'inconsistency was', 'inconsistencies were')} found" if clashes else ""
+    counts = several(seen.cells.get("published", 0), "published count")
+    return f"{counts} in {several(seen.areas, 'area')}; {used}{wrong}. {IN_SHORT[fit['verdict']].format(how=known_by(fit))}"
+
+
 def _overview(seen: Inspection) -> doc.Part:
     release, structure = seen.release, seen.structure
     files, what = release.source.split(" + "), release.areas[0].replace("_", " ")
@@ -491,14 +509,14 @@ def _overview(seen: Inspection) -> doc.Part:
     absent = ", ".join(f"{number:,} {why}" for why, number in seen.cells.items() if why != "published")
     outside, added = sum(column.block == "" for column in inside), len(release.columns) - len(inside)
     tables = f"{len({column.block for column in release.columns} - {''}):,}"
-    tables += f"; {several(outside, 'column')} outside any" if outside else ""
+    tables += f"; {several(outside, 'column')} in none" if outside else ""
     shared = "two tables share it" if added == 1 else "each is shared by two tables"
     missing = several(added, "total that is not in the file", "totals that are not in the file")
     tables += f"; {missing} added: {shared}" if added else ""
     return doc.Terms(
         [
             ("file", f"{files[0]} ({release.file_format})") if len(files) == 1 else ("files", "\n".join(files)),
-            ("areas" if what == AREA else what if what.endswith("s") else f"{what}s", f"{seen.areas:,}{in_levels}"),
+            ("areas" if what == AREA else plural(what), f"{seen.areas:,}{in_levels}"),
             ("columns", f"{len(inside):,} of counts{figures}{f'; not counts: {left}' if left else ''}"),
             ("tables", tables),
             ("counts", f"{seen.cells.get('published', 0):,} published{f'; {absent}' if absent else ''}"),
@@ -564,7 +582,8 @@ def _used_sums(seen: Inspection, most: int) -> doc.Part:
             *(["on trust"] if kept_sum.unjudged else []),
         ]
         name = doc.TableCell(seen.sum_in_words(kept_sum), small=f"({', '.join(marks)})" if marks else "")
-        numbers = (f"{kept_sum.mean:+.2f} ± {error:.2f}", f"{kept_sum.spread:.2f}", f"{kept_sum.expected:.2f}")
+        off = f"{kept_sum.mean:+.2f} ± {error:.2f}".replace("-", "−")
+        numbers = (off, f"{kept_sum.spread:.2f}", f"{kept_sum.expected:.2f}")
         rows.append([name, f"{kept_sum.areas:,}", *numbers, f"{kept_sum.impossible:,}"])
     legend = "off by: mean of total − parts, ± its standard error; expected: the spread that rounding alone causes."
     if any(total_and_parts.against for total_and_parts in sums):

@@ -47,8 +47,14 @@ Say = Callable[[Mapping[str, Any]], str]
 """What a column says of a way of publishing."""
 
 
+def _signed(value: float, form: str) -> str:
+    """Return a number with a proper minus; what rounds to nothing is neither more nor less."""
+    said = f"{value:{form}}"
+    return said.lstrip("+-") if not any(digit in said for digit in "123456789") else said.replace("-", "−")
+
+
 def _field(name: str, form: str = ".3f", none: str = "") -> Say:
-    return lambda row: none if row[name] is None else f"{row[name]:{form}}".replace("-", "−")
+    return lambda row: none if row[name] is None else _signed(row[name], form)
 
 
 def _percent(name: str) -> Say:
@@ -61,7 +67,7 @@ def _number(name: str) -> Say:
 
 def _with_error(name: str, sign: str = "") -> Say:
     def shown(row: Mapping[str, Any]) -> str:
-        spread, mean = row["standard_error"][name], f"{row[name]:{sign}.3f}".replace("-", "−")
+        spread, mean = row["standard_error"][name], _signed(row[name], f"{sign}.3f")
         return mean if spread is None else f"{mean} ± {spread:.3f}"
 
     return shown
@@ -137,7 +143,7 @@ def _colours(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 def footnotes(compared: Mapping[str, Any]) -> list[str]:
     """Return how to read the numbers of a comparison, and what was left out of account."""
-    expected = "" if compared.get("designs") else "Expected: the mean error of a large count, in closed form. "
+    expected = "" if compared["designs"] else "Expected: the mean error of a large count, in closed form. "
     notes = [
         f"{expected}Truth: the probability that all sums, the mechanism "
         f"and a prior fitted to the release give to the true count, on average over {compared['cells_to_infer']:,} counts; "
@@ -181,11 +187,11 @@ def comparison(result: Comparison | Mapping[str, Any]) -> Iterator[doc.Part]:
     releases = f"each published {compared['seeds']} times" if compared["seeds"] > 1 else "each published once"
     yield doc.Text(
         f"{compared['areas']:,} areas with {compared['cells']:,} counts and {compared['sums']:,} sums per area, from "
-        f"{compared['source']}, {releases} in every way. An attacker has the published table, the sums that hold in it, and "
-        "the mechanism.",
+        f"{compared['source']}, {releases} in every way. Readers are taken to know the published table, the sums that hold "
+        "in it, and the mechanism.",
         "lead",
     )
-    if compared.get("designs"):
+    if compared["designs"]:
         yield from _designs(compared)
         return
     yield doc.Only(doc.PAGE, list(_drawings(rows)))
@@ -247,7 +253,7 @@ def _drawings(rows: Sequence[Mapping[str, Any]]) -> Iterator[doc.Part]:
         "What the sums add",
         "The mean probability given to the true count: from the published count alone (hollow) and with all sums (filled).",
     )
-    yield doc.Section("Error against risk", [against, added])
+    yield doc.Section("Error against risk", [doc.Side([[against], [added]])])
     said = (
         "Shares of all counts by published − true. Lines: what the mechanism implies for large counts. Rounding leaves 0 "
         "unchanged, so more counts are exact than it implies."
@@ -357,8 +363,7 @@ def _against(first: Mapping[str, Any], row: Mapping[str, Any]) -> str:
         f"{row['name']} compared with {first['name']}: {proofs}; the number of likely counts goes from "
         f"{mean_count(first['likely'])} to {mean_count(row['likely'])}, and the probability given to the true count "
         f"{_change(first, row, truth)} ({first[truth]:.3f} to {row[truth]:.3f}). The mean error "
-        f"{_change(first, row, 'mean_error')} ({first['mean_error']:.2f} to {row['mean_error']:.2f}{_promise(first, row)}); "
-        f"the root-mean-square error {_change(first, row, 'rmse')} ({first['rmse']:.2f} to {row['rmse']:.2f})."
+        f"{_change(first, row, 'mean_error')} ({first['mean_error']:.2f} to {row['mean_error']:.2f}{_promise(first, row)})."
     )
 
 

@@ -120,7 +120,7 @@ def scope(compared: Mapping[str, Any]) -> list[str]:
             )
         if areas:
             sentences.append(f"Only in the {side} audit: {several(areas, 'area')}.")
-    if any(compared[side].get("zeros_not_listed") for side in ("before", "after")):
+    if any(compared[side]["zeros_not_listed"] for side in ("before", "after")):
         sentences.append("Likely zeros that were published as 0 are not compared: not both audits list them (--zeros).")
     return sentences
 

@@ -304,9 +304,9 @@ def _item(item: str | tuple[str, str]) -> Markup:
 
 
 def _head(column: doc.TableColumn, is_header: bool) -> Markup:
-    if not column.name:
-        return Markup("<td></td>")
     kind = "name" if is_header else "" if column.left else "n wrap"
+    if not column.name:
+        return Markup("<td{}></td>").format(_class("" if is_header else kind))
     return Markup('<th scope="col"{}>{}</th>').format(_class(kind), column.name)
 
 

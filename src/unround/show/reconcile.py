@@ -7,7 +7,7 @@ from typing import Any
 
 from unround.reconciliation import Reconciled
 from unround.show.parts import ALARM, LEAD, QUIET, QUOTE, Bullets, Files, Part, Section, Table, Text, titled
-from unround.show.words import notice, percent, several
+from unround.show.words import cut, few, notice, percent, several
 
 FEW, LONGEST = 5, 240
 """Clashes that are written out, and how much of each; summary.json has the whole."""
@@ -25,16 +25,12 @@ def reconciled(made: Reconciled) -> Iterator[Part]:
     yield Section("How each count was made", [Table(("method", "counts"), rows, "Methods")])
     yield from _left(summary)
     yield Text(f"{summary['notice']}\n{notice(summary['product'])}".strip(), QUIET)
-    files = [(name, "the table, as it came") for name in summary["files"]]
+    files = [(name, "the table in its own layout, with counts that add up") for name in summary["files"]]
     files += [
         ("reconciled.parquet", "every count: published, reconciled, mean, standard error, bounds"),
         ("summary.json", "the above"),
     ]
-    yield Files(str(made.folder), files)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST].rsplit(' ', 1)[0]} …"
+    yield Files(f"{made.folder}/", files)
 
 
 def lead(summary: dict[str, Any]) -> str:
@@ -69,7 +65,7 @@ def _share(summary: dict[str, Any]) -> str:
 def _left(summary: dict[str, Any]) -> Iterator[Part]:
     """Name what was not made to add up."""
     if summary["clashes_in_all"]:
-        named = [(clash["area"], _cut(clash["text"])) for clash in summary["clashes"][:FEW]]
+        named = [(clash["area"], cut(clash["text"], LONGEST)) for clash in summary["clashes"][:FEW]]
         more = summary["clashes_in_all"] - len(named)
         rest = [Text(f"{more:,} more are in reconciled.parquet, marked as clashes.")] if more else []
         title = f"No true counts fit in {several(summary['clashes_in_all'], 'place')}: these counts are left as published"
@@ -79,5 +75,4 @@ def _left(summary: dict[str, Any]) -> Iterator[Part]:
         (summary["families_apart"], "The areas within {} were made to add up each by itself, not to their sum"),
     ):
         if areas:
-            shown = ", ".join(areas[:FEW]) + (f" and {len(areas) - FEW:,} more" if len(areas) > FEW else "")
-            yield Text(f"{what.format(shown)}.", ALARM)
+            yield Text(f"{what.format(few(areas, FEW))}.", ALARM)

@@ -68,6 +68,7 @@ FILES = {
     "findings.csv": "every listed claim, those that matter most first (also as findings.parquet)",
     "contradictions.csv": "inconsistent published figures, with the smallest clash",
     "suspects.csv": "areas whose counts are possible, but add up absurdly badly",
+    "hidden.parquet": "the range of every count that was not published",
     "proofs.jsonl.gz": "a certificate for every proved count",
     "estimates.parquet": "an estimate of every count, with error bars",
     "summary.json": "the numbers above, and more",
@@ -154,7 +155,7 @@ def short(folder: AuditFolder, verbose: bool = False) -> doc.Document:
     counted: list[doc.Part] = [_by_value(summary, "inferred count", where), doc.Chart(_by_value_drawn(summary))]
     parts: list[doc.Part] = [
         doc.Text(audit.headline(summary), doc.LEAD),
-        doc.Text("" if _kinds(summary) else " ".join(audit.verdict(summary))),
+        doc.Text("" if _kinds(summary) else f"{where} {audit.verdict(summary)[1]}"),
         doc.Facts(footing, "claim", "What this rests on"),
         *(counted if _kinds(summary) else []),
         doc.Text("\n".join(audit.conditions(summary))),
@@ -171,12 +172,10 @@ def short(folder: AuditFolder, verbose: bool = False) -> doc.Document:
         also += [audit.inconsistencies(summary)] if summary["contradictions"] else []
         notes = len(summary["notes"])
         more = f" There {'is' if notes == 1 else 'are'} {several(notes, 'note')} about the file." if notes else ""
-        also.append(
-            f"--verbose prints the whole report: by table, against chance, the strongest findings, assumptions.{more}"
-        )
-        parts.append(doc.Text("\n".join(also), doc.QUIET))
+        whole = f"--verbose prints the whole report: by table, against chance, the strongest findings, assumptions.{more}"
+        parts += [doc.Text("\n".join(also), doc.QUIET), doc.Only(doc.TERMINAL, [doc.Text(whole, doc.QUIET)])]
     parts.append(doc.Only(doc.TERMINAL, [_next(summary, public=False)]))
-    if folder.run.get("started_anew"):
+    if folder.run["started_anew"]:
         parts.append(doc.Text(f"Note: {folder.run['started_anew']}, so that everything was done again.", doc.QUIET))
     parts += [_first_claims(folder), doc.Text(notice(summary["product"]), doc.QUIET), _files(folder, verbose)]
     return doc.Document(title_of(summary), parts)
@@ -220,9 +219,10 @@ def _files(folder: AuditFolder, verbose: bool) -> doc.Part:
     summary, path = folder.summary, str(folder.path)
     claims = any(summary[kind] for kind in CLAIMS)
     useful = {"contradictions.csv": summary["contradictions"], "suspects.csv": summary["suspect"]["areas"]}
-    useful |= {"proofs.jsonl.gz": claims, "findings.csv": claims}
-    useful |= {} if verbose else dict.fromkeys(("proofs.jsonl.gz", "estimates.parquet", "summary.json"), False)
     listed, in_csv = summary["listed"]["claims"], summary["listed"]["in_csv"]
+    useful |= {"proofs.jsonl.gz": claims, "findings.csv": listed, "hidden.parquet": summary["hidden"]["counts"]}
+    aside = ("hidden.parquet", "proofs.jsonl.gz", "estimates.parquet", "summary.json")
+    useful |= {} if verbose else dict.fromkeys(aside, False)
     first = f"the first {in_csv:,} of {listed:,} claims; findings.parquet has all"
     said = FILES | ({"findings.csv": first} if listed > in_csv else {})
     files = [(name, what) for name, what in said.items() if (folder.path / name).exists() and useful.get(name, True)]
@@ -279,7 +279,7 @@ def _kinds(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _claims(summary: Mapping[str, Any]) -> doc.Section:
-    chance, kinds = summary.get("chance_by_block", {}), _kinds(summary)
+    chance, kinds = summary["chance_by_block"], _kinds(summary)
     parts: list[doc.Part] = [doc.Text("No table reveals a count.")]
     if summary["by_block"]:
         meant = {**MEANINGS, "likely": audit.likely_means(summary)}
@@ -395,7 +395,7 @@ def _risk(folder: AuditFolder, public: bool) -> doc.Section:
 
 def _sizes(summary: Mapping[str, Any]) -> list[doc.Part]:
     """Return claims by the size of their area, and their number per 1,000 counts, published or suppressed."""
-    rows = {size_named(name): row for name, row in summary.get("by_area_size", {}).items() if row["areas"]}
+    rows = {size_named(name): row for name, row in summary["by_area_size"].items() if row["areas"]}
     if not rows:
         return []
     rates = {size: {kind: 1000 * row[kind] / max(1, row["cells"]) for kind in CLAIMS} for size, row in rows.items()}
@@ -539,7 +539,7 @@ def _truth(summary: Mapping[str, Any], public: bool) -> Iterator[doc.Part]:
     ]
     parted = [
         [name, percent(part["all"]["stated"]), percent(part["all"]["right"]), _points(part["all"])]
-        for name, part in score.get("by_part", {}).items()
+        for name, part in score["by_part"].items()
         if part["all"]["cells"]
     ]
     left: list[doc.Part] = [
@@ -566,7 +566,7 @@ def _truth(summary: Mapping[str, Any], public: bool) -> Iterator[doc.Part]:
         doc.Text(f"An assumption failed: {failed}." if failed else "", doc.ALARM),
         doc.Side([left, right]),
     ]
-    if score.get("claims_by_value"):
+    if score["claims_by_value"]:
         parts.append(doc.Fold("Likely claims, by the count claimed", selfcheck.claims_parts(score["claims_by_value"])))
     if score["proved_wrong"] and not public:
         wrongs = [", ".join(f"{name} {value}" for name, value in claim.items()) for claim in score["proved_wrong"]]
@@ -606,7 +606,7 @@ def _assumed(summary: Mapping[str, Any], strong: Mapping[str, Any], public: bool
         + (f" {serves} bounds and proofs, not probabilities." if loops else "")
     )
     why = f" {why_several(priors)}" if len(priors) > 1 and "likely" not in strong else ""
-    check = summary.get("check")
+    check = summary["check"]
     unfit = [family for family in (check or {"families": ()})["families"] if family["verdict"] != "fits"]
     parts: list[doc.Part] = [
         doc.Terms(

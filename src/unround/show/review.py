@@ -514,7 +514,7 @@ def _sheet(reviewed: TableReview) -> Iterator[Part]:
     if reviewed.repairs:
         title = "Any one of these is enough" if reviewed.decision == REVISE else "What was tried"
         left = len(reviewed.repairs) - FEW_REPAIRS
-        tried = f"{several(left, 'more repair was', 'more repairs were')} tried; see all repairs." if left > 0 else ""
+        tried = f"{several(left, 'more repair was', 'more repairs were')} tried: the page lists all." if left > 0 else ""
         within = [row for row in reviewed.repairs if row.within_policy]
         if reviewed.decision == REVISE and len(within) < len(reviewed.repairs[:FEW_REPAIRS]):
             title = "Any one of these that is within policy is enough"
@@ -535,15 +535,15 @@ def _inline(title: str, parts: Sequence[Part]) -> Section:
 
 
 def _reasons(reviewed: TableReview) -> list[Part]:
-    reasons = [reason.sentence for reason in reviewed.reasons if reason.action != UNDECIDED]
-    title, listed_ = "Why", reasons[:FEW_REASONS]
+    """Return why it is not within policy; or, where nothing exceeds it, what was found for every limit."""
+    reasons, name = [reason.sentence for reason in reviewed.reasons if reason.action != UNDECIDED], reviewed.policy.name
     if not reasons:
-        title = "Policy check"
         accepted = [f"; {limit.allowed:,} would be acceptable" if limit.allowed else "" for limit in reviewed.limits]
-        listed_ = [f"{limit.found}{more}." for limit, more in zip(reviewed.limits, accepted, strict=True)]
-    limits = " ".join(limit.sentence for limit in reviewed.limits)
-    policy = Text(f"Policy “{reviewed.policy.name}”: {limits}", "quiet policy-line")
-    return [_inline(title, [Bullets(listed_, style="reasons"), rest(len(reasons), FEW_REASONS, "see below"), policy])]
+        found = [f"{limit.found}{more}." for limit, more in zip(reviewed.limits, accepted, strict=True)]
+        return [_inline(f"Policy check: “{name}”", [Bullets(found, style="reasons")])]
+    limits = Text(f"Policy “{name}”: {' '.join(limit.sentence for limit in reviewed.limits)}", "quiet policy-line")
+    more = rest(len(reasons), FEW_REASONS, "see below")
+    return [_inline("Why", [Bullets(reasons[:FEW_REASONS], style="reasons"), more, limits])]
 
 
 def _checks(reviewed: TableReview) -> Iterator[tuple[str, str]]:

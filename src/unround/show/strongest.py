@@ -23,7 +23,7 @@ from unround.proofs import fault_in_proof, figure_value, proof_in_words, renamed
 from unround.release import ABSENT
 from unround.show import words
 from unround.show.parts import Columns, Part, Table, TableCell, rest, tabulated
-from unround.show.words import arithmetic, growth
+from unround.show.words import added, arithmetic, growth
 from unround.system import PublishedFigure
 from unround.tables.grid import letters
 
@@ -247,8 +247,7 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
 
 def _equation(names: list[str]) -> str:
     total, *parts = names
-    listed = " + ".join(parts) if len(parts) <= 12 else f"{' + '.join(parts[:6])} + … + {parts[-1]}"
-    return f"{total} = {listed}"
+    return f"{total} = {added(parts)}"
 
 
 # -- rows of tables ---------------------------------------------------------------------------------------------------

@@ -91,6 +91,17 @@ def several(count: int, what: str, more: str = "") -> str:
     return f"{count:,} {what if count == 1 else more or f'{what}s'}"
 
 
+def plural(noun: str) -> str:
+    """Return what several of a kind of area are called; a name that looks like a plural stays.
+
+    >>> plural("district"), plural("municipality"), plural("valley"), plural("TA"), plural("areas")
+    ('districts', 'municipalities', 'valleys', 'TAs', 'areas')
+    """
+    if noun.endswith("s"):
+        return noun
+    return f"{noun[:-1]}ies" if noun[-1:] == "y" and noun[-2:-1] not in "aeiou" else f"{noun}s"
+
+
 def span(low: int, high: int | None) -> str:
     """Return a possible range in short.
 
@@ -367,8 +378,7 @@ def conclusion(cell: Explanation) -> str:
         return f"It was published unrounded: {cell.published:,}."
     if cell.kind in ("proved", "conditional"):
         deep = f" ({argument(cell.depth)})" if cell.depth and cell.depth > 1 else ""
-        proviso = f", given {' and '.join(cell.because)}" if cell.because else ""
-        return f"It is {cell.value:,}: {cell.kind}{proviso}{deep}."
+        return f"It is {cell.value:,}: {cell.kind}{proviso(cell.because)}{deep}."
     if cell.probability is None:
         return f"It is {where}; how likely each count is cannot be said."
     claim = "" if cell.kind == "likely" else f" This is not a finding: {_why_open(cell)}."
@@ -389,6 +399,16 @@ def conclusion(cell: Explanation) -> str:
     return f"It is {where}, most likely {cell.value:,}{f': {sure}' if by_several(cell) else f' ({sure})'}.{claim}"
 
 
+def proviso(conditions: Sequence[str]) -> str:
+    """Return what a conditional count rests on, as the end of a sentence.
+
+    >>> proviso(["an exact population"]), proviso(["if A = B + C leaves nobody out"]), proviso([])
+    (', given an exact population', ', if A = B + C leaves nobody out', '')
+    """
+    said = " and ".join(conditions)
+    return f", {'' if said.startswith('if ') else 'given '}{said}" if said else ""
+
+
 def count_to_quote(cell: Explanation, where: str) -> str:
     """Return a sentence about one count for print: what is inferred, how surely, and what it is not."""
     published = "nothing was published" if cell.published is None else f"{cell.published:,} was published"
@@ -396,8 +416,7 @@ def count_to_quote(cell: Explanation, where: str) -> str:
     if cell.kind == "given":
         return f"{where}: {number(cell.published)} was published unrounded."
     if cell.kind in ("proved", "conditional"):
-        given = f", and given {' and '.join(cell.because)}" if cell.because else ""
-        said = f"from the published tables it can be proved that the count is {value}, {documented}{given}"
+        said = f"from the published tables it can be proved that the count is {value}, {documented}{proviso(cell.because)}"
     elif cell.kind == "likely":
         said = f"a model gives {value} a probability of {probabilities(cell, len(cell.priors))}, {documented}"
     else:
@@ -473,6 +492,11 @@ def again(cell: Explanation) -> str:
     return f", and again as {' and '.join(numbers)}" if numbers else ""
 
 
+def added(terms: Sequence[str]) -> str:
+    """Return terms with plus signs between them; of more than twelve the first six and the last."""
+    return " + ".join(terms) if len(terms) <= 12 else f"{' + '.join(terms[:6])} + … + {terms[-1]}"
+
+
 def arithmetic(shown: SumShown) -> str:
     """Set the published total against the sum of the published parts.
 
@@ -482,8 +506,7 @@ def arithmetic(shown: SumShown) -> str:
     >>> arithmetic(SimpleNamespace(total=None, parts=(9, None), residual=None))
     'published total ?; parts 9 + ?'
     """
-    numbers = ["?" if part is None else f"{part:,}" for part in shown.parts]
-    terms = " + ".join(numbers) if len(numbers) <= 12 else f"{' + '.join(numbers[:6])} + … + {numbers[-1]}"
+    terms = added(["?" if part is None else f"{part:,}" for part in shown.parts])
     total = "?" if shown.total is None else f"{shown.total:,}"
     if shown.residual is None or shown.total is None:
         return f"published total {total}; parts {terms}"

@@ -101,8 +101,12 @@ def declaring(release: Release, how: Mechanism | str) -> Release:
     kind = mechanism(how) if isinstance(how, str) else how
     open_ = [at for at, column in enumerate(release.columns) if column.mechanism is None or column.basis == INFERRED]
     if not open_:
+        declared = dict.fromkeys(column.mechanism.name for column in release.columns if column.mechanism is not None)
+        if declared.keys() - {"exact"} == {kind.name}:
+            return release  # it says so itself
         raise ArgumentError(
-            "{mechanism} is for counts of which nothing is declared, and here everything is: change the description instead."
+            "{mechanism} is for counts of which nothing is declared, and here everything is "
+            f"({', '.join(declared)}): change the description instead."
         )
     columns = list(release.columns)
     for at in open_:

@@ -108,13 +108,14 @@ class Described(Shown):
     def note(self) -> str:
         """What a user of the table should know, in one sentence."""
         used = sum(verdict.used for verdict in self.verdicts)
-        sums = f"{used} sums of codes" if used != 1 else "1 sum of codes"
-        rows = " and ".join(self.release.areas)
+        sums = f"{used} sums" if used != 1 else "1 sum"
+        rows, axes = " and ".join(self.release.areas), self.release.axes
+        columns = "as headed" if axes == ("column",) else f"by {' and '.join(axes)}"
         where = f" on sheet {self.opened.sheet!r}" if self.opened.sheet is not None else ""
         command = f": unround describe {self.opened.typed}" if self.opened.path is not None else ""
         return (
-            f"This table{where} came without a description, so one was drafted: rows by {rows}, columns by "
-            f"{' and '.join(self.release.axes)}, {sums}. Check that it is right{command}"
+            f"This table{where} came without a description, so one was drafted: rows by {rows}, columns {columns}, {sums}. "
+            f"Check that it is right{command}"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -92,7 +92,9 @@ def areas_table(areas: Sequence[Mapping[str, Any]], label: str = "Areas with the
         ("of one or two", "small"),
         ("zeros", "zeros"),
     ]
-    return tabulated(areas, columns, label, left=("In", "Level"), style="list")
+    empty = {head for head, name in (("In", "within"), ("Level", "level")) if not any(area[name] for area in areas)}
+    shown = [column for column in columns if column[0] not in empty]
+    return tabulated(areas, shown, label, left=("In", "Level"), style="list")
 
 
 def _unless(code: str, name: str) -> str:

@@ -174,22 +174,19 @@ def area(asked: Asked) -> Page:
     counts, tables = _counts(asked, row, claims)
     answer = {"area": place, "findings": findings, "contradictions": clashes, "tables": tables}
     codes = " ".join(str(value) for name, value in place.items() if name not in ("name", "level", "within"))
-    within = [
-        f"{place['level']}, {codes}" if place["level"] else codes,
-        *([f"in {place['within']}"] if place["within"] else []),
-    ]
+    within = [place["level"], codes if codes != title else "", f"in {place['within']}" if place["within"] else ""]
     unlisted = int(explorer.by_area[row]) - len(findings)
     above = _above(explorer, row)
     sure = f"{several(sum(claims), 'count')} can be proved, or inferred at {share(explorer.summary['threshold'])} or more."
     parts: list[doc.Part] = [
-        doc.Text(" ".join(within), "where"),
+        doc.Text(", ".join(filter(None, within)), "where"),
         doc.Text(sure if sum(claims) else "The sums reveal none of its counts.", doc.LEAD),
         *(doc.Text(f"Inconsistent published figures. {text}", "warning") for text in clashes),
         *(doc.Text(sentence, "hint") for sentence in how_linked(explorer.folder, seen.inferred, seen.rows)),
         doc.Text(f"{audit.zeros_unlisted(unlisted)}; the tables below mark them." if unlisted else "", "hint"),
         *([doc.Piece("findings_of_area", (findings, opened(asked)))] if findings else []),
         doc.Fold(
-            f"{several(explorer.outline.size, 'line')}: all counts of this area",
+            f"All counts of this area, in {several(explorer.outline.size, 'line')}",
             [counts],
             "counts",
             style="all-counts",
