@@ -525,6 +525,8 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     assert "no file" in refused(tmp_path / "nowhere.csv")
     refused(tmp_path / ("x" * 2_000))
     refused(put(tmp_path / "b.csv", b""))
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv"))  # no summary or page could say what was read
+    assert "its name is no text in UTF-8" in refused(put(odd, TIDY))
 
 
 def test_a_pipe_beside_a_table_is_not_waited_for(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from unround.errors import InputError
 from unround.options import inputs
-from unround.small_files import LARGEST_JSON, Shape, misfit, open_plain, plain_json
+from unround.small_files import LARGEST_JSON, Shape, is_name, misfit, open_plain, plain_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -196,8 +196,8 @@ def _refuse_replacing_inputs(out: Path, names: Iterable[str]) -> None:
 
 
 def _refuse_name(path: Path) -> None:
-    """Raise if nothing can be called so, or nothing that is text: reports and summaries quote it."""
-    if any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in str(path.absolute())):
+    """Raise if nothing can be called so: results say where they are."""
+    if not is_name(path.absolute()):
         raise InputError(f"cannot write to {str(path)!r}: its name is no text in UTF-8. Choose another name.")
 
 

@@ -44,16 +44,21 @@ class SpecialFile(InputError, OSError):  # noqa: N818 - it says what is there in
     """What is to be read is a folder, a pipe, a socket, a device, or a file that the system makes up."""
 
 
+def is_name(path: Path) -> bool:
+    """Whether a file can be called so, and a result can say so: in text, which names on a disk need not be."""
+    return not any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in str(path))
+
+
 def require_file(path: Path) -> int:
     """Return the size of a file."""
+    if not is_name(path):
+        raise InputError(f"{str(path)!r} cannot be read: its name is no text in UTF-8. Give the file another name.")
     try:
         state = path.stat()
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; check its name and folder.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check its name and permissions.") from None
-    except ValueError:  # a NUL within the name
-        raise InputError(f"there is no file {str(path)!r}; check its name and folder.") from None
     _require_plain(path, state)
     watched = _watched.get()
     if watched is not None and watched.setdefault(path.absolute(), _state(state)) != _state(state):
