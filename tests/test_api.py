@@ -351,6 +351,22 @@ def test_an_earlier_table_may_be_a_frame() -> None:
     assert str(unround.review(frame, earlier=frame, repairs=[])) == str(unround.review(frame, earlier=[frame], repairs=[]))
 
 
+def test_no_column_of_a_frame_hides_another_of_its_name() -> None:
+    pandas = pytest.importorskip("pandas")
+    for names in (["town", "men", "men"], ["town", 1, "1"]):
+        with pytest.raises(InputError, match=r"the frame has several columns called '(men|1)'"):
+            unround.read(pandas.DataFrame([["a", 5, 10], ["b", 10, 10]], columns=names), describe={"area": "town"})
+
+
+def test_lazy_frames_are_collected_or_refused_in_words(recwarn: pytest.WarningsRecorder) -> None:
+    assert str(unround.describe(wide().lazy())) == str(unround.describe(wide()))
+    assert not recwarn.list
+    for lazy in (wide().lazy().with_columns(pl.col("none")), pl.scan_csv("nowhere.csv")):
+        for use in (unround.read, unround.describe):
+            with pytest.raises(InputError, match="the lazy frame cannot be collected"):
+                use(lazy)
+
+
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b", "\ud800"])
 def test_what_can_be_the_name_of_no_file(name: str, tmp_path: Path) -> None:
     calls: tuple[Callable[[], object], ...] = (

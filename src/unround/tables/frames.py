@@ -5,6 +5,7 @@ pandas is neither needed nor imported here: a frame is read by its columns.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -71,7 +72,7 @@ def cells_and_sums(
 
 def is_flat(frame: object) -> bool:
     """Return whether the columns of a frame have one name each, not several levels of names."""
-    return getattr(getattr(frame, "columns", None), "nlevels", 1) == 1
+    return isinstance(frame, pl.LazyFrame) or getattr(getattr(frame, "columns", None), "nlevels", 1) == 1
 
 
 def as_headed(frame: object) -> HeadedTable:
@@ -97,7 +98,10 @@ def _headed(table: pl.DataFrame, names: list[tuple[str, ...]]) -> HeadedTable:
 def as_polars(frame: object) -> pl.DataFrame:
     """Return any frame as one of polars, column by column."""
     if isinstance(frame, pl.LazyFrame):
-        frame = frame.collect()
+        try:
+            frame = frame.collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise InputError(f"the lazy frame cannot be collected: {error}") from error
     if isinstance(frame, pl.DataFrame):
         # What has no text of its own in polars is not a count, and shown as Python shows it.
         odd = [
@@ -111,6 +115,8 @@ def as_polars(frame: object) -> pl.DataFrame:
     levels = getattr(getattr(other, "index", None), "names", None) or ()
     if any(level is not None for level in levels):
         other = other.reset_index()
+    if twice := next((name for name, times in Counter(map(str, other.columns)).items() if times > 1), None):
+        raise InputError(f"the frame has several columns called {twice!r}; give each a name of its own.")
     columns: Mapping[Any, list[Any]] = other.to_dict(orient="list")
     if any(not isinstance(name, str | int) for name in columns):
         raise InputError(
