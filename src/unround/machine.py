@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,17 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def threads(most: int | None = None) -> Iterator[ThreadPoolExecutor]:
+    """Lend threads, as many as there are processors unless given; after an error, or Ctrl-C, they begin nothing more."""
+    with ThreadPoolExecutor(most or processors()) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 M_ARENA_MAX, ARENAS = -8, 2

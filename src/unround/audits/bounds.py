@@ -385,13 +385,13 @@ def limit_hidden(model: Model, counts: Counts, may_differ_by: Ints, windows: Win
     And let totals say nothing of their own that show what their only part shows.
     """
     silence_copies(model, counts, windows)
-    hidden = np.asarray((counts <= ABSENT).any(axis=0))
-    for cell, other in model.limits.items():
-        if hidden[cell] and not model.hides[cell]:
-            known = (counts[:, other] > ABSENT) & (counts[:, other] <= HIDDEN_AREA)
-            rows = np.flatnonzero((counts[:, cell] <= ABSENT) & known)
-            most = counts[rows, other] + may_differ_by[rows, other]
-            windows.high[rows, cell] = np.minimum(windows.high[rows, cell], most)
+    hidden = (counts <= ABSENT).any(axis=0) & ~model.hides
+    cells = np.array([cell for cell in model.limits if hidden[cell]], dtype=np.int64)
+    others = np.array([model.limits[cell] for cell in cells.tolist()], dtype=np.int64)
+    shown = counts[:, others]
+    rows, at = np.nonzero((counts[:, cells] <= ABSENT) & (shown > ABSENT) & (shown <= HIDDEN_AREA))
+    most = shown[rows, at] + may_differ_by[rows, others[at]]
+    windows.high[rows, cells[at]] = np.minimum(windows.high[rows, cells[at]], most)
 
 
 def silence_copies(model: Model, counts: Counts, windows: Windows) -> None:

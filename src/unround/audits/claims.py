@@ -180,7 +180,9 @@ class BlockClaims:
 
 def known_alone(probability: FloatArray, alone: FloatArray, threshold: float) -> BoolArray:
     """Return which counts are likely by their published value alone, so that sums and other counts add little."""
-    return np.asarray(reaches(alone, threshold) & (due_to_sums(probability, alone) < LEAST_SHARE))
+    known = np.asarray(reaches(alone, threshold))
+    known[known] = due_to_sums(probability[known], alone[known]) < LEAST_SHARE
+    return known
 
 
 def due_to_sums(probability: FloatArray, alone: FloatArray) -> FloatArray:

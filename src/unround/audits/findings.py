@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,7 +145,7 @@ def findings_frame(
     claims, weighed = inferred.claims, inferred.probabilities
     rows, cells = np.nonzero((claims.kinds != ClaimKind.OPEN) & ~unlisted)
     kinds, value, depth = claims.kinds[rows, cells], claims.values[rows, cells], claims.depth[rows, cells]
-    published = inferred.counts[rows, cells]
+    published, probability = inferred.counts[rows, cells], weighed.posterior.probability[rows, cells]
     certain = kinds != ClaimKind.LIKELY
     low = np.where(certain, value, weighed.reach.low[rows, cells])
     high = np.where(certain, value, weighed.reach.high[rows, cells])
@@ -161,9 +162,9 @@ def findings_frame(
             "high": pl.Series(high).set(pl.Series(high >= NO_UPPER_BOUND), None),
             "value": value,
             "probability_low": np.where(certain, 1.0, weighed.lowest[rows, cells]),
-            "probability": np.where(certain, 1.0, weighed.posterior.probability[rows, cells]),
+            "probability": np.where(certain, 1.0, probability),
             "probability_high": np.where(certain, 1.0, weighed.highest[rows, cells]),
-            "due_to_sums": np.where(certain, 1.0, due_to_sums(weighed.posterior.probability, claims.alone)[rows, cells]),
+            "due_to_sums": np.where(certain, 1.0, due_to_sums(probability, claims.alone[rows, cells])),
             "kind": pl.Series(KINDS).gather(kinds),
             "route": _routes(model, inferred, rows, cells),
             "depth": pl.Series(depth).set(pl.Series(depth == 0), None),
@@ -244,9 +245,8 @@ def _routes(model: Model, inferred: InferredBlock, rows: Any, cells: Any) -> pl.
     import polars as pl
 
     claims = inferred.claims
-    unused = frozenset(model.compiled.left_out)
-    usual = [[e for e in sums if e not in unused] for sums in model.touching]
-    routes = pl.Series([_listed(model, sums) for sums in usual], dtype=pl.String).gather(cells)
+    usual, listed = _usual_routes(model)
+    routes = pl.Series(listed, dtype=pl.String).gather(cells)
     proved = {(proof.area, proof.cell): proof for proof in claims.certified}
     # Only proofs, and areas in which some sum is not used, need a look of their own.
     likely = claims.kinds[rows, cells] == ClaimKind.LIKELY
@@ -264,6 +264,14 @@ def _routes(model: Model, inferred: InferredBlock, rows: Any, cells: Any) -> pl.
     return (pl.Series(["", ADD_UP + "; "]).gather(by_family.astype(np.int64)) + routes).str.strip_chars_end("; ")
 
 
+@lru_cache(maxsize=4)
+def _usual_routes(model: Model) -> tuple[list[list[int]], list[str]]:
+    """Return for every cell the sums that carry probabilities of it, and how a route names them: once for all blocks."""
+    unused = frozenset(model.compiled.left_out)
+    usual = [[e for e in sums if e not in unused] for sums in model.touching]
+    return usual, [_listed(model, sums) for sums in usual]
+
+
 def _listed(model: Model, sums: Sequence[int], areas: Sequence[str] = (), figures: Sequence[int] = ()) -> str:
     """Name the areas and the figures that an argument needs, if any, and its sums."""
     named = [model.sum_in_short(e) for e in sums[:MOST_ROUTE]]
@@ -274,6 +282,12 @@ def _listed(model: Model, sums: Sequence[int], areas: Sequence[str] = (), figure
         named.insert(0, f"areas {areas[0]} = {' + '.join(areas[1 : MOST_ROUTE + 1])}{more}")
     named = [*(model.figure_in_short(f) for f in figures[:MOST_ROUTE]), *named]
     return "; ".join(named)
+
+
+@cache
+def _assumed() -> list[str]:
+    """Return what claims rest on, in words, by the code of a `RestsOn`."""
+    return ["; ".join(RestsOn(code).texts) for code in range(1 << len(RestsOn))]
 
 
 def _assumptions(model: Model, inferred: InferredBlock, rows: Any, cells: Any, fitted: bool) -> pl.Series:
@@ -288,11 +302,10 @@ def _assumptions(model: Model, inferred: InferredBlock, rows: Any, cells: Any, f
     codes = likely * int(always)
     codes += population * int(RestsOn.EXACT_POPULATION) + disturbed * int(RestsOn.CORRECT_COUNTS)
     codes += (likely & inferred.by_figures[rows, cells]) * int(RestsOn.FIGURES)
-    texts = ["; ".join(RestsOn(code).texts) for code in range(1 << len(RestsOn))]
     proved = {(certificate.area, certificate.cell): certificate.because for certificate in inferred.claims.certified}
     certain = np.flatnonzero(~likely)
     said = ["; ".join(proved[int(rows[place]), int(cells[place])]) for place in certain.tolist()]
-    listed = pl.Series(texts, dtype=pl.String).gather(codes)
+    listed = pl.Series(_assumed(), dtype=pl.String).gather(codes)
     return listed.scatter(certain, said) if said else listed
 
 

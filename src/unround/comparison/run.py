@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +15,7 @@ from unround.comparison.material import Material
 from unround.comparison.measure import Cost, Measures, added_up, cost, distances, mean_change, measure
 from unround.comparison.practice import Practice
 from unround.errors import InputError
-from unround.machine import processors
+from unround.machine import threads
 from unround.mechanisms import HIDDEN, Unpublished
 from unround.mechanisms.base import IntArray
 from unround.options import THRESHOLD
@@ -138,7 +137,7 @@ def compare(
         releases = [publish(number) for number in range(seeds)]
         different = releases[:1] if all(np.array_equal(releases[0], other) for other in releases) else releases
         measures = Measures()
-        with ThreadPoolExecutor(processors()) as pool:
+        with threads() as pool:
             attackers = []
             for measured, attacker in pool.map(judge, different):
                 progress("Comparing", done, len(practices) * seeds)

@@ -6,7 +6,7 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from unround._version import __version__
 from unround.errors import InputError
 from unround.job.work import Job, work_on
+from unround.machine import threads
 from unround.output import KEPT, Stopped
 
 if TYPE_CHECKING:
@@ -33,17 +34,13 @@ Done = Callable[[int], None]
 def work_here(job: Job, numbers: Sequence[int], done: Done) -> None:
     """Do blocks on this machine; stop at the first that fails."""
     ahead = iter(numbers)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with threads(AT_ONCE) as pool:
         running = {pool.submit(job.work, number) for number in islice(ahead, AT_ONCE)}
-        try:
-            while running:
-                finished, running = wait(running, return_when=FIRST_COMPLETED)
-                for one in finished:
-                    done(one.result())
-                    running |= {pool.submit(job.work, number) for number in islice(ahead, 1)}
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+        while running:
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            for one in finished:
+                done(one.result())
+                running |= {pool.submit(job.work, number) for number in islice(ahead, 1)}
 
 
 def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], done: Done) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.evidence.block import NO_UPPER_BOUND, Windows, WindowTable
-from unround.machine import processors
+from unround.machine import threads
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray, step_of
 from unround.prior.exposure import NONE, AreaSizes, ColumnExposure, Hierarchy
@@ -218,7 +217,7 @@ class ColumnFitter:
         clump, least, few = np.zeros((3, len(VARIANTS), columns))
         rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
         alone = np.zeros((2, columns, MOST_RATES))
-        with ThreadPoolExecutor(processors()) as pool:  # kernels release the interpreter
+        with threads() as pool:  # kernels release the interpreter
 
             def begin(c: int) -> tuple[FloatArray, _Begun | None] | None:
                 return None if c in skipped else self._begin(c, leaf=c in leaves)

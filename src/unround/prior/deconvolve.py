@@ -9,14 +9,13 @@ sharpen the mixture into a few spikes.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.machine import processors
+from unround.machine import threads
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray, FloatArray, IntArray
 from unround.release import ABSENT, Counts
@@ -154,7 +153,7 @@ def fit_all(tallies: Tallies, mechanism: Mechanism, steps: int = STEPS) -> Float
         return _fitted(tallies[first : first + _TOGETHER, used], used - BELOW, likely, steps)
 
     # Numpy lets go of the interpreter, so that threads share the processors. Each part is the same as without them.
-    with ThreadPoolExecutor(processors()) as pool:
+    with threads() as pool:
         parts = list(pool.map(part, range(0, len(tallies), _TOGETHER)))
     return np.concatenate(parts) if parts else np.empty((0, SIZE))
 

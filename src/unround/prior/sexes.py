@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from unround.evidence.block import NO_UPPER_BOUND, Windows
 from unround.jit import inner, kernel
-from unround.machine import processors
+from unround.machine import threads
 from unround.mechanisms.base import BoolArray, FloatArray, IntArray
 from unround.prior.columns import Mixtures
 from unround.prior.exposure import Hierarchy, Pair
@@ -67,12 +66,15 @@ class SexSplits:
     def unlike(self, counts: Counts) -> FloatArray:
         """Return areas × pairs: how far the share of all men in each area is from the usual one, in log odds."""
         found = np.zeros((len(counts), len(self.cells)))
+        alike: dict[tuple[int, int, float], list[int]] = {}  # thousands of pairs have a few tops
         for p, (men, women) in enumerate(self.tops.tolist()):
             if men >= 0:
-                known = (counts[:, men] > ABSENT) & (counts[:, women] > ABSENT)
-                first = np.where(known, np.maximum(counts[:, men], 0), 0) + SHRINK * self.usual[p]
-                second = np.where(known, np.maximum(counts[:, women], 0), 0) + SHRINK * (1 - self.usual[p])
-                found[:, p] = np.log(first / second) - _log_odds(self.usual[p])
+                alike.setdefault((men, women, float(self.usual[p])), []).append(p)
+        for (men, women, usual), pairs in alike.items():
+            known = (counts[:, men] > ABSENT) & (counts[:, women] > ABSENT)
+            first = np.where(known, np.maximum(counts[:, men], 0), 0) + SHRINK * usual
+            second = np.where(known, np.maximum(counts[:, women], 0), 0) + SHRINK * (1 - usual)
+            found[:, pairs] = (np.log(first / second) - _log_odds(usual))[:, None]
         return found
 
     def shares(self, counts: Counts) -> FloatArray:
@@ -152,7 +154,7 @@ def fit_splits(
         parts, rows = usable(p)
         return sum(float(_fit_alone(parts, k, mixture(column, rows))) for k, column in enumerate(pairs[p][1:]))
 
-    with ThreadPoolExecutor(processors()) as pool:
+    with threads() as pool:
         logs = np.stack(list(pool.map(fits, range(len(pairs)))))
         on_their_own = list(pool.map(apart, range(len(by_sex), len(pairs))))
     found.precision[:] = _pooled(logs)

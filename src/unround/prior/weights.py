@@ -110,10 +110,11 @@ def _fill(
                 _raise(own, n, power[c])
             if precision[a, c] > 0.0:
                 # g(x + 1; a) / g(x; a) = (x + a) / (x + 1), relative to the first count.
-                log = 0.0
+                factor, level, most = 1.0, math.exp(-slope[a, c]), math.exp(RANGE)
                 for i in range(n):
-                    own[i] *= math.exp(max(min(-log if divides[c] else log, RANGE), -RANGE))
-                    log += math.log((first + i + precision[a, c]) / (first + i + 1.0)) - slope[a, c]
+                    own[i] *= factor
+                    ratio = (first + i + precision[a, c]) / (first + i + 1.0) * level
+                    factor = min(max(factor / ratio if divides[c] else factor * ratio, 1.0 / most), most)
             for i in range(n):
                 out[at + i] = own[i]
 

@@ -35,11 +35,16 @@ class Chance:
         sums = tuple((twin.get(total, total), parts) for total, parts in model.equations)
         # By block, to say which tables give more away than chance: each sum counts for the table of its total.
         self._blocks = list(dict.fromkeys(model.columns[total].block for total, _ in model.equations))
-        self._sums = [
-            (e, model.columns[model.equations[e][0]].block, total, list(parts), kind)
-            for e, (total, parts) in enumerate(sums)
-            if (kind := _kind_of(model, total, parts)) is not None
-        ]
+        kinds = {e: kind for e, (total, parts) in enumerate(sums) if (kind := _kind_of(model, total, parts)) is not None}
+        self._equations = np.array([*kinds], dtype=np.int64)
+        self._totals = np.array([sums[e][0] for e in kinds], dtype=np.int64)
+        self._parts = np.array([part for e in kinds for part in sums[e][1]], dtype=np.int64)
+        sizes = np.array([len(sums[e][1]) for e in kinds], dtype=np.int64)
+        self._starts = np.cumsum(sizes) - sizes
+        # Which of these sums are of one table and kind.
+        self._alike: dict[tuple[str, tuple[int, bool, int]], list[int]] = {}
+        for place, (e, kind) in enumerate(kinds.items()):
+            self._alike.setdefault((model.columns[model.equations[e][0]].block, kind), []).append(place)
         self._smallest = np.array([_smallest(how) for how in model.mechanisms], dtype=np.int64)
         self._base = np.array([getattr(how, "base", 1) for how in model.mechanisms], dtype=np.int64)
 
@@ -48,26 +53,23 @@ class Chance:
 
         What is counted of one block of areas adds up with what is counted of others.
         """
+        counted: Counted = {name: {} for name in self._blocks}
+        if not self._equations.size:
+            return counted
         by_cell = np.ascontiguousarray(counts.T).astype(np.int64)
         usable = (by_cell >= self._smallest[:, None]) & (by_cell % self._base[:, None] == 0)
-        counted: Counted = {name: {} for name in self._blocks}
-        for e, block, total, parts, kind in self._sums:
-            there = active[:, e] & usable[total] & usable[parts].all(axis=0)
-            if not there.any():
+        off = by_cell[self._totals] - np.add.reduceat(by_cell[self._parts], self._starts, axis=0)
+        there = active.T[self._equations] & usable[self._totals]
+        there &= np.logical_and.reduceat(usable[self._parts], self._starts, axis=0)
+        for (block, kind), places in self._alike.items():
+            residuals, times = np.unique(off[places][there[places]], return_counts=True)
+            if not residuals.size:
                 continue
-            residuals, times = np.unique((by_cell[total] - by_cell[parts].sum(axis=0))[there], return_counts=True)
             said = _said(*kind, self.threshold)
-            totals = [0, 0, 0]
-            for residual, number in zip(residuals.tolist(), times.tolist(), strict=True):
-                what = said.get(residual)  # none where it is impossible
-                totals = [
-                    a + number * b
-                    for a, b in zip(totals, (what is not None, what == "proof", what == "strong"), strict=True)
-                ]
+            meaning = np.array([said.get(residual, "") for residual in residuals.tolist()], dtype=np.str_)  # "": impossible
+            totals = [int(times[which].sum()) for which in (meaning != "", meaning == "proof", meaning == "strong")]
             if totals[0]:
-                key = f"{kind[0]} {int(kind[1])} {kind[2]}"
-                before = counted[block].get(key, [0, 0, 0])
-                counted[block][key] = [a + b for a, b in zip(before, totals, strict=True)]
+                counted[block][f"{kind[0]} {int(kind[1])} {kind[2]}"] = totals
         return counted
 
     def to_json(self, counted: Counted) -> list[dict[str, Any]]:
