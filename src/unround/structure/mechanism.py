@@ -131,10 +131,7 @@ def _without_fives(counted: Divisibility, at: int) -> bool | None:
 def detect(
     counted: Divisibility, columns: Sequence[Column], declared_by: Sequence[str]
 ) -> tuple[list[Mechanism | None], list[MechanismEvidence]]:
-    """Find out how every column was published.
-
-    The mechanisms (None where it cannot be told), and what they rest on, table by table.
-    """
+    """Return how every column was published, None where it cannot be told, and what that rests on, table by table."""
     bases = [_base(counted, at) for at in range(len(columns))]
     blocks: dict[str, list[int]] = {}
     for at, column in enumerate(columns):

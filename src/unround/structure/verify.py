@@ -45,14 +45,12 @@ Lean = Mapping[Mechanism, float]
 
 
 def lean_of(results: Sequence[SumTally]) -> dict[Mechanism, float]:
-    """Measure by how much small counts lean downwards in a release.
+    """Measure by how much small counts lean downwards, in steps between counts: the typical mean residual for each of them.
 
     Rounding is unbiased on paper. In the Canadian census of 2021, small counts of the 25 % sample are published as 0 more
     often than they should, so that men and women come to less than their total by up to 1.5. That is no reason not to
     believe these sums. It shows in all of them alike, in proportion to the small counts that they have; a missing part
     shows in one.
-
-    For each mechanism the typical mean residual per small count, in steps between counts.
     """
     ratios: dict[Mechanism, list[float]] = {}
     for result in results:

@@ -12,16 +12,17 @@ Formats, in the order in which a file is tried on them:
 - `datapack` (agencies.py): the Australian DataPacks, one line per area;
 - `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
 
-What stands behind the last: delimited.py and spreadsheet.py read files, grid.py is a sheet as rows of text, cells.py turns
-wide tables into one row per count, and these into a release. profile.py has what the formats of censuses share: what their
-lines are, and how columns are made of them. A file that is in none of these formats raises `UnknownFormat`, and a
-description of it is drafted and verified:
+Behind all of these: source.py is a file of text, unpacked and decoded; symbols.py says what its cells mean. Behind the last:
+delimited.py and spreadsheet.py read files, frames.py takes frames, grid.py is a sheet as rows of text, cells.py turns wide
+tables into one row per count, and these into a release. profile.py has what the formats of censuses share: what their lines
+are, and how columns are made of them; line_scan.py reads those of bulk files. acro.py has the tables of ACRO and τ-ARGUS. A
+file that is in none of these formats raises `UnknownFormat`, and a description of it is drafted and verified:
 
 - `describing`: START HERE. `describe` is the whole way; `Described` is what comes out
 - `tidy`: a file or frame as a table with a header, what else is in the file, and what cannot be known without asking
 - `layout`: where in a sheet tables stand, between titles and notes; how numbers are written
 - `notes`: what the texts around a table say of its counts: how they were rounded, what signs mean
-- `roles`: which columns hold codes, names, counts, figures, or what is not understood
+- `roles`: which columns hold codes, names, counts, figures, or what is not understood; `derived`: which follow from others
 - `labels`: what ages, totals, sexes and areas are called
 - `axes`: what the codes of rows and headers stand for; names such as "Men 0-14" taken apart
 - `suggested`: sums that names suggest within an area and between areas, and which of them the counts confirm; how counts
@@ -32,6 +33,7 @@ description of it is drafted and verified:
 Releases, once there are some:
 
 - `joining`: `join` takes releases and returns one; which columns are one count, and which areas are one area
+- `hierarchy`: which code, and which area, is part of which, in a file of its own
 - `spool`: a release on disk, read once
 
 Rates, means and medians are kept beside the counts. profile.py says what they are of by labels and positions, with

@@ -98,10 +98,7 @@ class AcroFolder:
     others: Mapping[str, str]
 
     def releases(self) -> list[Release]:
-        """Return every table as it is laid out.
-
-        Each has a total that nobody prints, so that it has sums, which tell nothing by themselves.
-        """
+        """Return every table as it is laid out, with a total that nobody prints: so it has sums, which tell nothing."""
         return [_matrix(table, self.threshold) for table in self.tables]
 
     def together(self) -> Release:

@@ -41,10 +41,7 @@ _BOTH = {"total": TOTAL, "parts": [MEN, WOMEN]}
 def _described(
     source: Source, table: pl.DataFrame, keys: Mapping[str, Any], form: str, notes: Sequence[str] = ()
 ) -> Release:
-    """Return the release of a table that is described by the keys of a TOML, with the account of its reading.
-
-    Nobody but names says that its sums hold: the counts have to confirm them.
-    """
+    """Return the release of a table that is described by keys, with its account; the counts have to confirm its sums."""
     cells = table.rename({name: str(at) for at, name in enumerate(table.columns)})
     headed = HeadedTable((tuple(table.columns),), cells, str(source.path), source.size, notes=tuple(source.notes))
     description = make_description(keys, where=f"the format {form}")

@@ -262,10 +262,7 @@ _AROUND = " \t_/,;:.|()[]-"
 
 
 def _without(name: str, words: Iterable[str]) -> tuple[str, str]:
-    """Return a name without the first of some words that it has, and that word.
-
-    Letters that stand for a sex are looked for at the ends of a name only.
-    """
+    """Return a name without the first of some words that it has, and that word; single letters only count at its ends."""
     known = set(words)
     pieces = [piece for piece in re.split(r"([\s_/,;:.|()\[\]]+|-(?=\D)|(?<=\D)-)", name) if piece]
     for at, piece in enumerate(pieces):

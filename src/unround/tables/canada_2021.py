@@ -204,11 +204,10 @@ def partition(total: int, there: Mapping[int, int]) -> tuple[int, ...] | None:
 
 
 def documented(there: Mapping[int, int]) -> Iterator[tuple[int, tuple[int, ...], str, tuple[int, ...]]]:
-    """Go through the sums that are documented among the characteristics that a release has.
+    """Go through the sums that are documented among the characteristics that a release has, as in `Proposal`.
 
-    The ID of a total; one that is not in `there` was not published. What it is made of: one ID for the same count in
-    another table. As in `Proposal`: "names" or "universe". Where the total was not published, the parts of another
-    table that make up the same total; else none.
+    A total, which may not be in `there`; what it is made of (one ID for the same count in another table); "names" or
+    "universe"; and where it was not published, the parts of another table that make up the same total.
 
     >>> for total, parts, origin, against in documented(dict.fromkeys((59, 66, *range(67, 71), 13, 24), 0)):
     ...     print(total, parts, origin, against)
@@ -234,10 +233,7 @@ def documented(there: Mapping[int, int]) -> Iterator[tuple[int, tuple[int, ...],
 def with_documented(
     columns: Sequence[Column], counts: Counts, places: Mapping[tuple[int, str], int], codes: Mapping[int, str]
 ) -> tuple[list[Column], Counts, list[Proposal]]:
-    """Propose what is documented, and add a column for every total that two tables share and the file has not.
-
-    The columns and counts, with the new ones at the end, and the proposals.
-    """
+    """Propose what is documented, and add columns at the end for totals that two tables share and the file has not."""
     columns, hidden, proposals = list(columns), dict[tuple[int, str], int](), list[Proposal]()
     for sex in dict.fromkeys(sex for _, sex in places):
         at = {number: place for (number, its_sex), place in places.items() if its_sex == sex}

@@ -35,9 +35,7 @@ class Way(NamedTuple):
 
 
 def works_out(figures: Sequence[str], columns: Mapping[str, NDArray[np.float64]]) -> Way | None:
-    """Return how to work out a column from others, to its last decimal wherever they are printed; None where nobody can.
-
-    What is not printed is not a number.
+    """Return how to work out a column from others, to its last decimal where they are printed, not NaN; None if nobody can.
 
     >>> years = {"2016": np.array([50, 80, 100, np.nan]), "2021": np.array([60, 72, 100.0, 80])}
     >>> works_out(["10", "-8", "0", "3"], years)

@@ -732,10 +732,7 @@ class _DescriptionReader:
 
 
 def decided(release: Release, description: Description, sums: Sequence[SumRule] | None = None) -> Release:
-    """Return a release with what a description says of its columns.
-
-    `sums` are those of the description's axes, which are known where it was read by them.
-    """
+    """Return a release with what a description says of its columns; `sums` are those of its axes, if it was read by them."""
     listed = description.sums if sums is None else [*sums, *(rule for rule in description.sums if rule.axis == BY_KEY)]
     columns = _Columns(release, description)
     notes: list[str] = []

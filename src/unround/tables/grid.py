@@ -315,10 +315,7 @@ def with_header(
 
 
 def _one_stub(cells: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, tuple[int, ...]]]:
-    """Name every row in the column of the finest names, where those of groups and totals stand in the column before it.
-
-    Return how far rows are indented by that, too.
-    """
+    """Put the names of groups and totals, which stand in a column before that of finer names, there; say who is indented."""
     depths: dict[int, tuple[int, ...]] = {}
     for at in range(1, cells.width):
         outer, inner = cells[str(at - 1)], cells[str(at)]

@@ -197,10 +197,9 @@ def age_runs(lines: Sequence[tuple[str, str]]) -> list[AgeRun]:
 
 
 def tile(run: AgeRun) -> Iterator[tuple[str | None, tuple[str, ...]]]:
-    """Go through the ranges that others tile without gap or overlap, each with the fewest that do.
+    """Go through the ranges that others tile without gap or overlap, each with the fewest that do, from young to old.
 
-    The key of the whole range; None for all ages where the table has no line for them. The keys of the ranges that
-    tile it, from young to old.
+    Both by their keys: None stands for all ages where the table has no line for them.
 
     >>> labels = ["0 to 14 years", "0 to 4 years", "5 to 14 years", "15 years and over"]
     >>> for total, parts in tile({age_range(label): label for label in labels}):

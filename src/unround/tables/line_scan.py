@@ -235,10 +235,7 @@ def _cells(text: Bytes, where: FieldPlaces, place: Places, buffers: ScanBuffers,
 
 @njit(nogil=True, cache=True)
 def scan(text: Bytes, where: FieldPlaces, roles: Bytes, buffers: ScanBuffers) -> tuple[int, int, int, int]:
-    """Go through whole lines; the last one too ends with a line feed. Empty ones do not count.
-
-    How many were found.
-    """
+    """Go through whole lines, the last too with its end; return how many lines, areas, odd cells and figures there are."""
     size = len(text)
     place = np.zeros((where.last + 1, 2), dtype=np.int64)
     lines, areas, odds, figures = 0, 0, 0, 0

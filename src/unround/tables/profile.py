@@ -214,10 +214,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 def kind_of(label: str) -> str:
-    """Say what kind of number a label announces: "count", or what else.
-
-    "count", "percentage", "median", "average", "amount" (of money), "rate", "ratio", "index", "density", "area" or
-    "standard error".
+    """Say what kind of number a label announces: `COUNT`, or one of `_KINDS`.
 
     >>> kind_of("Median total income in 2020 among recipients ($)")
     'median'
@@ -304,9 +301,7 @@ class FigureMeaning:
 
 
 def propose(lines: Sequence[TableLine]) -> list[Figure]:
-    """Return the figures of a table, and what labels and positions say they are of.
-
-    Rates of which nothing can be said are not among them.
+    """Return the figures of a table, and what labels and positions say they are of; no rates of which nothing is said.
 
     >>> texts = [("Total - Low-income status", 0, "count"), ("In low income", 0, "count"),
     ...          ("Prevalence of low income (%)", 0, "percentage")]
