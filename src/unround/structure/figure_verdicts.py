@@ -578,12 +578,12 @@ def largest_in_use(values: Ints) -> int:
         where = np.minimum(np.searchsorted(points, places), len(points) - 1)
         return np.where(points[where] == places, often[where], 0)
 
-    for step in (int(coarse) for coarse in steps if coarse > used[0] and coarse % used[0] == 0):
-        finer = [coarse for coarse in used if step % coarse == 0]
-        most = [coarse for coarse in finer if not any(other > coarse and other % coarse == 0 for other in finer)]
+    for step in (int(size) for size in steps if size > used[0] and size % used[0] == 0):
+        finer = [size for size in used if step % size == 0]
+        most = [size for size in finer if not any(other > size and other % size == 0 for other in finer)]
         multiples = np.arange(-(-int(points[0]) // step), int(points[-1]) // step + 1) * step
         on = int(at(multiples).sum())
-        beside = float(sum(at(multiples - coarse).sum() + at(multiples + coarse).sum() for coarse in most)) / 2
+        beside = float(sum(at(multiples - size).sum() + at(multiples + size).sum() for size in most)) / 2
         if on - beside > max(EXCESS * len(values), _ERRORS * (on + beside / 2) ** 0.5):
             used.append(step)
     return used[-1]

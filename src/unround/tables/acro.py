@@ -130,7 +130,7 @@ class AcroFolder:
     def _links(self, shown: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
         """Yield the margins that tables share: nobody prints them, but every table with their variables adds up to them."""
         pairs = combinations(self.tables, 2)
-        shared = {frozenset[str](), *(frozenset(table_.variables) & frozenset(other.variables) for table_, other in pairs)}
+        shared = {frozenset[str](), *(frozenset(left.variables) & frozenset(right.variables) for left, right in pairs)}
         for variables in sorted(shared, key=lambda names: (len(names), sorted(names))):
             names = sorted(variables)
             having = [table for table in self.tables if variables <= set(table.variables)]

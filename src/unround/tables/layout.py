@@ -275,7 +275,7 @@ def _headers_below(grid: Grid) -> list[int]:
     row = first
     while row < height:
         named = [at for at in range(stub + 1, width) if filled[at][row] and not counted[at][row]]
-        after = next((below_ for below_ in range(row + 1, min(height, row + 1 + MOST_HEADER_ROWS)) if data[below_]), None)
+        after = next((lower for lower in range(row + 1, min(height, row + 1 + MOST_HEADER_ROWS)) if data[lower]), None)
         apart = row > 0 and not any(cells[row - 1] for cells in filled)
         if not data[row] and texts[row] > 1 and after is not None and named:
             below = [at for at in range(stub + 1, width) if counted[at][after]]

@@ -172,8 +172,8 @@ def _so_large(sheet: str) -> str:
 def _indents(styles: ElementTree.Element) -> dict[str, int]:
     """Return the formats of cells that indent them, by number."""
     indents = {}
-    for number, format_ in enumerate(styles.iterfind(f"{_MAIN}cellXfs/*")):
-        alignment = format_.find(f"{_MAIN}alignment")
+    for number, cell_format in enumerate(styles.iterfind(f"{_MAIN}cellXfs/*")):
+        alignment = cell_format.find(f"{_MAIN}alignment")
         if alignment is not None and int(alignment.get("indent", "0")):
             indents[str(number)] = int(alignment.get("indent", "0"))
     return indents

@@ -85,14 +85,14 @@ def find_candidates(axis: DraftAxis) -> list[SuggestedSum]:
     if len(axis.depths) == len(axis.codes):
         codes = axis.codes
         sums += [
-            SuggestedSum(axis.name, codes[at], tuple(codes[sum_] for sum_ in parts), why)
+            SuggestedSum(axis.name, codes[at], tuple(codes[part] for part in parts), why)
             for at, parts, why in _indented(axis.depths)
         ]
-    if not any(sum_.total in totals for sum_ in sums):
+    if not any(suggested.total in totals for suggested in sums):
         sums += _all_others(axis, totals, unknown)
     if axis.about not in (AGE, SEX):
         sums += _prefixes(axis, sums)
-    return [sum_ for sum_ in dict.fromkeys(sums) if 2 <= len(sum_.parts) <= MOST_PARTS]
+    return [suggested for suggested in dict.fromkeys(sums) if 2 <= len(suggested.parts) <= MOST_PARTS]
 
 
 def _sexes(axis: DraftAxis, totals: list[str]) -> list[SuggestedSum]:
@@ -167,13 +167,16 @@ def _prefixes(axis: DraftAxis, known: list[SuggestedSum]) -> list[SuggestedSum]:
     if len(below) < HEADED * len(with_heads):
         return []  # R1 is not above R10, or R2 would be above others too
     sums = [SuggestedSum(axis.name, head, tuple(parts), "codes that begin alike") for head, parts in below.items()]
-    inner = {part for sum_ in sums for part in sum_.parts if len(sum_.parts) > 1}
+    inner = {part for suggested in sums for part in suggested.parts if len(suggested.parts) > 1}
     sums += [
         SuggestedSum(
-            axis.name, sum_.total, tuple(part for part in sum_.parts if part not in inner), "a total and its top codes"
+            axis.name,
+            suggested.total,
+            tuple(part for part in suggested.parts if part not in inner),
+            "a total and its top codes",
         )
-        for sum_ in known
-        if inner and sum_.suggested_by.startswith("a total")
+        for suggested in known
+        if inner and suggested.suggested_by.startswith("a total")
     ]
     return sums
 
@@ -245,7 +248,7 @@ def row_sums(axis: DraftAxis, counts: Counts, base: int) -> list[SuggestedSum]:
     heads = [at for at in tops if at in named and at not in {total for total, _, _ in groups}]
     if len(heads) != 1 and len(tops) > 2:
         ends = [at for at in (tops[-1], tops[0]) if at not in {total for total, _, _ in groups} or not heads]
-        heads = [at for at in (heads or ends) if _stands_out(counts, at, [group for group in tops if group != at], base)][:1]
+        heads = [at for at in (heads or ends) if _stands_out(counts, at, [row for row in tops if row != at], base)][:1]
         why = "all others add up to it"
     else:
         why = "a total and all others" if not groups else "a total and those that no other contains"
