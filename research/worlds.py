@@ -21,9 +21,10 @@ from unround.mechanisms.base import FloatArray, IntArray
 from unround.options import AnyPath
 from unround.output import output_folder
 from unround.release import Column, Counts
-from unround.simulation.files import ABOUT, TABLE, TRUTH, Simulated, finished, older_simulation, table_toml, toml_sums
+from unround.simulation.files import ABOUT, TABLE, TRUTH, Simulated, finished, older_simulation, toml_sums
 from unround.simulation.profile import SEXES
 from unround.sums.forest import Equations
+from unround.tables.written import tidy_toml
 
 TOTAL = "total"  # the total of everything, at the root of every tree
 Tree = Mapping[str, tuple[str, ...]]  # totals, and the parts of each
@@ -422,7 +423,8 @@ def write_world(
             "sex": {"sums": toml_sums({SEXES[0]: SEXES[1:]})} if law.by_sex else {},
         }
         exact = {} if rounded_total else {"characteristic": [TOTAL], "sex": [SEXES[0]]}
-        (output.done / ABOUT).write_text(table_toml(comment, TABLE, how, exact, axes), encoding="utf-8")
+        about = tidy_toml(comment, TABLE, default=how.name, exact=[exact] if exact else None, axes=axes)
+        (output.done / ABOUT).write_text(about, encoding="utf-8")
         truth = (TRUTH, "the true counts, as they were drawn")
         return finished(output, typed, areas, (TABLE, ABOUT), truth, true.size, [f"The world {law.name}: {law.sentence}"])
 

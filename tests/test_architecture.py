@@ -39,6 +39,7 @@ ORDER = [
     "evidence",
     "bounds",
     "engines",
+    "additive",
     "solution",
     "prior",
     "checks",

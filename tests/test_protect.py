@@ -5,18 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.conftest import Run
-from unround import simulate
+from unround import protect, simulate
+from unround.additive import systems
 from unround.errors import InputError
 from unround.job import audit
 from unround.mechanisms import HIDDEN, Laplace, Rounding, Within
-from unround.protection import ProtectionScore, additive, parse_protection, publish_counts
-from unround.protection.release import ProtectOptions, protect
+from unround.protection import ProtectionScore, parse_protection, publish_counts
 from unround.protection.table import publish_in_steps
 from unround.protection.walk import Loops, tableaux, walk
 from unround.tables import read
@@ -180,12 +181,13 @@ LOOPS: Sums = ((0, (3, 4)), (1, (4, 5)), (2, (3, 5)), (6, (0, 1, 2)))
 """Every two of three counts, and all three pairs: with all of 3, 4, 5 halfway, nothing can be rounded alone."""
 
 
-def test_loops_that_cannot_be_kept_up_are_refused() -> None:
+def test_loops_that_controlled_rounding_cannot_keep_up_are_refused_and_noise_is_made_to_add_up() -> None:
     true = counts_for(LOOPS, 7, 40, 1)
     with pytest.raises(InputError, match="controlled rounding cannot preserve these sums: they form loops"):
         publish_counts(true, parse_protection("controlled:5"), LOOPS, np.random.default_rng(3))
-    with pytest.raises(InputError, match="Leave out --additive"):
-        publish_counts(true, parse_protection("laplace:1.45"), LOOPS, np.random.default_rng(3), additive=True)
+    assert adds_up(
+        publish_counts(true, parse_protection("laplace:1.45"), LOOPS, np.random.default_rng(3), additive=True), LOOPS
+    )
 
 
 def test_a_walk_that_cannot_arrive_says_so() -> None:
@@ -279,7 +281,7 @@ def test_additive_is_as_near_as_can_be() -> None:
 
 
 def test_what_ends_below_zero_is_put_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additive, "_ROUNDS", 1)  # stop long before nothing is negative
+    monkeypatch.setattr(systems, "_ROUNDS", 1)  # stop long before nothing is negative
     true, sums = made("a tree crossed with sex", areas=30)
     published = publish_counts(
         true, parse_protection("laplace:3"), sums, np.random.default_rng(3), clamp=True, additive=True
@@ -349,7 +351,7 @@ def test_a_release_that_audits_as_declared(census: Path, tmp_path: Path) -> None
     kept = {}
     for spec in ("rounding:5", "laplace:1.45", "controlled:5"):
         out = tmp_path / spec.partition(":")[0]
-        made = protect(truth, out, ProtectOptions(parse_protection(spec), seed=7))
+        made = protect(truth, out, spec, seed=7)
         assert made.sums == 42
         folder = audit(read(made.table), tmp_path / "audit", truth=read(census / "truth.parquet"))
         told = folder.summary
@@ -372,9 +374,7 @@ def test_a_release_that_audits_as_declared(census: Path, tmp_path: Path) -> None
 
 def test_the_release_holds_what_was_published(census: Path, tmp_path: Path) -> None:
     truth = read(census / "truth.parquet")
-    made = protect(
-        truth, tmp_path / "a", ProtectOptions(parse_protection("laplace:1.45"), 7, ("population", "dwellings"), clamp=True)
-    )
+    made = protect(truth, tmp_path / "a", "laplace:1.45", seed=7, exact=("population", "dwellings"), clamp=True)
     assert made.exact == ("1", "2", "4", "5")
     assert made.declared == "laplace:1.45,clamped"
     release = read(made.table)
@@ -395,15 +395,13 @@ def test_the_release_holds_what_was_published(census: Path, tmp_path: Path) -> N
     note = made.note.read_text(encoding="utf-8")
     for said in ("not to be published", "laplace:1.45", "seed 7", "1, 2, 4, 5", "negative as 0", "mean error"):
         assert said in note
-    again = protect(
-        truth, tmp_path / "b", ProtectOptions(parse_protection("laplace:1.45"), 7, ("population", "dwellings"), clamp=True)
-    )
+    again = protect(truth, tmp_path / "b", "laplace:1.45", seed=7, exact=("population", "dwellings"), clamp=True)
     assert pl.read_parquet(again.table).equals(table)
 
 
 def test_without_a_seed_the_system_deals(census: Path, tmp_path: Path) -> None:
-    truth, how = read(census / "truth.parquet"), ProtectOptions(parse_protection("rounding:5"))
-    one, other = (protect(truth, tmp_path / name, how) for name in "ab")
+    truth = read(census / "truth.parquet")
+    one, other = (protect(truth, tmp_path / name, "rounding:5") for name in "ab")
     assert not pl.read_parquet(one.table).equals(pl.read_parquet(other.table))
     assert "operating system's cryptographic generator" in one.note.read_text(encoding="utf-8")
     assert one.to_json()["seed"] is None
@@ -414,7 +412,7 @@ def test_tables_of_other_axes_and_hidden_counts(tmp_path: Path) -> None:
     young, old = rng.integers(0, 40, size=(2, 80))
     frame = pl.DataFrame({"town": [f"T{n}" for n in range(80)], "all": young + old, "young": young, "old": old})
     truth = from_frame(frame, area="town", sums={"all": ["young", "old"]})
-    made = protect(truth, tmp_path / "out", ProtectOptions(parse_protection("suppressed:1..4,nearest:5"), 1, ("all",)))
+    made = protect(truth, tmp_path / "out", "suppressed:1..4,nearest:5", seed=1, exact=("all",))
     assert made.steps["suppressed:1..4,nearest:5"].hidden == int(((frame["young"] > 0) & (frame["young"] < 5)).sum()) + int(
         ((frame["old"] > 0) & (frame["old"] < 5)).sum()
     )
@@ -432,9 +430,7 @@ def test_doubtful_truths_are_called_so(tmp_path: Path) -> None:
     young, old = 5 * rng.integers(0, 40, size=(2, 80))
     frame = pl.DataFrame({"town": [f"T{n}" for n in range(80)], "all": young + old, "young": young, "old": old})
     truth = from_frame(frame, area="town", sums={"all": ["young", "old"]}, mechanism="rounding:5")
-    made = protect(
-        truth, tmp_path / "out", ProtectOptions(parse_protection("controlled:5"), 1, ("all",), clamp=True, additive=True)
-    )
+    made = protect(truth, tmp_path / "out", "controlled:5", seed=1, exact=("all",), clamp=True, additive=True)
     notes = " ".join(made.notes)
     for said in (
         "the file declares its counts as rounding:5",
@@ -448,24 +444,24 @@ def test_doubtful_truths_are_called_so(tmp_path: Path) -> None:
 
 def test_what_is_refused(census: Path, tmp_path: Path) -> None:
     truth = read(census / "truth.parquet")
-    plain = parse_protection("rounding:5")
+    choices: dict[str, Any]
     for choices, said in (
-        (ProtectOptions(plain, -1), "a seed must be a whole number of 0 or more, not -1"),
-        (ProtectOptions(plain, 1, ("populatoin",)), "--exact populatoin: there is no such column"),
-        (ProtectOptions(plain, 1, ("total,men,women",)), "--exact names every column"),
+        ({"seed": -1}, "seed must be at least 0, not -1"),
+        ({"seed": 1, "exact": ("populatoin",)}, "--exact populatoin: there is no such column"),
+        ({"seed": 1, "exact": ("total,men,women",)}, "--exact names every column"),
     ):
         with pytest.raises(InputError, match=said):
-            protect(truth, tmp_path / "out", choices)
+            protect(truth, tmp_path / "out", "rounding:5", **choices)
         assert not (tmp_path / "out").exists()
     with pytest.raises(InputError, match=r"already contains release\.parquet and release\.toml, but no PROTECTED\.txt"):
-        protect(truth, census, ProtectOptions(plain, 1))
+        protect(truth, census, "rounding:5", seed=1)
     frame = pl.DataFrame({"town": ["A", "B"], "young": [3, 4], "old": [5, 9]})
     for choices, who in (
-        (ProtectOptions(parse_protection("controlled:5")), "controlled:5"),
-        (ProtectOptions(plain, additive=True), "--additive"),
+        ({"mechanism": "controlled:5"}, "controlled:5"),
+        ({"mechanism": "rounding:5", "additive": True}, "--additive"),
     ):
         with pytest.raises(InputError, match=f"no sum holds in the frame, so {who} has nothing to preserve"):
-            protect(from_frame(frame, area="town"), tmp_path / "out", choices)
+            protect(from_frame(frame, area="town"), tmp_path / "out", **choices)
     assert sorted(path.name for path in census.iterdir()) == [
         "SIMULATED.txt", "release.parquet", "release.toml", "truth.parquet"
     ]  # fmt: skip
@@ -473,8 +469,8 @@ def test_what_is_refused(census: Path, tmp_path: Path) -> None:
 
 def test_an_older_table_of_ours_is_replaced(census: Path, tmp_path: Path) -> None:
     truth = read(census / "truth.parquet")
-    protect(truth, tmp_path, ProtectOptions(parse_protection("rounding:5"), 1))
-    protect(truth, tmp_path, ProtectOptions(parse_protection("controlled:3"), 1))
+    protect(truth, tmp_path, "rounding:5", seed=1)
+    protect(truth, tmp_path, "controlled:3", seed=1)
     assert 'default = "rounding:3"' in (tmp_path / "release.toml").read_text(encoding="utf-8")
     assert len(list(tmp_path.iterdir())) == 3
 

@@ -16,12 +16,12 @@ from research.commands import world as write_world
 from typer.testing import CliRunner
 
 import unround
+from unround.additive.costs import Costs, Estimates
+from unround.additive.rounding import Rounder
+from unround.additive.systems import additive_means
 from unround.cli import app
 from unround.errors import InputError
 from unround.reconciliation import run
-from unround.reconciliation.costs import Costs, Estimates
-from unround.reconciliation.rounding import Rounder
-from unround.reconciliation.systems import additive_means
 from unround.sums.compiled import compile_sums
 from unround.sums.families import AreaFamily, sums_matrix
 from unround.sums.forest import Equations

@@ -482,10 +482,12 @@ def rate_steps(given: options.Rates) -> RateSteps:
 @takes(options.Protect)
 def protect(given: options.Protect) -> Protected:
     """Publish a table of true counts under a mechanism, and say what that costs."""
-    from unround.protection.release import PUBLISHED, ProtectOptions
+    from unround.protection.release import NOTE, NOTE_TITLE, PUBLISHED
     from unround.protection.release import protect as publish
     from unround.protection.table import by_keys, parse_protection
     from unround.reviews.layout import SUFFIXES, Origin, counts_by_name, write_back
+    from unround.show import text
+    from unround.show.compare import protection_note
     from unround.simulation.files import ABOUT
 
     how = mechanism_name(given.base, given.mechanism)
@@ -494,30 +496,17 @@ def protect(given: options.Protect) -> Protected:
     protection = by_keys(parse_protection(how)) if given.keys else parse_protection(how)
     release = _read(given.table, given, given.progress)
 
-    def written_back(folder: Path) -> None:
-        """Write the table in the layout of the true counts, too, where that is known."""
+    def finish(folder: Path, made: Protected) -> None:
+        """Write the note, and the table in the layout of the true counts, too, where that is known."""
+        note = f"{NOTE_TITLE}\n{'=' * len(NOTE_TITLE)}\n\n{text(protection_note(made))}\n"
+        (folder / NOTE).write_text(note, encoding="utf-8")
         if not isinstance(given.table, str | os.PathLike) or Path(release.source).suffix.lower() not in SUFFIXES:
             return
         if release.file_format in ("tidy", "described"):
             counts = counts_by_name(read(folder / ABOUT))
             write_back(Origin(Path(given.table), path_of(given.describe), given.sheet), release, counts, folder / PUBLISHED)
 
-    return publish(
-        release,
-        Path(given.out),
-        ProtectOptions(
-            protection,
-            given.seed,
-            tuple(given.exact),
-            given.clamp,
-            given.additive,
-            given.constant,
-            path_of(given.key_sums),
-        ),
-        progress=given.progress,
-        command=given.command,
-        finish=written_back,
-    )
+    return publish(release, protection, given, finish)
 
 
 @takes(options.Reconcile)

@@ -680,7 +680,7 @@ class Protect(Opening, Progress):
     _: KW_ONLY
     base: int | None = option(BASE, default=None)
     seed: int | None = option(
-        "Draw the same random numbers again; without it, they come from the operating system.", default=None
+        "Draw the same random numbers again; without it, they come from the operating system.", least=0, default=None
     )
     clamp: bool = option("Publish negative counts as 0.", default=False)
     additive: bool = option("Afterwards, move counts to the nearest whole numbers that add up.", default=False)
@@ -693,7 +693,7 @@ class Protect(Opening, Progress):
         default=False,
     )
     constant: float | None = option(
-        "With {keys}: the constant of rounding, from 0 to 1.", "NUMBER", shown="drawn", default=None
+        "With {keys}: the constant of rounding, from 0 to 1.", "NUMBER", shown="drawn", least=0, most=1, default=None
     )
     key_sums: AnyPath | None = option(
         "With {keys}: sums of your records' keys, one row per count.", "FILE", shown="drawn", default=None

@@ -111,9 +111,10 @@ def best_tables(block: EvidenceBlock) -> tuple[Ints, BoolArray]:
     Areas in which a sum would have to be left out are not done.
     """
     areas, columns = block.bounds.low.shape
-    states, result = np.full((1, areas, columns), -1, dtype=np.int32), BlockPosterior.empty(areas, columns)
+    nothing = np.iinfo(np.int32).min
+    states, result = np.full((1, areas, columns), nothing, dtype=np.int32), BlockPosterior.empty(areas, columns)
     _run(block, _question(block), result, states=states, best=True)
-    return states[0], np.asarray((states[0] >= 0).all(axis=1) & (result.cut == 0))
+    return states[0], np.asarray((states[0] != nothing).all(axis=1) & (result.cut == 0))
 
 
 def _question(

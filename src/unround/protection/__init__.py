@@ -5,7 +5,6 @@
 - `walk`: controlled rounding, all counts of an area at once
 - `keys`: the sums of records' keys, from a secret, for rounding by keys
 - `key_sums`: the same across areas within areas, or as an agency has added them up from its records
-- `additive`: the nearest whole numbers that add up
 - `release`: protect: from a file to a folder
 """
 

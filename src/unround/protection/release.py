@@ -5,29 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unround._version import __version__
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Exact, Mechanism
 from unround.mechanisms.base import IntArray
 from unround.mechanisms.sampling import SystemGenerator
+from unround.options import Protect
 from unround.output import known_by, output_folder
 from unround.protection.table import ALIKE, KEYED, Protection, ProtectionScore, keepable, publish_in_steps
 from unround.regions import published_exactly
-from unround.release import AREA, SUPPRESSED, Block, Column, Release
+from unround.release import AREA, SUPPRESSED, Column, Release
 from unround.shown import Shown
-from unround.simulation.files import ABOUT, TABLE, Parts
-from unround.small_files import toml_text
+from unround.simulation.files import ABOUT, TABLE
 from unround.structure import Structure
 from unround.sums.forest import Equations
 from unround.tables import SIMULATED
-from unround.tables.spool import Spool, Stage, survey
+from unround.tables.spool import Spool, survey
+from unround.tables.written import VALUE, TidyWriter, tidy_toml
 
 NOTE = "PROTECTED.txt"
 NOTE_TITLE = "Protected by unround: not to be published with the table"
@@ -37,37 +36,15 @@ OURS = (TABLE, ABOUT, PUBLISHED, NOTE)
 """In the order in which they are put in place: where there is a note, all files belong together."""
 
 _CENSUS = ("characteristic_id", "sex")
-_VALUE = "published"
 
 
-class TableWriter:
-    """The tidy table: one row a count, in parts, so that a table of any length passes through little memory.
-
-    A count that exists but was not published has an empty cell; one that does not exist has no row.
-    """
-
-    def __init__(self, folder: Path, release: Release) -> None:
-        self._parts = Parts(folder / TABLE)
-        self.close = self._parts.close
-        self._shown = {*release.areas, *(f"{axis}_name" for axis in release.areas), "level", "parent"}
-        columns = release.columns
-        self._codes = {
-            axis: pl.Series([column.codes[place] for column in columns]) for place, axis in enumerate(release.axes)
-        }
-        if release.axes == _CENSUS:
-            self._codes["characteristic"] = pl.Series([column.label for column in columns])
-
-    def add(self, block: Block, published: IntArray) -> None:
-        """Write the counts of some areas."""
-        row, column = np.nonzero((published != HIDDEN) | (block.counts >= 0) | (block.counts == SUPPRESSED))
-        shown = pl.Series(published[row, column])
-        self._parts.add(
-            pl.DataFrame(
-                {name: block.areas[name].gather(row) for name in block.areas.columns if name in self._shown}
-                | {name: series.gather(column) for name, series in self._codes.items()}
-                | {_VALUE: shown.set(shown == HIDDEN, None)}
-            )
-        )
+def _codes(release: Release) -> dict[str, pl.Series]:
+    """Return what names the counts of an area in the tidy table."""
+    columns = release.columns
+    codes = {axis: pl.Series([column.codes[place] for column in columns]) for place, axis in enumerate(release.axes)}
+    if release.axes == _CENSUS:
+        codes["characteristic"] = pl.Series([column.label for column in columns])
+    return codes
 
 
 def release_toml(release: Release, areas: Sequence[str], how: Mechanism, exact: Iterable[int], sums: Equations) -> str:
@@ -79,22 +56,17 @@ def release_toml(release: Release, areas: Sequence[str], how: Mechanism, exact: 
         axes[axis] = {"name": f"{axis}_name"} if f"{axis}_name" in areas else {}
         axes[axis] |= {key: key for key in ("level", "parent") if axis == AREA and key in areas}
     axes |= {name: {"column": axis, "name": None if name == axis else "characteristic"} for axis, name in names.items()}
-    content = {
-        "format": "tidy",
-        "data": TABLE,
-        "value": _VALUE,
-        "missing": "suppressed",
-        "default": how.name,
-        "areas": list(release.areas),
-        "axes": axes,
-        "exact": [dict(zip(names.values(), columns[at].codes, strict=True)) for at in sorted(exact)],
-        "sums": [
+    return tidy_toml(
+        "A table protected by `unround protect`. A count that is missing exists, and was not published.",
+        TABLE,
+        default=how.name,
+        areas=list(release.areas),
+        axes=axes,
+        exact=[dict(zip(names.values(), columns[at].codes, strict=True)) for at in sorted(exact)],
+        sums=[
             {"axis": "columns", "total": columns[total].key, "parts": [columns[part].key for part in parts]}
             for total, parts in sums
         ],
-    }
-    return toml_text(
-        content, "A table protected by `unround protect`. A count that is missing exists, and was not published."
     )
 
 
@@ -103,44 +75,17 @@ _ENOUGH, _MOST = 100, 0.9
 """Counts above 0 from which on, and the share of multiples from which on, a table looks rounded already."""
 
 
-@dataclass(frozen=True)
-class ProtectOptions:
-    """What the user decides."""
+def _generator(seed: int | None) -> np.random.Generator:
+    """Return where chance comes from; without a seed every draw comes from the operating system."""
+    return SystemGenerator() if seed is None else np.random.default_rng(seed)
 
-    how: Protection  # what is done to counts
-    seed: int | None = None  # the same seed publishes the same table; None takes every draw from the operating system
-    exact: tuple[str, ...] = ()  # columns that are published as they are, as people call them
-    clamp: bool = False  # publish negative counts as 0
-    additive: bool = False  # make counts add up afterwards
-    constant: float | None = None  # where counts are rounded by keys, the constant of all tables; None draws one for each
-    key_sums: Path | None = None  # A table with the sum of keys of every count, added up from records; None draws them
 
-    def __post_init__(self) -> None:
-        if self.key_sums is not None and not self.how.keys:
-            raise InputError(f"sums of keys are for tables rounded by keys, and {self.how.name} uses none.")
-        if self.constant is None:
-            return
-        if self.how.keys != KEYED:
-            raise InputError(f"a constant is that of tables rounded by keys, and {self.how.name} uses none.")
-        if not 0 <= self.constant <= 1:
-            raise InputError(f"the constant of a table is a number from 0 to 1, not {self.constant}.")
-
-    def generator(self) -> np.random.Generator:
-        """Return where chance comes from."""
-        if self.seed is None:
-            return SystemGenerator()
-        if self.seed < 0:
-            raise InputError(f"a seed must be a whole number of 0 or more, not {self.seed}.")
-        return np.random.default_rng(self.seed)
-
-    @property
-    def chance(self) -> str:
-        """Say where chance came from, for people."""
-        if self.seed is None:
-            return "the operating system's cryptographic generator, so the draw cannot be repeated"
-        return (
-            f"seed {self.seed}: anyone who knows it can draw the same numbers, so keep it secret, or use it for trials only"
-        )
+def _refuse_idle_keys(given: Protect, how: Protection) -> None:
+    """Raise if something is said of keys that the mechanism does not use."""
+    if given.key_sums is not None and not how.keys:
+        raise InputError(f"sums of keys are for tables rounded by keys, and {how.name} uses none.")
+    if given.constant is not None and how.keys != KEYED:
+        raise InputError(f"a constant is that of tables rounded by keys, and {how.name} uses none.")
 
 
 @dataclass(frozen=True)
@@ -153,7 +98,12 @@ class Protected(Shown):
     table: Path  # the published table, the TOML that describes it, and the note for those who made it
     about: Path
     note: Path
-    choices: ProtectOptions  # what was done
+    source: str  # where the true counts are from
+    how: Protection  # what was done
+    seed: int | None  # what the user asked for
+    clamp: bool
+    additive: bool
+    command: str
     declared: str  # the mechanism that the TOML tells readers to assume
     areas: int  # how many areas and columns there are, and how many sums an area has
     columns: int
@@ -163,19 +113,28 @@ class Protected(Shown):
     notes: tuple[str, ...]  # what the user should know
     constants: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def chance(self) -> str:
+        """Where random numbers came from, for people."""
+        if self.seed is None:
+            return "the operating system's cryptographic generator, so the draw cannot be repeated"
+        return (
+            f"seed {self.seed}: anyone who knows it can draw the same numbers, so keep it secret, or use it for trials only"
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
             "files": [str(self.table), str(self.about), str(self.note)],
-            "mechanism": self.choices.how.name,
-            "sentence": self.choices.how.sentence,
+            "mechanism": self.how.name,
+            "sentence": self.how.sentence,
             "declared": self.declared,
-            "seed": self.choices.seed,
-            "chance": self.choices.chance,
-            "clamp": self.choices.clamp,
-            "additive": self.choices.additive,
+            "seed": self.seed,
+            "chance": self.chance,
+            "clamp": self.clamp,
+            "additive": self.additive,
             "exact": list(self.exact),
-            "keys": self.choices.how.keys or None,
+            "keys": self.how.keys or None,
             "constants": self.constants,
             "areas": self.areas,
             "columns": self.columns,
@@ -185,57 +144,60 @@ class Protected(Shown):
         }
 
 
-def protect(
-    truth: Release,
-    out: Path,
-    choices: ProtectOptions,
-    *,
-    progress: Stage = lambda *_: None,
-    command: str = "",
-    finish: Callable[[Path], object] = lambda _: None,
-) -> Protected:
+def protect(truth: Release, how: Protection, given: Protect, finish: Callable[[Path, Protected], object]) -> Protected:
     """Publish a table of true counts into a folder.
 
-    Arguments are documented with `unround.protect`; `finish` adds files to the folder before anybody sees it.
-    How the truth says that its counts were published is not listened to.
+    Options are documented with `unround.protect`; `finish` adds files to the folder before anybody sees it, among them the
+    note. How the truth says that its counts were published is not listened to.
     If it fails, nothing is left behind.
     """
-    rng = choices.generator()
+    _refuse_idle_keys(given, how)
+    rng, out, progress = _generator(given.seed), Path(given.out), given.progress
     notes = _doubts(truth)
     plain = with_labels(truth)
     plain = replace(plain, columns=tuple(replace(column, mechanism=Exact(), adjusted=0) for column in plain.columns))
-    exact = exact_columns(choices.exact, plain.columns)
+    exact = exact_columns(given.exact, plain.columns)
     if len(exact) == len(plain.columns):
         raise InputError("--exact names every column, so nothing is left to protect: leave some out.")
     with output_folder(out, "protect", known_by(NOTE, NOTE_TITLE, OURS, "protect")) as output:
         # 1. Read the table: which sums hold among true counts?
         spool, structure = survey(plain, output.work, progress)
         sums = true_sums(structure)
-        notes += _notes(choices, sums, plain, exact, spool)
-        numbers, constants = _numbers(choices, plain, spool, sums, exact, rng)
+        notes += _notes(how, given, sums, plain, exact, spool)
+        numbers, constants = _numbers(how, given, plain, spool, sums, exact, rng)
         # 2. Publish, a few areas at a time, and see what every step costs.
-        table, steps = TableWriter(output.done, plain), dict[str, ProtectionScore]()
+        table, steps = TidyWriter(output.done / TABLE, _codes(plain)), dict[str, ProtectionScore]()
+        about_areas = {*plain.areas, *(f"{axis}_name" for axis in plain.areas), "level", "parent"}
         for done, block in enumerate(spool.blocks(AREAS_AT_ONCE)):
             progress("Protecting", done * AREAS_AT_ONCE, spool.rows)
             true = block.counts.astype(np.int64)
             u = numbers(done * AREAS_AT_ONCE, true) if numbers is not None else None
             for name, published in publish_in_steps(
-                true, choices.how, sums, rng, exact=exact, clamp=choices.clamp, additive=choices.additive, numbers=u
+                true, how, sums, rng, exact=exact, clamp=given.clamp, additive=given.additive, numbers=u
             ):
                 steps.setdefault(name, ProtectionScore()).add(published, true, sums, exact)
-            table.add(block, published)
+            # What exists but was not published has an empty cell; what does not exist has no row.
+            hidden = published == HIDDEN
+            there = ~hidden | (block.counts >= 0) | (block.counts == SUPPRESSED)
+            areas = block.areas.select(name for name in block.areas.columns if name in about_areas)
+            table.add(areas, {VALUE: (published, hidden)}, there)
         progress("Protecting", spool.rows, spool.rows)
         # 3. Describe it.
         table.close()
         farthest = list(steps.values())[-1].farthest
-        declared = choices.how.declared(clamp=choices.clamp, additive=choices.additive, farthest=farthest)
+        declared = how.declared(clamp=given.clamp, additive=given.additive, farthest=farthest)
         about = release_toml(plain, spool.areas.columns, declared, exact, sums)
         (output.done / ABOUT).write_text(about, encoding="utf-8")
         made = Protected(
             table=out / TABLE,
             about=out / ABOUT,
             note=out / NOTE,
-            choices=choices,
+            source=truth.source,
+            how=how,
+            seed=given.seed,
+            clamp=given.clamp,
+            additive=given.additive,
+            command=given.command,
             declared=declared.name,
             areas=spool.rows,
             columns=len(plain.columns),
@@ -245,8 +207,7 @@ def protect(
             notes=tuple(notes),
             constants=constants,
         )
-        (output.done / NOTE).write_text(_note(made, truth.source, command), encoding="utf-8")
-        finish(output.done)
+        finish(output.done, made)
         output.publish(OURS)
     return made
 
@@ -256,19 +217,25 @@ Numbers = Callable[[int, IntArray], NDArray[np.uint64]]
 
 
 def _numbers(
-    choices: ProtectOptions, table: Release, spool: Spool, sums: Equations, exact: frozenset[int], rng: np.random.Generator
+    how: Protection,
+    given: Protect,
+    table: Release,
+    spool: Spool,
+    sums: Equations,
+    exact: frozenset[int],
+    rng: np.random.Generator,
 ) -> tuple[Numbers | None, dict[str, float]]:
     """Return where the random numbers come from, and the constants of the tables, if counts are rounded by keys."""
-    if not choices.how.keys:
+    if not how.keys:
         return None, {}
     from unround.protection.key_sums import GivenKeys, NestedKeys
     from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
 
     secret = secret_from(rng)
     tables = tables_of(table)
-    constants = constants_of(tables, secret, 0.0 if choices.how.keys == ALIKE else choices.constant)
-    if choices.key_sums is not None:
-        keys: GivenKeys | NestedKeys = GivenKeys(choices.key_sums, table, spool, exact)
+    constants = constants_of(tables, secret, 0.0 if how.keys == ALIKE else given.constant)
+    if given.key_sums is not None:
+        keys: GivenKeys | NestedKeys = GivenKeys(Path(given.key_sums), table, spool, exact)
     else:
         keys = NestedKeys(CellKeys(tuple(column.key for column in table.columns), sums, secret), spool, table.areas)
     return lambda start, true: shifted(keys.of(start, true), tables, constants), constants
@@ -303,11 +270,12 @@ def _doubts(truth: Release) -> list[str]:
     return [f"the file declares its counts as {', '.join(declared)}; here they are treated as true counts."]
 
 
-def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: frozenset[int], spool: Spool) -> list[str]:
+def _notes(
+    how: Protection, given: Protect, sums: Equations, truth: Release, exact: frozenset[int], spool: Spool
+) -> list[str]:
     """Say what the user should know about the table and the choices."""
-    how = choices.how
     notes = _looks_rounded(spool)
-    if not sums and (how.controlled or choices.additive):
+    if not sums and (how.controlled or given.additive):
         asked = how.name if how.controlled else "--additive"
         raise InputError(
             f"no sum holds in {truth.source}, so {asked} has nothing to preserve. Describe its sums in a TOML file "
@@ -322,11 +290,11 @@ def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: froz
         off += 0 if there is None else int((there & ~keepable(true, sums)).sum())
     if off:
         notes.append(f"{off:,} sums do not hold among the true counts of some area; they are not preserved there.")
-    if how.controlled and choices.additive:
+    if how.controlled and given.additive:
         notes.append("--additive does nothing here: after controlled rounding all sums add up.")
-    if choices.clamp and not how.noisy:
+    if given.clamp and not how.noisy:
         notes.append(f"--clamp does nothing here: {how.name} produces no negative counts.")
-    if choices.additive and not how.controlled:
+    if given.additive and not how.controlled:
         notes.append(
             f"after --additive no mechanism describes the counts exactly. {ABOUT} declares "
             + ("the noise that was added first." if how.noisy else "how far they can be from the true counts.")
@@ -353,82 +321,6 @@ def _looks_rounded(spool: Spool) -> list[str]:
                 "measured against the counts in the file."
             ]
     return []
-
-
-def _note(made: Protected, source: str, command: str) -> str:
-    """Say in words, for those who hold the truth, what was done and what it cost."""
-    choices = made.choices
-    secret = (
-        "This note is for those who hold the true counts. It shows how far the table is from them, and where the random "
-        "numbers came from: do not publish it."
-    )
-    lines = [
-        NOTE_TITLE,
-        "=" * len(NOTE_TITLE),
-        "",
-        fill(secret, 96),
-        "",
-        f"    from       {source}",
-        f"    mechanism  {choices.how.name}",
-        f"    afterwards {', '.join(list(made.steps)[1:]) or 'nothing'}",
-        f"    unrounded  {', '.join(made.exact) or 'nothing'}",
-        f"    declared   {made.declared}, in {ABOUT}",
-        f"    random     {choices.chance}",
-        *(f"    constant   {value:.6f}{f', {name}' if name else ''}" for name, value in made.constants.items()),
-        f"    version    unround {__version__}",
-        f"    command    {command or 'from Python'}",
-        "",
-        fill(choices.how.sentence, 96),
-        "",
-        "Published minus true counts, for all counts that were protected:",
-        "",
-    ]
-    lines += error_lines(made.steps)
-    lines += [line for note in made.notes for line in ("", fill(f"Note: {note}", 96))]
-    return "\n".join(lines) + "\n"
-
-
-HEADINGS = ("", "mean error", "RMSE", "within 4", "bias", "bias under 5", "negative", "sums off")
-"""What `error_rows` shows for every step."""
-
-
-def error_rows(steps: Iterable[tuple[str, ProtectionScore]]) -> list[tuple[str, ...]]:
-    """Return the table of errors as text: one row per step."""
-    return [
-        (
-            name,
-            _number(score.mean_error),
-            _number(score.rmse),
-            _share(score.within_4),
-            _number(score.bias, sign=True),
-            _number(score.small_bias, sign=True),
-            f"{score.negative:,}",
-            _share(score.broken_share),
-        )
-        for name, score in steps
-    ]
-
-
-def error_lines(steps: dict[str, ProtectionScore]) -> list[str]:
-    """Return the same as lines for a plain text."""
-    rows = [HEADINGS, *error_rows(steps.items())]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
-    return [
-        f"    {row[0]:{widths[0]}}  "
-        + "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        for row in rows
-    ]
-
-
-def _number(value: float | None, sign: bool = False) -> str:
-    if value is None:
-        return "–"
-    shown = f"{value:+.2f}" if sign else f"{value:.2f}"
-    return shown.replace("-", "−") if float(shown) else "0.00"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}%"
 
 
 POPULATION, DWELLINGS = "population", "dwellings"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Gaussian, Laplace, Mechanism, Rounding, Transition, Within, mechanism
 from unround.mechanisms.base import IntArray, keyable
-from unround.release import gaps
+from unround.release import LARGEST, gaps
 from unround.sums.forest import Equations
 
 CONTROLLED, KEYED, ALIKE = "controlled", "keyed", "alike"
@@ -201,11 +201,28 @@ def publish_in_steps(
         published = np.where((published < 0) & (published != HIDDEN), 0, published)
         yield STEPS[0], published
     if additive and not how.controlled:
-        from unround.protection.additive import nearest_consistent
-
         # What rounding made of a count is never negative, and must not become so.
-        floor = clamp or not how.noisy
-        yield STEPS[1], nearest_consistent(published, keepable(true, sums), sums, rng, fixed=exact, floor=floor)
+        least = 0 if clamp or not how.noisy else -LARGEST
+        yield STEPS[1], _made_additive(published, keepable(true, sums), sums, as_is, least)
+
+
+def _made_additive(
+    published: IntArray, usable: NDArray[np.bool_], sums: Equations, fixed: list[int], least: int
+) -> IntArray:
+    """Return the nearest whole numbers that add up; hidden counts stay hidden, and fixed ones what they are."""
+    from unround.additive import nearest_whole
+
+    hidden = published == HIDDEN
+    counts = np.where(hidden, 0, published)
+    low, high = np.where(hidden, 0, least), np.where(hidden, 0, LARGEST)
+    low[:, fixed] = high[:, fixed] = counts[:, fixed]
+    active = usable.copy()
+    for at, (total, parts) in enumerate(sums):
+        active[:, at] &= ~hidden[:, [total, *parts]].any(axis=1)
+    try:
+        return np.where(hidden, HIDDEN, nearest_whole(counts, low, high, sums, active))
+    except InputError as problem:
+        raise InputError(f"{problem}: leave out --additive, or some of the sums.") from None
 
 
 def _by_numbers(

@@ -45,18 +45,14 @@ class Loops(Exception):  # noqa: N818 - it is no error of anyone: sums may form 
     """These sums form loops that leave directions other than by one step."""
 
 
-def tableaux(columns: int, sums: Equations, fixed: frozenset[int] = frozenset()) -> list[Tableau]:
+def tableaux(columns: int, sums: Equations) -> list[Tableau]:
     """Solve the sums for some of their cells, piece by piece."""
-    rows: list[dict[int, int]] = []
-    for total, parts in sums:
-        row = {total: 1} | dict.fromkeys(parts, -1)
-        rows.append({cell: sign for cell, sign in row.items() if cell not in fixed})
+    rows = [{total: 1} | dict.fromkeys(parts, -1) for total, parts in sums]
     first = connected(columns, rows)
     pieces: dict[int, list[dict[int, int]]] = {}
     for row in rows:
-        if row:
-            pieces.setdefault(first[next(iter(row))], []).append(row)
-    return [_solved(found) for found in pieces.values()]
+        pieces.setdefault(first[next(iter(row))], []).append(row)
+    return [_solved(piece) for piece in pieces.values()]
 
 
 def _solved(rows: list[dict[int, int]]) -> Tableau:
@@ -102,21 +98,18 @@ def _eliminate(matrix: Signs, pivots: Ints) -> bool:
     return True
 
 
-def walk(cells: IntArray, base: int, pieces: list[Tableau], rng: np.random.Generator, nearest: bool = False) -> None:
+def walk(cells: IntArray, base: int, pieces: list[Tableau], rng: np.random.Generator) -> None:
     """Bring cells between 0 and `base` to one of the two, in place, so that no sum changes."""
     alone = np.setdiff1d(np.arange(cells.shape[1]), np.concatenate([np.zeros(0, np.int64), *_members(pieces)]))
     rest = cells[:, alone]
-    coin = rng.integers(0, base, size=rest.shape)
-    if nearest:
-        coin = np.where(2 * rest == base, coin, base // 2)
-    cells[:, alone] = np.where(coin < rest, base, 0)
+    cells[:, alone] = np.where(rng.integers(0, base, size=rest.shape) < rest, base, 0)
     for piece in pieces:
         members = np.concatenate([piece.basic, piece.free])
         here = np.ascontiguousarray(cells[:, members])
         start, state = 0, _MORE_WORDS
         while state == _MORE_WORDS:
             words = rng.integers(0, 1 << 63, size=_AT_A_TIME, dtype=np.uint64)
-            start, state = _walk(here, start, base, piece.signs, words, nearest)
+            start, state = _walk(here, start, base, piece.signs, words)
         if state == _LOOPS:
             raise Loops
         cells[:, members] = here
@@ -153,19 +146,6 @@ def _room(here: Ints, signs: Signs, basic: Ints, cell: int, column: int, base: i
 
 
 @inner
-def _leaning(here: Ints, first: Ints, signs: Signs, basic: Ints, cell: int, column: int, up: int, down: int) -> int:
-    """Return by how much going up takes the cells farther from where they started than going down, in squares."""
-    slope, weight = 2 * (here[cell] - first[cell]), 1
-    for row in range(len(basic)):
-        sign = signs[row, column]
-        if sign != 0:
-            slope -= 2 * sign * (here[basic[row]] - first[basic[row]])
-            weight += 1
-    farther: int = (up * up - down * down) * weight + (up + down) * slope
-    return farther
-
-
-@inner
 def exchange(signs: Signs, row: int, column: int, columns: int) -> bool:
     """Let a free cell and a basic one change places."""
     pivot = signs[row, column]
@@ -186,7 +166,7 @@ def exchange(signs: Signs, row: int, column: int, columns: int) -> bool:
 
 
 @kernel
-def _walk(cells: Ints, start: int, base: int, tableau: Signs, words: Words, nearest: bool) -> tuple[int, int]:
+def _walk(cells: Ints, start: int, base: int, tableau: Signs, words: Words) -> tuple[int, int]:
     """Walk the areas from `start` on, until done or out of words.
 
     An area in which the words run out is left wherever it is, and gone on with later: all that counts is where its cells
@@ -198,7 +178,6 @@ def _walk(cells: Ints, start: int, base: int, tableau: Signs, words: Words, near
     at = np.zeros(1, dtype=np.int64)
     for area in range(start, len(cells)):
         here = cells[area]
-        first = here.copy()
         signs[:] = tableau
         for row in range(many):
             basic[row] = row
@@ -229,12 +208,10 @@ def _walk(cells: Ints, start: int, base: int, tableau: Signs, words: Words, near
                     signs[row, column] = signs[row, columns]
                 continue
             up, down = _room(here, signs, basic, cell, column, base)
-            lean = _leaning(here, first, signs, basic, cell, column, up, down) if nearest else 0
             coin = _below(up + down, words, at)
             if coin < 0:
                 return area, _MORE_WORDS
-            rises = lean < 0 if lean != 0 else coin < down
-            step = up if rises else -down
+            step = up if coin < down else -down
             here[cell] += step
             for row in range(many):
                 here[basic[row]] -= step * signs[row, column]

@@ -1,10 +1,7 @@
-"""One table that adds up: the published counts moved to where every sum holds, as near to the truth as can be.
+"""One table that adds up: the published counts moved to where every sum holds, as near to the truth as can be (`additive`).
 
 - `run`: START HERE: from a file to a folder
 - `estimating`: the posterior mean of every count, under one prior
-- `costs`: what is known of every count, and what it costs to show a number in its place
-- `systems`: means that add up, and the nearest whole numbers that do: along a forest of sums, or by an integer program
-- `rounding`: whole numbers, area by area and from the outermost areas inwards
 - `result`: every count, how it was made, and how much was gained
 - `layout`: tables written as they came, with other counts
 """

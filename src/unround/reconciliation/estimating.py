@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unround.additive.costs import Estimates
 from unround.audits.bounds import (
     AREAS,
     ASSUMPTION,
@@ -24,7 +25,6 @@ from unround.evidence.block import NO_UPPER_BOUND, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray
 from unround.prior import Prior
-from unround.reconciliation.costs import Estimates
 from unround.release import ABSENT, Counts
 from unround.sums.forest import Equations
 

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from unround.additive.costs import Estimates, absolute_cells
+from unround.additive.rounding import Rounder
 from unround.audits.model import Model
 from unround.mechanisms.base import BoolArray
-from unround.reconciliation.costs import Estimates, absolute_cells
-from unround.reconciliation.rounding import Rounder
 from unround.release import ABSENT, NOT_APPLICABLE, Counts, Release, exactly, gaps
 from unround.score.truth import Truth
-from unround.simulation.files import Parts
 from unround.structure import Nesting, Structure
 from unround.sums.compiled import compile_sums
 from unround.sums.families import AreaFamily
 from unround.sums.forest import Equations
 from unround.tables.spool import Spool, Stage
-
-if TYPE_CHECKING:
-    import polars as pl
+from unround.tables.written import Numbers, TidyWriter
 
 METHODS = (
     "in no sum: as published",
@@ -123,6 +121,16 @@ class Result:
         published = printed(known.spool.counts(0, known.spool.rows))
         return cls(known, published, published.copy(), np.full(published.shape, NO_SUM, dtype=np.int8))
 
+    @property
+    def _cell(self) -> NDArray[np.int64]:
+        """The cell of the model that each column shows, by itself or as a copy; −1 for none."""
+        cell = np.full(self.published.shape[1], -1, dtype=np.int64)
+        if self.made is not None:
+            cell[self.made.model.positions] = np.arange(len(self.made.model.positions))
+            for column, first in self.known.structure.alias.items():
+                cell[column] = cell[first]
+        return cell
+
     def fill(self, made: Made, options: ReconcileOptions, progress: Stage) -> None:
         """Round the estimates, and put them into the columns of the release."""
         model, estimates = made.model, made.estimates
@@ -149,15 +157,12 @@ class Result:
         kind[clash] = CLASH
         as_published = clash | (kind == LEFT)
         use = summed & estimates.known & ~(as_published & (published <= ABSENT))
-        self.value[:, model.positions] = np.where(use & ~as_published, rounded, published)
-        self.method[:, model.positions] = np.where(use, kind, NO_SUM)
-        place = {int(column): cell for cell, column in enumerate(model.positions)}
-        for column, first in self.known.structure.alias.items():
-            if first in place:
-                there = self.published[:, column] > ABSENT
-                self.value[there, column] = self.value[there, first]
-                self.method[there, column] = self.method[there, first]
         self.made, self.rounder = made, rounder
+        columns = np.flatnonzero(self._cell >= 0)
+        cells, copies = self._cell[columns], ~np.isin(columns, model.positions)
+        there = ~(copies & (self.published[:, columns] <= ABSENT))  # a copy may be absent where the count is not
+        for array, new in ((self.value, np.where(use & ~as_published, rounded, published)), (self.method, use * kind)):
+            array[:, columns] = np.where(there, new[:, cells], array[:, columns])
         self._follow(self.value)
 
     def _families(self, made: Made) -> list[AreaFamily]:
@@ -213,12 +218,9 @@ class Result:
         """Return what to print of every count; where there is none, a code of `release`."""
         if not real or self.made is None:
             return self.value
-        shown = self.value.astype(np.float64)
-        positions = self.made.model.positions
-        free = np.isin(self.method[:, positions], (POSTERIOR, ADJUSTED, SHARED))
-        shown[:, positions] = np.where(free, self.made.estimates.mean, shown[:, positions])
-        for column, first in self.known.structure.alias.items():
-            shown[:, column] = np.where(self.published[:, column] > ABSENT, shown[:, first], shown[:, column])
+        shown, columns = self.value.astype(np.float64), np.flatnonzero(self._cell >= 0)
+        free = np.isin(self.method[:, columns], (POSTERIOR, ADJUSTED, SHARED))
+        shown[:, columns] = np.where(free, self.made.estimates.mean[:, self._cell[columns]], shown[:, columns])
         self._follow(shown)
         return shown
 
@@ -291,50 +293,36 @@ class Result:
 
     def write(self, path: Path, real: bool) -> None:
         """Write every count, a row each."""
-        import polars as pl
-
         known, release = self.known, self.known.release
-        parts, columns = Parts(path), [at for at, column in enumerate(release.columns) if column.is_in_file]
-        cell = np.full(len(release.columns), -1, dtype=np.int64)
-        if self.made is not None:
-            cell[self.made.model.positions] = np.arange(len(self.made.model.positions))
-            for column, first in known.structure.alias.items():
-                cell[column] = cell[first]
+        columns = [at for at, column in enumerate(release.columns) if column.is_in_file]
         codes = {axis: pl.Series([release.columns[at].codes[place] for at in columns], dtype=pl.String)
                  for place, axis in enumerate(release.axes)}  # fmt: skip
-        after = self.shown(real)
+        table, after, methods = TidyWriter(path, codes), self.shown(real), pl.Series(METHODS)
         for start in range(0, known.spool.rows, AT_ONCE):
             rows = slice(start, min(start + AT_ONCE, known.spool.rows))
             published, value = self.published[rows][:, columns], after[rows][:, columns]
-            area, at = np.nonzero((value > ABSENT) | (published > ABSENT) | (published != NOT_APPLICABLE))
-            where = cell[columns][at]
-            estimated = self._estimated(slice(rows.start, rows.stop), area, where, published[area, at])
-            shown = {"published": published[area, at], "reconciled": value[area, at]}
-            parts.add(
-                pl.DataFrame(
-                    {name: known.spool.areas[name][rows].gather(area) for name in release.areas}
-                    | {name: series.gather(at) for name, series in codes.items()}
-                    | {name: pl.Series(numbers).set(pl.Series(numbers <= ABSENT), None) for name, numbers in shown.items()}
-                    | estimated
-                    | {"method": pl.Series(METHODS).gather(self.method[rows][:, columns][area, at])}
-                )
-            )
-        parts.close()
+            there = (value > ABSENT) | (published > ABSENT) | (published != NOT_APPLICABLE)
+            numbers: dict[str, Numbers] = {
+                "published": (published, published <= ABSENT),
+                "reconciled": (value, value <= ABSENT),
+            }
+            numbers |= self._estimated(rows, self._cell[columns], published)
+            numbers["method"] = self.method[rows][:, columns], None
+            shown = table.rows_of(known.spool.areas[rows].select(release.areas), numbers, there)
+            table.append(shown.with_columns(methods.gather(shown["method"]).alias("method")))
+        table.close()
 
-    def _estimated(
-        self, rows: slice, area: NDArray[np.int64], cell: NDArray[np.int64], published: Counts
-    ) -> dict[str, pl.Series]:
+    def _estimated(self, rows: slice, cell: NDArray[np.int64], published: Counts) -> dict[str, Numbers]:
         """Return mean, standard error and bounds of some counts; what was printed, where there is no estimate."""
-        import polars as pl
+        there, made = np.zeros(published.shape, dtype=np.bool_), self.made
+        if made is not None:
+            there = (cell >= 0) & made.estimates.known[rows][:, cell]
 
-        there = np.zeros(len(cell), dtype=np.bool_)
-        numbers = {name: published.astype(np.float64) for name in ("mean", "low", "high")}
-        numbers["standard_error"] = np.full(len(cell), np.nan)
-        if self.made is not None:
-            there = np.asarray((cell >= 0) & self.made.estimates.known[rows][area, cell])
-            for name, array in (("mean", "mean"), ("standard_error", "spread"), ("low", "low"), ("high", "high")):
-                numbers[name] = np.where(there, getattr(self.made.estimates, array)[rows][area, cell], numbers[name])
-        absent = pl.Series((~there) & (published <= ABSENT))
-        estimated = {name: pl.Series(numbers[name]).set(absent, None) for name in ("mean", "standard_error", "low", "high")}
-        estimated["standard_error"] = estimated["standard_error"].fill_nan(None)
-        return estimated | {name: estimated[name].cast(pl.Int64) for name in ("low", "high")}
+        def known(name: str, kind: type) -> NDArray[Any]:
+            return published.astype(kind) if made is None else np.where(
+                there, getattr(made.estimates, name)[rows][:, cell], published).astype(kind)  # fmt: skip
+
+        absent = ~there & (published <= ABSENT)
+        estimated: dict[str, Numbers] = {"mean": (known("mean", np.float64), absent)}
+        estimated["standard_error"] = known("spread", np.float64), ~there
+        return estimated | {name: (known(name, np.int64), absent) for name in ("low", "high")}

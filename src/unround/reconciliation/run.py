@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround._version import __version__
+from unround.additive.costs import Estimates
 from unround.audits.bounds import NestedAreas, links_to_use, telling_families
 from unround.audits.model import Model, NothingToInfer, block_size
 from unround.errors import InputError
@@ -22,7 +23,6 @@ from unround.machine import give_memory_back
 from unround.mechanisms.base import BoolArray
 from unround.output import array_on_disk, known_by, output_folder, write_json
 from unround.prior import Prior, PriorFit
-from unround.reconciliation.costs import Estimates
 from unround.reconciliation.estimating import Estimator, without_overlap
 from unround.reconciliation.result import Known, Made, ReconcileOptions, Result
 from unround.release import ABSENT, Release, adjustable

@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.additive import nearest_whole
 from unround.audits import Auditor, InferredBlock
 from unround.audits.keys import Keys
 from unround.checks.families import FITS
 from unround.engines.forest import samples
-from unround.errors import InputError, InternalError
+from unround.errors import InputError
 from unround.evidence.block import Ints
 from unround.mechanisms import HIDDEN, Exact, Rounding
 from unround.mechanisms.base import BoolArray, IntArray
 from unround.options import AuditOptions
 from unround.prior import Prior
-from unround.protection.additive import nearest_whole
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, Counts, Release, gaps
 from unround.reviews.decision import CheckResults, Judgement, falls_under, judge
 from unround.reviews.exposure import Exposure, exposure_of, fitted_prior, weighing
@@ -37,7 +37,6 @@ from unround.reviews.result import NotTried, RepairCost, TriedRepair
 from unround.reviews.table import ReviewedTable, original
 from unround.reviews.together import KnownBefore
 from unround.score.truth import Truth
-from unround.sums.families import sums_matrix
 from unround.sums.forest import Equations
 from unround.tables.spool import Stage
 
@@ -159,21 +158,20 @@ def _drawn(auditor: Auditor, inferred: InferredBlock, variant: str, seed: int, r
     off = np.flatnonzero(np.logical_or.reduce(broken))
     if off.size * whole.shape[1] > MOST_MOVED:
         raise InputError("its sums form loops, and the table is too large to find counts that add up in all of them")
-    for row in off.tolist():
-        bounds = here.reach.low[row], here.reach.high[row]
-        whole[row] = _nearest(whole[row], *bounds, model.equations, inferred.active[row])
+    if off.size:
+        bounds = here.reach.rows(off)
+        whole[off] = _nearest(whole[off], bounds.low, bounds.high, model.equations, inferred.active[off])
     return np.where(whole == HIDDEN, NOT_AVAILABLE, whole).astype(np.int32)
 
 
 def _nearest(drawn: IntArray, low: Ints, high: Ints, equations: Equations, active: BoolArray) -> IntArray:
     """Return the counts within their bounds that are nearest to those drawn, among those for which all sums hold."""
     there = drawn != HIDDEN
-    known = [bool(there[[total, *parts]].all()) for total, parts in equations]
-    matrix = sums_matrix(len(drawn), equations, (active & known)[None])
-    least, most = np.where(there, np.maximum(low, 0), 0), np.where(there, np.minimum(high, float(LARGEST)), 0)
+    known = np.column_stack([there[:, [total, *parts]].all(axis=1) for total, parts in equations])
+    least, most = np.where(there, np.maximum(low, 0), 0), np.where(there, np.minimum(high, LARGEST), 0)
     try:
-        moved = nearest_whole(matrix, np.zeros(matrix.shape[0]), np.where(there, drawn, 0), least, most)
-    except InternalError:
+        moved = nearest_whole(np.where(there, drawn, 0), least, most, equations, active & known)
+    except InputError:
         raise InputError("its sums form loops for which no counts that add up could be found") from None
     return np.where(there, moved, HIDDEN)
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from unround._version import __version__
 from unround.comparison.measure import FEW, LARGE
-from unround.protection.release import HEADINGS, Protected, error_rows
 from unround.show import charts
 from unround.show import parts as doc
 from unround.shown import plain
 
 if TYPE_CHECKING:
     from unround.comparison import Comparison
+    from unround.protection.release import Protected
 
 MANY = 12
 """Of more ways of publishing only the efficient ones are named in a chart."""
@@ -421,23 +422,61 @@ def mean_count(value: float) -> str:
 # -- one table, published ---------------------------------------------------------------------------------------------
 
 
+def _score(name: str, form: str = ".2f") -> Say:
+    def shown(step: Mapping[str, Any]) -> str:
+        text = "–" if step[name] is None else f"{step[name]:{form}}".replace("-", "−")
+        return text if text.strip("+−0.") else text.lstrip("+−")
+
+    return shown
+
+
+STEPS: doc.Columns = [
+    ("", lambda step: str(step["step"])),
+    ("mean error", _score("mean_error")),
+    ("RMSE", _score("rmse")),
+    ("within 4", _score("within_4", ".1%")),
+    ("bias", _score("bias", "+.2f")),
+    ("bias under 5", _score("small_bias", "+.2f")),
+    ("negative", _score("negative", ",")),
+    ("sums off", _score("sums_off", ".1%")),
+]
+
+
 @doc.titled("What was published, and what it cost")
 def protected(made: Protected) -> Iterator[doc.Part]:
     """Say what was done to a table, and what it cost."""
+    yield from _cost(made)
+    about = f"its description: {made.declared}, and its sums"
+    note = "the above, for you; do not publish it"
+    yield doc.Files("", [(str(made.table), "the table"), (str(made.about), about), (str(made.note), note)])
+
+
+def _cost(made: Protected) -> Iterator[doc.Part]:
     few = ", ".join(made.exact[:6]) + (" …" if len(made.exact) > 6 else "")
     exact = f", {len(made.exact):,} of them unrounded ({few})" if made.exact else ""
-    how = made.choices.how.sentence
-    yield doc.Text(f"{made.areas:,} areas, {made.columns:,} columns{exact}, {made.sums:,} sums. {how}")
-    yield doc.Text(f"Random numbers came from {made.choices.chance}.", doc.QUIET)
+    yield doc.Text(f"{made.areas:,} areas, {made.columns:,} columns{exact}, {made.sums:,} sums. {made.how.sentence}")
+    yield doc.Text(f"Random numbers came from {made.chance}.", doc.QUIET)
     legend = (
         "Mean error: the mean absolute difference; bias: the mean difference with its sign, for all counts and for true "
         "counts under 5; sums off: totals that are not the sum of their parts."
     )
-    table = doc.Table(HEADINGS, list(error_rows(made.steps.items())), "Errors", legend=legend)
+    steps = made.to_json()["steps"]
+    table = doc.tabulated(steps, STEPS, "Errors", legend=legend)
     yield doc.Section("Published minus true counts", [table])
-    hidden = list(made.steps.values())[-1].hidden
+    hidden = steps[-1]["hidden"]
     yield doc.Text(f"{hidden:,} counts are not published." if hidden else "")
     yield doc.Text("\n".join(f"Note: {note}" for note in made.notes), "alarm")
-    about = f"its description: {made.declared}, and its sums"
-    note = "the above, for you; do not publish it"
-    yield doc.Files("", [(str(made.table), "the table"), (str(made.about), about), (str(made.note), note)])
+
+
+@doc.titled("For those who hold the true counts")
+def protection_note(made: Protected) -> Iterator[doc.Part]:
+    """Say the same to those who hold the truth, and how to do it again."""
+    yield doc.Text(
+        "This note is for those who hold the true counts. It shows how far the table is from them, and where the random "
+        "numbers came from: do not publish it."
+    )
+    constants = [(f"constant {name}".strip(), f"{value:.6f}") for name, value in made.constants.items()]
+    facts = [("from", made.source), ("unrounded", ", ".join(made.exact) or "nothing"), ("declared", made.declared)]
+    last = [("version", f"unround {__version__}"), ("command", made.command or "from Python")]
+    yield doc.Terms([*facts, *constants, *last])
+    yield from _cost(made)

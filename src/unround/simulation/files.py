@@ -22,16 +22,15 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.errors import InputError
 from unround.figures import Figure
-from unround.mechanisms import Mechanism
 from unround.output import OutputFolder, text_of
 from unround.shown import Plain
 from unround.simulation.counts import MISSING, CountBlock, described_figures, ratio
 from unround.simulation.geography import BOUNDARIES, LEVEL_NAMES, LEVELS
 from unround.simulation.people import Floats
 from unround.simulation.profile import EXACT, SEXES, Schema
-from unround.small_files import toml_text
 from unround.tables import NOTE, fingerprint
 from unround.tables.canada_2021 import vector_of
+from unround.tables.written import Numbers, TidyWriter, tidy_toml
 
 NOTE_TITLE = "Simulated: this census is invented"
 """The first line of SIMULATED.txt, by which a folder is known to hold nothing but invented numbers."""
@@ -183,34 +182,19 @@ def _release_toml(table: Schema, data: str, figures: Sequence[Figure]) -> str:
     for row in table.rows:
         if row.is_count:
             by_mechanism.setdefault(row.mechanism, []).append(row.id)
-    content = {
-        "format": "tidy",
-        "data": data,
-        "value": "published",
-        "missing": "suppressed",
-        "axes": {
+    return tidy_toml(
+        "A simulated census release, written by `unround simulate`. A parent is the sum of its children. An empty cell was\n"
+        "hidden: fewer than 40 people live there, or fewer than 250 for income.",
+        data,
+        axes={
             "region": {"column": "region", "name": "region_name", "level": "level", "parent": "parent"},
             "characteristic": {"column": "characteristic_id", "name": "characteristic"},
             "sex": {"column": "sex", "sums": [{"total": SEXES[0], "parts": SEXES[1:]}]},
         },
-        "mechanisms": [{"mechanism": name, "characteristics": ids} for name, ids in by_mechanism.items()] or None,
-        "sums": [{"total": item.total, "parts": item.parts, "why": item.why} for item in table.sums] or None,
-        "figures": [_described(figure) for figure in figures] or None,
-    }
-    return toml_text(
-        content,
-        "A simulated census release, written by `unround simulate`. A parent is the sum of its children. An empty cell was\n"
-        "hidden: fewer than 40 people live there, or fewer than 250 for income.",
+        mechanisms=[{"mechanism": name, "characteristics": ids} for name, ids in by_mechanism.items()] or None,
+        sums=[{"total": item.total, "parts": item.parts, "why": item.why} for item in table.sums] or None,
+        figures=[_described(figure) for figure in figures] or None,
     )
-
-
-def table_toml(
-    comment: str, data: str, how: Mechanism, exact: Mapping[str, list[str]], axes: Mapping[str, Mapping[str, Any]]
-) -> str:
-    """Describe a table of counts that are all published in one way, but for those of some codes, which are `exact`."""
-    content: dict[str, Any] = {"format": "tidy", "data": data, "value": "published", "missing": "suppressed"}
-    content |= {"default": how.name, "exact": [dict(exact)] if exact else None, "axes": dict(axes)}
-    return toml_text(content, comment)
 
 
 def toml_sums(sums: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
@@ -240,7 +224,6 @@ _NOTES = {1: 1, 2: 1, 4: 2, 5: 3}
 _SYMBOLS = pl.Series(['""', '"..."', '"x"', '".."'])
 _PRESENT, _NOT_APPLICABLE, _HIDDEN, _NOT_AVAILABLE = range(4)
 _LINES_AT_ONCE = 40_000  # about 7 MB of text
-PART_ROWS = 1_000_000
 
 
 class ReleaseFile:
@@ -379,42 +362,9 @@ class CensusMapper(ReleaseFile):
         pl.DataFrame(columns).write_csv(self._out, include_header=self._out.tell() == 0, null_value="NA")
 
 
-class Parts:
-    """A Parquet file written part by part, so that a table of any length passes through little memory."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._parts, self._waiting, self._rows = path, list[Path](), list[pl.DataFrame](), 0
-
-    def add(self, table: pl.DataFrame) -> None:
-        """Append rows."""
-        self._waiting.append(table)
-        self._rows += len(table)
-        if self._rows >= PART_ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        part = self._path.with_name(f"{self._path.stem}.part{len(self._parts):05d}")
-        pl.concat(self._waiting).write_parquet(part, row_group_size=PART_ROWS)
-        self._parts.append(part)
-        self._waiting, self._rows = [], 0
-
-    def close(self) -> list[Path]:
-        """Join the parts."""
-        if self._waiting:
-            self._flush()
-        if len(self._parts) == 1:
-            self._parts[0].replace(self._path)
-        else:
-            pl.scan_parquet(self._parts, glob=False).sink_parquet(self._path, row_group_size=PART_ROWS)
-            for part in self._parts:
-                part.unlink()
-        return [self._path]
-
-
-def _cells(areas: int, shown: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return area, row and sex of every cell that is shown, in the order of the file."""
-    row, sex = np.nonzero(shown)
-    return np.repeat(np.arange(areas), len(row)), np.tile(row, areas), np.tile(sex, areas)
+def _codes(table: Schema, row: NDArray[np.int64], sex: NDArray[np.int64]) -> dict[str, pl.Series]:
+    """Return the codes of some cells."""
+    return {"characteristic_id": pl.Series(table.ids).gather(row), "sex": pl.Series(SEXES).gather(sex)}
 
 
 class Tidy(ReleaseFile):
@@ -427,34 +377,29 @@ class Tidy(ReleaseFile):
 
     def __init__(self, folder: Path, table: Schema, opened: ExitStack, *, figures: bool) -> None:
         del opened  # it holds nothing open
-        self._path, self._table = folder / TABLE, table
-        self._parts, self._shown = Parts(self._path), table.shown
+        self._folder, self._table, shown = folder, table, table.shown
         self._described = described_figures(table) if figures else []
         for figure in self._described:
             number, _, named = figure.name.partition("/")
-            self._shown[table.index[int(number)], SEXES.index(named or SEXES[0])] = True
-        self._names = pl.Series([row.name for row in table.rows])
+            shown[table.index[int(number)], SEXES.index(named or SEXES[0])] = True
+        self._cells = row, sex = np.nonzero(shown)
+        codes = _codes(table, row, sex)
+        names = pl.Series([row.name for row in table.rows]).gather(row)
+        codes = {"characteristic_id": codes["characteristic_id"], "characteristic": names, "sex": codes["sex"]}
+        self._rows = TidyWriter(folder / TABLE, codes)
 
     def add(self, block: CountBlock, values: Floats) -> None:
         """Write the cells of a block."""
-        area, row, sex = _cells(len(block.land), self._shown)
-        if self._described:
-            published = pl.Series(values[area, row, sex]).fill_nan(None)
-        else:
-            assert block.published is not None
-            published = pl.Series(block.published[area, row, sex])
-            published = published.set(published == MISSING, None)
-        of_area = {"region": "region", "region_name": "name", "level": "level", "parent": "parent"}
-        columns = {shown: block.regions[name].gather(area) for shown, name in of_area.items()}
-        columns["characteristic_id"] = pl.Series(self._table.ids).gather(row)
-        columns["characteristic"] = self._names.gather(row)
-        columns["sex"] = pl.Series(SEXES).gather(sex)
-        self._parts.add(pl.DataFrame({**columns, "published": published}))
+        assert block.published is not None
+        shown = (values if self._described else block.published)[:, self._cells[0], self._cells[1]]
+        absent = np.isnan(shown) if self._described else shown == MISSING
+        areas = block.regions.select("region", pl.col("name").alias("region_name"), "level", "parent")
+        self._rows.add(areas, {"published": (shown, absent)})
 
     def close(self) -> None:
         """Finish the table and describe it."""
-        self._parts.close()
-        self._path.with_name(ABOUT).write_text(_release_toml(self._table, TABLE, self._described), encoding="utf-8")
+        self._rows.close()
+        (self._folder / ABOUT).write_text(_release_toml(self._table, TABLE, self._described), encoding="utf-8")
 
 
 LAYOUTS: Mapping[str, type[ReleaseFile]] = {"statcan": Bulk, "censusmapper": CensusMapper, "tidy": Tidy}
@@ -473,37 +418,27 @@ class TruthWriter:
     """
 
     def __init__(self, folder: Path, table: Schema, wide: bool) -> None:
-        self.table, self.cells = table, 0
-        self._parts = Parts(folder / TRUTH)
-        self.close = self._parts.close
-        self._ids = pl.Series([f"v_CA21_{vector}" for vector in _vectors(table)]) if wide else pl.Series(table.ids)
-        self._region = "code" if wide else "region"
-        self._whole = _WHOLE if wide else {}
+        row, sex = np.nonzero(table.shown)
+        codes, region = _codes(table, row, sex), "region"
+        if wide:
+            whole = [table.index[row_id] for row_id in _WHOLE.values()]
+            vectors = [f"v_CA21_{vector}" for vector in _vectors(table)]
+            codes["characteristic_id"] = pl.Series([*(vectors[at] for at in row), *_WHOLE])
+            row, sex = np.r_[row, whole], np.r_[sex, np.zeros(len(whole), dtype=np.int64)]
+            codes["sex"], region = pl.Series(SEXES).gather(sex), "code"
+        self._cells, self._region = (row, sex), pl.col(region).alias("region")
+        self._no_records = np.isin(table.ids[row], _NO_RECORDS)
+        self._rows, self._many, self.cells = TidyWriter(folder / TRUTH, codes), int(table.shown.sum()), 0
+        self.close = self._rows.close
 
     def add(self, block: CountBlock) -> None:
         """Write the cells of a block."""
-        areas = len(block.land)
-        area, row, sex = _cells(areas, self.table.shown)
-        self.cells += len(area)
-        tables = [self.part(block, self._ids.gather(row), (area, row, sex))]
-        for name, row_id in self._whole.items():
-            every = np.arange(areas)
-            place = (every, np.full(areas, self.table.index[row_id]), np.zeros(areas, np.int64))
-            tables.append(self.part(block, pl.Series([name] * areas), place))
-        self._parts.add(pl.concat(tables))
-
-    def part(self, block: CountBlock, ids: pl.Series, cells: tuple[NDArray[np.int64], ...]) -> pl.DataFrame:
-        """Return the truth of some cells."""
-        columns = {
-            "region": block.regions[self._region].gather(cells[0]),
-            "characteristic_id": ids,
-            "sex": pl.Series(SEXES).gather(cells[2]),
-            "true": pl.Series(block.true[cells]),
-        }
+        numbers: dict[str, Numbers] = {"true": (block.true[:, *self._cells], None)}
         if block.keys is not None:
-            key = pl.Series(block.keys[cells] / 2.0**64)
-            columns["key"] = key.set(pl.Series(np.isin(self.table.ids[cells[1]], _NO_RECORDS)), None)
-        return pl.DataFrame(columns)
+            keys = block.keys[:, *self._cells] / 2.0**64
+            numbers["key"] = keys, np.broadcast_to(self._no_records, keys.shape)
+        self.cells += len(block.land) * self._many
+        self._rows.add(block.regions.select(self._region), numbers)
 
 
 _CALLED = {"da": "DA", "csd": "CSD", "cd": "CD", "pr": "PR", "province": "PR"}

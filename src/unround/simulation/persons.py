@@ -35,8 +35,9 @@ from unround.mechanisms.base import keyable
 from unround.options import Simulate
 from unround.output import output_folder
 from unround.simulation import Simulated
-from unround.simulation.files import Parts, finished, older_simulation, table_toml, toml_sums
+from unround.simulation.files import finished, older_simulation, toml_sums
 from unround.simulation.keyed import ONE
+from unround.tables.written import TidyWriter, tidy_toml
 
 AGE, SEX = "age", "sex"
 OLDEST = 100  # ages are single years; this one stands for itself and all above
@@ -536,10 +537,10 @@ def simulate_persons(given: Simulate) -> Simulated:
     tables, people = tables_named(given.tables), TYPICAL if given.people is None else given.people
     files = [name for table in tables for name in (f"{table.name}.parquet", f"{table.name}.toml")]
     with output_folder(Path(given.out), "simulate", older_simulation((*files, PERSONS))) as output:
-        persons, done = Parts(output.done / PERSONS), 0
+        persons, done = TidyWriter(output.done / PERSONS), 0
         writers = [_TableWriter(output.done, table, how, given.seed, given.constant, keyed=given.keys) for table in tables]
         for block in person_blocks(given.areas, given.seed, people):
-            persons.add(records(block, keys=given.keys))
+            persons.append(records(block, keys=given.keys))
             for writer in writers:
                 writer.add(block)
             done += block.areas
@@ -559,9 +560,11 @@ class _TableWriter:
         self, folder: Path, table: PersonTable, how: Mechanism, seed: int, constant: float | None, *, keyed: bool
     ) -> None:
         self._table, self._how, self._seed, self._keyed, self.cells = table, how, seed, keyed, 0
-        self._margins, self._columns = table.margins, list(table.columns)
+        self._margins, columns = table.margins, list(table.columns)
+        self._number = len(columns)
         self._everyone = [at for at, wanted in enumerate(table.queries) if not wanted]
-        self._folder, self._parts = folder, Parts(folder / f"{table.name}.parquet")
+        codes = {axis.name: pl.Series([column[at] for column in columns]) for at, axis in enumerate(table.axes)}
+        self._folder, self._rows = folder, TidyWriter(folder / f"{table.name}.parquet", codes)
         chance = np.random.SeedSequence(seed, spawn_key=(_CONSTANTS, *table.name.encode()))
         drawn = np.random.default_rng(chance).integers(0, ONE - 1, dtype=np.uint64, endpoint=True)
         same = 0.0 if isinstance(how, Transition) else constant  # cell keys have no constants
@@ -569,7 +572,7 @@ class _TableWriter:
 
     def add(self, block: PersonBlock) -> None:
         """Count the people of a block, and publish."""
-        about = self._margins, len(self._columns), block.area, block.areas, block.codes
+        about = self._margins, self._number, block.area, block.areas, block.codes
         true = counted(*about).astype(np.int64)
         if self._keyed:
             published = keyable(self._how).publish_keyed(true, counted(*about, block.keys) + self._constant)
@@ -579,22 +582,18 @@ class _TableWriter:
         published[:, self._everyone] = true[:, self._everyone]
         self.cells += published.size
         names = [region_name(block.first + area) for area in range(block.areas)]
-        shown = {AREA: np.repeat(names, len(self._columns))}
-        for at, axis in enumerate(self._table.axes):
-            shown[axis.name] = np.tile([column[at] for column in self._columns], block.areas)
-        frame = pl.DataFrame({**shown, "published": published.ravel()})
-        self._parts.add(frame.with_columns(pl.col("published").replace(HIDDEN, None)))
+        self._rows.add(pl.DataFrame({AREA: names}), {"published": (published, published == HIDDEN)})
 
     def close(self) -> None:
         """Finish the table, and describe it."""
-        self._parts.close()
+        self._rows.close()
         axes = self._table.axes
         whole = {axis.name: [code for code, (attribute, _) in axis.sets.items() if not attribute] for axis in axes}
-        text = table_toml(
+        text = tidy_toml(
             "A table of simulated persons, written by `unround simulate --persons`.",
             f"{self._table.name}.parquet",
-            self._how,
-            {} if isinstance(self._how, Exact) else whole,
-            {AREA: {}, **{axis.name: {"sums": toml_sums(axis.sums)} for axis in axes}},
+            default=self._how.name,
+            exact=None if isinstance(self._how, Exact) else [whole],
+            axes={AREA: {}, **{axis.name: {"sums": toml_sums(axis.sums)} for axis in axes}},
         )
         (self._folder / f"{self._table.name}.toml").write_text(text, encoding="utf-8")

@@ -35,6 +35,7 @@ Releases, once there are some:
 - `joining`: `join` takes releases and returns one; which columns are one count, and which areas are one area
 - `hierarchy`: which code, and which area, is part of which, in a file of its own
 - `spool`: a release on disk, read once
+- `written`: tidy tables as the other commands write them
 
 Rates, means and medians are kept beside the counts. profile.py says what they are of by labels and positions, with
 labels.py for groups, or by what the user says; canada_2021.py by the documentation of the Canadian profile.

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unround.additive.costs import Costs
 from unround.engines.forest import best_tables
 from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.reconciliation.costs import Costs
 from unround.sums.compiled import CompiledSums
 from unround.sums.forest import Equations
 

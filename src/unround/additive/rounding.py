@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unround.evidence.block import Ints
-from unround.mechanisms.base import BoolArray, FloatArray
-from unround.reconciliation.costs import Costs, Estimates, Rows
-from unround.reconciliation.systems import (
+from unround.additive.costs import Costs, Estimates, Rows
+from unround.additive.systems import (
     CLOSE,
     additive_means,
     narrowed,
@@ -18,6 +16,8 @@ from unround.reconciliation.systems import (
     whole_numbers,
     windows_around,
 )
+from unround.evidence.block import Ints
+from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import CompiledSums
 from unround.sums.families import AreaFamily, sums_matrix
 from unround.sums.forest import Equations
@@ -34,6 +34,9 @@ TOGETHER = 600
 
 MOST_JOINT = 1_500_000
 """Cells of areas within areas whose means are made to add up together; beyond, every area by itself, and then inwards."""
+
+NOTHING = np.iinfo(np.int32).min
+"""Stands where no number was found yet."""
 
 NOTICED = 1e-3
 """A mean that moved by less than this is what it was."""
@@ -66,7 +69,7 @@ class Rounder:
     by_program: int = 0
 
     def __post_init__(self) -> None:
-        self.result = np.full(self.estimates.mean.shape, -1, dtype=np.int32)
+        self.result = np.full(self.estimates.mean.shape, NOTHING, dtype=np.int32)
         self.areas, self.columns = self.estimates.mean.shape
         self.absolute, self.shared = np.zeros(self.columns, dtype=np.bool_), np.zeros(self.areas, dtype=np.bool_)
         piece = connected(self.columns, ((total, *parts) for total, parts in self.equations))
@@ -113,7 +116,7 @@ class Rounder:
         waiting = self._small_groups()
         for family in waiting:
             inside[family.children] = True
-        tops = np.flatnonzero(~inside & (self.result < 0).any(axis=1))
+        tops = np.flatnonzero(~inside & (self.result == NOTHING).any(axis=1))
         for rows in _batches(tops):
             self.result[rows] = self._areas(self._costs(rows, e.mean[rows]), e.low[rows], e.high[rows])
             self._tell(rows.size)
@@ -155,7 +158,7 @@ class Rounder:
 
     def _areas(self, costs: Costs, low: Ints, high: Ints) -> Ints:
         """Round areas, each by itself."""
-        rows, numbers = costs.rows, np.full(low.shape, -1, dtype=np.int32)
+        rows, numbers = costs.rows, np.full(low.shape, NOTHING, dtype=np.int32)
         open_yet = np.arange(len(rows))
         low = np.minimum(low, high)
         few = self.estimates.mean.size <= FEW_CELLS
@@ -180,7 +183,7 @@ class Rounder:
         pieces: dict[int, set[int]] = {}
         for at, e in zip(where[off].tolist(), sums[off].tolist(), strict=True):
             pieces.setdefault(at, set()).add(int(self._of_piece[e]))
-        for at in np.flatnonzero((numbers < 0).any(axis=1)).tolist():
+        for at in np.flatnonzero((numbers == NOTHING).any(axis=1)).tolist():
             pieces[at] = set(self.piece.tolist())
         for at, those in sorted(pieces.items()):
             yield at, np.array(sorted(those))
@@ -241,7 +244,7 @@ class Rounder:
             least = np.where(adds[here], np.maximum(e.low[rows], rest[here] - (high[here] - e.high[rows])), e.low[rows])
             most = np.where(adds[here], np.minimum(e.high[rows], rest[here] - (low[here] - e.low[rows])), e.high[rows])
             numbers = self._children(rows, target, least, most)
-            ok = (numbers >= 0).all(axis=1)
+            ok = (numbers != NOTHING).all(axis=1)
             for f in here[~ok].tolist():
                 broken[f] = True
                 self._whole_family(families[f])
@@ -255,16 +258,16 @@ class Rounder:
             self._tell(rows.size)
 
     def _children(self, rows: Rows, target: FloatArray, least: FloatArray, most: FloatArray) -> Ints:
-        """Round one child of every family; −1 where nothing was found."""
+        """Round one child of every family; `NOTHING` where nothing was found."""
         fine = (least <= most).all(axis=1)
-        numbers = np.full(target.shape, -1, dtype=np.int32)
+        numbers = np.full(target.shape, NOTHING, dtype=np.int32)
         some = np.flatnonzero(fine)
         for batch in _batches(some):
             before = len(self.left)
             costs = self._costs(rows[batch], target[batch])
             got = self._areas(costs, least[batch].astype(np.int32), most[batch].astype(np.int32))
             for row, _ in self.left[before:]:
-                got[rows[batch] == row] = -1
+                got[rows[batch] == row] = NOTHING
             del self.left[before:]
             numbers[batch] = got
         return numbers
