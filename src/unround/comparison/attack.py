@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from unround.audits.bounds import BlockBounds, silence_copies
 from unround.audits.claims import BlockClaims, ClaimKind, decide, known_alone
+from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.weigh import NEAR, OverPriors
 from unround.bounds.tighten import tighten
@@ -25,6 +26,7 @@ from unround.engines.forest import posteriors
 from unround.errors import InternalError
 from unround.evidence.block import BlockPosterior, CellBounds, Ints, PriorWeights, Windows, WindowTable
 from unround.evidence.cells import EvidenceBlock
+from unround.evidence.keys import keyed_evidence
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.mechanisms.base import BoolArray, FloatArray, IntArray
 from unround.options import THRESHOLD
@@ -235,9 +237,15 @@ class Attacker:
     """
 
     def __init__(
-        self, model: Model, prior: Prior, threshold: float = THRESHOLD, alone: tuple[Mechanism, ...] | None = None
+        self,
+        model: Model,
+        prior: Prior,
+        threshold: float = THRESHOLD,
+        alone: tuple[Mechanism, ...] | None = None,
+        keys: Keys | None = None,
     ) -> None:
         self.model = model
+        self._keyed = None if keys is None else keys.keyed(model)
         self.prior = prior
         self.threshold = threshold
         self._windows = WindowTable(model.mechanisms)
@@ -294,7 +302,11 @@ class Attacker:
         if windows.certain.all() or (counts <= ABSENT).any():
             reach = documented if windows.certain.all() else tighten(self.model.compiled, windows)
             weights = self.prior.weights(counts, reach.low, reach.high, variant)
-            return posteriors(EvidenceBlock(self.model.compiled, windows, reach, weights), value)
+            keyed = None
+            if self._keyed is not None:
+                active = np.ones((len(counts), len(self.model.equations)), dtype=np.bool_)
+                keyed = keyed_evidence(self._keyed, windows, counts, active)
+            return posteriors(EvidenceBlock(self.model.compiled, windows, reach, weights, None, keyed), value)
         self._narrower = self._narrower or self._finest(counts[:PILOT], value[:PILOT])
         return self._narrower.posteriors(counts, self.prior, value, variant)
 

@@ -1,123 +1,31 @@
-"""Ways of publishing a table: by one mechanism throughout, or as today with one thing changed.
-
-Counts that stand in several tables, all rounded by the keys of the same records: what their roundings say together.
-
-With u the sum of the records' keys, table j shows the count rounded up if u + sⱼ (mod 1) is below its remainder divided by
-the base. Whoever knows the constants sⱼ knows the arc of u that all roundings leave, for every remainder; its length is
-the likelihood. Without constants all tables show the same number, and one of them says as much as all.
-"""
+"""Ways of publishing a table: by one mechanism throughout, or as today with one thing changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 
+from unround.audits.keys import Keys, SameCount
 from unround.comparison.material import Material
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, CellKey, Exact, Mechanism, Rounding, Unpublished, Within
-from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, settle, window_from
+from unround.mechanisms.base import IntArray, fraction
 from unround.mechanisms.cellkey import largest_variance
 from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
 from unround.protection.table import ALIKE, KEYED, Protection, parse_protection, publish_counts
 from unround.sums.forest import Equations
 from unround.system import grouped
 
-FAINT = 1e-12  # the likelihood of a count that only the constants rule out: they are estimates, so nothing is proved by them
-
 
 def repeated(columns: int, equations: Equations, exact: frozenset[int]) -> list[tuple[int, ...]]:
     """Return the columns that show the same count as another one, in groups; those of exact counts are left out."""
     groups = grouped(columns, ((total, parts[0]) for total, parts in equations if len(parts) == 1))
     return [tuple(group) for group in groups if len(group) > 1 and not exact.intersection(group)]
-
-
-@dataclass(frozen=True)
-class JointRounding:
-    """All roundings of one count as a single observation, by `code`; a mechanism that nothing is published by.
-
-    >>> two = JointRounding(5, (0.0, 0.5))
-    >>> code = two.code(np.array([[10, 15]]))
-    >>> {x: round(float(two.likelihood(int(code[0]), np.array(x))), 3) for x in (11, 12, 13, 14)}
-    {11: 0.2, 12: 0.4, 13: 0.4, 14: 0.2}
-    """
-
-    base: int  # what is rounded to
-    constants: tuple[float, ...]  # those of the tables
-    _patterns: tuple[tuple[bool, ...], ...] = field(init=False, repr=False, compare=False)
-    _arcs: FloatArray = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        by_remainder = [_arcs(self.constants, remainder, self.base) for remainder in range(self.base)]
-        alike = [tuple([up] * len(self.constants)) for up in (False, True)]
-        mixed = sorted({pattern for arcs in by_remainder for pattern in arcs} - set(alike))
-        patterns = (*alike, *mixed)
-        arcs = np.array([[each.get(pattern, 0.0) for each in by_remainder] for pattern in patterns])
-        settle(self, _patterns=patterns, _arcs=arcs)
-
-    @property
-    def name(self) -> str:
-        """What it is called in errors."""
-        return f"together:{self.base}"
-
-    @property
-    def sentence(self) -> str:
-        """The assumption, as a sentence."""
-        return f"Random rounding to base {self.base} by keys, in {len(self.constants)} tables whose constants are known."
-
-    def code(self, published: IntArray) -> IntArray:
-        """Return one number for what the tables show (areas × tables)."""
-        low = published.min(axis=1)
-        at = {pattern: number for number, pattern in enumerate(self._patterns)}
-        places = [at[tuple(row)] for row in (published > low[:, None]).tolist()]
-        return np.asarray(low // self.base * len(self._patterns) + np.array(places, dtype=np.int64))
-
-    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
-        """Return how likely the roundings are, given the count."""
-        code, x, possible = counts(published, true)
-        low, pattern = np.divmod(code, len(self._patterns))
-        low = low * self.base
-        rest = x - low
-        up = (rest < 0) & (pattern == 0)  # all tables show the multiple above
-        row, column = np.where(up, 1, pattern), np.clip(np.where(up, rest + self.base, rest), 0, self.base - 1)
-        inside = np.where(pattern == 0, np.abs(rest) < self.base, (rest > 0) & (rest < self.base))
-        return np.where(possible & inside, np.maximum(self._arcs[row, column], FAINT), 0.0)
-
-    def window(self, published: int | None) -> Window:
-        """Return the counts that the roundings leave."""
-        code = published if published is None else int(published)
-        low = 0 if code is None else code // len(self._patterns) * self.base
-
-        def likelihood(_: int, true: IntArray) -> FloatArray:
-            return self.likelihood(code, true)
-
-        return window_from(likelihood, low, self.base - 1, self.base - 1, f"rounding to base {self.base} by keys")
-
-    def chance(self, published: int | None, true: int) -> Fraction:
-        """Return the likelihood of one observation."""
-        return Fraction(float(self.likelihood(published, np.asarray(true))))
-
-    def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
-        """Draw observations."""
-        u = rng.random(true.shape)
-        rest = (true % self.base)[:, None]
-        up = (u[:, None] + np.array(self.constants)) % 1 < rest / self.base
-        return self.code(true[:, None] - rest + self.base * up)
-
-
-def _arcs(constants: Sequence[float], remainder: int, base: int) -> dict[tuple[bool, ...], float]:
-    """Return the lengths of the arcs of u on which tables round a count up or down, by pattern."""
-    ends = sorted({0.0, 1.0, *((end - s) % 1 for s in constants for end in (0.0, remainder / base))})
-    lengths: dict[tuple[bool, ...], float] = {}
-    for start, stop in pairwise(ends):
-        middle = (start + stop) / 2
-        pattern = tuple((middle + s) % 1 < remainder / base for s in constants)
-        lengths[pattern] = lengths.get(pattern, 0.0) + stop - start
-    return lengths
 
 
 TODAY = "rounding:5"  # what the Canadian census does: every count rounded on its own, populations exact
@@ -132,10 +40,7 @@ WHAT_IFS = ("drop-invariants", "same-seed", "base=10", "no-totals", "controlled"
 
 @dataclass(frozen=True, eq=False)
 class Practice:
-    """One way of publishing.
-
-    - `seen`: What somebody who infers makes of published counts before looking at them by `assumed`: mostly nothing.
-    """
+    """One way of publishing."""
 
     name: str  # how the command line calls it
     sentence: str  # what is done, for people
@@ -143,7 +48,12 @@ class Practice:
     mechanisms: tuple[Mechanism, ...]  # how every column is published, looked at by itself
     assumed: tuple[Mechanism, ...]  # What somebody who infers from all columns together takes them to be published by
     publish: Callable[[IntArray, np.random.Generator], IntArray]  # draws published counts for true ones
-    seen: Callable[[IntArray], IntArray] = lambda published: published
+    keys: Keys = field(default_factory=Keys)  # what they know of the keys of records
+
+    def seen(self, published: IntArray) -> IntArray:
+        """Return what they look at: copies of which nothing is to be learnt are left out."""
+        left_out = [isinstance(how, Unpublished) for how in self.assumed]
+        return np.where(left_out, HIDDEN, published)
 
 
 LARGEST_CHANGES, VARIANCES, BLOCKED = "1-10", "0.5,1,2,3,4,6,8", "0-2"
@@ -267,42 +177,32 @@ def _by_keys(chosen: Protection, material: Material) -> Practice:
     """Round or change counts by the keys of records, with a constant for every table or with none.
 
     Without constants a count is the same in all tables, and one of them says as much as all. Whoever infers knows the
-    constants, since any large table gives its own away, and takes all roundings of one count together. Between counts that
-    only add up, keys are left out of account: they change little where counts are large.
+    constants, since any large table gives its own away, and takes all roundings of one count together, as an audit does.
+    Between counts that only add up, keys are left out of account: they change little where counts are large.
     """
     constants = constants_of(material.tables, _CONSTANTS, 0.0 if chosen.keys == ALIKE else None)
     groups = repeated(len(material.columns), material.equations, material.exact)
     names = tuple(column.key for column in material.columns)
 
     def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
-        keys = CellKeys(names, material.equations, secret_from(rng)).of([str(area) for area in range(len(true))], true)
-        numbers = shifted(keys, material.tables, constants)
+        drawn = CellKeys(names, material.equations, secret_from(rng)).of([str(area) for area in range(len(true))], true)
+        numbers = shifted(drawn, material.tables, constants)
         return publish_counts(true, chosen, material.equations, rng, exact=material.exact, numbers=numbers)
 
     mechanisms = material.mechanisms(chosen.mechanism)
-    assumed = list(mechanisms)
-    together = dict[tuple[int, ...], JointRounding]()
-    for group in groups:
-        if chosen.keys == KEYED:
-            shifts = tuple(constants[material.tables[c]] for c in group)
-            assumed[group[0]] = together[group] = JointRounding(_base(chosen.mechanism), shifts)
-        for copy in group[1:]:
-            assumed[copy] = Unpublished()
-
-    def seen(published: IntArray) -> IntArray:
-        known = published.copy()
-        for group in groups:
-            if group in together:
-                known[:, group[0]] = together[group].code(published[:, group])
-            known[:, group[1:]] = HIDDEN
-        return known
-
+    copies = {copy for group in groups for copy in group[1:]} if chosen.keys == ALIKE else set[int]()
+    assumed = tuple(Unpublished() if c in copies else how for c, how in enumerate(mechanisms))
+    keys = Keys()
+    if chosen.keys == KEYED:
+        shifts = [tuple(constants[material.tables[c]] for c in group) for group in groups]
+        known = zip(groups, shifts, strict=True)
+        keys = Keys(repeats=tuple(SameCount(tuple(names[c] for c in group), at, (0.0,) * len(at)) for group, at in known))
     said = (
         f"{chosen.sentence} Probabilities take all roundings of a count that stands in several tables together, "
         f"{'and the constants as known' if chosen.keys == KEYED else 'as one'}; counts that only add up are treated as "
         "rounded independently."
     )
-    return Practice(chosen.name, said, chosen.mechanism, mechanisms, tuple(assumed), publish, seen)
+    return Practice(chosen.name, said, chosen.mechanism, mechanisms, assumed, publish, keys)
 
 
 def _no_totals(material: Material, today: Protection) -> Practice:

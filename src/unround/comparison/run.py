@@ -128,7 +128,7 @@ def compare(
 
         def judge(published: IntArray, way: Practice = way, model: Model = model) -> tuple[Measured, Attacker]:
             # 3. Infer, with a prior fitted to this release: what that gets wrong differs from release to release too.
-            attacker = Attacker(model, fitted_prior(material, way, published), threshold, way.mechanisms)
+            attacker = Attacker(model, fitted_prior(material, way, published), threshold, way.mechanisms, way.keys)
             inferred = attacker.infer(as_counts(published), material.true, as_counts(way.seen(published)))
             # 4. Judge both by the truth.
             return measure(material, published, inferred), attacker
