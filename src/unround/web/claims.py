@@ -15,6 +15,7 @@ from unround.audits.findings import ADD_UP, SMALL_FIRST, WEIGHED, size_class
 from unround.errors import InputError
 from unround.job.folder import FINDINGS
 from unround.show.words import CLAIMS
+from unround.web.page import whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,9 +92,9 @@ class Filter:
                 facet.position(key)
             if keys:
                 chosen[name] = keys
-        line = _whole(query["line"], "line") if query.get("line") else None
-        if line is not None and line >= lines:
-            raise InputError(f"there is no line {line} in this release: it has {lines:,}.")
+        line = whole(query["line"]) if query.get("line") else None
+        if query.get("line") and (line is None or line >= lines):
+            raise InputError(f"there is no line {query['line'][:20]} in this release: it has {lines:,}.")
         sort = query.get("sort") or "strongest"
         if sort not in SORTS:
             raise InputError(f"there is no sort {sort!r}: choose among {', '.join(SORTS)}.")
@@ -125,12 +126,6 @@ def _percent(text: str) -> float:
     if not 0 <= number <= 100:
         raise InputError(f"a probability is a number of percent from 0 to 100, such as 90; not {text!r}.")
     return number / 100
-
-
-def _whole(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise InputError(f"{name} is a whole number, not {text!r}.")
-    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,15 @@ class Missing(InputError):  # noqa: N818 - it says what is so, like `Infeasible`
     """There is nothing at this address."""
 
 
+def whole(text: str) -> int | None:
+    """Return the whole number that a text is; None where it is something else, or longer than any that we have.
+
+    >>> whole("12"), whole("x"), whole("9" * 5000)
+    (12, None, None)
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
 @dataclass(frozen=True, slots=True)
 class ListPart:
     """The part of a long list that is shown: its number, out of how many, and its rows."""
@@ -118,7 +127,7 @@ class ListPart:
         """Read which part is wanted."""
         text = query.get("page") or "1"
         pages = max(1, -(-total // size))
-        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+        number = whole(text) or 0
         if not 1 <= number <= pages:
             raise Missing(f"there is no page {text}: this list has {pages:,}.")
         return cls(number, pages, (number - 1) * size, min(number * size, total), total)

@@ -14,7 +14,7 @@ from unround.show import parts as doc
 from unround.show.charts import Picture
 from unround.show.words import ORIGINS, cut, several
 from unround.web.outline import Outline, OutlineTable
-from unround.web.page import Asked, Missing, Page, crumbs
+from unround.web.page import Asked, Missing, Page, crumbs, whole
 
 ROW, LABELS, WIDTH = 22, 260, 26
 """Of a map with names: how high a line is, the room for names, and how wide a level is."""
@@ -163,8 +163,7 @@ def structure(asked: Asked) -> Page:
 
 def _table_of_sums(asked: Asked, sorted_sums: Sequence[TableSums]) -> Page:
     model, outline, chosen = asked.explorer.folder.model, asked.explorer.outline, asked.path["table"]
-    at = int(chosen) if chosen.isascii() and chosen.isdecimal() and len(chosen) < 10 else len(outline.tables)
-    if at >= len(outline.tables):
+    if (at := whole(chosen)) is None or at >= len(outline.tables):
         raise Missing(f"there is no table {chosen}: this release has {len(outline.tables):,}.")
     table, sums = outline.tables[at], sorted_sums[at]
     lines = [{"label": line.label, "code": line.code, "level": line.level} for line in table.lines]

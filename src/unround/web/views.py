@@ -50,6 +50,7 @@ from unround.web.page import (
     key_meant,
     meant,
     pager,
+    whole,
 )
 from unround.web.structure import how_proposed
 from unround.web.trial import LONGEST, MOST_CELLS
@@ -409,9 +410,9 @@ def _table(asked: Asked, claims: list[int]) -> int:
     text = asked.query.get("table", "")
     if not text:
         return claims.index(max(claims))
-    if not (text.isascii() and text.isdecimal()) or int(text) >= len(claims):
-        raise Missing(f"there is no table {text}: this release has {len(claims):,}.")
-    return int(text)
+    if (at := whole(text)) is None or at >= len(claims):
+        raise Missing(f"there is no table {text[:20]}: this release has {len(claims):,}.")
+    return at
 
 
 def _above(explorer: Explorer, row: int) -> dict[str, Any] | None:
