@@ -571,3 +571,37 @@ def test_a_table_too_small_to_test_is_audited_with_what_its_labels_say(tmp_path:
         ("Men", 39, "conditional"),
         ("Women", 49, "conditional"),
     }
+
+
+def test_columns_beside_the_sexes_add_up_to_the_same_total() -> None:
+    """Three fives under an exact total of 3 are three ones, though labels name only the sexes as parts of it."""
+    draws = random.Random(7)
+    lines: list[list[int]] = []
+    for _ in range(14):
+        total = draws.randint(150, 900)
+        men, employed, unemployed = total // 2 + draws.randint(-9, 9), 55 * total // 100, draws.randint(12, 40)
+        counts = men, total - men, employed, unemployed, total - employed - unemployed
+        lines.append([total, *(5 * ((count + draws.randint(0, 4)) // 5) for count in counts)])
+    lines.append([3, 5, 0, 5, 5, 5])
+    heads = ("Total", "Men", "Women", "Employed", "Unemployed", "Not in labour force")
+    table = pl.DataFrame(
+        {"town": [f"Town {at}" for at in range(15)]} | dict(zip(heads, zip(*lines, strict=True), strict=True))
+    )
+    assert sums_of(unround.describe(table, base=5)) == {"Total = Men + Women", f"Total = {' + '.join(heads[3:])}"}
+    workers = pl.when(pl.col("Total") == 3).then(5).otherwise(pl.col("Employed") + pl.col("Unemployed"))
+    force = table.with_columns(workers.alias("Labour force"))
+    headed = force.select("town", *heads[:3], "Labour force", *heads[3:])
+    assert {
+        "Labour force = Employed + Unemployed",
+        "Total = Labour force + Not in labour force",
+    } < sums_of(unround.describe(headed, base=5))
+    others = table.with_columns((pl.col("Unemployed") * 3).alias("Unemployed"))  # which adds up to nothing
+    assert sums_of(unround.describe(others, base=5)) == {"Total = Men + Women"}
+    reviewed = unround.review(table, base=5, repairs=())
+    assert reviewed.decision == "stop"
+    assert "3 counts of one or two" in str(reviewed)
+
+
+def sums_of(described: Any) -> set[str]:
+    """Return the sums that a description uses, as people read them."""
+    return {verdict.shown for verdict in described.verdicts if verdict.used}

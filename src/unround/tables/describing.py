@@ -42,6 +42,7 @@ from unround.tables.suggested import (
     SuggestedProtection,
     SuggestedSum,
     base_of,
+    columns_beside,
     find_candidates,
     is_whole,
     may_add_up,
@@ -281,6 +282,7 @@ def _described(
                 for candidate in whole_column(axis, known.along(axis), known.base)
                 if candidate.parts not in [other.parts for other in candidates[axis.name]]
             ]
+        candidates[axis.name] += columns_beside(axis, known.along(axis), known.base, candidates[axis.name])
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
     if len(rows) == 1:
         verdicts += [verdict(candidate, by_name[rows[0]], known.counts, known.base) for candidate in candidates[rows[0]]]

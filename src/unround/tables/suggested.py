@@ -276,6 +276,39 @@ def whole_column(axis: DraftAxis, counts: Counts, base: int) -> list[SuggestedSu
     return []
 
 
+def columns_beside(axis: DraftAxis, counts: Counts, base: int, known: Sequence[SuggestedSum]) -> list[SuggestedSum]:
+    """Return neighbours, of columns that stand in no known sum, that add up to one of them, or to the total of known sums.
+
+    Beside men and women of a total may stand its employed and unemployed: readers add these up, whatever names suggest.
+    """
+    codes = [code for code in axis.codes if code not in axis.figures]
+    inside = {part for suggested in known for part in suggested.parts}
+    heads = {suggested.total for suggested in known} - inside
+    totals = [code for code in codes if code in heads]
+    rest = [at for at, code in enumerate(codes) if code not in inside and code not in totals]
+    if not known or len(codes) != counts.shape[1] or len(counts) < 3 or not 2 <= len(rest) <= MOST_PAIRED:
+        return []
+    across = np.ascontiguousarray(counts.T)
+
+    def run_from(total: int, places: Sequence[int]) -> list[int]:
+        lengths = range(2, len(places) + 1)
+        return list(next((places[:k] for k in lengths if _stands_out(across, total, places[:k], base)), ()))
+
+    sums: list[tuple[int, list[int]]] = []
+    for at in tuple(rest):  # a column that heads those after it
+        if at in rest and (run := run_from(at, rest[rest.index(at) + 1 :])):
+            sums.append((at, run))
+            rest = [column for column in rest if column not in run]
+    for total in totals:
+        start = 0
+        while start < len(rest) - 1:
+            run = run_from(codes.index(total), rest[start:])
+            sums += [(codes.index(total), run)] if run else []
+            start += len(run) or 1
+    why = "columns side by side add up to it"
+    return [SuggestedSum(axis.name, codes[total], tuple(codes[part] for part in parts), why) for total, parts in sums]
+
+
 def _runs(across: Counts, total: int, others: Sequence[int], base: int) -> list[list[int]]:
     """Return the columns besides a total in runs of neighbours that each add up to it, as by sex and then by age."""
     runs: list[list[int]] = [[]]
