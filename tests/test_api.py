@@ -292,6 +292,11 @@ def test_what_was_read_can_be_sent_to_another_process() -> None:
     assert pickle.loads(pickle.dumps(described)).draft.keys == described.draft.keys
     inspection = unround.check(SURVEY)
     assert pickle.loads(pickle.dumps(inspection)).to_json() == inspection.to_json()
+    audited = unround.audit(SURVEY)
+    posterior = audited.posterior("D08")
+    again = pickle.loads(pickle.dumps(posterior))
+    assert again.folder == audited
+    assert again["30-44/men"].distribution == posterior["30-44/men"].distribution
     reconciled = unround.reconcile(SURVEY)
     again = pickle.loads(pickle.dumps(reconciled))
     assert again.to_json() == reconciled.to_json()
@@ -356,6 +361,13 @@ def test_no_column_of_a_frame_hides_another_of_its_name() -> None:
     for names in (["town", "men", "men"], ["town", 1, "1"]):
         with pytest.raises(InputError, match=r"the frame has several columns called '(men|1)'"):
             unround.read(pandas.DataFrame([["a", 5, 10], ["b", 10, 10]], columns=names), describe={"area": "town"})
+
+
+def test_text_of_a_frame_that_is_none_is_refused_in_words() -> None:
+    pandas = pytest.importorskip("pandas")
+    for odd in (pandas.DataFrame({"town": ["\ud800"], "all": [5]}), pandas.DataFrame({"town": ["a"], "\ud800": [5]})):
+        with pytest.raises(InputError, match=r"the frame has text that is none in UTF-8: '\\ud800'"):
+            unround.read(odd, describe={"area": "town"})
 
 
 def test_lazy_frames_are_collected_or_refused_in_words(recwarn: pytest.WarningsRecorder) -> None:

@@ -259,6 +259,10 @@ class AuditFolder:
     path: Path
     summary: dict[str, Any] = field(repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: the rest is read from the folder, where it is needed, and can hold locks."""
+        return {"path": self.path, "summary": self.summary}
+
     @classmethod
     def open(cls, path: Path | str) -> Self:
         """Open a folder that `audit` wrote.

@@ -122,7 +122,10 @@ def as_polars(frame: object) -> pl.DataFrame:
         raise InputError(
             "the frame has columns whose names have several levels; join them into one: frame.columns.map('_'.join)."
         )
-    return pl.DataFrame({str(name): _series(values) for name, values in columns.items()})
+    try:
+        return pl.DataFrame({str(name): _series(values) for name, values in columns.items()})
+    except UnicodeEncodeError as error:
+        raise InputError(f"the frame has text that is none in UTF-8: {error.object!r}.") from None
 
 
 def _series(values: Iterable[Any]) -> pl.Series:
