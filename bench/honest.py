@@ -118,7 +118,7 @@ def audited(case: Case, seed: int = 3) -> Claims:
         some = counts[first : first + step]
         found = auditor.infer(some, np.zeros(len(some), dtype=np.bool_))
         likely = found.probabilities.posterior
-        claims, reach = found.claims, found.probabilities.reach
+        claims, reach = found.claims, found.probabilities.within
         held = (claims.held_back == ClaimKind.LIKELY) & (claims.held_because == HeldBecause.SELFCHECK)
         lowest = np.where(np.isnan(found.probabilities.lowest), likely.probability, found.probabilities.lowest)
         made = claims.of_kind(ClaimKind.LIKELY)

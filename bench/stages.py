@@ -40,7 +40,7 @@ def messages(folder: AuditFolder, counts: np.ndarray) -> float:
     """Return how many multiply-adds the messages of an area consist of, under one prior, on average over some areas."""
     some = counts[:LOOKED_AT]
     found = folder.auditor.infer(some, np.zeros(len(some), dtype=np.bool_))
-    forest, tight = forest_of(folder.auditor.model.compiled), found.probabilities.reach
+    forest, tight = forest_of(folder.auditor.model.compiled), found.probabilities.within
     holds = np.ones(len(folder.auditor.model.compiled.equations), dtype=np.bool_)
     needed = multiply_adds(forest, buffers_for(forest), tight.low.astype(np.int32), tight.high.astype(np.int32), holds)
     return needed / len(some)

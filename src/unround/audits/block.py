@@ -142,7 +142,7 @@ class Auditor:
             assumed, refuted = assumed_bounds(self.model, self._windows, counts, stated)
             contradictions += refuted
         certain = bool(assumed.windows.certain.all())
-        reach = assumed.tight if certain else tighten(self.model.compiled, assumed.windows, active)
+        within = assumed.tight if certain else tighten(self.model.compiled, assumed.windows, active)
         figured = None
         if figures is not None and self.model.figures:
             figured, refuted = figure_bounds(self.model, counts, figures, assumed, active)
@@ -157,7 +157,7 @@ class Auditor:
         nothing = clashing | without_news(self.model, counts, active, documented) | self._estimates
         # 4. What is likely.
         keyed = self.keyed_evidence(assumed.windows, counts, active)
-        given = Weighing(self.model, self.prior, counts, assumed, reach, active, keyed, {})
+        given = Weighing(self.model, self.prior, counts, assumed, within, active, keyed, {})
         probabilities = self._weigh(given, linked, nothing, keep)
         if figured is not None:
             probabilities = with_rates(given, figured, probabilities, self.options.threshold, nothing)
@@ -300,7 +300,7 @@ def estimates_frame(
     """
     import polars as pl
 
-    posterior, bounds = inferred.probabilities.posterior, inferred.probabilities.reach
+    posterior, bounds = inferred.probabilities.posterior, inferred.probabilities.within
     rows, cells = np.nonzero(posterior.probability > 0)
     published = inferred.counts[rows, cells]
     return pl.DataFrame(

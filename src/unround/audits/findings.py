@@ -94,7 +94,7 @@ def finding(inferred: InferredBlock, area: int, cell: int) -> Finding:
     certain = given or code in (ClaimKind.PROVED, ClaimKind.CONDITIONAL)
     probability = 1.0 if certain else posterior.probability.item(at)
     value = published if given else claims.values.item(at)
-    low, high = weighed.reach.low.item(at), weighed.reach.high.item(at)
+    low, high = weighed.within.low.item(at), weighed.within.high.item(at)
     least, greatest = weighed.lowest.item(at), weighed.highest.item(at)
     if certain:
         low = high = value
@@ -147,8 +147,8 @@ def findings_frame(
     kinds, value, depth = claims.kinds[rows, cells], claims.values[rows, cells], claims.depth[rows, cells]
     published, probability = inferred.counts[rows, cells], weighed.posterior.probability[rows, cells]
     certain = kinds != ClaimKind.LIKELY
-    low = np.where(certain, value, weighed.reach.low[rows, cells])
-    high = np.where(certain, value, weighed.reach.high[rows, cells])
+    low = np.where(certain, value, weighed.within.low[rows, cells])
+    high = np.where(certain, value, weighed.within.high[rows, cells])
     where = {name: areas[name][rows] for name in axes if name in areas.columns}
     if "region_name" in areas.columns:
         where["region_name"] = areas["region_name"][rows]

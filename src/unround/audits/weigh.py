@@ -50,7 +50,7 @@ NEAR = 0.9
 class BlockProbabilities:
     """What is likely in a block; the arrays cannot be written to.
 
-    - `reach`: The bounds that probabilities keep to: those of the assumed reading, without tails where there is noise.
+    - `within`: The bounds that probabilities keep to: those of the assumed reading, without tails where there is noise.
     - `posterior`: What is likely. Its probabilities are averages over the set of priors, where `lowest` has a number.
     - `lowest`, `highest`: The least and the greatest probability that any prior of the set gives to the likeliest count;
       NaN for counts far from the threshold, which were weighed under the best prior alone. The greatest is the highest
@@ -68,7 +68,7 @@ class BlockProbabilities:
     - `before`: The cells whose likeliest count would be likely without rates, too.
     """
 
-    reach: CellBounds
+    within: CellBounds
     posterior: BlockPosterior
     lowest: FloatArray
     highest: FloatArray
@@ -108,7 +108,7 @@ class Weighing(NamedTuple):
     - `prior`: What true counts are like: a set of priors.
     - `counts`: What was published.
     - `bounds`: What is possible; of `bounds.linked`, the links are used.
-    - `reach`: The bounds to keep to, of every area on its own.
+    - `within`: The bounds to keep to, of every area on its own.
     - `active`: Which sums hold in which area.
     - `keyed`: What keys make of these areas.
     - `worked_out`: Weights that were worked out before, by prior, and are kept for the next time.
@@ -118,7 +118,7 @@ class Weighing(NamedTuple):
     prior: Prior
     counts: Counts
     bounds: BlockBounds
-    reach: CellBounds
+    within: CellBounds
     active: Active
     keyed: KeyedEvidence | None = None
     worked_out: dict[str, PriorWeights | None] | None = None
@@ -127,12 +127,12 @@ class Weighing(NamedTuple):
         """Return the same for some areas, each on its own."""
         bounds = replace(self.bounds, windows=self.bounds.windows.rows(rows), linked=None)
         keyed = None if self.keyed is None else self.keyed.rows(rows)
-        some = self.counts[rows], bounds, self.reach.rows(rows), self.active[rows], keyed
+        some = self.counts[rows], bounds, self.within.rows(rows), self.active[rows], keyed
         return Weighing(self.model, self.prior, *some)
 
     def weights(self, variant: str, wanted: BoolArray | None = None) -> PriorWeights | None:
         """Return the weights of one prior of the set: of the wanted cells, and of all that they are connected with."""
-        given = self.counts, self.reach.low, self.reach.high, variant
+        given = self.counts, self.within.low, self.within.high, variant
         if wanted is not None:
             return self.prior.weights(*given, connected(self.model, wanted))
         kept = {} if self.worked_out is None else self.worked_out
@@ -143,12 +143,12 @@ class Weighing(NamedTuple):
     def block(self, variant: str, wanted: BoolArray | None = None) -> EvidenceBlock:
         """Return what engines take, under one prior of the set."""
         weights = self.weights(variant, wanted)
-        return EvidenceBlock(self.model.compiled, self.bounds.windows, self.reach, weights, self.active, self.keyed)
+        return EvidenceBlock(self.model.compiled, self.bounds.windows, self.within, weights, self.active, self.keyed)
 
     def alone(self) -> EvidenceBlock:
         """Return the same without sums: what was published of each count by itself, within the bounds."""
-        weights = self.prior.weights_alone(self.reach.low, self.reach.high)
-        return EvidenceBlock(self.model.no_sums, self.bounds.windows, self.reach, weights)
+        weights = self.prior.weights_alone(self.within.low, self.within.high)
+        return EvidenceBlock(self.model.no_sums, self.bounds.windows, self.within, weights)
 
     def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> BlockPosterior:
         """Return what is likely under one prior of the set, every area on its own."""
@@ -199,7 +199,7 @@ def weigh(
             cut_off[inexact] = True
     distributions = _later(here, stated, each, cut_off, linked)
     stated = _without_sums(here, cut_off, stated)
-    bounds_used = here.reach if linked is None else linked.tight
+    bounds_used = here.within if linked is None else linked.tight
     return BlockProbabilities(
         bounds_used, stated, each.lowest, each.highest, own_lowest, alone, cut_off, too_noisy, linked, distributions
     )
@@ -371,7 +371,7 @@ def _cut_off(here: Weighing, posterior: BlockPosterior) -> BoolArray:
     In the fitted prior, totals follow from their parts: it says nothing of a total that is cut off from them. A sum is cut
     off where it does not apply or contradicts, or where too much is possible.
     """
-    model, reach, active = here.model, here.reach, here.active
+    model, within, active = here.model, here.within, here.active
     marked = np.zeros(posterior.mode.shape, dtype=bool)
     rows = np.flatnonzero((posterior.cut > 0) | ~np.asarray(active.all(axis=1)) | (posterior.method == UNSETTLED))
     if not rows.size:
@@ -382,7 +382,7 @@ def _cut_off(here: Weighing, posterior: BlockPosterior) -> BoolArray:
     used, starts, members = _sums_used(model)
     if not used.size:
         return marked
-    wide = reach.high[rows].astype(np.int64) - reach.low[rows] > WIDE
+    wide = within.high[rows].astype(np.int64) - within.low[rows] > WIDE
     off = np.logical_or.reduceat(wide[:, members], starts, axis=1) & (posterior.cut[rows] > 0)[:, None]
     off |= ~active[rows][:, used]
     for k in np.flatnonzero(off.any(axis=0)).tolist():
@@ -418,19 +418,19 @@ class _Rates:
     here: Weighing
     pairs: RatePairs
     rows: BlockRows
-    reach: CellBounds
+    within: CellBounds
     chosen: BoolArray
 
     def of(self, rows: NDArray[np.int64]) -> _Rates:
         """Return the same for some areas."""
-        return _Rates(self.here.of(rows), self.pairs, self.rows.of(rows), self.reach.rows(rows), self.chosen[rows])
+        return _Rates(self.here.of(rows), self.pairs, self.rows.of(rows), self.within.rows(rows), self.chosen[rows])
 
     def block(self, variant: str) -> EvidenceBlock:
         """Return what the engine takes, under one prior of the set."""
-        here, wanted = self.here, np.zeros(self.reach.low.shape, dtype=np.bool_)
+        here, wanted = self.here, np.zeros(self.within.low.shape, dtype=np.bool_)
         wanted[np.ix_(self.chosen, self.pairs.cells)] = True
-        weights = here.prior.weights(here.counts, self.reach.low, self.reach.high, variant, wanted)
-        block = EvidenceBlock(here.model.compiled, here.bounds.windows, self.reach, weights, here.active, here.keyed)
+        weights = here.prior.weights(here.counts, self.within.low, self.within.high, variant, wanted)
+        block = EvidenceBlock(here.model.compiled, here.bounds.windows, self.within, weights, here.active, here.keyed)
         return self.pairs.block(block, self.chosen)
 
     def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> BlockPosterior:
@@ -441,7 +441,7 @@ class _Rates:
         some = np.zeros((len(self.chosen), len(cells) + more), dtype=np.bool_)
         some[:, : len(cells)] = True if wanted is None else wanted[:, cells]
         by_pairs = posteriors(self.block(variant), asked, some, rates=pairs.input(self.rows))
-        into = BlockPosterior.empty(*self.reach.low.shape, asked=value is not None)
+        into = BlockPosterior.empty(*self.within.low.shape, asked=value is not None)
         whole = np.asarray(by_pairs.possible & (by_pairs.cut == 0))
         for name in ("mode", "probability", "mean", "deviation", "asked"):
             if getattr(by_pairs, name) is not None:
@@ -471,10 +471,10 @@ def with_rates(
     # Bounds that means and medians give, too, would leave what is unlikely together with the rest: not these.
     used = np.isin(np.arange(len(here.model.figures)), [f for forest in forests for f in forest.figures])
     rows = figured.rows.of_figures(used)
-    reach = tighten(here.model.compiled, here.bounds.windows, here.active, rows=rows)
+    within = tighten(here.model.compiled, here.bounds.windows, here.active, rows=rows)
     for pairs in forests:
-        chosen = np.asarray((figured.values[:, list(pairs.figures)] != FIGURE_ABSENT).any(axis=1)) & reach.feasible
-        weighed = _with_forest(_Rates(here, pairs, rows, reach, chosen), weighed, threshold, nothing)
+        chosen = np.asarray((figured.values[:, list(pairs.figures)] != FIGURE_ABSENT).any(axis=1)) & within.feasible
+        weighed = _with_forest(_Rates(here, pairs, rows, within, chosen), weighed, threshold, nothing)
     return weighed
 
 
@@ -482,7 +482,7 @@ def _with_forest(
     rates: _Rates, before_rates: BlockProbabilities, threshold: float, nothing: BoolArray
 ) -> BlockProbabilities:
     """Put in the probabilities of the parts of one forest."""
-    here, pairs, reach = rates.here, rates.pairs, rates.reach
+    here, pairs, within = rates.here, rates.pairs, rates.within
     parts = pairs.cells[pairs.parts]
     best, *others = here.prior.variants
     posterior = rates.posterior(best)
@@ -518,9 +518,9 @@ def _with_forest(
 
     return replace(
         before_rates,
-        reach=before_rates.reach._replace(
-            low=np.where(weighed, reach.low, before_rates.reach.low),
-            high=np.where(weighed, reach.high, before_rates.reach.high),
+        within=before_rates.within._replace(
+            low=np.where(weighed, within.low, before_rates.within.low),
+            high=np.where(weighed, within.high, before_rates.within.high),
         ),
         posterior=before_rates.posterior.replaced(weighed, stated),
         lowest=np.where(weighed, each.lowest, before_rates.lowest),
@@ -543,5 +543,5 @@ def _kept_with_rates(rates: _Rates, weighed: BoolArray, lowest: FloatArray) -> d
     for cell, chances in of_best.items():
         if weighed[cell]:
             asked = [of_prior[cell] for of_prior in more] if not np.isnan(lowest[cell]) else []
-            kept[cell] = int(rates.reach.low[0, cell]), np.mean([chances, *asked], axis=0)
+            kept[cell] = int(rates.within.low[0, cell]), np.mean([chances, *asked], axis=0)
     return kept

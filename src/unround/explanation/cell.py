@@ -337,7 +337,7 @@ def _growth(area: InferredArea, cell: int, value: int) -> tuple[float | None, ..
     # With all sums it is what the audit does.
     active[-1] = inferred.active[0]
     for name in ("low", "high", "feasible"):
-        getattr(bounds, name)[-1] = getattr(inferred.probabilities.reach, name)[0]
+        getattr(bounds, name)[-1] = getattr(inferred.probabilities.within, name)[0]
     asked = np.full((len(rings), len(model.columns)), value, dtype=np.int32)
     wanted = np.zeros(asked.shape, dtype=np.bool_)
     wanted[:, cell] = True
@@ -350,7 +350,7 @@ def _growth(area: InferredArea, cell: int, value: int) -> tuple[float | None, ..
 
 def _rings(model: Model, inferred: InferredBlock, cell: int) -> Iterator[frozenset[int]]:
     """Yield the sums that carry probabilities up to 0, 1, 2 … sums away from a cell, and all that are connected with it."""
-    width = inferred.probabilities.reach.high[0].astype(np.int64) - inferred.probabilities.reach.low[0]
+    width = inferred.probabilities.within.high[0].astype(np.int64) - inferred.probabilities.within.low[0]
     usable = {
         e
         for e in set(range(len(model.equations))).difference(model.compiled.left_out)

@@ -199,7 +199,7 @@ def _block(
     certain = claims.certain | given
     values = np.where(given, counts, np.where(claims.certain, claims.values, values))
     tight = inferred.assumed.tight
-    low, high = np.maximum(tight.low, weighed.reach.low), np.minimum(tight.high, weighed.reach.high)
+    low, high = np.maximum(tight.low, weighed.within.low), np.minimum(tight.high, weighed.within.high)
     if inferred.figured is not None:
         more = inferred.figured.bounds.tight
         low, high = np.maximum(low, more.low), np.minimum(high, more.high)
@@ -232,7 +232,7 @@ def _under_every_prior(auditor: Auditor, inferred: InferredBlock, *, lowest: boo
 
 def weighing(auditor: Auditor, inferred: InferredBlock) -> Weighing:
     """Return what probabilities of some areas are worked out from."""
-    reach = inferred.probabilities.reach
+    reach = inferred.probabilities.within
     given = auditor.model, auditor.prior, inferred.counts, inferred.assumed, reach, inferred.active
     return Weighing(*given, auditor.keyed_evidence(inferred.assumed.windows, inferred.counts, inferred.active), {})
 

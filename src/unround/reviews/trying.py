@@ -159,7 +159,7 @@ def _drawn(auditor: Auditor, inferred: InferredBlock, variant: str, seed: int, r
     if off.size * whole.shape[1] > MOST_MOVED:
         raise InputError("its sums form loops, and the table is too large to find counts that add up in all of them")
     if off.size:
-        bounds = here.reach.rows(off)
+        bounds = here.within.rows(off)
         whole[off] = _nearest(whole[off], bounds.low, bounds.high, model.equations, inferred.active[off])
     return np.where(whole == HIDDEN, NOT_AVAILABLE, whole).astype(np.int32)
 

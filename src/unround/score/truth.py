@@ -289,7 +289,7 @@ class Score:
 
     def add(self, model: Model, inferred: InferredBlock, true: Counts, areas: pl.DataFrame, axes: tuple[str, ...]) -> None:
         """Score a block, once its claims are certified."""
-        claims, posterior, reach = inferred.claims, inferred.probabilities.posterior, inferred.probabilities.reach
+        claims, posterior, within = inferred.claims, inferred.probabilities.posterior, inferred.probabilities.within
         known = true > ABSENT
         wrong = known & (true != claims.values)
         for kind in (ClaimKind.PROVED, ClaimKind.CONDITIONAL, ClaimKind.LIKELY):
@@ -301,7 +301,7 @@ class Score:
         tight = inferred.documented.tight
         inside = (tight.low <= true) & (true <= tight.high)
         self.outside += int((known & ~inside & tight.feasible[:, None]).sum())
-        uncertain = known & (reach.low < reach.high) & (posterior.probability > 0)
+        uncertain = known & (within.low < within.high) & (posterior.probability > 0)
         right = posterior.mode == true
         findings = uncertain & claims.of_kind(ClaimKind.LIKELY)
         self.by_value.add(inferred, true)
