@@ -443,7 +443,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path):
 
 def test_a_long_table_is_joined_from_parts(tmp_path, monkeypatch):
     whole = unround.simulate(tmp_path / "whole", areas=400, seed=1, format="tidy")
-    monkeypatch.setattr("unround.simulation.files.PART_ROWS", 9_000)
+    monkeypatch.setattr("unround.tables.written.PART_ROWS", 9_000)
     parts = unround.simulate(tmp_path / "parts", areas=400, seed=1, format="tidy")
     for one, other in zip((*whole.files[:1], whole.truth), (*parts.files[:1], parts.truth), strict=True):
         assert pl.read_parquet(one).equals(pl.read_parquet(other))
