@@ -6,8 +6,8 @@ Canadian census of 2021; the numbers are invented.
 
 - `profile`: the rows of the profile, their kinds and the sums between them: `schema`
 - `geography`, `people`: the country and its made-up shapes; households and persons
-- `counts`: `true_counts`, `publish`: blocks of areas as arrays; rates, averages and medians beside them
-- `keyed`: counts that are rounded by the keys of their records: `Rounds`
+- `counts`: `true_counts`: blocks of areas as arrays; rates, averages and medians beside them
+- `keyed`: what is published of them, also by the keys of their records: `Rounds`
 - `files`: three layouts, the truth beside them, and the note that says that all of it is invented; `census` writes them
 - `persons`: another truth in place of the census: records, and tables published from them
 

@@ -21,17 +21,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.figures import Figure
-from unround.mechanisms import mechanism
 from unround.simulation.geography import Geography, plan
 from unround.simulation.people import Counts, Floats, People, people
-from unround.simulation.profile import EXACT, SEXES, BlockPlan, ProfileRow, Schema, schema
+from unround.simulation.profile import SEXES, BlockPlan, ProfileRow, Schema, schema
 from unround.tables.profile import profile_lines, propose
 
 BLOCK = 128  # Areas drawn together. Another value makes another census.
 MISSING = -1  # in arrays of counts: no count stands here (or, among published ones, it was hidden)
 
 FEW_PEOPLE, INCOME_PEOPLE, INCOME_HOUSEHOLDS = 40, 250, 40
-_PEOPLE, _TRUTH, _PUBLISH, _FIGURES = range(1, 5)  # the kinds of random streams
+_PEOPLE, _TRUTH, PUBLISHING, _FIGURES = range(1, 5)  # the kinds of random streams
 
 CountArray = NDArray[np.int32]
 Keys = NDArray[np.uint64]
@@ -218,32 +217,6 @@ def true_counts(
         hidden = residents < FEW_PEOPLE
         income_hidden = hidden | (residents < INCOME_PEOPLE) | (households < INCOME_HOUSEHOLDS)
         yield CountBlock(number, place.regions[here], counts, crowd.land, hidden, income_hidden, keys=keys)
-
-
-Draw = Callable[[BlockPlan, Counts, np.random.Generator], Counts]
-"""Publishes the counts of one block of the profile, areas × rows × 3."""
-
-
-def _independently(step: BlockPlan, amounts: Counts, rng: np.random.Generator) -> Counts:
-    return mechanism(step.block.mechanism).publish(amounts, rng)
-
-
-def publish(block: CountBlock, table: Schema, seed: int, draw: Draw = _independently) -> CountArray:
-    """Return what is published of a block: each cell rounded on its own unless `draw` says otherwise, small areas hidden."""
-    published = block.true.copy()
-    for step in table.plans:
-        if step.block.mechanism == EXACT or not len(step.nodes):
-            continue
-        rows = slice(step.start, step.stop)
-        rng = stream(seed, _PUBLISH, block.number, step.number)
-        exact = block.true[:, rows]
-        drawn = draw(step, np.maximum(exact, 0).astype(np.int64), rng)
-        published[:, rows] = np.where(exact >= 0, drawn, MISSING)
-    small = np.array([row.mechanism != EXACT for row in table.rows])
-    income = np.array([row.is_income for row in table.rows])
-    published[np.ix_(block.hidden, small)] = MISSING
-    published[np.ix_(block.income_hidden, income)] = MISSING
-    return published
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------

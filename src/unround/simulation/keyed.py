@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +22,18 @@ import polars as pl
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import keyable
 from unround.options import Simulate
-from unround.simulation.counts import TRUE, CountBlock, Keys, add_up, fill, leaf_nodes, publish, stream, true_counts
+from unround.simulation.counts import (
+    MISSING,
+    PUBLISHING,
+    TRUE,
+    CountBlock,
+    Keys,
+    add_up,
+    fill,
+    leaf_nodes,
+    stream,
+    true_counts,
+)
 from unround.simulation.people import Cells, Counts, People, other_universes, private_universes
 from unround.simulation.profile import EXACT, BlockPlan, ProfileBlock, Schema, schema, table_of
 
@@ -167,16 +177,25 @@ class Rounds:
             yield self.published(block, schema(rows))
 
     def published(self, block: CountBlock, table: Schema) -> CountBlock:
-        """Return a block as it is published."""
-
-        def keyed(step: BlockPlan, amounts: Counts, _: np.random.Generator) -> Counts:
-            assert block.keys is not None
-            constant = np.uint64(self.constant_of(step.block))
-            how = keyable(mechanism(step.block.mechanism))
-            return how.publish_keyed(amounts, block.keys[:, step.start : step.stop] + constant)
-
-        given: dict[str, Any] = {"draw": keyed} if self.keys else {}
-        return replace(block, published=publish(block, table, self.seed, **given))
+        """Return a block as it is published: every count rounded, and those of small areas hidden."""
+        published = block.true.copy()
+        for step in table.plans:
+            if step.block.mechanism == EXACT or not len(step.nodes):
+                continue
+            rows, how = slice(step.start, step.stop), mechanism(step.block.mechanism)
+            there = block.true[:, rows] >= 0
+            amounts = np.where(there, block.true[:, rows], 0).astype(np.int64)
+            if block.keys is None:
+                drawn = how.publish(amounts, stream(self.seed, PUBLISHING, block.number, step.number))
+            else:
+                numbers = block.keys[:, rows] + np.uint64(self.constant_of(step.block))
+                drawn = keyable(how).publish_keyed(amounts, numbers)
+            published[:, rows] = np.where(there, drawn, MISSING)
+        small = np.array([row.mechanism != EXACT for row in table.rows])
+        income = np.array([row.is_income for row in table.rows])
+        published[np.ix_(block.hidden, small)] = MISSING
+        published[np.ix_(block.income_hidden, income)] = MISSING
+        return replace(block, published=published)
 
     def constant_of(self, block: ProfileBlock) -> int:
         """Return the constant of the table that a block stands in, in units of 2⁻⁶⁴."""
