@@ -588,6 +588,7 @@ def test_columns_beside_the_sexes_add_up_to_the_same_total() -> None:
         {"town": [f"Town {at}" for at in range(15)]} | dict(zip(heads, zip(*lines, strict=True), strict=True))
     )
     assert sums_of(unround.describe(table, base=5)) == {"Total = Men + Women", f"Total = {' + '.join(heads[3:])}"}
+    assert "exact: column Total" in str(unround.describe(table, base=5))
     workers = pl.when(pl.col("Total") == 3).then(5).otherwise(pl.col("Employed") + pl.col("Unemployed"))
     force = table.with_columns(workers.alias("Labour force"))
     headed = force.select("town", *heads[:3], "Labour force", *heads[3:])

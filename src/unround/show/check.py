@@ -408,7 +408,8 @@ def _description(described: Described) -> Iterator[doc.Part]:
         "; ".join(said for name, said in axes.items() if name in names) or "one: the table is of a single area"
         for names in (release.areas, release.axes)
     )
-    exact = [f"{axis} {_few(codes)}" for rule in described.draft.keys.get("exact", ()) for axis, codes in rule.items()]
+    rules = [(name, codes) for rule in described.draft.keys.get("exact", ()) for name, codes in rule.items()]
+    exact = [f"{axis} {_few(codes)}" for axis, codes in rules if axis != "inferred"]
     others = dict.fromkeys(rule["mechanism"] for rule in described.draft.keys.get("mechanisms", ()))
     also = (f"; exact: {', '.join(exact)}" if exact else "") + (f"; elsewhere {', '.join(others)}" if others else "")
     unknown = f"not known: {how.why}. Say it with --base"
