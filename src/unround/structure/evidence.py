@@ -257,6 +257,11 @@ class Structure:
     noise: tuple[FoundNoise, ...] = ()  # noise that was found in counts of which nobody says how they were published
 
     @property
+    def by_codes(self) -> dict[tuple[str, ...], Mechanism | None]:
+        """How each column was published, by its codes."""
+        return {column.codes: how for column, how in zip(self.columns, self.mechanisms, strict=True)}
+
+    @property
     def suspects(self) -> Mapping[int, int]:
         """The areas that contradict a kept sum: how many, by position in `sums`; only where there are any."""
         return {at: checked.impossible for at, checked in enumerate(self.sums) if checked.impossible}

@@ -68,6 +68,27 @@ _DOUBTFUL = {"-": "not available", "–": "not available", ".": "suppressed", ":
 """Signs that agencies use for different things, and what is assumed if nobody says."""
 
 
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """What is known of a table before its sums are looked for: its counts, their base, and which of them are exact."""
+
+    counts: Counts
+    base: int
+    rules: tuple[Mapping[str, Any], ...]
+    axes: tuple[str, ...]
+    columns: tuple[tuple[str, ...], ...]
+
+    def along(self, axis: DraftAxis) -> Counts:
+        """Return the counts with a column for every code of an axis: areas below areas, for all codes of the other axes."""
+        codes = [code for code in axis.codes if code not in axis.figures]
+        place = self.axes.index(axis.name) if axis.name in self.axes else 0
+        groups: dict[tuple[str, ...], dict[str, int]] = {}
+        for at, column in enumerate(self.columns):
+            groups.setdefault(column[:place] + column[place + 1 :], {})[column[place]] = at
+        full = [[group[code] for code in codes] for group in groups.values() if all(code in group for code in codes)]
+        return np.concatenate([self.counts[:, each] for each in full] or [self.counts[:0, :0]])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Described(Shown):
     """A table and its description.
@@ -83,6 +104,7 @@ class Described(Shown):
     - `answers`: What was asked, and the answers.
     - `draft`: The description.
     - `notes`: What the notes around the table say.
+    - `look`: What was known before sums were looked for.
     """
 
     opened: Opened
@@ -94,7 +116,8 @@ class Described(Shown):
     protection: SuggestedProtection
     answers: tuple[tuple[Question, str], ...]
     draft: Draft
-    notes: Documented = field(default_factory=Documented)
+    notes: Documented
+    look: FirstLook = field(repr=False)
 
     def toml(self, where: Path | None = None) -> str:
         """Return the description as a TOML file, to be kept at `where`; beside the table by default."""
@@ -104,6 +127,18 @@ class Described(Shown):
     def holds_sums(self) -> bool:
         """Whether anything adds up, so that something can be inferred."""
         return bool(self.structure.sums) or any(verdict.used for verdict in self.verdicts)
+
+    def adds_up_along(self, axis: str) -> bool:
+        """Return whether a sum along an axis of columns is used, one of codes or one of columns."""
+        place, columns = self.release.axes.index(axis), self.structure.columns
+        changing = (columns[sum_.total].codes[place] != columns[sum_.parts[0]].codes[place] for sum_ in self.structure.sums)
+        return any(verdict.used for verdict in self.verdicts if verdict.axis == axis) or any(changing)
+
+    @property
+    def down(self) -> DraftAxis | None:
+        """The axis of the rows, where there is one, with a code for each of them."""
+        axis = next((axis for axis in self.axes.all if [axis.name] == list(self.release.areas)), None)
+        return axis if axis is not None and len(axis.codes) == len(self.look.counts) else None
 
     @property
     def note(self) -> str:
@@ -202,40 +237,11 @@ def _several_values(described: Described, opened: Opened) -> tuple[str, ...]:
     if len(across) != 1 or described.axes.counts or across[0].about != OTHER:
         return ()
     axis = across[0].name
-    if any(judged.used and judged.axis == axis for judged in described.verdicts):
-        return ()
     if not any(judged.axis not in (axis, *described.release.areas) for judged in described.verdicts):
         return ()
-    if axis not in described.release.axes:
-        return ()  # the header names areas, or whatever the same table is published for
-    place, columns = described.release.axes.index(axis), described.structure.columns
-    if any(
-        columns[judged.total].codes[place] != columns[judged.parts[0]].codes[place] for judged in described.structure.sums
-    ):
-        return ()
+    if axis not in described.release.axes or described.adds_up_along(axis):
+        return ()  # the header names areas, or whatever the same table is published for; or what it names adds up
     return tuple(opened.table.names[at] for at in described.roles.values)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What is known of a table before its sums are looked for: its counts, what notes say, and the base of counts."""
-
-    counts: Counts
-    notes: Documented
-    base: int
-    rules: tuple[Mapping[str, Any], ...]
-    axes: tuple[str, ...]
-    columns: tuple[tuple[str, ...], ...]
-
-    def along(self, axis: DraftAxis) -> Counts:
-        """Return the counts with a column for every code of an axis: areas below areas, for all codes of the other axes."""
-        codes = [code for code in axis.codes if code not in axis.figures]
-        place = self.axes.index(axis.name) if axis.name in self.axes else 0
-        groups: dict[tuple[str, ...], dict[str, int]] = {}
-        for at, column in enumerate(self.columns):
-            groups.setdefault(column[:place] + column[place + 1 :], {})[column[place]] = at
-        full = [[group[code] for code in codes] for group in groups.values() if all(code in group for code in codes)]
-        return np.concatenate([self.counts[:, each] for each in full] or [self.counts[:0, :0]])
 
 
 def _described(
@@ -301,9 +307,9 @@ def _described(
     write_sums(draft, axes, verdicts)
     _write_figures(draft, axes, roles, opened, verdicts)
     write_asides(draft, axes, verdicts, structure, roles)
-    made = Described(opened, release, structure, axes, roles, tuple(verdicts), how, (), draft)
-    _settle_ranks(made, known)
-    return _finished(opened, draft, made, known, mechanism, noted)
+    made = Described(opened, release, structure, axes, roles, tuple(verdicts), how, (), draft, notes, known)
+    _settle_ranks(made)
+    return _finished(made, mechanism, noted)
 
 
 MOST_THERE = 0.8
@@ -341,7 +347,7 @@ def _odd(
     roles: Roles,
     axes: Axes,
     opened: Opened,
-    known: _Known,
+    known: FirstLook,
     structure: Structure,
     verdicts: Sequence[SuggestedSum],
     exact: Sequence[str],
@@ -374,29 +380,28 @@ def _odd(
     return odd if len(odd) < len(roles.values) - 1 else {}
 
 
-def _finished(
-    opened: Opened, draft: Draft, made: Described, known: _Known, mechanism: str | None, noted: Collection[str]
-) -> Described:
+def _finished(made: Described, mechanism: str | None, noted: Collection[str]) -> Described:
     """Read the table for good: mechanisms are declared only if a person or a note says them."""
-    open_ended = {} if mechanism is not None else {"default": None, "mechanisms": None, "exact": list(known.rules)}
+    opened, draft, notes = made.opened, made.draft, made.notes
+    open_ended = {} if mechanism is not None else {"default": None, "mechanisms": None, "exact": list(made.look.rules)}
     keys = {key: value for key, value in {**draft.keys, **open_ended}.items() if value is not None}
     form = DESCRIBED if mechanism is None else "frame" if opened.path is None else "tidy"
     final = _release(opened, keys, form)
     if mechanism is None:
-        final = _as_noted(final, made, known.notes, noted)
+        final = _as_noted(final, made, noted)
     if made.protection.note or final.figures:
         made = replace(made, structure=find_structure(final))
     final = trusted(final, made.structure)
-    entries = [*entries_around(opened, known.notes), *_contradicted(made, known.notes), *_without_sum(made, known)]
-    entries += [*_telling(made), *_sizes(made, known), *_summaries(made, known)]
+    entries = [*entries_around(opened, notes), *_contradicted(made), *_without_sum(made)]
+    entries += [*_telling(made), *_sizes(made), *_summaries(made)]
     if mechanism is None and not made.protection.note:
-        entries += _at_random(made, known)
+        entries += _at_random(made)
     entries = write_open(draft, entries)
     description = make_description(draft.keys, where="the description", folder=_folder(opened))
-    full_account = account_of(opened.table, description, final, known.notes, entries)
-    made = replace(made, release=replace(final, account=full_account), notes=known.notes)
+    full_account = account_of(opened.table, description, final, notes, entries)
+    made = replace(made, release=replace(final, account=full_account))
     final.notes.insert(0, made.note)
-    return replace(made, release=replace(made.release, obstacle=_obstacle(made), sumless=_sumless(made, known)))
+    return replace(made, release=replace(made.release, obstacle=_obstacle(made), sumless=_sumless(made)))
 
 
 def _telling(made: Described) -> list[Entry]:
@@ -425,15 +430,14 @@ _SIZE = re.compile(r"\bn ?[=:] ?([\d.,]*\d)|\((\d[\d.,]*)\)", re.IGNORECASE)
 """How many there are, in a heading."""
 
 
-def _sizes(made: Described, known: _Known) -> list[Entry]:
+def _sizes(made: Described) -> list[Entry]:
     """Return an entry for every heading with a number that may be the total of its counts, of which one is hidden."""
-    axis = next((axis for axis in made.axes.all if [axis.name] == list(made.release.areas)), None)
-    if axis is None or len(axis.codes) != len(known.counts):
+    if (axis := made.down) is None:
         return []
     heads = {verdict.total for verdict in made.verdicts if verdict.used and verdict.axis == axis.name}
     whole = np.array([code in heads or is_whole(axis, at) for at, code in enumerate(axis.codes)])
-    lines = [(" / ".join(codes), column, whole) for codes, column in zip(known.columns, known.counts.T, strict=True)]
-    lines += [(code, row, whole[:0]) for code, row in zip(axis.codes, known.counts, strict=True)]
+    lines = [(" / ".join(codes), column, whole) for codes, column in zip(made.look.columns, made.look.counts.T, strict=True)]
+    lines += [(code, row, whole[:0]) for code, row in zip(axis.codes, made.look.counts, strict=True)]
     entries = dict[str, Entry]()
     for heading, counts, totals in lines:
         shown, parts = counts > ABSENT, ~totals if totals.size else np.ones(len(counts), dtype=np.bool_)
@@ -467,7 +471,7 @@ def _sentinels(table: HeadedTable, roles: Roles) -> list[str]:
     return sorted({text for column in cells for text in column.filter(column.str.contains(_SENTINEL))})
 
 
-def _look(opened: Opened, draft: Draft, rows: Sequence[str], notes: Documented, mechanism: str | None) -> _Known:
+def _look(opened: Opened, draft: Draft, rows: Sequence[str], notes: Documented, mechanism: str | None) -> FirstLook:
     """Read the counts before anything is known of their sums, and find what stands unrounded among rounded ones."""
     release = _release(opened, draft.keys)
     blocks = list(release.blocks())
@@ -487,10 +491,10 @@ def _look(opened: Opened, draft: Draft, rows: Sequence[str], notes: Documented, 
     hidden = [code for code in np.unique(counts) if code == SUPPRESSED or told_range(int(code)) is not None]
     empty = np.flatnonzero((counts <= ABSENT).all(axis=0) & np.isin(counts, hidden).any(axis=0))
     rules += [dict(zip(release.axes, columns[at], strict=True)) for at in empty]  # nothing there was rounded
-    return _Known(counts, notes, base, tuple(rules), release.axes, columns)
+    return FirstLook(counts, base, tuple(rules), release.axes, columns)
 
 
-def _areas(axis: DraftAxis, known: _Known) -> list[SuggestedSum]:
+def _areas(axis: DraftAxis, known: FirstLook) -> list[SuggestedSum]:
     """Return the sums of areas: by codes that begin alike, or by indentation, names and counts."""
     by_codes = [
         candidate
@@ -500,10 +504,10 @@ def _areas(axis: DraftAxis, known: _Known) -> list[SuggestedSum]:
     return by_codes or row_sums(axis, known.counts, known.base)
 
 
-def _fits(structure: Structure, how: Mechanism, known: _Known) -> bool:
+def _fits(structure: Structure, how: Mechanism, known: FirstLook) -> bool:
     """Return whether the counts can have been published as a note says: those that are rounded are so to its base."""
     base = getattr(how, "base", 1)
-    kinds = {column.codes: kind for column, kind in zip(structure.columns, structure.mechanisms, strict=True)}
+    kinds = structure.by_codes
     rounded = [at for at, codes in enumerate(known.columns) if not isinstance(kinds.get(codes), Exact | None)]
     if not rounded or any(getattr(kinds[known.columns[at]], "base", base) % base == 0 for at in rounded):
         return True
@@ -518,65 +522,59 @@ def _noted_exact(axes: Axes, release: Release, verdicts: Sequence[SuggestedSum],
     return set(exact_codes(notes.exact, dict.fromkeys(names), [code for code in names if code in totals]))
 
 
-def _as_noted(release: Release, made: Described, notes: Documented, exact: Collection[str]) -> Release:
+def _as_noted(release: Release, made: Described, exact: Collection[str]) -> Release:
     """Declare what notes say of columns: how they were rounded, and which are exact; others are left to the counts."""
-    if not made.protection.note or notes.mechanism is None:
+    if not made.protection.note or made.notes.mechanism is None:
         return release
-    kinds = {column.codes: how for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True)}
-    columns = []
+    columns, kinds = [], made.structure.by_codes
     for column in release.columns:
         how = kinds.get(column.codes)
         if set(exact) & set(column.codes) and (how is None or isinstance(how, Exact)):
             column = replace(column, mechanism=Exact(), basis="note")
         else:
-            column = replace(column, documented=(notes.mechanism,), basis="note")
+            column = replace(column, documented=(made.notes.mechanism,), basis="note")
         columns.append(column)
     return replace(release, columns=tuple(columns))
 
 
-def _contradicted(made: Described, notes: Documented) -> list[Entry]:
+def _contradicted(made: Described) -> list[Entry]:
     """Return the entry of a note that the counts contradict."""
-    if notes.mechanism is None or made.protection.note or (made.protection.said and not made.protection.note):
+    if made.notes.mechanism is None or made.protection.note or made.protection.said:
         return []
-    said = f"a note says: {notes.note} The counts do not look so ({made.protection.why})"
+    said = f"a note says: {made.notes.note} The counts do not look so ({made.protection.why})"
     return [Entry("notes", What.UNKNOWN, said, False, "--base, or default = in the description")]
 
 
-def _at_random(made: Described, known: _Known) -> list[Entry]:
+def _at_random(made: Described) -> list[Entry]:
     """Return the entry of a rounding that is inferred, where it may as well be conventional and would then tell more."""
-    bases = _bases(made, known)
+    bases = _bases(made)
     base = max(bases, default=0)
-    if base < 2 or not tells_if_nearest(known.counts, bases, *_sums(made, known)):
+    if base < 2 or not tells_if_nearest(made.look.counts, bases, *_sums(made)):
         return []
     why = f"counts are multiples of {base}, and nothing says whether they were rounded at random or to the nearest {base}"
     settle = f"--base {base} if at random, --mechanism nearest:{base} if to the nearest"
     return [Entry("rounding", What.UNKNOWN, f"{why}; if to the nearest, some true counts follow", False, settle)]
 
 
-def _bases(made: Described, known: _Known) -> list[int]:
+def _bases(made: Described) -> list[int]:
     """Return the base of every column of random rounding, 1 where counts are exact, 0 where nothing is known."""
-    kinds = {column.codes: how for column, how in zip(made.structure.columns, made.structure.mechanisms, strict=True)}
-    bases = []
-    for codes in known.columns:
-        how = kinds.get(codes)
-        bases.append(how.base if isinstance(how, Rounding) else 1 if isinstance(how, Exact) else 0)
-    return bases
+    kinds = [made.structure.by_codes.get(codes) for codes in made.look.columns]
+    return [how.base if isinstance(how, Rounding) else 1 if isinstance(how, Exact) else 0 for how in kinds]
 
 
-def _sums(made: Described, known: _Known) -> tuple[Sums, Sums]:
+def _sums(made: Described) -> tuple[Sums, Sums]:
     """Return the sums of columns, and those of rows, each as the place of a total and those of its parts."""
-    at = {codes: place for place, codes in enumerate(known.columns)}
+    at = {codes: place for place, codes in enumerate(made.look.columns)}
     codes = [column.codes for column in made.structure.columns]
     sums = [(at[codes[judged.total]], [at[codes[part]] for part in judged.parts]) for judged in made.structure.sums]
-    axis = next((axis for axis in made.axes.all if [axis.name] == list(made.release.areas)), None)
-    if axis is None or len(axis.codes) != len(known.counts):
+    if (axis := made.down) is None:
         return sums, []
     rows = {code: place for place, code in enumerate(axis.codes)}
     areas = [judged for judged in made.verdicts if judged.used and judged.axis == axis.name]
     return sums, [(rows[judged.total], [rows[part] for part in judged.parts]) for judged in areas]
 
 
-def _settle_ranks(made: Described, known: _Known) -> None:
+def _settle_ranks(made: Described) -> None:
     """Say of ranks that give no count away that they may be left out; others stay open."""
     table = made.opened.table
     ranked = [at for at in made.roles.unknown if about(table.names[at], "ranks")]
@@ -584,12 +582,12 @@ def _settle_ranks(made: Described, known: _Known) -> None:
     across = names == list(made.release.axes)  # what stands in rows of the sheet are the columns of the release
     if not ranked or (names != list(made.release.areas) and not across):
         return
-    sums, of_rows = _sums(made, known)
+    sums, of_rows = _sums(made)
     sums, of_rows = (of_rows, sums) if across else (sums, of_rows)
-    base = np.maximum(_bases(made, known), 1)  # what is not known is taken for exact, which tells most
+    base = np.maximum(_bases(made), 1)  # what is not known is taken for exact, which tells most
     for at in ranked:
         ranks = bare_text(table.column(at)).cast(pl.Int64, strict=False).to_list()
-        low, high = possible(known.counts, base - 1, base - 1, known.counts > ABSENT)
+        low, high = possible(made.look.counts, base - 1, base - 1, made.look.counts > ABSENT)
         if across:
             low, high = low.T.copy(), high.T.copy()
         if len(ranks) == len(low) and not order_gives_away(ranks, low, high, sums, of_rows):
@@ -597,22 +595,16 @@ def _settle_ranks(made: Described, known: _Known) -> None:
             rule["because"] = "ranks: the order of the rows gives none of their counts away"
 
 
-def _without_sum(made: Described, known: _Known) -> list[Entry]:
+def _without_sum(made: Described) -> list[Entry]:
     """Return an entry for every axis of which no sum is known though there may well be one: what it tells is not used."""
     if not made.holds_sums:
         return _idle_totals(made)  # the rest is asked about the table as a whole
     entries = []
     for axis in made.axes.all:
         tried = [judged for judged in made.verdicts if judged.axis == axis.name]
-        noted = bool(known.notes.incomplete) and bool(tried)
-        if axis.name not in known.axes or noted or any(judged.used for judged in tried):
+        if axis.name not in made.look.axes or (made.notes.incomplete and tried) or made.adds_up_along(axis.name):
             continue
-        place, columns = known.axes.index(axis.name), made.structure.columns
-        if any(
-            columns[judged.total].codes[place] != columns[judged.parts[0]].codes[place] for judged in made.structure.sums
-        ):
-            continue
-        if not may_add_up(axis, known.along(axis), known.base):
+        if not may_add_up(axis, made.look.along(axis), made.look.base):
             continue
         few = ", ".join(axis.codes[:4]) + (" …" if len(axis.codes) > 4 else "")
         refused = f"; {tried[0].shown} {tried[0].why}" if tried else ""
@@ -625,9 +617,9 @@ def _without_sum(made: Described, known: _Known) -> list[Entry]:
 _SUMMARY = re.compile(r"(?:min|max)(?:imum|\.)?|lowest|highest|smallest|largest|least|most|range", re.IGNORECASE)
 
 
-def _summaries(made: Described, known: _Known) -> list[Entry]:
+def _summaries(made: Described) -> list[Entry]:
     """Return an entry for every row that is called an average, a least or a largest count, where counts are hidden."""
-    if (known.counts > ABSENT).all():
+    if (made.look.counts > ABSENT).all():
         return []
     names = [code for axis in made.axes.all if axis.name in made.release.areas for code in axis.codes]
     why = "called like a figure of the other rows, some counts of which are hidden: it may tell them"
@@ -699,15 +691,15 @@ def _universe(
     return None
 
 
-def _sumless(made: Described, known: _Known) -> str:
+def _sumless(made: Described) -> str:
     """Return why no column adds up with others: a note says so of rounded counts, or the counts rule out every sum."""
     if made.holds_sums or made.protection.default is None:
         return ""
     rounded = not any(isinstance(how, Exact | None) for how in made.structure.mechanisms)
-    if known.notes.incomplete and rounded and all(verdict.axis in known.axes for verdict in made.verdicts):
-        return f"No sum holds between the columns, for a note says: {known.notes.incomplete}"
-    axes = [axis for axis in made.axes.all if axis.name in known.axes]
-    if any(may_add_up(axis, known.along(axis), known.base) for axis in axes):
+    if made.notes.incomplete and rounded and all(verdict.axis in made.look.axes for verdict in made.verdicts):
+        return f"No sum holds between the columns, for a note says: {made.notes.incomplete}"
+    axes = [axis for axis in made.axes.all if axis.name in made.look.axes]
+    if any(may_add_up(axis, made.look.along(axis), made.look.base) for axis in axes):
         return ""
     return (
         "No sum can hold between the columns: they are years, ages that do not overlap, or too small to be sums of others."

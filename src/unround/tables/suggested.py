@@ -621,7 +621,7 @@ def trusted(release: Release, structure: Structure) -> Release:
     where it is not known how counts were published do labels not count. Nobody says that these sums hold: claims that need
     one are conditional on it.
     """
-    untold = {column.codes for column, how in zip(structure.columns, structure.mechanisms, strict=True) if how is None}
+    untold = {codes for codes, how in structure.by_codes.items() if how is None}
     columns = release.columns
     origin = [
         "names" if any(columns[at].codes in untold for at in (proposal.total, *proposal.parts)) else LABELS
