@@ -154,7 +154,7 @@ def test_a_seed_publishes_the_same_table_again(truth: Path, tmp_path: Path) -> N
     told = made[0].to_json()
     assert (told["mechanism"], told["declared"], told["keys"]) == ("keyed:5", "rounding:5", "keyed")
     assert set(told["constants"]) >= {"8", "58", "383", "388"}
-    assert "constant   " in made[0].note.read_text()
+    assert "constant 383 " in made[0].note.read_text()
     assert json.loads(json.dumps(told)) == told
 
 
@@ -261,7 +261,7 @@ def test_sums_of_keys_are_no_device(truth: Path, tmp_path: Path) -> None:
         ("controlled:5", {"keys": True}, "controlled:5 does not do that"),
         ("nearest:5", {"keys": True}, "nearest:5 does not do that"),
         ("rounding:5", {"constant": 0.5}, "rounding:5 uses none"),
-        ("keyed:5", {"constant": 1.5}, "a number from 0 to 1"),
+        ("keyed:5", {"constant": 1.5}, "at least 0 and at most 1, not 1.5"),
         ("keyed:x", {}, "keyed needs a base"),
     ],
 )
