@@ -211,11 +211,18 @@ def test_stopped_while_it_says_what_went_wrong(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr("unround.cli.tell", interrupted)
     monkeypatch.setattr(sys, "argv", ["unround", "verify", "nowhere"])
-    before = [(number, signal.getsignal(number)) for number in (signal.SIGPIPE, signal.SIGTERM)]
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGPIPE, signal.SIGTERM, signal.SIGHUP)]
+    ends = []
     try:
-        with pytest.raises(SystemExit) as end:
-            main()
+        for hangup in (signal.SIG_DFL, signal.SIG_IGN):
+            signal.signal(signal.SIGHUP, hangup)
+            with pytest.raises(SystemExit) as end:
+                main()
+            ends.append(signal.getsignal(signal.SIGHUP))
+        with pytest.raises(SystemExit, match="129"):  # so that half-written files are cleaned up
+            ends[0](signal.SIGHUP, None)
     finally:
         for number, handler in before:
             signal.signal(number, handler)
-    assert (end.value.code, capsys.readouterr().err) == (130, "interrupted\n")
+    assert (end.value.code, capsys.readouterr().err) == (130, "interrupted\n" * 2)
+    assert ends[1] is signal.SIG_IGN  # by `nohup`, say

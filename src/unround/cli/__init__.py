@@ -47,7 +47,10 @@ def main() -> None:
     """Start from the shell."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end quietly, like any filter, when the reader goes away
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that half-written files are cleaned up
+    for name in ("SIGTERM", "SIGHUP"):  # so that half-written files are cleaned up; `nohup` has the second left alone
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     run()
 
 

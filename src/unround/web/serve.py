@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 PORT = 8765
 
-PATIENCE = 60.0
-"""Seconds that a request may take to arrive, from somebody whose machine is busy, too."""
+PATIENCE = 300.0
+"""Seconds that a request may take to arrive: on a busy machine, whoever asks may not be let run for minutes."""
 
 ANSWER = 24.0
 """Seconds within which everybody is answered, if only by words to ask again: programs give up after half a minute, and on a
