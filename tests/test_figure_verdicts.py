@@ -361,7 +361,7 @@ def test_a_description_says_what_figures_are_of(tmp_path: Path) -> None:
     for wrong, words in (
         (
             'numerator = "pour"\nuniverse = "all"\n',
-            "which is no column of counts of this table. Did you mean 'poor'",
+            "which is not a column of counts of this table. Did you mean 'poor'",
         ),
         ('universe = "all"\nsteps = 1\n', "there is no key 'steps' in \\[\\[figures\\]\\]"),
         ('universe = "all"\nstep = 0.00001\n', "step must be above 0, with at most four decimals"),

@@ -112,7 +112,7 @@ def test_verify_compares_figures_with_what_was_published(census: Path) -> None:
         refused += [checker(proved), checker(other)]
     assert None not in refused
     assert any("was not documented to be of true counts" in one for one in refused if one)
-    assert any("is no figure of this release" in one for one in refused if one)
+    assert any("is not a figure of this release" in one for one in refused if one)
 
 
 def _checker(folder: AuditFolder):  # type: ignore[no-untyped-def] # a function of plain data

@@ -355,7 +355,7 @@ def test_figures_survive_json() -> None:
     for system in BY_FIGURE.values():
         for one in system.figures:
             assert PublishedFigure.of_json(one.to_json()) == one
-    with pytest.raises(InputError, match="is no fraction"):
+    with pytest.raises(InputError, match="is not a fraction"):
         PublishedFigure.of_json({**rate("12.4").to_json(), "value": "1e400000"})
 
 

@@ -526,7 +526,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     refused(tmp_path / ("x" * 2_000))
     refused(put(tmp_path / "b.csv", b""))
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv"))  # no summary or page could say what was read
-    assert "its name is no text in UTF-8" in refused(put(odd, TIDY))
+    assert "its name is not text in UTF-8" in refused(put(odd, TIDY))
 
 
 def test_a_pipe_beside_a_table_is_not_waited_for(tmp_path: Path) -> None:
@@ -803,8 +803,8 @@ def test_a_page_is_written_over_nothing_but_a_page(run: Run, tmp_path: Path) -> 
     ):
         ran = run(*map(str, command))
         assert ran.code == 2
-        assert "exists, and is no page of unround: choose another name" in ran.err
-    with pytest.raises(InputError, match="is no page of unround"):
+        assert "exists, and is not a page of unround: choose another name" in ran.err
+    with pytest.raises(InputError, match="is not a page of unround"):
         unround.solve(str(system)).save(system)
     assert (table.read_text(), system.read_text()) == (TIDY, "48! = 20 + 20 + 20")
     assert pipe.is_fifo()

@@ -189,7 +189,7 @@ def test_so_is_a_table_that_was_made_to_add_up(tmp_path: Path, name: str) -> Non
 @pytest.mark.parametrize(
     ("change_it", "said"),
     [
-        (lambda told: told.update(proved="3"), r"summary\.json is no summary of an audit \(it\.proved is '3'\)"),
+        (lambda told: told.update(proved="3"), r"summary\.json is not a summary of an audit \(it\.proved is '3'\)"),
         (lambda told: told["check"]["families"][0].pop("sums"), r"it\.check\.families\[0\]\.sums is missing"),
         (lambda told: told.update(threshold=float("nan")), r"it\.threshold is nan"),
         (lambda told: told.update(files=[]), r"it\.files is \[\]"),

@@ -321,7 +321,7 @@ def test_a_new_result_replaces_no_file_that_is_no_older_one(tmp_path: Path) -> N
     (tmp_path / "mine").write_text("years of work")
     with output_folder(tmp_path, "try", older) as output:
         (output.done / "mine").write_text("new")
-        with pytest.raises(InputError, match="already contains mine, which is no older result"):
+        with pytest.raises(InputError, match="already contains mine, which is not an older result"):
             output.publish(["mine"])
     assert contents(tmp_path) == {"mine": "years of work"}
 
@@ -335,7 +335,7 @@ def test_what_a_summary_calls_a_result_is_not_replaced_unless_it_is(tmp_path: Pa
     (out / "thesis.txt").write_text("years of work")
     told = (out / "summary.json").read_text().replace('"hashes": {', '"hashes": {"thesis.txt": "0", "../table.csv": "0", ')
     (out / "summary.json").write_text(told)
-    with pytest.raises(InputError, match=r"already contains table\.csv, which is no older result"):
+    with pytest.raises(InputError, match=r"already contains table\.csv, which is not an older result"):
         unround.reconcile(tmp_path / "table.csv", out, mechanism="rounding:5")
     assert {(out / name).read_text() for name in ("table.csv", "thesis.txt")} == {"years of work"}
     (out / "summary.json").write_text("{")
@@ -483,7 +483,7 @@ def test_why_something_was_not_written_is_said_by_the_command_that_was_asked_for
 def test_a_folder_whose_name_is_no_text_is_refused_in_words(tmp_path: Path) -> None:
     """Polars cannot be given such a path."""
     with (
-        pytest.raises(InputError, match="its name is no text in UTF-8"),
+        pytest.raises(InputError, match="its name is not text in UTF-8"),
         output_folder(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")), "audit", older),
     ):
         pass

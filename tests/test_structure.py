@@ -569,7 +569,7 @@ def test_a_plan_that_cannot_be_read_says_where(lines, words):
         (("[[sums]]", 'total = "t"', 'parts = ["a", "x"]'), r"line 3, column 15: there is no column 'x'"),
         (
             (*SUM, 'axis = "characteristic_id"', 'where = { race = ["all"] }'),
-            "'race' is no axis of the columns of this release",
+            "'race' is not an axis of the columns of this release",
         ),
         (("[[mechanisms]]", 'mechanism = "exact"', 'columns = ["tt"]'), r"line 3, .*Did you mean 't'"),
         (("[[repeats]]", "alike = true", 'columns = ["t", "y"]'), "there is no column 'y'"),

@@ -65,7 +65,7 @@ def test_bytes_that_are_no_text_are_no_certificate(folder: Path) -> None:
     file.write_bytes(gzip.compress(b"".join([first.replace(b'"text": "', b'"text": "\xb0'), *others])))
     seal(folder, OURS)
     problems = unround.verify(folder).problems
-    assert problems[0].startswith("proofs.jsonl.gz, line 1: this is no certificate")
+    assert problems[0].startswith("proofs.jsonl.gz, line 1: this is not a certificate")
     assert "without a certificate" in problems[1]
     assert len(problems) == 2
 
@@ -96,9 +96,9 @@ def test_a_line_without_an_end_does_not_fill_the_memory(folder: Path, monkeypatc
         (lambda lines: lines[0].update(kind="certain"), "it is not what findings.parquet says"),
         (lambda lines: lines[0].update(key="no such"), "there is no count"),
         (lambda lines: lines[0].update(region="nowhere"), "there is no count nowhere"),
-        (lambda lines: lines[0]["cells"][0].update(name="no such"), "this is no certificate|does not check"),
-        (lambda lines: lines[0].pop("steps"), "this is no certificate"),
-        (lambda lines: lines[0].update(cells=7), "this is no certificate"),
+        (lambda lines: lines[0]["cells"][0].update(name="no such"), "this is not a certificate|does not check"),
+        (lambda lines: lines[0].pop("steps"), "this is not a certificate"),
+        (lambda lines: lines[0].update(cells=7), "this is not a certificate"),
         (lambda lines: lines.pop(0), "without a certificate"),
         (lambda lines: lines.append(lines[0]), "has 2 certificates"),
         (invented, "was not published as it says|it is not what"),

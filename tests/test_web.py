@@ -805,7 +805,7 @@ def test_serving_refuses_what_cannot_be_served(run: Run, hostile_audit: Path, tm
     nowhere = run("serve", str(hostile_audit), "--host", "203.0.113.1")
     assert nowhere.code == 2
     assert "cannot listen on 203.0.113.1" in nowhere.err
-    assert "this is no address" in run("serve", str(hostile_audit), "--host", "a" * 3_000).err
+    assert "this is not an address" in run("serve", str(hostile_audit), "--host", "a" * 3_000).err
 
 
 def test_it_serves_until_interrupted_and_ends_quietly(hostile_audit: Path) -> None:

@@ -351,7 +351,7 @@ def test_a_summary_that_no_page_can_be_made_from_is_refused_in_words(hostile_aud
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8")) | {"check": "x"}
     summary["seal"] = seal_of(summary)
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    with pytest.raises(InputError, match=r"summary\.json is no summary of an audit \(it\.check is 'x'\)"):
+    with pytest.raises(InputError, match=r"summary\.json is not a summary of an audit \(it\.check is 'x'\)"):
         answer_to(folder, "/")
 
 

@@ -185,7 +185,7 @@ class EquationReader:
         return left, self._operands() if self.take("=") else None
 
     def _average(self) -> FigureText | None:
-        """Read `mean age of N (young 0..14, …) = 38.2`; None if a statement is no mean and no median."""
+        """Read `mean age of N (young 0..14, …) = 38.2`; None if a statement is neither a mean nor a median."""
         begin = self.peek()
         if begin is None or begin.kind != "word" or begin.text not in (FigureKind.MEAN, FigureKind.MEDIAN):
             return None

@@ -123,7 +123,7 @@ class Figure:
     per: Fraction = Fraction(100)  # what a rate of one is printed as: 100 for percentages
     label: str = ""  # what the file calls it
     within: str = ""
-    sampled: bool = False  # whether it is of a weighted sample, whose estimates are no whole numbers
+    sampled: bool = False  # whether it is of a weighted sample, whose estimates are not whole numbers
     declared: bool = False  # whether the user says on which grid it is; else that is found in the values
     outside: str = ""  # those in `within` but not in the universe, where such a count is published
 

@@ -79,7 +79,7 @@ class OutputFolder:
         ours = list(self.older(self.path))
         if foreign := [name for name in new if name not in ours and (self.path / name).exists()]:
             raise InputError(
-                f"{self.path} already contains {foreign[0]}, which is no older result: choose another folder with -o."
+                f"{self.path} already contains {foreign[0]}, which is not an older result: choose another folder with -o."
             )
         older = [*reversed(new), *(name for name in ours if name not in new)]
         leaving = {name: _identity(self.path / name) for name in older if (self.path / name).exists()}
@@ -198,7 +198,7 @@ def _refuse_replacing_inputs(out: Path, names: Iterable[str]) -> None:
 def _refuse_name(path: Path) -> None:
     """Raise if nothing can be called so: results say where they are."""
     if not is_name(path.absolute()):
-        raise InputError(f"cannot write to {str(path)!r}: its name is no text in UTF-8. Choose another name.")
+        raise InputError(f"cannot write to {str(path)!r}: its name is not text in UTF-8. Choose another name.")
 
 
 def _refuse_links(work: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LONGEST_NAME = 1_000
-"""Signs of a label, or of the name of a column. Those of censuses have three hundred at most; one that is longer is no name
+"""Signs of a label, or of the name of a column. Those of censuses have three hundred at most; a longer one is not a name
 but half a file behind a quote that does not close, or is there to keep a pattern busy."""
 SMALL = 1 << 23
 """Bytes of a TOML. A plan for every count of a census has a tenth of it."""
@@ -52,7 +52,7 @@ def is_name(path: Path) -> bool:
 def require_file(path: Path) -> int:
     """Return the size of a file."""
     if not is_name(path):
-        raise InputError(f"{str(path)!r} cannot be read: its name is no text in UTF-8. Give the file another name.")
+        raise InputError(f"{str(path)!r} cannot be read: its name is not text in UTF-8. Give the file another name.")
     try:
         state = path.stat()
     except FileNotFoundError:

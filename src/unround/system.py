@@ -90,7 +90,7 @@ class PublishedFigure:
 def _read(text: str) -> Fraction:
     """Read a fraction; 1e3000000 is a number too, and takes minutes."""
     if not isinstance(text, str) or not re.fullmatch(r"-?[0-9]{1,18}(/[1-9][0-9]{0,17})?", text):
-        raise InputError(f"{text!r} is no fraction.")
+        raise InputError(f"{text!r} is not a fraction.")
     return Fraction(text)
 
 

@@ -11,7 +11,7 @@ A block goes through the engines this often:
 | bounds between areas; by figures     | 1 each           | other evidence, and other conditions                            |
 | probabilities, best prior            | 1                | which count is likeliest, and which are near the threshold      |
 | probabilities, other priors          | 1 each           | the lowest of all is claimed; only of what is still near        |
-| probabilities of counts alone        | 1 if any is near | what the published value gives away without any sum is no claim |
+| probabilities of counts alone        | 1 if any is near | what the published value gives away alone is not a claim        |
 | probabilities, cells cut off         | 1 if there are   | their own sums could not be used                                |
 | probabilities, families and rates    | 1 each           | other evidence; of linked areas also every area on its own      |
 | certificates                         | 1 a proved area  | no proof without one that checks                                |
@@ -152,7 +152,7 @@ class Auditor:
         linked = nested if nested is not None and nested.linked else None
         documented, assumed, clashes = link_bounds(self.model, linked, counts, documented, assumed, active)
         contradictions += clashes
-        # Weighted estimates are no whole numbers: no count is claimed.
+        # Weighted estimates are not whole numbers: no count is claimed.
         clashing = _clashing(counts.shape, contradictions)
         nothing = clashing | without_news(self.model, counts, active, documented) | self._estimates
         # 4. What is likely.

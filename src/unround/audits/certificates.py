@@ -314,7 +314,7 @@ def join_proofs(path: Path, parts: Iterable[Path]) -> None:
 
 
 def proofs_in(path: Path) -> Iterator[str]:
-    """Return the lines that `write_proofs` wrote; a byte that is no text is shown as such: its line is no certificate.
+    """Return the lines that `write_proofs` wrote; a byte that is not text is shown as such: its line is not a certificate.
 
     Raises `InputError` if the file is damaged.
     """

@@ -108,7 +108,7 @@ class BlockClaims:
     - `depth`: How many sums a proof takes, one after the other; 0 for likely claims.
     - `needs`: What it needs besides, a `Needs` each.
     - `without_sums`: Where a count is known or likely from its published value alone, to which the area's other counts
-      add little: that is no claim.
+      add little: that is not a claim.
     - `alone`: Of likely claims, the probability from the published value alone, without anything else that is known of
       the area; NaN elsewhere.
     - `held_back`: The `ClaimKind` of claims that could be made but are held back.

@@ -60,7 +60,7 @@ class Finding:
     - `value`, `probability`: The only possible or likeliest count, and how likely it is, on average over the set of
       priors; None where nothing says.
     - `probability_low`, `probability_high`: The least and the greatest probability that any prior of the set gives to it.
-      The greatest is no bound: it is the highest found. None for counts that were weighed under the best prior alone.
+      The greatest is not a bound: it is the highest found. None for counts that were weighed under the best prior alone.
     - `due_to_sums`: The share of the doubt, given the published value alone, that everything else known of the area
       removes; None for counts far from the threshold.
     - `mean`: The expected count.

@@ -1,6 +1,6 @@
 """Keys in an audit: which tables and repeated counts have them, by the check or by the user's word.
 
-Bounds and proofs do not rest on any of this, and weighted estimates, which are no whole numbers, are not claimed at all.
+Bounds and proofs do not rest on any of this, and weighted estimates, which are not whole numbers, are not claimed at all.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class Keys(Plain):
 def splits_of(model: Model) -> list[Split]:
     """Return the totals and their two parts, such as men and women, of one table and all rounded at random to one base.
 
-    A total with two parts that differ from it in their characteristic is one of a kind: its parts are no men and women.
+    A total with two parts that differ from it in their characteristic is one of a kind: its parts are not men and women.
     """
     splits = []
     for total, parts in model.equations:

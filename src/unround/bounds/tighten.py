@@ -152,7 +152,7 @@ def tighten(
 
     Notes
     -----
-    An upper bound of `NO_UPPER_BOUND` or more is no bound, and an area in which some count would have to be that large is
+    An upper bound of `NO_UPPER_BOUND` or more is not a bound, and an area in which some count would have to be that large is
     not feasible. Time is linear in the number of areas, and in that of sums where these form no loop.
     """
     lists = lists_of(compiled.columns, compiled.equations)

@@ -96,7 +96,7 @@ def one_of(words: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 _GO_ON = ("clamped", "js=", "pstay=", "repeat=")
-"""Words that are no mechanism of their own, but belong to the one before."""
+"""Words that are not a mechanism of their own, but belong to the one before."""
 
 
 def listed(text: str) -> list[str]:

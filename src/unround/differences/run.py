@@ -268,7 +268,7 @@ def _few(audit: Mapping[str, Any]) -> str:
     return shortened([column["key"] for column in audit["columns"]], MOST_NAMED)
 
 
-STRENGTH = {"likely": 1, "conditional": 2, "proved": 3}  # kinds of claims, the strongest last; 0 is no claim
+STRENGTH = {"likely": 1, "conditional": 2, "proved": 3}  # kinds of claims, the strongest last; 0 is not a claim
 MOST = 12  # cells that are listed; the others are counted
 
 KEY = ("before", "after", "class", "block", "size", "known", "there", "laid_open", "other_value")
@@ -329,7 +329,7 @@ def _best(cells: pl.LazyFrame) -> pl.LazyFrame:
 
 KINDS = {0: "none"} | {strength: kind for kind, strength in STRENGTH.items()}
 LOST = ("published_exactly", "not_in_after", "no_longer_follows")
-"""Why a claim is no more. The first is no relief: everybody can read the count now."""
+"""Why a claim is no more. The first is not a relief: everybody can read the count now."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -287,7 +287,7 @@ class AuditFolder:
             if plain_json(path / _MODEL_FILE)["version"] != VERSION:
                 raise InputError(f"the audit in {path} was written by another version of unround. Run it again.")
         if (fault := misfit(summary, shapes.SUMMARY)) is not None:
-            raise Damaged(path, SUMMARY, f"is no summary of an audit ({fault})")
+            raise Damaged(path, SUMMARY, f"is not a summary of an audit ({fault})")
         # What is small, also what nobody wrote there; the others when they are asked for. Half a file is nobody's.
         there = {f"{MODEL}/{one.name}" for one in (path / MODEL).iterdir() if one.suffix != HALF}
         for name in sorted(there.union(name for name in summary[FILES] if name.startswith(f"{MODEL}/")) - {PUBLISHED}):

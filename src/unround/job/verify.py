@@ -167,7 +167,7 @@ class _Certificates:
             where = (*(str(told[axis]) for axis in self.axes), str(told["key"]))
             return where, self._fault(told, where, system, proof, claimed.get(where))
         except (InputError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            return (), f"this is no certificate ({error!r:.200})"
+            return (), f"this is not a certificate ({error!r:.200})"
 
     def _fault(
         self,
@@ -227,7 +227,7 @@ class _Certificates:
         named = {one.figure.name: f for f, one in enumerate(self.model.figures)}
         values = self.folder.figures_of(np.array([row]))
         if values is None or stated.figure.name not in named:
-            return "is no figure of this release that was found to be of true counts"
+            return "is not a figure of this release that was found to be of true counts"
         known = published_figure(self.model, self._published(row), values[0], named[stated.figure.name])
         # Labels say nothing; all else is what the inequality follows from.
         same = known is not None and known.to_json() == stated.to_json()

@@ -51,7 +51,7 @@ PREPARED = "prepared.json"
 
 def job_key(releases: Sequence[Release], decided: Iterable[object], paths: Iterable[Path]) -> str:
     """Return what tells one run from another: the version, what is in the files, and everything that was decided."""
-    # A source need not be a path, and may be too long for one: to `os.path.isfile` that is no error.
+    # A source need not be a path, and may be too long for one: to `os.path.isfile` that is not an error.
     sources = [Path(name) for release in releases for name in (release.source, *release.source.split(" + "))]
     files = [path for path in dict.fromkeys((*sources, *paths)) if os.path.isfile(path)]
     states = [(str(path.resolve()), require_file(path), sha256_of(path)) for path in files]

@@ -30,7 +30,7 @@ BELOW = 64
 
 
 class Histograms:
-    """How often each count was published, a row a column: counts from -`BELOW` to `CAP`, both ends taking all beyond.
+    """How often each count was published, one row per column: counts from -`BELOW` to `CAP`, both ends taking all beyond.
 
     - `columns`: How many columns there are.
 

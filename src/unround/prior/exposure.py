@@ -53,7 +53,7 @@ class Hierarchy:
     - `columns`: How many columns there are.
     - `sums`: The sums, parallel ones (total, men, women) as one.
     - `pairs`: The counts published by sex whose sexes are joined in one node.
-    - `leaves`: The columns whose counts carry weight in the prior: parts that are no totals; of a pair, the total.
+    - `leaves`: The columns whose counts carry weight in the prior: parts that are not totals; of a pair, the total.
     - `split`: The pairs that split by sex on their own: no sum of pairs below says how.
     - `halves`: Totals of two leaves, and nothing else, where none is published by sex: they may split as pairs do, if
       that explains the published counts better.

@@ -57,7 +57,7 @@ class CellKeys:
     secret: int  # what keys follow from
 
     def of(self, areas: Sequence[str], true: IntArray) -> Keys:
-        """Return the sums of keys of some areas, whose true counts are areas × columns; negative ones are no counts."""
+        """Return the sums of keys of some areas, whose true counts are areas × columns; negative ones are not counts."""
         drawn = scattered(
             scattered(hashed(self.secret, "area", areas))[:, None] + hashed(self.secret, "column", self.columns)
         )

@@ -41,7 +41,7 @@ class Tableau:
     signs: Signs
 
 
-class Loops(Exception):  # noqa: N818 - it is no error of anyone: sums may form such loops
+class Loops(Exception):  # noqa: N818 - it is nobody's error: sums may form such loops
     """These sums form loops that leave directions other than by one step."""
 
 

@@ -437,7 +437,7 @@ def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str
 
 
 def evidence(published: Published, records: PersonRecords) -> TableEvidence:
-    """Return published counts as the chain takes them; the number of all people is no column for it."""
+    """Return published counts as the chain takes them; the number of all people is not a column for it."""
     about = published.picked([at for at, counted_by in enumerate(published.queries) if counted_by])
     tables = tables_of(about.queries, tuple(records.values), records.sizes)
     return TableEvidence(tables, about.mechanisms, about.counts)

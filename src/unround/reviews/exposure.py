@@ -48,7 +48,7 @@ class Exposure:
 
     - `kinds`: Positions in `policy.KINDS`; likely from the least probability of the policy on.
     - `values`: The count that readers learn, or find likeliest.
-    - `highest`, `lowest`: The highest and the lowest probability of it that any prior gives; the highest is no bound.
+    - `highest`, `lowest`: The highest and the lowest probability of it that any prior gives; the highest is not a bound.
     - `low`, `high`: The possible range; `NO_UPPER_BOUND` where nothing bounds it.
     - `alone`: Counts that are likely from their published value alone, so that sums add little: not among the kinds.
     - `unknown`: Counts of which it could not be worked out how likely they are.

@@ -17,7 +17,7 @@ from unround.small_files import parsed_toml, plain_text
 
 UNROUNDED, PROVED, CONDITIONAL, LIKELY, RANGE = "unrounded", "proved", "conditional", "likely", "range"
 KINDS = ("open", UNROUNDED, PROVED, CONDITIONAL, LIKELY)
-"""What can be known of one value of a count; the first is no claim."""
+"""What can be known of one value of a count; the first is not a claim."""
 
 CLAIMS = (*KINDS[1:], RANGE)
 """What a limit can be about: these, and counts of which only the size is known."""

@@ -98,7 +98,7 @@ def _proposed(name: str, release: Release) -> Figure:
 
 def _usable(figure: Figure, release: Release) -> Figure:
     if figure.sampled:
-        raise InputError(f"the rate {figure.name!r} is of a sample, whose estimates are no whole numbers.")
+        raise InputError(f"the rate {figure.name!r} is of a sample, whose estimates are not whole numbers.")
     if not figure.is_complete:
         raise InputError(f"{release.source} does not have both counts that the rate {figure.name!r} is of.")
     return figure

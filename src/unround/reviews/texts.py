@@ -89,7 +89,7 @@ def _beside(path: Path) -> Iterator[TextBeside]:
                 for found in re.findall(inside, _text_of(book, part), re.DOTALL) if re.search(look, part) else ():
                     text = _FIELD.sub(" ", found if isinstance(found, str) else "".join(found))
                     text = unescape(re.sub(r"<[^>]*>", "", text)).strip()
-                    if "formula" in what:  # limits that counts are compared with, and cells, are no counts
+                    if "formula" in what:  # limits that counts are compared with, and cells, are not counts
                         text = " ".join(re.findall(r"(?<![\w.<>=$])\d+(?![\w.])", re.sub(r"[<>=]\s*\d+", " ", text)))
                     if text:
                         yield TextBeside(what, text, True)

@@ -56,7 +56,7 @@ def check_name(path: Path) -> None:
     if not os.path.isdir(path.parent):
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
     if os.path.lexists(path) and GENERATOR not in text_of(path):
-        raise InputError(f"{path} exists, and is no page of unround: choose another name.")
+        raise InputError(f"{path} exists, and is not a page of unround: choose another name.")
 
 
 def write(path: Path, document: Document) -> None:

@@ -43,7 +43,7 @@ AGE, SEX = "age", "sex"
 OLDEST = 100  # ages are single years; this one stands for itself and all above
 
 AREA, KEY = "region", "key"
-"""The columns of a file of persons that are no attributes: where a person lives, and the person's key."""
+"""The columns of a file of persons that are not attributes: where a person lives, and the person's key."""
 
 _LAW = tomllib.loads(Path(__file__).with_name("persons.toml").read_text(encoding="utf-8"))
 

@@ -132,7 +132,7 @@ class FigureData:
         return np.where(there, np.sum([count.shown for count in counts], axis=0), -1)
 
     def mixed(self, figure: Figure, values: FigureValues) -> Ints:
-        """Return a number of each area that depends on its figure and its counts alone, and is no order of either."""
+        """Return a number of each area that depends on its figure and its counts alone, and orders neither."""
         mixed = (values.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(7)
         for key in figure.compared:
             counts = self._counts[0][:, self._at[key]].astype(np.int64).astype(np.uint64)
@@ -433,7 +433,7 @@ MULTIPLES = 0.995  # A step is one of all values if so many are multiples of it;
 EXCESS = 0.04  # A larger step is in use if so many of the values, more than beside its multiples, are multiples of it
 _ERRORS = 4.0  # and so many standard errors more
 FEW = 40  # values from which a step can be told
-SLIPS = 5  # A step is too large for areas of some size if so many values of smaller areas are no multiples of it
+SLIPS = 5  # A step is too large for areas of some size if so many values of smaller areas are not multiples of it
 MARGIN = 1.3
 """Areas must be so many times as large for that: within a range of values, sizes at which steps change differ by as much."""
 _DECADE = (100, 128, 160, 200, 256, 320, 400, 500, 640, 800)
@@ -513,7 +513,7 @@ def decimals_of(values: FigureValues) -> int:
 def find_grid(values: FigureValues, units: Ints | None = None) -> FigureGrid:
     """Return the grid of some published values: one step everywhere, or limits to steps that differ.
 
-    That a step is too large can be seen in values that are no multiples of it; that it is not, never for certain. So a
+    That a step is too large can be seen in values that are not multiples of it; that it is not, never for certain. So a
     step counts as possible in every area but those that are clearly larger than some whose values rule it out, as steps do
     not grow with the number of units.
     """

@@ -263,7 +263,7 @@ def _detect_block(
     usual = usual_bases.pop() if len(usual_bases) == 1 else pooled if pooled > 1 else common
     untold = counted.over([at for at in members if bases[at] == _UNTOLD])
     exact = sum(int(counted.above_zero[at]) for at in members if bases[at] == _UNROUNDED)
-    # A few counts that happen to be multiples of something, among others that are not, are no rounded ones.
+    # A few counts that happen to be multiples of something, among others that are not, are not rounded ones.
     by_chance = not usual and exact and (pooled == _UNROUNDED or exact >= _OTHERS * untold.above_zero[0] < _OTHERS * _ALONE)
     groups: dict[int, list[int]] = {}
     for at in members:

@@ -146,7 +146,7 @@ _POSSIBLE = 0.98  # A column adds up if it can in so many of the families that f
 _HALF = 0.5  # A family is worth a closer look if so many of its counts can be sums
 _MANY = 0.8  # and the columns by which it is looked at are those that can be sums in so many families
 _TABLE = 0.1
-"""A table of which a larger share of columns does not add up is no table of people who live there, and none of it does."""
+"""If a larger share of its columns does not add up, a table is not of people who live there, and none of it adds up."""
 _FEW = 0.01  # A family with more impossible counts than this share does not tell which columns add up
 
 

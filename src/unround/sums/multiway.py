@@ -188,7 +188,7 @@ def _axes(sets: list[int], leaves: list[int], divided: dict[int, list[tuple[int,
         coordinates[:, axis] = _classes(
             [of_leaf[other] for of_leaf in named for other in range(number) if other != axis], len(leaves)
         )
-    # Two leaves in the same place, or an axis of one place, say that these are no axes.
+    # Two leaves in the same place, or an axis of one place, say that these are not axes.
     if len(np.unique(coordinates, axis=0)) < len(leaves) or (coordinates.max(axis=0) == 0).any():
         return None
     return coordinates

@@ -8,7 +8,7 @@ Formats, in the order in which a file is tried on them:
 - `indicators` (censusmapper.py): one line per area, columns called `indicator_<ID>`;
 - `first-names` (agencies.py): names with total, men+ and women+;
 - `data-table` (agencies.py): Statistics Canada's data tables, with their metadata;
-- `statsnz` (statsnz.py): Stats NZ's long tables, a line a count;
+- `statsnz` (statsnz.py): Stats NZ's long tables, one line per count;
 - `datapack` (agencies.py): the Australian DataPacks, one line per area;
 - `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
 

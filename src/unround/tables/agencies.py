@@ -217,7 +217,7 @@ def _suggested(name: str, codes: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _documents(source: Source) -> _Documents:
-    """Read the metadata that come with the table, in its zip or beside it; none is no fault."""
+    """Read the metadata that come with the table, in its zip or beside it; none is not a fault."""
     text = source.companion(r"_MetaData\.csv$")
     if not text:
         return _Documents()

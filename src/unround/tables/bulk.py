@@ -57,7 +57,7 @@ SEXES = ("total", "men", "women")
 SAMPLE = 1 << 26
 """Bytes, at most, from which to tell what an area has."""
 LAST_ID = 1_000_000
-"""There is room for every characteristic up to the last: a number that is no number of one must not ask for gigabytes."""
+"""There is room for every characteristic up to the last: a number that is not a number of one must not ask for gigabytes."""
 DECIMALS = 0.25
 """If so large a share of a line's numbers have decimals, it is not a count, whatever it is called."""
 
@@ -524,7 +524,7 @@ def _refuse_broken(body: memoryview, lines: int, source: Source) -> None:
 
 
 def _read_closely(body: memoryview, odd: NDArray[np.int64], counts: Counts, figures: FigureValues, source: Source) -> None:
-    """Read the cells that are no plain numbers."""
+    """Read the cells that are not plain numbers."""
     sexes = counts.shape[1]
     for counted in (True, False):
         these = odd[(odd[:, 1] < sexes) == counted]
@@ -618,7 +618,7 @@ def _watch(table: Counts, counts: Counts, rows: _Rows, taken: TakenRows, seen: _
         area, column = (int(place) for place in np.unravel_index(np.argmax(bad), bad.shape))
         first = f"{taken.keys[column]} of area {rows.areas[area]['region']}"
         seen.add(_UNREADABLE, int(np.count_nonzero(bad)), first)
-    # Of lines that are no counts nothing was read, so that they do not show up here.
+    # Of lines that are not counts nothing was read, so that they do not show up here.
     nowhere = np.flatnonzero(taken.nothing.ravel())
     there = table[:, nowhere] > ABSENT
     if there.any():

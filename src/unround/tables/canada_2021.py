@@ -2,10 +2,10 @@
 
 The profile's own list has 2,631 characteristics; `canada_2021.txt` has the shape of every table: how deep each row is
 indented, what kind of number it holds, whom it counts. A shape is a string of rows, one digit each for the depth, and a
-letter where the row is no ordinary count: `m` a median and `a` an average of money, `n` an average of something else, `p` a
-percentage, `s` a count of some of its parent's people that is no part of a partition. `(12m)7` repeats what is in brackets
-seven times; spaces only help the eye. What counts the same people, households or families in tables of their own is in
-`canada_2021.toml`, and so are rates, means and medians. CensusMapper numbers the same characteristics in the same order, one
+letter where the row is not an ordinary count: `m` a median and `a` an average of money, `n` an average of something else,
+`p` a percentage, `s` a count of some of its parent's people that is no part of a partition. `(12m)7` repeats what is in
+brackets seven times; spaces only help the eye. What counts the same people, households or families in tables of their own
+is in `canada_2021.toml`, and so are rates, means and medians. CensusMapper numbers the same characteristics in the same order, one
 vector each or three by sex.
 
 This is for formats without indentation, or without labels at all, and for simulated censuses. A file that someone put
@@ -110,7 +110,7 @@ def _blocks() -> Iterator[ProfileBlock]:
 BLOCKS = tuple(_blocks())
 
 AGED_15 = -15
-"""Stands for everybody aged 15 and over, who are no line of the table of ages."""
+"""Stands for everybody aged 15 and over, who are not a line of the table of ages."""
 
 _SAID: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("canada_2021.toml").read_text(encoding="utf-8"))
 """What is documented beside the tables; the file says what each of its keys is."""

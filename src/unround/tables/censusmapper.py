@@ -209,7 +209,7 @@ def _plain(name: str) -> str:
 
 
 def _base(table: HeadedTable) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the places of the columns that are no vectors: those that have a meaning here, and the others."""
+    """Return the places of the columns that are not vectors: those that have a meaning here, and the others."""
     base: dict[str, int] = {}
     others: dict[str, int] = {}
     for place, name in enumerate(table.header[0]):

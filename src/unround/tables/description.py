@@ -819,7 +819,7 @@ class _Columns:
             place = self.axis(name)
             if place is None:
                 raise self.description.error(
-                    f"{name!r} is no axis of the columns of this release, which are {', '.join(self.axes)}.", name
+                    f"{name!r} is not an axis of the columns of this release, which are {', '.join(self.axes)}.", name
                 )
             known = dict.fromkeys(column.codes[place] for column in self.columns)
             for code in codes:

@@ -180,7 +180,7 @@ def age_runs(lines: Sequence[tuple[str, str]]) -> list[AgeRun]:
     """Find the tables of ages among lines of (key, label).
 
     A label that names no ages ends a table, and so does a range that was there before: the same names come back with
-    other meanings. Fewer than two lines are no table.
+    other meanings. Fewer than two lines are not a table.
 
     >>> labels = ["0 to 4 years", "5 years and over", "Dwellings", "0 to 4 years", "5 to 9 years", "0 to 4 years"]
     >>> [list(run.values()) for run in age_runs([(str(key), label) for key, label in enumerate(labels)])]
@@ -231,7 +231,7 @@ def _fewest(whole: Range, ranges: Sequence[Range]) -> tuple[Range, ...]:
 _YEARS = r"(?:\s*(?:years?|yrs?\.?|jahren?|jährige|ans|años|anos|anni|jaar|år|lat|vuotta))?(?:\s*(?:old|of age|alt))?"
 _BEFORE = r"(?:(?:aged?|ages|alter|âge|edad|de|von)\s*:?\s*)?"
 _LAST = 130
-"""Nobody is older: a higher number is no age."""
+"""Nobody is older: a higher number is not an age."""
 
 _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"y_?lt_?(\d+)"), "under"),

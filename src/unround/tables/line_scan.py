@@ -20,7 +20,7 @@ Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
 NO_ID = -1
-"""In place of an ID that is no plain number."""
+"""In place of an ID that is not a plain number."""
 SHORT = -2
 """In place of the ID of a line that lacks fields."""
 PLAIN_DIGITS = 9

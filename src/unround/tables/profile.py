@@ -600,8 +600,8 @@ def figures_of_table(
         for key in (figure.name, *figure.counts, figure.numerator):
             if key and (key not in labels or (key != figure.name and key in figures)):
                 raise InputError(
-                    f"{description.where}: the figure {figure.name!r} names {key!r}, which is no column of counts of this "
-                    f"table.{near(key, labels)} Columns are named by their codes, joined by a slash."
+                    f"{description.where}: the figure {figure.name!r} names {key!r}, which is not a column of counts of "
+                    f"this table.{near(key, labels)} Columns are named by their codes, joined by a slash."
                 )
     return listed + [figure for figure in _by_label(columns, decimals, axes) if figure.name not in figures]
 

@@ -1,4 +1,4 @@
-"""Stats NZ long tables: `code,name,variable,variable_group,count`, a line a count.
+"""Stats NZ long tables: `code,name,variable,variable_group,count`, one line per count.
 
 The names of the groups tell what they are. Men and women, which are groups of their own in the file,
 become columns of the group that they belong to.
@@ -143,7 +143,7 @@ def _name(group: NamedGroup) -> str:
 
 
 def _left_out(groups: Sequence[NamedGroup], counts: Counts, fractions: NDArray[np.bool_]) -> Mapping[str, list[int]]:
-    """Return what is no column of counts: by its name, its decimals, or because there is nothing in it."""
+    """Return what is not a column of counts: by its name, its decimals, or because there is nothing in it."""
     out: dict[str, list[int]] = {}
     empty = np.all(counts <= ABSENT, axis=0)
     for at, group in enumerate(groups):
@@ -158,7 +158,7 @@ def _left_out(groups: Sequence[NamedGroup], counts: Counts, fractions: NDArray[n
 
 
 def _never_asked(group: NamedGroup, groups: Sequence[NamedGroup], counts: Counts) -> bool:
-    """Return whether a group without any count was no answer that year, rather than hidden.
+    """Return whether a group without any count could not be chosen as an answer that year, rather than being hidden.
 
     Counts are hidden for being small: a group that is blank in many places of thousands of people is not. It matters, for
     the sum that it stands in holds without it in the one case, and not in the other.

@@ -114,7 +114,7 @@ def as_counts(
     count decides where the cell is empty or 0, which some files put there to fill the place. Any other number beside it
     is a contradiction, hence `UNREADABLE`: neither is to be trusted.
 
-    Which cells show a decimal point or have a fraction: a column with many is no column of counts. Numbers that come
+    Which cells show a decimal point or have a fraction: a column with many is not a column of counts. Numbers that come
     parsed show only their fraction.
 
     >>> counts, decimals = as_counts(pl.Series([" 1,235", "4.5", "7.0", "1e+06"]))
@@ -179,7 +179,7 @@ def _beyond(numbers: pl.Series) -> pl.Series:
 
 
 def _closely(cells: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Read cells that are no plain numbers."""
+    """Read cells that are not plain numbers."""
     bare = _bare(cells)
     sign = bare.str.to_lowercase().replace_strict(dict(SIGNS), default=None, return_dtype=pl.Int32)
     joined = joined_digits(bare)
@@ -215,7 +215,7 @@ def joined_digits(cells: pl.Series) -> pl.Series:
 
 
 def _has_fraction(text: str) -> bool:
-    """Return whether a number as written is no whole one, digit by digit.
+    """Return whether a number as written is not a whole one, digit by digit.
 
     >>> _has_fraction("12.000000000000000000001"), _has_fraction("1e-400"), _has_fraction("120e-1"), _has_fraction("-0.0e-9")
     (True, True, False, False)

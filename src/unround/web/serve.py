@@ -56,7 +56,7 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
 
     class Stoppable(uvicorn.Server):
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            logging.disable(logging.CRITICAL)  # work that our end cuts short is no fault, and nobody waits for it
+            logging.disable(logging.CRITICAL)  # work that our end cuts short is not a fault, and nobody waits for it
             super().handle_exit(sig, frame)
 
     server = Stoppable(config)
@@ -144,7 +144,7 @@ def _listen(host: str, port: int) -> socket.socket:
             listening.close()
             raise
     except UnicodeError:  # a name that no machine can have
-        raise InputError(f"cannot listen on {host[:100]}: this is no address.") from None
+        raise InputError(f"cannot listen on {host[:100]}: this is not an address.") from None
     except OverflowError:
         raise InputError(f"there is no port {port}: choose one from 1 to 65535, or 0 for any that is free.") from None
     except OSError as problem:
