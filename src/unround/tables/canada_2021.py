@@ -5,8 +5,8 @@ indented, what kind of number it holds, whom it counts. A shape is a string of r
 letter where the row is not an ordinary count: `m` a median and `a` an average of money, `n` an average of something else,
 `p` a percentage, `s` a count of some of its parent's people that is no part of a partition. `(12m)7` repeats what is in
 brackets seven times; spaces only help the eye. What counts the same people, households or families in tables of their own
-is in `canada_2021.toml`, and so are rates, means and medians. CensusMapper numbers the same characteristics in the same order, one
-vector each or three by sex.
+is in `canada_2021.toml`, and so are rates, means and medians. CensusMapper numbers the same characteristics in the same
+order, one vector each or three by sex.
 
 This is for formats without indentation, or without labels at all, and for simulated censuses. A file that someone put
 together rarely has everything: where it has the parts of two tables that count the same people, and the total of neither,
