@@ -69,7 +69,7 @@ class AreaSample:
         contents = _mixed(np.full(len(counts), _START, dtype=np.uint64), *counts.T)
         order = np.argsort(contents, kind="stable")
         different, first, number = np.unique(contents[order], return_index=True, return_counts=True)
-        before = np.array([self._times.get(one, 0) for one in different.tolist()], dtype=np.int64)
+        before = np.array([self._times.get(content, 0) for content in different.tolist()], dtype=np.int64)
         self._times.update(zip(different.tolist(), (before + number).tolist(), strict=True))
         rank = np.empty(len(counts), dtype=np.int64)
         rank[order] = np.arange(len(counts)) - np.repeat(first - before, number)
@@ -141,14 +141,18 @@ class FittedPrior:
                 or (kind == real and not (np.isfinite(array) & (array >= 0)).all())
             ):
                 raise ValueError("its arrays do not fit together")
-        pointers = [self.mixtures.sizes.column, *(one.above for one in self.mixtures.chosen), *self.splits.cells.ravel()]
+        pointers = [
+            self.mixtures.sizes.column,
+            *(exposure.above for exposure in self.mixtures.chosen),
+            *self.splits.cells.ravel(),
+        ]
         if not np.isin(pointers, places).all() or not np.isin(self.splits.tops, (-1, *places)).all():
             raise ValueError("it refers to columns that do not exist")
         if not all(((shares > 0) & (shares < 1)).all() for shares in (self.splits.usual, self.splits.share)):
             raise ValueError("a share is none")
         if (abs(self.power) > columns).any():
             raise ValueError("a mixture is taken to a power that makes no sense")
-        if any(one.kind not in KINDS for one in self.mixtures.chosen) or self.mixtures.sizes.least <= 0:
+        if any(exposure.kind not in KINDS for exposure in self.mixtures.chosen) or self.mixtures.sizes.least <= 0:
             raise ValueError("it has a kind of exposure that does not exist")
 
 
@@ -234,9 +238,9 @@ class Prior:
             return None
         rates, weights = self.fitted.mixtures.alone
         nothing, columns = np.zeros(low.shape), low.shape[1]
-        own, never = np.ones(columns, dtype=np.int64), np.zeros(columns, dtype=np.bool_)
+        power, never = np.ones(columns, dtype=np.int64), np.zeros(columns, dtype=np.bool_)
         laws = AreaLaws(
-            np.ones(low.shape), rates, weights, np.zeros(columns), np.zeros(columns), own, nothing, never, nothing
+            np.ones(low.shape), rates, weights, np.zeros(columns), np.zeros(columns), power, nothing, never, nothing
         )
         return area_weights(_plain(low), _plain(high), laws, wanted)
 
@@ -245,12 +249,12 @@ class Prior:
         arrays: dict[str, Any] = {} if self.fitted is None else {"power": self.fitted.power}
         if self.fitted is not None:
             arrays |= self.fitted.mixtures.arrays()
-            arrays |= {f"split_{one.name}": getattr(self.fitted.splits, one.name) for one in fields(SexSplits)}
+            arrays |= {f"split_{field.name}": getattr(self.fitted.splits, field.name) for field in fields(SexSplits)}
         with path.open("wb") as file:
-            told: dict[str, Any] = {"name": self.name, "sentence": self.sentence, "variants": np.array(self.variants)}
+            members: dict[str, Any] = {"name": self.name, "sentence": self.sentence, "variants": np.array(self.variants)}
             if self.doubted is not None:
-                told["doubted"] = self.doubted
-            np.savez_compressed(file, **told, withheld=np.array(self.withheld, dtype=np.int64), **arrays)
+                members["doubted"] = self.doubted
+            np.savez_compressed(file, **members, withheld=np.array(self.withheld, dtype=np.int64), **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Prior:
@@ -259,17 +263,20 @@ class Prior:
         Raises `InputError` if the file is not there, or is something else.
         """
         try:
-            with plain_arrays(path) as found:
-                name, sentence = str(found["name"]), str(found["sentence"])
-                variants = tuple(str(one) for one in found["variants"])
+            with plain_arrays(path) as members:
+                name, sentence = str(members["name"]), str(members["sentence"])
+                variants = tuple(str(variant) for variant in members["variants"])
                 if name not in ("fitted", "flat") or not variants or not {*variants} <= {*VARIANTS, "flat"}:
                     raise ValueError(f"it is of a kind that does not exist: {name}, {', '.join(variants)}")
                 if name == "flat":
                     return cls(name, sentence, None, variants)
-                splits = SexSplits(*(found[f"split_{one.name}"] for one in fields(SexSplits)))
-                fitted, withheld = FittedPrior(Mixtures.of(found), splits, found["power"]), tuple(found["withheld"].tolist())
+                splits = SexSplits(*(members[f"split_{field.name}"] for field in fields(SexSplits)))
+                fitted, withheld = (
+                    FittedPrior(Mixtures.of(members), splits, members["power"]),
+                    tuple(members["withheld"].tolist()),
+                )
                 fitted.check()
-                doubted = found.get("doubted")
+                doubted = members.get("doubted")
                 if doubted is not None and (
                     doubted.shape != (len(variants), fitted.power.size) or not ((doubted >= 0) & (doubted <= 1)).all()
                 ):
