@@ -315,10 +315,10 @@ class Calibrations:
         return self.worst.to_json() | {"worlds": [one.to_json() for one in self.worlds]}
 
 
-def _badness(found: Calibration) -> tuple[bool, float]:
-    worst = found.claims.worst
-    whole = found.claims.whole
-    return worst is not None, worst.over if worst is not None else whole.over if whole is not None else -1.0
+def _badness(found: Calibration) -> tuple[bool, bool, float]:
+    judged = found.claims.worst
+    worst = judged or found.claims.whole
+    return judged is not None, worst is not None and worst.overstated, worst.gap if worst is not None else -1.0
 
 
 def from_world(world: World, areas: int, seed: int, *, rounded_total: bool = False) -> Material:

@@ -219,7 +219,7 @@ def test_the_worst_world_comes_first() -> None:
     found = calibrate_worlds(["couples", "one-even-part", "rare-languages"], areas=700)
     assert found.worst is found.worlds[0]
     assert {one.world for one in found.worlds} == {"couples", "one-even-part", "rare-languages"}
-    over = [one.claims.worst.over for one in found.worlds if one.claims.worst is not None]
+    over = [(one.claims.worst.overstated, one.claims.worst.gap) for one in found.worlds if one.claims.worst is not None]
     assert over == sorted(over, reverse=True)
     told = found.to_json()
     assert told["world"] == found.worst.world

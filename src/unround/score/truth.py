@@ -73,9 +73,14 @@ class Scored:
     standard_error: float
 
     @property
+    def gap(self) -> float:
+        """By how much they state too much."""
+        return self.stated - self.right
+
+    @property
     def over(self) -> float:
         """By how much they state too much, less two standard errors: what chance does not explain."""
-        return self.stated - self.right - 2 * self.standard_error
+        return self.gap - 2 * self.standard_error
 
     @property
     def judged(self) -> bool:
@@ -171,7 +176,7 @@ class ClaimScore:
         Where all claims of a band are of one group of values, the band of that group is named.
         """
         judged = [row for row in self.bands if row.judged]
-        return max(judged, key=lambda row: (row.over, row.value != ANY_VALUE), default=None)
+        return max(judged, key=lambda row: (row.overstated, row.gap, row.value != ANY_VALUE), default=None)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return it as plain data: a row a group of values, with its bands."""
