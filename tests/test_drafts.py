@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 import xlsxwriter
 
@@ -19,7 +22,11 @@ from tests.drafts.corpus import DRAFTS
 from tests.drafts.fifth import RAW
 from tests.drafts.judge import Facts
 from tests.drafts.score import RIGHT, Verdict, in_words, judge
-from unround.release import ABSENT
+from unround.mechanisms import Exact, Rounding
+from unround.release import ABSENT, SUPPRESSED, Column, between
+from unround.reviews.contents import Saying
+from unround.reviews.numbers import Printed
+from unround.reviews.table import ReviewedTable
 from unround.structure.balances import balances
 
 
@@ -539,6 +546,9 @@ def _chart(book: Any, title: str = "Men", labels: list[dict[str, str]] | None = 
     return chart
 
 
+PIXEL = BytesIO(
+    base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+)
 BESIDE = {
     "chart title": (lambda book, sheet: sheet.insert_chart("F2", _chart(book, "Women in Colwick: 2")), "undecided"),
     "data label": (
@@ -553,6 +563,14 @@ BESIDE = {
     "formula": (lambda _, sheet: sheet.write_formula("C4", '=IF(2<5,"c",2)', None, "c"), "undecided"),
     "sheet": (lambda book, _: book.add_worksheet("About").write(0, 0, "190 women took part"), "undecided"),
     "name of a sheet": (lambda book, _: book.add_worksheet("190 women"), "undecided"),
+    "number in a formula": (lambda _, sheet: sheet.write_formula("C2", "=MROUND(47,2)", None, 46), "undecided"),
+    "defined name": (lambda book, _: book.define_name("Colwick_n", "=2"), "undecided"),
+    "hidden column": (lambda _, sheet: sheet.set_column("C:C", None, None, {"hidden": True}), "undecided"),
+    "picture without a text": (lambda _, sheet: sheet.insert_image("F2", "p.png", {"image_data": PIXEL}), "undecided"),
+    "rule for cells": (
+        lambda _, sheet: sheet.conditional_format("C2:C6", {"type": "cell", "criteria": "<", "value": 5, "format": None}),
+        "publish",
+    ),
     "limit in a formula": (lambda _, sheet: sheet.write_formula("C4", '=IF(B9<5,"c",B9)', None, "c"), "publish"),
     "harmless title": (
         lambda book, sheet: sheet.insert_chart("F2", _chart(book, "Figure 2. Aged 16 to 64, 2023")),
@@ -572,6 +590,69 @@ def test_what_goes_out_beside_the_cells_is_asked_about(name: str, tmp_path: Path
             sheet.write_row(at, 0, row)
         add(book, sheet)
     assert unround.review(tmp_path / "draft.xlsx", repairs=()).decision == decision
+
+
+def _printed(hidden: int, base: int = 1) -> Printed:
+    how = Rounding(base) if base > 1 else Exact()
+    counts = np.array([[48, 46], [41, 39], [45, hidden], [64, 70], [30, 33]], dtype=np.int32)
+    areas = pl.DataFrame({"District": [name for name, *_ in WOMEN]})
+    columns = tuple(Column(name, (name,), name) for name in ("Men", "Women"))
+    return Printed([ReviewedTable(areas, ("District",), columns, (how, how), (), counts)])
+
+
+HARMLESS = [
+    "Table 3. Women, aged 16 to 64, by district, 2021 Census",
+    "Data as at 31 March 2024, version 2.1, extracted 2024-03-01 10:30",
+    "c: fewer than 5",
+    "Counts from 1 to 4 are suppressed",
+    "<5: one to four cases",
+    "Les effectifs de 1 à 4 sont masqués. Au 31 décembre 2023",
+    "Source: County office, release 12 of 4 May 2024; contact +44 20 7946 0018, stats@example.org",
+    "Rates per 1,000 inhabitants; 95% confidence intervals",
+    "Births to mothers under 20, women 15-19",
+    "Regulation (EC) No 223/2009, article 20, ISO 3166",
+    "I valori sono arrotondati in modo casuale a multipli di 3.",
+    "persons_rr3 COVID-19 E06000012",
+    "1 Usually resident.",
+    "(1) (2) (3)",
+    "In Elswick there were 33 women.",  # as it prints
+    "228 men were counted",  # as anybody can add up
+    "two dots: confidential",
+    "1 of all cells is suppressed",
+]
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_a_number_is_harmless_for_a_reason(text: str) -> None:
+    assert _printed(SUPPRESSED).unexplained(Saying("row 1", text), {1}) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("Women in Colwick: 2", "2"),
+        ("190 women took part", "190"),
+        ("Colwick: 4%", "4%"),
+        ("In Colwick nobody applied", "nobody"),
+        ("2013 women took part", "2013"),
+        ("Only eleven women took part", "eleven"),
+        ("(1) Four fewer than in 2022.", "four fewer"),
+        ("In Colwick there were fewer than 3 women", "3"),
+        ("29 before", "29"),
+    ],
+)
+def test_a_number_that_nothing_explains_is_asked_about(text: str, number: str) -> None:
+    assert _printed(SUPPRESSED).unexplained(Saying("comment on C4", text, comment=text == "29 before"), {1}) == number
+    assert _printed(45).protects is False
+
+
+def test_a_number_between_hidden_counts_and_their_sums_is_none_of_them() -> None:
+    assert [_printed(between(1, 4)).unexplained(Saying("row 1", f"{at} offices"), set()) for at in (4, 12, 47)] == [
+        "4",
+        "",
+        "47",
+    ]
+    assert _printed(45, 3).unexplained(Saying("row 1", "12 offices"), set()) == "12"
 
 
 @pytest.mark.parametrize(("women", "decision"), [(87, "undecided"), (85, "publish"), (300, "publish")])

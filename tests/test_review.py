@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import xlsxwriter
 from python_calamine import CalamineWorkbook
 
 import unround
@@ -23,6 +24,7 @@ from unround.job import AuditFolder
 from unround.mechanisms import Rounding
 from unround.release import ABSENT, NOT_AVAILABLE, Column, Entry, What
 from unround.reviews import Review, policy_of, review
+from unround.reviews.contents import contents_of
 from unround.reviews.decision import CheckResults, falls_under, judge
 from unround.reviews.drafts import Auditing, judged_verdict
 from unround.reviews.exposure import exposure_of
@@ -31,7 +33,6 @@ from unround.reviews.record import Remark as Said
 from unround.reviews.repairs import merged, without
 from unround.reviews.run import ReviewOptions
 from unround.reviews.table import ReviewedSum, ReviewedTable
-from unround.reviews.texts import beside_cells
 from unround.reviews.trying import ESTIMATED, plausible_worlds
 from unround.show.page import page
 from unround.show.review import review as review_document
@@ -857,11 +858,31 @@ def test_a_workbook_that_no_program_wrote_is_not_written_back(tmp_path: Path, pa
     assert not (tmp_path / "out").exists()
 
 
-def test_a_chart_with_what_is_no_number(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "draft.xlsx", "w") as book:
-        book.writestr("xl/charts/chart1.xml", "<c:numCache><c:v>1e</c:v><c:v>1.2.3</c:v><c:v>4e1</c:v></c:numCache>")
-        book.writestr("xl/worksheets/sheet1.xml", "<v>40</v><v>1-2</v>")
-    assert beside_cells(tmp_path / "draft.xlsx") == []
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("<c:v>40</c:v>", "<c:v>40</c:v>", []),
+        ("<c:v>40</c:v>", "<c:v>4e1</c:v>", []),
+        ("<c:v>40</c:v>", "<c:v>1.2.3</c:v>", ["1.2.3"]),
+        ('<c:pt idx="0">', '<c:pt idx="first">', [""]),
+    ],
+)
+def test_a_chart_keeps_what_its_cells_show_or_is_asked_about(tmp_path: Path, old: str, new: str, said: list[str]) -> None:
+    with xlsxwriter.Workbook(tmp_path / "plain.xlsx") as book:
+        sheet = book.add_worksheet("Table")
+        sheet.write_column(0, 0, [40, 41])
+        chart = book.add_chart({"type": "column"})
+        chart.add_series({"values": "=Table!$A$1:$A$2", "values_data": [40, 41]})
+        sheet.insert_chart("C2", chart)
+    with zipfile.ZipFile(tmp_path / "plain.xlsx") as plain, zipfile.ZipFile(tmp_path / "draft.xlsx", "w") as changed:
+        for part in plain.namelist():
+            xml = plain.read(part)
+            assert part != "xl/charts/chart1.xml" or old.encode() in xml
+            changed.writestr(part, xml.replace(old.encode(), new.encode()) if "chart1" in part else xml)
+    kept = {"Table": {(1, 0), (2, 0)}}
+    found = [one for one in contents_of(tmp_path / "draft.xlsx", kept) if "chart" in one.place]
+    assert [one.text for one in found] == said
+    assert all(one.text or "was not read" in one.unread for one in found)
 
 
 def test_what_cannot_be_written_back(sparse: Path, tmp_path: Path) -> None:

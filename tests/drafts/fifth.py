@@ -140,6 +140,12 @@ RAW: dict[str, tuple[tuple[str, ...], str]] = {
         "c: confidential")),
     "size-of-row.csv": (("undecided",), table("School,Pass,Fail", *(f"{row.split(',')[0]} (n={n}),{row.split(',', 1)[1]}"
         for row, n in zip(CHILDREN, (94, 87, 54, 134, 109), strict=True)), "c: confidential")),
+    "so-far.csv": (("undecided",), table("Month,Registered in month,Year to date", *(f"M{at},{one},{so_far}" for at, (one,
+        so_far) in enumerate(zip((7, "<5", 9, "<5", 6, 8, "<5", 5, 9, "<5", 6, 7), (7, 10, 19, 22, 28, 36, 38, 43, 52, 56,
+        62, 69), strict=True), 1)), "Counts from 1 to 4 are not shown")),
+    "two-kinds-hidden.csv": (("publish",), table("Nationality,Granted,Refused,Pending,Total", "A,41,22,18,81",
+        "B,17,c,c,38", "D,33,27,21,81", "E,12,c,c,37", "F,25,13,11,49", "G,19,15,16,50", "Total,147,105,84,336",
+        "c: counts from 1 to 4, and further counts hidden to protect them")),
     "number-in-words.csv": (("undecided",), table("Ward,Men,Women", *CHILDREN, "c: confidential",
         "In Colwick two women applied.")),
 }  # fmt: skip

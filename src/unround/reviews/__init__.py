@@ -6,7 +6,7 @@
 - `exposure`: what readers can learn from a table, at the highest probability
 - `decision`: a table held against a policy, and what is not settled
 - `questions`: what a table would tell if something held that nobody says
-- `texts`: what stands around the counts, and goes out with them
+- `contents`: everything that a file holds beside its counts; `numbers`: why a number there is harmless, or a question
 - `layout`: a table written back as it came; `applying`: with a repair
 - `together`: several tables as one: drafts, and what is already out
 - `rate_steps`: how coarse rates must be to add nothing

@@ -19,19 +19,20 @@ from unround.checks.families import FITS, UNTESTED, worst
 from unround.errors import InputError
 from unround.job import AuditFolder, audit
 from unround.job.folder import REVIEWED
-from unround.mechanisms import Mechanism
+from unround.mechanisms import Exact, Mechanism
 from unround.options import THRESHOLD, AuditOptions
 from unround.prior import Prior
 from unround.release import Column, Entry, Release
 from unround.reviews.decision import CheckResults, Unsettled, left_open
 from unround.reviews.exposure import Exposure, exposure_of, with_findings
-from unround.reviews.layout import Origin
+from unround.reviews.layout import Origin, opened, value_places
+from unround.reviews.numbers import Printed, questions_beside
 from unround.reviews.policy import Policy
-from unround.reviews.questions import questions
+from unround.reviews.questions import columns_left, questions
 from unround.reviews.table import ReviewedTable
-from unround.reviews.texts import beside_cells, telling, texts_of
-from unround.reviews.together import Known, KnownBefore, Together
+from unround.reviews.together import Held, Known, KnownBefore, Together
 from unround.tables.spool import Stage, survey
+from unround.tables.spreadsheet import Workbook, is_spreadsheet
 
 BEFORE = "before"
 """The folder of the audit of what is out already."""
@@ -180,18 +181,51 @@ class Auditing:
         return known, folder
 
 
-def with_account(draft: AuditedDraft, drafts: Sequence[DraftTable], beside: Together | None) -> AuditedDraft:
-    """Add what was not read, or is not used beside other tables."""
+def questions_of_files(drafts: Sequence[DraftTable], known: Sequence[ReviewedTable]) -> list[Unsettled]:
+    """Ask about everything in the files of some drafts that was not read as a count, and is not harmless for a reason."""
+    files: dict[Path, dict[str | None, set[tuple[int, int]]] | None] = {}
+    tables, asked = [as_printed(draft, table) for draft, table in zip(drafts, known, strict=True)], list[Unsettled]()
+    for draft in drafts:
+        if draft.origin is None:
+            files |= dict.fromkeys(draft.files)
+            continue
+        try:
+            path, table, description = opened(draft.origin)
+        except InputError:  # a known format, which says itself where its counts stand
+            files |= dict.fromkeys(draft.files)
+            continue
+        sheet = (description.sheet or draft.origin.sheet or Workbook(path).names[0]) if is_spreadsheet(path) else None
+        columns, width = value_places(table, description), len(table.names)
+        cells = {(table.number(row), at) for row in range(table.cells.height) for at in columns}
+        cells |= {(row, at) for row in description.percentages for at in range(width)}
+        if (sheets := files.setdefault(path, {})) is not None:
+            sheets.setdefault(sheet, set()).update(cells)
+        asked += columns_left(table, description, columns, Printed(tables).protects)
+    return [*asked, *questions_beside(files, tables)]
+
+
+def as_printed(draft: DraftTable, known: ReviewedTable) -> ReviewedTable:
+    """Return everything that a draft prints and hides, also counts of which nobody knows how they were published."""
+    held, how = (
+        Held.of(draft.release),
+        {column.key: how for column, how in zip(known.columns, known.mechanisms, strict=True)},
+    )
+    places = [at for at, column in enumerate(draft.release.columns) if column.is_in_file]
+    columns = tuple(draft.release.columns[at] for at in places)
+    mechanisms = tuple(how.get(column.key, column.mechanism or Exact()) for column in columns)
+    return ReviewedTable(
+        held.areas, draft.release.areas, columns, mechanisms, (), np.ascontiguousarray(held.counts[:, places])
+    )
+
+
+def with_account(draft: AuditedDraft, drafts: Sequence[DraftTable], beside: Together | None, alone: bool) -> AuditedDraft:
+    """Add what was not read, or is not used beside other tables; of a draft that is reviewed `alone`, what its file says."""
     account = tuple(entry for one in drafts for entry in one.release.account)
     more = [open_ for one in drafts for open_ in one.unread]
-    kept = {(what, path.name): None for one in drafts for path in one.files for what in beside_cells(path)}
-    for what, file in kept:
-        why = f"{file} has {what}, which was not read and goes out with it"
-        more.append(Unsettled.asked(what, why, "take it out of the file"))
-    files = dict.fromkeys(path for one in drafts for path in one.files)
     known = {open_.what for open_ in draft.ground.unsettled}  # some texts are asked about where they were read
-    asked = telling(draft.table, [text for path in files for text in texts_of(path)])
-    more += [open_ for open_ in asked if open_.what not in known]
+    if alone:
+        asked = questions_of_files(drafts, [draft.table])
+        more += [open_ for open_ in asked if open_.what not in known]
     if beside is not None:
         more += left_open(account)
         settle = "if one leaves out people that the other counts, the difference is their number: print one"

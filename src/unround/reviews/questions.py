@@ -16,7 +16,10 @@ from unround.reviews.decision import Unsettled
 from unround.reviews.table import ReviewedTable
 from unround.structure.balances import balances, running_totals
 from unround.structure.evidence import Equation
-from unround.tables.labels import written_age
+from unround.tables.description import Description
+from unround.tables.grid import HeadedTable, letters
+from unround.tables.labels import is_time, written_age
+from unround.tables.profile import kind_of
 
 
 def questions(table: ReviewedTable) -> list[Unsettled]:
@@ -41,6 +44,58 @@ def questions(table: ReviewedTable) -> list[Unsettled]:
         if len(turned.T) <= MOST_COMPARED:
             asked += _running(turned, table.area_codes, "column")
     return asked + _not_applicable(table)
+
+
+_EXPLAINED = ("it tells nothing more", "ranks: ", "100 in every row", "an attribute", "not the column of counts")
+"""How reasons begin for which a column of numbers is left out that tell why it is harmless."""
+_OF_OTHERS = ("median", "average", "amount", "standard error", "area")
+"""Kinds of figures that are about something else than the counts beside them."""
+
+
+def columns_left(table: HeadedTable, description: Description, counted: Sequence[int], protects: bool) -> list[Unsettled]:
+    """Ask about columns of numbers that were not read as counts, or that nobody sees, where counts are protected.
+
+    They are, also if nothing else `protects` any, where such a column has ranges like <5.
+
+    Harmless are ages, times, codes, numbers of the rows, what anybody can work out, and figures of something else where all
+    counts beside them are printed.
+    """
+    asked = []
+    axes = {axis.column for axis in description.axes}
+    hiding = [row for row in range(table.cells.height) if any(_hides(table.cells[str(at)][row]) for at in counted)]
+    for at, name in enumerate(table.names):
+        cells = [" ".join(str(cell or "").split()) for cell in table.cells[str(at)].to_list()]
+        filled = [cell for cell in cells if cell]
+        place, why = f"column {letters(at)}: {name}", ""
+        if at in counted:
+            why = "it is hidden from view, and goes out with the file" * (protects and at in table.marks.hidden_columns)
+        elif name in axes and 2 * len(set(filled)) <= len(filled):
+            continue  # its codes repeat, for every code of another axis
+        elif not description.ignore.get(name, "").startswith(_EXPLAINED) and not _is_code(filled):
+            beside = kind_of(name) not in _OF_OTHERS or any(cells[row] for row in hiding)
+            beside = beside if protects else any(cell.startswith("<") for cell in filled)
+            why = "its numbers were not read as counts, and nothing says why they are harmless" * beside
+        if why:
+            asked.append(Unsettled.asked(place, f"{place}: {why}", "take it out, or say in a description what it holds"))
+    return asked
+
+
+def _hides(cell: object) -> bool:
+    return cell is not None and not str(cell).strip()[:1].isdigit()
+
+
+def _is_code(cells: Sequence[str]) -> bool:
+    """Whether cells are no counts for a reason: texts, ages, times, codes of one length, or numbers of the rows."""
+    numbers = [cell for cell in cells if re.fullmatch(r"[<>≤≥]?-?\d[\d.,\s]*%?(?:\s?\(\d{1,2}\))?", cell)]
+    if len(numbers) <= len(cells) / 2:
+        return True
+    plain = [cell for cell in numbers if cell.isdecimal()]
+    said = sum(written_age(cell) is not None or is_time(cell) for cell in cells if not cell.isdecimal())
+    if said > len(cells) / 2 or all(cell.isdecimal() and 1800 <= int(cell) < 2200 for cell in cells):
+        return True
+    alike = len({len(cell) for cell in plain}) == 1 and len(plain[0]) > 2
+    ordered = sorted(map(int, plain))
+    return len(plain) == len(cells) and (alike or ordered == [ordered[0] + at for at in range(len(ordered))])
 
 
 def _hidden(number: int) -> str:

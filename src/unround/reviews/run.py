@@ -24,7 +24,16 @@ from unround.release import Release
 from unround.reviews.applying import apply_repair
 from unround.reviews.decision import DECISIONS as DECISIONS_IN_ORDER
 from unround.reviews.decision import Judgement, Unsettled, decide, judge, unsettled_of
-from unround.reviews.drafts import BEFORE, AuditedDraft, Auditing, DraftTable, own_keys, share_nothing, with_account
+from unround.reviews.drafts import (
+    BEFORE,
+    AuditedDraft,
+    Auditing,
+    DraftTable,
+    own_keys,
+    questions_of_files,
+    share_nothing,
+    with_account,
+)
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import KINDS, RANGE, STOP, UNDECIDED, Policy, counts_in_words, limit_in_words
 from unround.reviews.record import (
@@ -147,7 +156,7 @@ def review(
     """
     given = [DraftTable(drafts)] if isinstance(drafts, Release) else list(drafts)
     options = options or ReviewOptions()
-    case = _Case(auditing, options, earlier)
+    case = _Case(auditing, options, earlier, len(given) > 1 or joint is not None)
     with _folders(out) as (work, made):
         if len(given) == 1 and joint is None:
             found: Review = case.judged(given, truth, work, made, out)[0]
@@ -169,6 +178,7 @@ class _Case:
     auditing: Auditing
     options: ReviewOptions
     earlier: Sequence[Release]
+    several_tables: bool = False
 
     def judged(
         self,
@@ -191,7 +201,7 @@ class _Case:
             beside = together(named, self.earlier, truth)
             release, truth = beside.all, beside.truth
         draft = self.auditing.draft(release, work, made, truth, own_keys(drafts[0]) if beside is None else beside.own)
-        draft = with_account(draft, drafts, beside)
+        draft = with_account(draft, drafts, beside, not self.several_tables)
         known, before = self.auditing.known(draft, beside, alone, made)
         # 2. What has a reviewer accepted?
         stamp = _stamp(draft.table, [path for one in drafts for path in one.files], options)
@@ -315,6 +325,7 @@ class _Case:
         unsettled = [replace(one, what=f"{table.name}|{one.what}") for table in tables for one in table.unsettled]
         aside = {entry.cell.strip().casefold() for entry in self.options.about(TOGETHER).ignore}
         beside = list(added_up_elsewhere([(draft.name, one.table) for draft, one in zip(drafts, alone, strict=True)]))
+        beside += questions_of_files(drafts, [audited.table for audited in alone])
         if apart and not share_nothing(drafts):
             settle = "describe the tables with the same areas and axes"
             beside.append(Unsettled.asked("apart", f"{apart.rstrip('.')}; they may be about other people", settle))

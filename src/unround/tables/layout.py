@@ -372,7 +372,7 @@ _PERCENT = re.compile(
 def _percentages(grid: Grid, rows: range, values: list[int]) -> list[int]:
     """Return the rows that hold percentages of the row right above, if the table has them throughout."""
     percentages: list[int] = []
-    counted = 0
+    counted, sure = 0, False  # rows of signs alone may be hidden counts
     for row in rows:
         cells = grid.row(row)
         shown = [cells[at] for at in values if cells[at]]
@@ -380,9 +380,10 @@ def _percentages(grid: Grid, rows: range, values: list[int]) -> list[int]:
         signed = bool(shown) and all(cell.endswith("%") or cell in SIGNS for cell in shown)
         if shown and (named or signed) and counted and (not percentages or percentages[-1] != row - 1):
             percentages.append(row)
+            sure = sure or named or any(cell.endswith("%") for cell in shown)
         elif shown:
             counted += 1
-    return percentages if len(percentages) > 1 and len(percentages) >= counted - 2 else []
+    return percentages if sure and len(percentages) > 1 and len(percentages) >= counted - 2 else []
 
 
 def _is_list(rows: list[list[str]], values: list[int]) -> bool:

@@ -62,6 +62,11 @@ _MEANINGS: tuple[tuple[re.Pattern[str], int], ...] = (
     ),
     (re.compile(r"\bnil\b|\bzero|\bnull\b|\bnone\b|\bnought|\bnichts\b|\bnéant|\bno (?:cases|persons)|\bcero\b|^0$"), 0),
 )  # fmt: skip
+_AND_OTHERS = re.compile(
+    r"\b(?:and|or|und|oder|et|ou|y|o)\b.*\b(?:further|other|additional|secondary|complement|protect|beside|weitere|andere|sekundär|"
+    r"secondaire|autres?|secundari|otr[oa]s)"
+)
+"""What follows a range where counts outside it are hidden, too."""
 _FLAGS = re.compile(
     r"\bprovision|\brevis|\bestimat|\bpreliminar|\bvorläufig|\bberichtigt|\bgeschätzt|\bprovisoire|\bbreak\b|\bcaution"
 )
@@ -190,6 +195,8 @@ def meaning_of(text: str) -> int | None:
         r"((?:fewer|less) than|under|below|<|weniger als|unter|moins de|menos de|minder dan) ?(\d+)",
         said,
     )
+    if ranged is not None and _AND_OTHERS.search(said):
+        return SUPPRESSED
     if ranged is not None:
         if ranged[6]:
             return between(*(hidden_range(f"<{ranged[6]}") or (0, int(ranged[6]))))

@@ -261,10 +261,12 @@ _ODF = "{urn:oasis:names:tc:opendocument:xmlns:datastyle:1.0}"
 
 
 def masks(code: str, value: float) -> bool:
-    """Return whether a number format shows a number as a text, or not at all.
+    """Return whether a number format shows a number as a text, as a rounder number, or not at all.
 
     >>> masks('[<5]"<5";0', 3), masks('[<5]"<5";0', 7), masks(";;;", 3), masks('#,##0;-#,##0;"-"', 0), masks("General", 3)
     (True, False, True, False, False)
+    >>> masks("#,##0,", 12345), masks("#,##0,", 12000), masks("#,##0", 12345)
+    (True, False, False)
     """
     sections = re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", code)
     conditions = [_CONDITION.search(section) for section in sections]
@@ -283,6 +285,9 @@ def masks(code: str, value: float) -> bool:
         at = 0 if value > 0 or len(sections) < 2 else 1 if value < 0 else 2 if len(sections) > 2 else 0
     section = sections[at]
     shown = "".join(re.findall(r'"([^"]*)"', section)).strip()
+    thousands = re.search(r"[0#](,+)(?![0#,])", _LITERAL.sub("", section))
+    if thousands and value % 1000 ** len(thousands[1]):
+        return True
     return not _NUMBER.search(_LITERAL.sub("", section)) and not (value == 0 and shown in _NIL)
 
 
