@@ -105,14 +105,16 @@ _REFERENCE = re.compile(
 _ROUNDS = re.compile(
     r"\b(?:ROUND(?:UP|DOWN)?|TRUNC|FIXED)(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*),\s*-?\d\s*\)", re.IGNORECASE
 )
-_PLAIN = re.compile(r"[<>=]=?\s*-?[\d.]+|(?<![\w.])(?:0|1|10|100|1000|10000|100000|1000000)(?![\w.])")
+_PLAIN = re.compile(r"[<>=]=?\s*-?[\d.]+|(?<![\w.])0(?![\w.])|(?<=[-+*/])\s*10*(?![\w.])|(?<![\w.])10*\s*(?=[-+*/])")
 
 
 def literals(formula: str) -> str:
-    """Return the numbers that stand in a formula itself: not limits, digits to round to, or powers of ten.
+    """Return the numbers that stand in a formula itself: not limits, digits to round to, or powers of ten to reckon with.
 
     >>> literals('IF(Raw!B4<5,"c",ROUND(100*B2/$D$10,1))'), literals("of:=MROUND(47;5)"), literals("=B2/3")
     ('', '47 5', '3')
+    >>> literals('=B2/C2-1'), literals('=T("c")&REPT("",1)')
+    ('', '1')
     """
     bare = _STRINGS.sub(" ", re.sub(r"^of:|\[\.[^\]]*\]", "", formula)).replace(";", ",")
     bare = _ROUNDS.sub(r"\1)", bare)
