@@ -22,6 +22,9 @@ from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid, unpa
 FORMULA = "a formula"
 """The place of what stands in formulas."""
 
+NAMED, HINTED = "a defined name that holds a number", "an input hint that holds a number"
+"""What nobody sees who looks at a table: it is asked about also where no count is hidden or rounded."""
+
 MOST_BYTES = 5_000_000
 """Bytes of a file of text whose lines are looked at: a table has a few, and records have more."""
 
@@ -172,6 +175,7 @@ _KEPT = {
     r"externalLink": "numbers of another workbook",
     r"vba|macro": "a macro",
     r"media/|Pictures/": "a picture",
+    r"charts/": "a chart with numbers that no cell shows",
 }
 """What parts of workbooks are called that are not read here."""
 
@@ -253,8 +257,8 @@ class _Office(_Archive):
         """Go through the names that hold something else than a range of cells."""
         for node in root.iter():
             if _bare(node.tag) == "definedName":
-                yield Saying("a defined name", f"{literals(node.text or '')} {' '.join(_STRINGS.findall(node.text or ''))}")
-                yield Saying("a defined name", node.get("comment", ""))
+                yield Saying(NAMED, f"{literals(node.text or '')} {' '.join(_STRINGS.findall(node.text or ''))}")
+                yield Saying(NAMED, node.get("comment", ""))
 
     def formats(self, root: ElementTree.Element) -> Iterator[Saying]:
         """Go through the texts that number formats put around numbers, or in their place."""
@@ -293,7 +297,7 @@ class _Office(_Archive):
                 yield Saying("a filter or a scenario", node.get("val", ""))
             for name in _SHOWN:
                 if name in node.attrib:
-                    yield Saying("a tool tip" if name == "tooltip" else "an input hint", node.attrib[name])
+                    yield Saying("a tool tip" if name == "tooltip" else HINTED, node.attrib[name])
 
     def chart(self, root: ElementTree.Element) -> Iterator[Saying]:
         """Go through the texts of a chart, and the numbers that it keeps, but for those that their cells show."""
@@ -365,7 +369,7 @@ class _Document(_Archive):
                 yield Saying("a comment, a text box or a hint", "".join(node.itertext()))
             for name, value in node.attrib.items():
                 if _bare(name) in ("expression", "condition"):
-                    yield Saying("a defined name", literals(value))
+                    yield Saying(NAMED, literals(value))
 
     def chart(self, root: ElementTree.Element) -> Iterator[Saying]:
         """Go through the texts of a chart, and the numbers that it keeps."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from unround.mechanisms import Exact
 from unround.release import told_range
-from unround.reviews.contents import FORMULA, ReadCells, Saying, contents_of
+from unround.reviews.contents import FORMULA, HINTED, NAMED, ReadCells, Saying, contents_of
 from unround.reviews.decision import Unsettled
 from unround.reviews.table import ReviewedTable
 from unround.tables.labels import WORDS, edges_of, is_time, tokens, written_age
@@ -40,7 +40,7 @@ def questions_beside(files: Mapping[Path, ReadCells], tables: Sequence[ReviewedT
             short = piece.text if len(piece.text) <= FEW else f"{piece.text[: FEW - 1]}…"
             if piece.unread:
                 asked.setdefault(piece.place, Unsettled.asked(piece.place, piece.unread, "take it out of the file"))
-            elif number := printed.unexplained(piece, marks) if printed.protects else "":
+            elif number := printed.unexplained(piece, marks) if printed.protects or piece.place in (NAMED, HINTED) else "":
                 why = f"{piece.place} says {number!r}, and nothing explains it: {short}"
                 settle = "take it out, if it tells what is hidden or rounded"
                 asked.setdefault(piece.place, Unsettled.asked(piece.place, why, settle))
@@ -248,7 +248,7 @@ class Printed:
             highest = max((ends[1] for ends in ranges if ends), default=0)
             if None in ranges or not highest < number <= counts.min(initial=number):
                 return False
-        return True
+        return self.protects
 
     def unexplained(self, piece: Saying, marks: set[int]) -> str:
         """Return the first number or word of a piece that may tell a count, and that nothing explains; "" for none."""
