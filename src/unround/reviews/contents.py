@@ -290,9 +290,9 @@ class _Office(_Archive):
             tag = _bare(node.tag)
             if tag in ("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"):
                 yield Saying("a header or footer", _CODES.sub(" ", node.text or ""))
-            elif tag in ("formula1", "formula2", "formula"):
-                listed = " ".join(_STRINGS.findall(node.text or ""))
-                yield Saying("a rule for cells", f"{literals(node.text or '')} {listed}")
+            elif tag in ("cfRule", "dataValidation") and "Than" not in node.get("operator", ""):  # else, it is a limit
+                rules = [child.text or "" for child in node if _bare(child.tag).startswith("formula")]
+                yield Saying("a rule for cells", " ".join([*map(literals, rules), *_STRINGS.findall(" ".join(rules))]))
             elif tag in ("filter", "customFilter", "inputCells"):
                 yield Saying("a filter or a scenario", node.get("val", ""))
             for name in _SHOWN:
