@@ -62,6 +62,9 @@ _PEOPLE = "|".join(sorted(WORDS["people"]))
 
 _HARMLESS: Mapping[str, tuple[str, ...]] = {
     "columns that are numbered": (r"^(?:\s*\(?1\)?\s+\(?2\)?\s+\(?3\)?[\s\d()]*)$",),
+    "counts that are changed alike": (
+        r"\b\d{1,2}(?:(?:, | and | or )\d{1,2})+(?= (?:are|were) (?:rounded|replaced|changed|suppressed|shown))",
+    ),
     "an address": (
         r"\b(?:https?://|www\.)\S+",
         r"\S+@\S+",
@@ -95,7 +98,6 @@ _HARMLESS: Mapping[str, tuple[str, ...]] = {
         r"nearest(?: multiple of)?|"
         r"(?:round\w*|gerundet|arrondi\w*|redonde\w*)[^.;\d]{0,40})\s?\d{1,5}(?:s|er)?\b",
         r"\b\d{1,5}(?:er)?-?(?:rundung|rounding)",
-        r"\b\d{1,2}(?:(?:, | and | or )\d{1,2})+(?= (?:are|were) (?:rounded|replaced|changed|suppressed|shown))",
     ),
     "an age": (
         rf"\b\d{{1,3}}(?: ?(?:-|–|to|bis|à|a|or|and|und|et) ?\d{{1,3}})?[ -]{_SPAN}\b",
