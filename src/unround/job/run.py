@@ -171,7 +171,8 @@ def _prepare(
     keys = Keys.of(options.rounding, checked.numbers, structure, release.decisions)
 
     def telling(heads: NDArray[np.int64]) -> NDArray[np.bool_]:
-        blocks = ((model.counts_of(block.counts), adjustable(block.areas)) for block in spool.blocks(4096))
+        few = block_size(len(model.columns))  # bounds take ten times the room of counts
+        blocks = ((model.counts_of(block.counts), adjustable(block.areas)) for block in spool.blocks(few))
         return telling_families(model, blocks, nesting.parent, heads)
 
     parent, nothing = links_to_use(nesting, model, telling)
