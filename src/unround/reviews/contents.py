@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 from unround.errors import InputError
 from unround.tables.delimited import is_pcaxis
-from unround.tables.grid import letters
+from unround.tables.grid import column_number, letters
 from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid, unpacked
 
 FORMULA = "a formula"
@@ -304,30 +304,33 @@ class _Office(_Archive):
         for node in root.iter():
             caches = [child for child in node if _bare(child.tag).endswith(("Cache", "Lit"))]
             source = next((child.text or "" for child in node if _bare(child.tag) == "f"), "")
+            ranges = _RANGE.findall(source) if caches else []
             for cache in caches:
-                cells = list(self._referred(source))
                 for point in (point for point in cache.iter() if _bare(point.tag) == "pt"):
-                    at, said = int(point.get("idx", "0")), _text(point)
-                    if at >= len(cells) or not _same(self.shown(cells[at]), said):
+                    cell, said = _referred(ranges, int(point.get("idx", "0"))), _text(point)
+                    if cell is None or not _same(self.shown(cell), said):
                         yield Saying("a chart with numbers that no cell shows", said)
         for node in root.iter():
             if _bare(node.tag) == "p":
                 yield Saying("a chart", "".join(node.itertext()))
 
-    def _referred(self, source: str) -> Iterator[tuple[str, str]]:
-        """Go through the cells that a chart refers to, in order."""
-        for area in re.findall(r"(?:'((?:[^']|'')*)'|([^'!(),]+))!\$?([A-Z]+)\$?(\d+)(?::\$?([A-Z]+)\$?(\d+))?", source):
-            sheet, (left, top) = (area[0].replace("''", "'") or area[1]).casefold(), area[2:4]
-            right, bottom = area[4] or left, area[5] or top
-            columns = [letters(at) for at in range(_place(left), _place(right) + 1)]
-            yield from ((sheet, f"{column}{row}") for row in range(int(top), int(bottom) + 1) for column in columns)
+
+_RANGE = re.compile(r"(?:'((?:[^']|'')*)'|([^'!(),]+))!\$?([A-Z]+)\$?(\d+)(?::\$?([A-Z]+)\$?(\d+))?")
 
 
-def _place(name: str) -> int:
-    place = 0
-    for letter in name:
-        place = 26 * place + ord(letter) - 64
-    return place - 1
+def _referred(ranges: Sequence[tuple[str, ...]], at: int) -> tuple[str, str] | None:
+    """Return the cell that stands at a place of some ranges, row by row, without listing them: they may be whole sheets.
+
+    >>> [_referred(_RANGE.findall("'My sheet'!$A$1:$XFD$1048576,Other!B2"), at) for at in (16385, 16384 * 1048576, -1)]
+    [('my sheet', 'B2'), ('other', 'B2'), None]
+    """
+    for quoted, plain, left, top, right, bottom in ranges if at >= 0 else ():
+        first, width = column_number(left), column_number(right or left) - column_number(left) + 1
+        size = max(width, 0) * max(int(bottom or top) - int(top) + 1, 0)
+        if at < size:
+            return (quoted.replace("''", "'") or plain).casefold(), f"{letters(first + at % width)}{int(top) + at // width}"
+        at -= size
+    return None
 
 
 def _same(one: str, other: str) -> bool:

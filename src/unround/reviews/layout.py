@@ -22,7 +22,7 @@ from unround.tables import describe
 from unround.tables.cells import read_headed, value_columns
 from unround.tables.delimited import is_pcaxis
 from unround.tables.description import make_description, read_description, without_decisions
-from unround.tables.grid import Grid, HeadedTable, letters
+from unround.tables.grid import Grid, HeadedTable, column_number, letters
 from unround.tables.source import Source
 from unround.tables.spreadsheet import Workbook, is_spreadsheet, read_grid
 from unround.tables.tidy import companion, headed_table
@@ -480,7 +480,7 @@ def _cells_of(xml: str, row: int, texts: dict[int, Printed], gone: Collection[in
     at = -1
     for found in _CELL.finditer(xml):
         name = re.search(r'\br="([A-Z]+)\d+"', found[1])
-        before, at = at, _column(name[1]) if name else at + 1
+        before, at = at, column_number(name[1]) if name else at + 1
         if at <= before:
             raise ValueError(f"cell {letters(at)}{row} comes after {letters(before)}{row}")
         inside = found[2] or ""
@@ -511,18 +511,6 @@ def plain_xml(path: Path, book: zipfile.ZipFile, part: str) -> str:
     return xml
 
 
-def _column(name: str) -> int:
-    """Return the place of a column, from 0.
-
-    >>> _column("A"), _column("AB")
-    (0, 27)
-    """
-    place = 0
-    for letter in name:
-        place = 26 * place + ord(letter) - 64
-    return place - 1
-
-
 def _refuse_anchored(path: Path, book: zipfile.ZipFile, part: str, sheet: str, xml: str) -> None:
     """Raise if something stands at a place on the sheet, or refers to one, and would not move with its cells."""
     if re.search(r"<(?:drawing|legacyDrawing|tableParts)\b", xml):
@@ -548,7 +536,7 @@ def _moved(area: str, edit: Edit) -> str | None:
     ('A1:B4', None, 'B3', 'B2')
     """
     ends = re.findall(r"([A-Z]+)(\d+)", area)
-    columns = [at for at in range(_column(ends[0][0]), _column(ends[-1][0]) + 1) if at not in edit.columns]
+    columns = [at for at in range(column_number(ends[0][0]), column_number(ends[-1][0]) + 1) if at not in edit.columns]
     rows = [at for at in range(int(ends[0][1]), int(ends[-1][1]) + 1) if at not in edit.rows]
     if not columns or not rows:
         return None
