@@ -212,13 +212,13 @@ def test_there_may_be_no_sums_and_no_areas() -> None:
 def test_other_kinds_of_arrays_are_not_compiled_anew() -> None:
     layout, windows, tight = block([parse("a: 10 = b: 5 + c: 5")] * 2)
     usual = posteriors(EvidenceBlock(layout, windows, tight))
-    known = len(forest._areas.signatures)  # type: ignore[attr-defined]
+    known = len(forest.areas_of_block.signatures)  # type: ignore[attr-defined]
     low = np.asfortranarray(windows.low).astype(np.int64)
     low.flags.writeable = False
     other = Windows(low, windows.high, windows.start, windows.weights, windows.certain)
     again = posteriors(EvidenceBlock(layout, other, tight, active=np.ones((2, 1), dtype=np.bool_)))
     np.testing.assert_array_equal(usual.probability, again.probability)
-    assert len(forest._areas.signatures) == known  # type: ignore[attr-defined]
+    assert len(forest.areas_of_block.signatures) == known  # type: ignore[attr-defined]
 
 
 # --- what cannot be used ---------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +18,7 @@ from numba.core.compiler import Compiler
 from numba.np import linalg
 from numpy.typing import NDArray
 
-from unround.machine import processors
+from unround.machine import Worker, processors
 
 # To see whether there is a BLAS, numba would import scipy.linalg, which takes longer than the audit of a small table. No
 # kernel here needs one; code that does, elsewhere, finds scipy when it runs.
@@ -42,9 +43,38 @@ _COMPILING = _Compiling()
 event.register("numba:compile", _COMPILING)  # type: ignore[no-untyped-call]  # numba ships no complete types
 
 
+_ELSEWHERE: list[threading.Thread] = []
+"""Those that wait for another process to compile a kernel."""
+
+
+def compile_elsewhere(needed: Callable[..., Any], module: str) -> None:
+    """Have another process compile a kernel, unless it is on disk, while this one has other things to compile and to do.
+
+    `module` answers a `Worker` when it has compiled the kernel, which is on disk then. If it fails, nothing is lost.
+    """
+    kept = _file_of(needed)
+    if processors() == 1 or kept is None or kept._load_index():
+        return
+
+    def wait() -> None:
+        worker = Worker(module)
+        with suppress(OSError):  # no process can be started, here and now
+            worker.ask(None)
+        worker.end()
+
+    _ELSEWHERE.append(threading.Thread(target=wait, daemon=True))
+    _ELSEWHERE[-1].start()
+
+
+def wait_for_others() -> None:
+    """Wait until no other process compiles anything for this one."""
+    for waiting in _ELSEWHERE:
+        waiting.join()
+
+
 def is_compiling() -> bool:
-    """Return whether a function is being compiled now, which takes half a minute in the first audit on a machine."""
-    return _COMPILING.depth > 0
+    """Return whether a function is being compiled now, as happens in the first audit on a machine."""
+    return _COMPILING.depth > 0 or any(waiting.is_alive() for waiting in _ELSEWHERE)
 
 
 class _PartOfKernels(JITCodeLibrary):
@@ -109,10 +139,15 @@ def kernel(function: Function) -> Function:
     compiled = njit(nogil=True)(function)
     with suppress(RuntimeError):  # there is no place to write to, here or in the user's folder: compiled every time, then
         compiled.enable_caching()
-    kept = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    kept = _file_of(compiled)
     if kept is not None:
         kept._version = (kept._version, *sorted(_stamps(function, set())))
     return cast(Function, compiled)
+
+
+def _file_of(compiled: Any) -> Any:
+    """Return where numba keeps what it compiled; None if nowhere."""
+    return getattr(getattr(compiled, "_cache", None), "_cache_file", None)
 
 
 def _stamps(function: Callable[..., Any], seen: set[str]) -> set[str]:

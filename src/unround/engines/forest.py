@@ -34,7 +34,7 @@ from unround.engines.multiway_block import add_tables
 from unround.engines.rates import RateInput, no_rates, weigh_rates
 from unround.evidence.block import BlockPosterior, Distributions, Ints, PosteriorArrays
 from unround.evidence.cells import BlockArrays, EvidenceBlock, plain
-from unround.jit import in_threads, kernel
+from unround.jit import in_threads, kernel, wait_for_others
 from unround.mechanisms.base import BoolArray
 from unround.sums.compiled import Forest, forest_of
 
@@ -147,13 +147,14 @@ def _run(
 
     def job(first: int, last: int) -> None:
         drawn = None if states is None else (draw_for(forest, best), states)
-        _areas((first, last), forest, buffers_for(forest), given, question, filled, drawn)
+        areas_of_block((first, last), forest, buffers_for(forest), given, question, filled, drawn)
 
+    wait_for_others()
     in_threads(job, len(given.low))
 
 
 @kernel
-def _areas(
+def areas_of_block(
     between: tuple[int, int],
     forest: Forest,
     buffers: Buffers,

@@ -15,6 +15,7 @@ import numpy as np
 from unround.evidence.block import MOST_VALUES, Ints
 from unround.evidence.cells import Evidence, same_records, weigh_keys, weight
 from unround.evidence.convolution import GUARD, Box, convolve, copy, correlate, crop, fill, halvings, scale
+from unround.evidence.keys import KeyInput
 from unround.jit import MINUS_ONE, ZERO, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import (
@@ -332,9 +333,8 @@ def set_local_evidence(here: Here) -> bool:
                 else:
                     for r in range(max(0, step - columns + 1), min(rows, step + 1)):
                         arena[at + r * columns + step - r] *= factor
-        if mode == PAIRED and not np.isnan(evidence.keys.constant[n]) and not forest.nodes[n, COPY]:
-            cells = forest.nodes[n, CELL : CELL + 3]
-            weigh_keys(evidence, area, n, cells, arena, at, box)
+        if mode == PAIRED and not forest.nodes[n, COPY]:
+            weigh_keys(evidence.keys, evidence, area, n, forest.nodes[n, CELL : CELL + 3], arena, at, box)
         if scale(arena, at, rows * columns) == 0.0:
             return False
     return True
@@ -492,7 +492,7 @@ def _people_in_one(here: Here, i: int) -> tuple[int, float, int, int]:
 
 
 @inner
-def _gain(here: Here, i: int, e: int, row: int, column: int) -> float:
+def _gain(keys: KeyInput, here: Here, i: int, e: int, row: int, column: int) -> float:
     """Return how much likelier, less 1, keys make what was published if all people of a total are in one part."""
     forest, buffers = here.forest, here.buffers
     total, part = forest.links[i, PARENT], forest.ends[e, CHILD]
@@ -502,12 +502,16 @@ def _gain(here: Here, i: int, e: int, row: int, column: int) -> float:
     whole, cells = forest.nodes[total, CELL : CELL + 3], forest.nodes[part, CELL : CELL + 3]
     if layer != PAIR:
         whole, cells = whole[layer : layer + 1], cells[part_layer : part_layer + 1]
-    return same_records(here.evidence, here.row, part, whole, cells, row, column) - 1.0
+    return same_records(keys, here.evidence, here.row, part, whole, cells, row, column) - 1.0
 
 
 @inner
-def _add_people_in_one(here: Here, i: int, halved: int) -> None:
+def _add_people_in_one(keys: KeyInput | None, here: Here, i: int, halved: int) -> None:
     """Correct the message to a total for the cases in which one part has all people, and so the same random number."""
+    if keys is None:
+        return
+    if i >= len(keys.chained) or not keys.chained[i]:
+        return
     buffers, arena = here.buffers, here.arena
     only, weight_of_none, row, column = _people_in_one(here, i)
     if only == SEVERAL:
@@ -516,7 +520,7 @@ def _add_people_in_one(here: Here, i: int, halved: int) -> None:
     if row > 0 or column > 0:
         at = _place(goal, row, column)
         if at >= 0:
-            gain = _gain(here, i, only, row, column)
+            gain = _gain(keys, here, i, only, row, column)
             arena[to + at] = max(0.0, arena[to + at] + gain * weight_of_none * unit)
         return
     start = here.forest.links[i, END]
@@ -529,7 +533,7 @@ def _add_people_in_one(here: Here, i: int, halved: int) -> None:
             for c in range(box[3]):
                 at, weight_here = _place(goal, box[0] + r, box[1] + c), arena[array + r * box[3] + c]
                 if at >= 0 and weight_here > 0.0 and (box[0] + r > 0 or box[1] + c > 0):
-                    gain = _gain(here, i, e, box[0] + r, box[1] + c)
+                    gain = _gain(keys, here, i, e, box[0] + r, box[1] + c)
                     arena[to + at] = max(0.0, arena[to + at] + gain * weight_here * others)
 
 
@@ -581,13 +585,13 @@ def _send_up(here: Here, i: int, best: bool) -> bool:
         slots[s, HALVED] = slots[s - 1, HALVED] + halvings(largest)
     last = start + free - 1
     copy(arena, slots[last, PARTIAL], to, slots[last, PARTIAL_BOX + 2] * slots[last, PARTIAL_BOX + 3])
-    if not best and i < len(evidence.keys.chained) and evidence.keys.chained[i]:
-        _add_people_in_one(here, i, slots[last, HALVED])
+    if not best:
+        _add_people_in_one(evidence.keys, here, i, slots[last, HALVED])
     return True
 
 
 @inner
-def _gains(here: Here, i: int, s: int, known: int, box: Box, to: int, factor: float) -> float:
+def _gains(keys: KeyInput, here: Here, i: int, s: int, known: int, box: Box, to: int, factor: float) -> float:
     """Return what keys add if all people are in one part; with a factor, add it to the message back to that part."""
     slots, arena = here.buffers.slots, here.arena
     part, array, total = box_at(slots, s, BOX), slots[s, ARRAY], 0.0
@@ -596,7 +600,7 @@ def _gains(here: Here, i: int, s: int, known: int, box: Box, to: int, factor: fl
             at, weight_of = _place(box, part[0] + r, part[1] + c), arena[array + r * part[3] + c]
             if at < 0 or weight_of == 0.0 or arena[known + at] == 0.0 or (part[0] + r == 0 and part[1] + c == 0):
                 continue
-            gain = arena[known + at] * _gain(here, i, slots[s, ORDER], part[0] + r, part[1] + c)
+            gain = arena[known + at] * _gain(keys, here, i, slots[s, ORDER], part[0] + r, part[1] + c)
             total += gain * weight_of
             if factor > 0.0:
                 into = to + r * part[3] + c
@@ -605,19 +609,42 @@ def _gains(here: Here, i: int, s: int, known: int, box: Box, to: int, factor: fl
 
 
 @inner
-def _correct_down(here: Here, i: int, s: int, known: int, box: Box, people: tuple[int, float, float], halved: int) -> None:
-    """Correct the message back to one part, as `_add_people_in_one` does upwards.
+def _gained(keys: KeyInput | None, here: Here, i: int, node: int, box: Box) -> tuple[int, float, float]:
+    """Return which part alone may have people, the weight of the others being empty, and what keys add over such parts."""
+    if keys is None:
+        return SEVERAL, 0.0, 0.0
+    if i >= len(keys.chained) or not keys.chained[i]:
+        return SEVERAL, 0.0, 0.0
+    slots, arena, gains = here.buffers.slots, here.arena, 0.0
+    only, none, row, column = _people_in_one(here, i)
+    if row > 0 or column > 0:
+        at = _place(box, row, column)
+        gains = arena[node + at] * _gain(keys, here, i, only, row, column) if at >= 0 else 0.0
+    start = here.forest.links[i, END]
+    for s in range(start, start + here.buffers.links[i, FREE]):
+        if only in (ANY, slots[s, ORDER]):
+            gained = _gains(keys, here, i, s, node, box, ZERO, 0.0)
+            gains += gained if only != ANY else gained / _at_zero(arena, slots[s, ARRAY], box_at(slots, s, BOX))
+    return only, none, gains
 
-    `people`: which part alone may have any, the weight of all others being empty, and what keys add over all such parts.
-    """
+
+@inner
+def _correct_down(
+    keys: KeyInput | None, here: Here, i: int, s: int, known: int, box: Box, people: tuple[int, float, float], halved: int
+) -> None:
+    """Correct the message back to one part, as `_add_people_in_one` does upwards; `people` is what `_gained` returned."""
+    if keys is None:
+        return
+    if people[0] == SEVERAL:
+        return
     slots, arena = here.buffers.slots, here.arena
     part, to, (only, none, left) = box_at(slots, s, BOX), slots[s, DOWN], people
     empty, unit = _at_zero(arena, slots[s, ARRAY], part), math.ldexp(1.0, -halved)
     if only == slots[s, ORDER]:
-        _gains(here, i, s, known, box, to, none * unit)
+        _gains(keys, here, i, s, known, box, to, none * unit)
         return
     if only == ANY:
-        left -= _gains(here, i, s, known, box, to, none / empty * unit) / empty
+        left -= _gains(keys, here, i, s, known, box, to, none / empty * unit) / empty
     at = to - part[0] * part[3] - part[1]
     arena[at] = max(0.0, arena[at] + left * none / empty * unit)
 
@@ -642,16 +669,7 @@ def _send_down(here: Here, i: int) -> None:
         reduce_to(arena, node, box_at(buffers.nodes, n, BOX), layer, arena, buffers.spare[0, 3], box[1], box[3])
         node = buffers.spare[0, 3]
     crop(arena, node, box, (message[0] - box[0], message[1] - box[1]), arena, known, message[3], message)
-    whole, only, none, gains = box, SEVERAL, 0.0, 0.0
-    if i < len(evidence.keys.chained) and evidence.keys.chained[i]:
-        only, none, row, column = _people_in_one(here, i)
-        if row > 0 or column > 0:
-            at = _place(whole, row, column)
-            gains = arena[node + at] * _gain(here, i, only, row, column) if at >= 0 else 0.0
-        for s in range(start, start + free):
-            if only in (ANY, slots[s, ORDER]):
-                gained = _gains(here, i, s, node, whole, ZERO, 0.0)
-                gains += gained if only != ANY else gained / _at_zero(arena, slots[s, ARRAY], box_at(slots, s, BOX))
+    whole, people = box, _gained(evidence.keys, here, i, node, box)
     halved = 0
     for s in range(start + free - 1, start - 1, -1):
         box, after = box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
@@ -666,8 +684,7 @@ def _send_down(here: Here, i: int) -> None:
         else:
             fill(arena, to, box[2] * box[3], 0.0)
             crop(arena, known, after, (box[0] - after[0], box[1] - after[1]), arena, to, box[3], box)
-        if only != SEVERAL:
-            _correct_down(here, i, s, node, whole, (only, none, gains), less)
+        _correct_down(evidence.keys, here, i, s, node, whole, people, less)
         if forest.ends[slots[s, ORDER], SIGN] < 0:
             _turn(arena, to, box[2] * box[3])
 

@@ -105,7 +105,7 @@ class TableBlock:
         places = np.ix_(rows, table.cells)
         self.given = CellWeights.empty(block.bounds.low[places], block.bounds.high[places])
         windows = block.windows
-        evidence = evidence_of(block.compiled, windows, block.prior)
+        evidence = evidence_of(windows, block.prior)
         given, leaves = self.given, TableLeaves.of(table)
         in_threads(
             lambda first, last: _fill(first, last, rows, table.cells, leaves.is_leaf, evidence, windows.high, given),

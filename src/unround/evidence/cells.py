@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 from unround.evidence.block import CellBounds, Ints, PriorWeights, Windows
 from unround.evidence.convolution import Box
-from unround.evidence.keys import ANY_CONSTANT, OWN, KeyedEvidence, KeyInput, no_keys
+from unround.evidence.keys import ANY_CONSTANT, OWN, KeyedEvidence, KeyInput
 from unround.jit import inner
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import CompiledSums, Table
 
 
 class Evidence(NamedTuple):
-    """Local evidence as the kernels take it: `Windows`, `PriorWeights`, keys."""
+    """Local evidence as the kernels take it: `Windows`, `PriorWeights`, keys.
+
+    Without keys, kernels are compiled without the code that is about them.
+    """
 
     low: Ints
     start: Table
@@ -25,7 +28,7 @@ class Evidence(NamedTuple):
     prior_low: Ints
     prior_start: Table
     prior_weights: FloatArray
-    keys: KeyInput
+    keys: KeyInput | None
 
 
 class BlockArrays(NamedTuple):
@@ -78,20 +81,17 @@ class EvidenceBlock:
         """Return the block as kernels take it."""
         every = np.ones((1, len(self.compiled.equations)), dtype=np.bool_)
         return BlockArrays(
-            evidence_of(self.compiled, self.windows, self.prior, self.keyed),
+            evidence_of(self.windows, self.prior, self.keyed),
             plain(self.bounds.low, np.int32),
             plain(self.bounds.high, np.int32),
             every if self.active is None else plain(self.active, np.bool_),
         )
 
 
-def evidence_of(
-    compiled: CompiledSums, windows: Windows, prior: PriorWeights | None, keyed: KeyedEvidence | None = None
-) -> Evidence:
+def evidence_of(windows: Windows, prior: PriorWeights | None, keyed: KeyedEvidence | None = None) -> Evidence:
     """Put local evidence together."""
     windows = windows if keyed is None else keyed.windows
     prior = prior or PriorWeights(windows.low, np.full(windows.start.shape, -1, dtype=np.int64), np.ones(1))
-    keys = no_keys(len(compiled.plan.nodes), compiled.columns) if keyed is None else keyed.keys
     return Evidence(
         plain(windows.low, np.int32),
         plain(windows.start, np.int64),
@@ -99,12 +99,17 @@ def evidence_of(
         plain(prior.low, np.int32),
         plain(prior.start, np.int64),
         plain(prior.weights, np.float64),
-        keys._replace(
-            constant=plain(keys.constant, np.float64),
-            published=plain(keys.published, np.int32),
-            start=plain(keys.start, np.int64),
-        ),
+        None if keyed is None else _plain_keys(keyed.keys),
     )
+
+
+def _plain_keys(keys: KeyInput) -> KeyInput:
+    constant, published, start = (
+        plain(keys.constant, np.float64),
+        plain(keys.published, np.int32),
+        plain(keys.start, np.int64),
+    )
+    return keys._replace(constant=constant, published=published, start=start)
 
 
 @inner
@@ -120,9 +125,9 @@ def weight(evidence: Evidence, area: int, column: int, count: int) -> float:
 
 
 @inner
-def _arc(evidence: Evidence, area: int, column: int, count: int, number: int) -> tuple[float, float]:
+def _arc(keys: KeyInput, evidence: Evidence, area: int, column: int, count: int, number: int) -> tuple[float, float]:
     """Return one of the arcs of a cell's random number, if a count is its true one."""
-    keys, lows, starts, weights = evidence.keys, evidence.low, evidence.start, evidence.weights
+    lows, starts, weights = evidence.low, evidence.start, evidence.weights
     if keys.start[area, column] >= 0:
         arc = keys.arcs[keys.first[keys.start[area, column] + count - lows[area, column]] + number]
         return arc[0], arc[1]
@@ -131,13 +136,12 @@ def _arc(evidence: Evidence, area: int, column: int, count: int, number: int) ->
 
 
 @inner
-def _number_of_arcs(evidence: Evidence, area: int, column: int, count: int) -> int:
+def _number_of_arcs(keys: KeyInput, evidence: Evidence, area: int, column: int, count: int) -> int:
     """Return how many arcs there are; −1 where the cell's random number is not known to lie anywhere."""
-    keys, lows, starts = evidence.keys, evidence.low, evidence.start
     if keys.start[area, column] >= 0:
-        at = keys.start[area, column] + count - lows[area, column]
+        at = keys.start[area, column] + count - evidence.low[area, column]
         return int(keys.first[at + 1] - keys.first[at])
-    return 1 if keys.two_way[column] and starts[area, column] >= 0 else -1
+    return 1 if keys.two_way[column] and evidence.start[area, column] >= 0 else -1
 
 
 @inner
@@ -148,30 +152,30 @@ def _bend(x: float) -> float:
 
 
 @inner
-def _ratio(evidence: Evidence, area: int, cells: Table, first: int, second: int, constant: float) -> float:
+def _ratio(keys: KeyInput, evidence: Evidence, area: int, cells: Table, first: int, second: int, constant: float) -> float:
     """Return how much likelier a pair is with keys than with independent random numbers: `meeting`, over all arcs."""
     total = first + second
-    several = _number_of_arcs(evidence, area, cells[0], total)
-    of_first = _number_of_arcs(evidence, area, cells[1], first)
-    of_second = _number_of_arcs(evidence, area, cells[2], second)
+    several = _number_of_arcs(keys, evidence, area, cells[0], total)
+    of_first = _number_of_arcs(keys, evidence, area, cells[1], first)
+    of_second = _number_of_arcs(keys, evidence, area, cells[2], second)
     alone = together = 0.0
     if first == 0 or second == 0:  # an empty part has no records: the other has those of the total, and its random number
         part, count, arcs = (cells[1], first, of_first) if second == 0 else (cells[2], second, of_second)
         for i in range(several if total > 0 else 0):
-            t1, t2 = _arc(evidence, area, cells[0], total, i)
+            t1, t2 = _arc(keys, evidence, area, cells[0], total, i)
             for j in range(arcs):
-                a1, a2 = _arc(evidence, area, part, count, j)
+                a1, a2 = _arc(keys, evidence, area, part, count, j)
                 alone += (t2 - t1) * (a2 - a1)
                 together += max(0.0, min(t2, a2) - max(t1, a1))
         return together / alone if alone > 1e-12 else 1.0
     if constant == ANY_CONSTANT:
         return 1.0
     for i in range(several):
-        t1, t2 = _arc(evidence, area, cells[0], total, i)
+        t1, t2 = _arc(keys, evidence, area, cells[0], total, i)
         for j in range(of_first):
-            a1, a2 = _arc(evidence, area, cells[1], first, j)
+            a1, a2 = _arc(keys, evidence, area, cells[1], first, j)
             for k in range(of_second):
-                b1, b2 = _arc(evidence, area, cells[2], second, k)
+                b1, b2 = _arc(keys, evidence, area, cells[2], second, k)
                 alone += (t2 - t1) * (a2 - a1) * (b2 - b1)
                 for end, sign in ((t2, 1.0), (t1, -1.0)):
                     at = constant - end
@@ -182,9 +186,15 @@ def _ratio(evidence: Evidence, area: int, cells: Table, first: int, second: int,
 
 
 @inner
-def weigh_keys(evidence: Evidence, area: int, n: int, cells: Table, arena: FloatArray, at: int, box: Box) -> None:
+def weigh_keys(
+    keys: KeyInput | None, evidence: Evidence, area: int, n: int, cells: Table, arena: FloatArray, at: int, box: Box
+) -> None:
     """Multiply the weights of a node's pairs by how much likelier keys make them."""
-    keys, starts = evidence.keys, evidence.start
+    if keys is None:
+        return
+    if np.isnan(keys.constant[n]):
+        return
+    starts = evidence.start
     if keys.row[n] >= 0:
         known, steps = True, 0
         for k in range(3):
@@ -200,29 +210,31 @@ def weigh_keys(evidence: Evidence, area: int, n: int, cells: Table, arena: Float
                     if arena[k] > 0.0 and box[0] + r > 0 and box[1] + c > 0:
                         arena[k] *= (1.0 - OWN) * table[box[0] + r - first - least, box[1] + c - second - least] + OWN
                     elif arena[k] > 0.0:
-                        arena[k] *= _mixed_ratio(evidence, area, n, cells, box[0] + r, box[1] + c)
+                        arena[k] *= _mixed_ratio(keys, evidence, area, n, cells, box[0] + r, box[1] + c)
             return
     for r in range(box[2]):
         for c in range(box[3]):
             k = at + r * box[3] + c
             if arena[k] > 0.0:
-                arena[k] *= _mixed_ratio(evidence, area, n, cells, box[0] + r, box[1] + c)
+                arena[k] *= _mixed_ratio(keys, evidence, area, n, cells, box[0] + r, box[1] + c)
 
 
 @inner
-def _mixed_ratio(evidence: Evidence, area: int, n: int, cells: Table, first: int, second: int) -> float:
+def _mixed_ratio(keys: KeyInput, evidence: Evidence, area: int, n: int, cells: Table, first: int, second: int) -> float:
     """Return how much likelier a pair is with keys, where a few counts may have random numbers of their own."""
-    return (1.0 - OWN) * _ratio(evidence, area, cells, first, second, evidence.keys.constant[n]) + OWN
+    return (1.0 - OWN) * _ratio(keys, evidence, area, cells, first, second, keys.constant[n]) + OWN
 
 
 @inner
-def same_records(evidence: Evidence, area: int, part: int, whole: Table, cells: Table, first: int, second: int) -> float:
+def same_records(
+    keys: KeyInput, evidence: Evidence, area: int, part: int, whole: Table, cells: Table, first: int, second: int
+) -> float:
     """Return how much likelier keys make what was published of a total if a part has all of its people.
 
     Both have the same records, hence one random number, and are one observation. `whole` and `cells` are a count each, the
     second number, or a total and two parts of the node `part`.
     """
-    keys, starts, likely, alike = evidence.keys, evidence.start, 1.0, True
+    starts, likely, alike = evidence.start, 1.0, True
     for k in range(len(cells)):
         count = second if len(cells) == 1 or k == 2 else first if k == 1 else first + second
         if starts[area, whole[k]] < 0 or starts[area, cells[k]] < 0 or keys.start[area, cells[k]] >= 0:
@@ -232,7 +244,7 @@ def same_records(evidence: Evidence, area: int, part: int, whole: Table, cells: 
     if not alike:
         return OWN
     if len(cells) > 1 and not np.isnan(keys.constant[part]):
-        likely *= _mixed_ratio(evidence, area, part, cells, first, second)
+        likely *= _mixed_ratio(keys, evidence, area, part, cells, first, second)
     return (1.0 - OWN) / likely + OWN if likely > 1e-9 else 1.0
 
 

@@ -120,24 +120,6 @@ class KeyedEvidence(NamedTuple):
         return KeyedEvidence(self.windows.rows(rows), keys)
 
 
-def no_keys(nodes: int, columns: int) -> KeyInput:
-    """Return the input of a block without keys."""
-    ints = np.zeros((1, columns), dtype=np.int32)
-    nowhere = np.full((1, columns), -1, dtype=np.int64)
-    return KeyInput(
-        np.full(nodes, np.nan),
-        np.zeros(columns, dtype=np.bool_),
-        ints,
-        nowhere,
-        np.zeros(1, dtype=np.int64),
-        np.zeros((0, 2)),
-        np.full(nodes, -1, dtype=np.int64),
-        1,
-        np.zeros((1, 1, 1, 1)),
-        np.zeros(0, dtype=np.bool_),
-    )
-
-
 def keyed_evidence(keyed: Keyed, windows: Windows, counts: Counts, active: BoolArray) -> KeyedEvidence:
     """Return what keys make of some areas."""
     built = _Built(windows)

@@ -24,6 +24,7 @@ from unround.audits.suspects import LEVEL, Holding
 from unround.audits.weigh import NEAR
 from unround.checks import Check, check_spool
 from unround.checks.families import DEPARTS
+from unround.engines.ahead import compile_ahead
 from unround.engines.linked_weights import METHODS
 from unround.errors import InternalError
 from unround.job import folder as files
@@ -94,6 +95,7 @@ def audit(
     fails, nothing is left behind.
     """
     give_memory_back()
+    compile_ahead()
     options, out, clock, (files_used, cluster) = options or AuditOptions(), Path(out), _Clock(), run
     with watching() as read:
         key = "" if files_used is None else job_key([release], (options,), files_used)

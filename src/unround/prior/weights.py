@@ -56,8 +56,12 @@ def area_weights(low: Ints, high: Ints, laws: AreaLaws, wanted: BoolArray | None
     start = np.cumsum(number).reshape(number.shape) - number
     out = np.empty(int(number.sum()))
 
+    # Areas with the same of everything come one after the other; in most columns there are few different ones.
+    alike_first = np.where(number > 0, (low.astype(np.int64) << 24) + (number << 14) + steps, np.iinfo(np.int64).max)
+
     def job(first: int, last: int) -> None:
-        _fill(first, last, low, number, start, steps, alike, out)
+        order = np.argsort(np.ascontiguousarray(alike_first[:, first:last].T), axis=1)
+        _fill((first, last), order, low, number, start, alike, out)
 
     # A few areas are done before a thread has started, however many columns they have.
     in_threads(job, low.shape[1], fewest=max(FEWEST, CELLS_WORTH_A_THREAD // max(1, len(low))))
@@ -66,29 +70,25 @@ def area_weights(low: Ints, high: Ints, laws: AreaLaws, wanted: BoolArray | None
 
 @kernel
 def _fill(
-    begin: int,
-    end: int,
+    between: tuple[int, int],
+    order: NDArray[np.int64],
     low: Ints,
     number: NDArray[np.int64],
     start: NDArray[np.int64],
-    steps: NDArray[np.int64],
     laws: AreaLaws,
     out: FloatArray,
 ) -> None:
-    """Fill in the weights of a range of columns: areas in which all is the same are worked out once."""
+    """Fill in the weights of a range of columns: areas in which all is the same are worked out once.
+
+    `order` has the areas of each of these columns, those without weights last.
+    """
     exposures, rates, weights, clump, few, power, precision, divides, slope = laws
     part, own = np.empty(MOST_VALUES), np.empty(MOST_VALUES)
-    keys, chosen = np.empty(len(low), dtype=np.int64), np.empty(len(low), dtype=np.int64)
-    for c in range(begin, end):
-        some = 0
-        for a in range(len(low)):
-            if number[a, c] > 0:
-                keys[some] = (int(low[a, c]) << 24) + (number[a, c] << 14) + steps[a, c]
-                chosen[some] = a
-                some += 1
+    for c in range(between[0], between[1]):
         before = -1
-        for k in np.argsort(keys[:some]):
-            a = chosen[k]
+        for a in order[c - between[0]]:
+            if number[a, c] == 0:
+                break
             n, at, first = number[a, c], start[a, c], int(low[a, c])
             if (
                 before >= 0
