@@ -212,19 +212,26 @@ def uniform(state: RandomState) -> float:
     return float(random_bits(state) >> np.uint64(11)) * 2.0**-53
 
 
-FEWEST = 16
-"""Areas below which another thread would cost more than it saves."""
+FEWEST, FEWEST_CELLS = 16, 2_000
+"""Areas, and cells, below which another thread would cost more than it saves."""
 
 
-def in_threads(job: Callable[[int, int], object], areas: int, threads: int | None = None, fewest: int = FEWEST) -> None:
+def in_threads(
+    job: Callable[[int, int], object],
+    areas: int,
+    threads: int | None = None,
+    fewest: int = FEWEST,
+    cells: int = FEWEST_CELLS,
+) -> None:
     """Run a job on ranges of areas in parallel, and wait for all of them.
 
     Notes
     -----
+    A thread gets so many areas at least, and as many as have `FEWEST_CELLS`, if each has so many `cells`.
     There are several ranges per thread, so that no thread waits long for one with harder areas. The first error of any
     range is raised.
     """
-    worth = -(-areas // fewest)
+    worth = -(-areas // max(fewest, FEWEST_CELLS // max(1, cells)))
     most = 1 if worth < 2 else min(threads or processors(), worth)
     if most < 2:
         job(0, areas)

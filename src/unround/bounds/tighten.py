@@ -173,7 +173,7 @@ def tighten(
     nobody, none = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int32)
     feasible = np.ones(areas, dtype=np.bool_)
     tight = CellBounds(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
-    in_threads(lambda first, last: tighten_areas(first, last, lists, given, tight), areas)
+    in_threads(lambda first, last: tighten_areas(first, last, lists, given, tight), areas, cells=compiled.columns)
     return tight
 
 

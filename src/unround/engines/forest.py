@@ -150,7 +150,7 @@ def _run(
         areas_of_block((first, last), forest, buffers_for(forest), given, question, filled, drawn)
 
     wait_for_others()
-    in_threads(job, len(given.low))
+    in_threads(job, len(given.low), cells=block.compiled.columns)
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.evidence.block import MOST_VALUES, Ints, PriorWeights
-from unround.jit import FEWEST, in_threads, inner, kernel
+from unround.jit import in_threads, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior.mixture import add_mixture, few_people
 
@@ -18,9 +18,6 @@ FLOOR = 1e-12
 
 EXPOSURES = 50
 """Exposures that are told apart, for every factor e: those that differ by less than two per cent are taken as one."""
-
-CELLS_WORTH_A_THREAD = 2_000
-"""Cells below which another thread would cost more than it saves."""
 
 RANGE = 200.0
 """Natural logarithms of what a split by sex contributes stay within this, those of a mixture within twice as much: their
@@ -63,8 +60,7 @@ def area_weights(low: Ints, high: Ints, laws: AreaLaws, wanted: BoolArray | None
         order = np.argsort(np.ascontiguousarray(alike_first[:, first:last].T), axis=1)
         _fill((first, last), order, low, number, start, alike, out)
 
-    # A few areas are done before a thread has started, however many columns they have.
-    in_threads(job, low.shape[1], fewest=max(FEWEST, CELLS_WORTH_A_THREAD // max(1, len(low))))
+    in_threads(job, low.shape[1], cells=len(low))
     return PriorWeights(low, np.where(number > 0, start, -1), out)
 
 
