@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all golden lint warm browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys honest claims additive mixing paper-seeds r acro clean
+.PHONY: help install demo test test-all golden lint warm warm-kernels warm-tests browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys honest claims additive mixing paper-seeds r acro clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,19 +50,24 @@ browser:
 	  { apt-get install -y -q chromium >/dev/null 2>&1 || { apt-get update -q >/dev/null && apt-get install -y -q chromium >/dev/null; }; } || \
 	  echo "There is no chromium, and it cannot be installed here: the tests in a browser are skipped (under CI=true they fail)."; }
 
-# Compiled functions are kept beside the code: compiled once, while style and types are checked, rather than by every worker.
-warm: $(VENV)/.installed
+# What is compiled is kept beside the code: compiled once, while style and types are checked, rather than by every worker.
+warm: warm-kernels warm-tests
+
+warm-kernels: $(VENV)/.installed
 	@d=$$(mktemp -d); trap 'rm -rf "$$d"' EXIT; $(BIN)/unround audit examples/survey.toml -o "$$d/audit" --quiet >/dev/null
+
+warm-tests: $(VENV)/.installed-dev
+	-@$(BIN)/python -m pytest -n0 --collect-only >/dev/null  # what fails is told when it is run
 
 # One worker more than there are processors: at any time, some wait for a browser, for a process of their own or for a kernel.
 WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` + 1)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.installed-dev browser ## set up, lint, and run the tests, all but the longest
-	@$(MAKE) --no-print-directory -j2 lint warm
+	@$(MAKE) --no-print-directory -j3 lint warm
 	$(PYTEST) -m "not long"
 
 test-all: $(VENV)/.installed-dev browser ## every test: also whether the docs are what the program prints, and the longest ones
-	@$(MAKE) --no-print-directory -j2 lint warm
+	@$(MAKE) --no-print-directory -j3 lint warm
 	$(PYTEST)
 
 golden: $(VENV)/.installed-dev ## write tests/golden again: what every command prints; read the difference before you commit it

@@ -501,19 +501,28 @@ def made_up(system: System, seed: int) -> tuple[Prior, Hierarchy]:
     return plain_prior(columns, power, rng, np.array(hierarchy.top), splits), hierarchy
 
 
-def stated_weight(prior: Prior, hierarchy: Hierarchy, counts: NDArray[np.int32], solution: tuple[int, ...]) -> float:
-    """Return the weight of one world as the formula states it, by scipy."""
+def stated_weight(prior: Prior, hierarchy: Hierarchy, counts: NDArray[np.int32]) -> Callable[[tuple[int, ...]], float]:
+    """Return the weight of a world as the formula states it, by scipy."""
     assert prior.fitted is not None
     mixtures, splits = prior.fitted.mixtures, prior.fitted.splits
-    exposures = told_apart(mixtures.exposures(counts, 0)[0])
-    weight = 1.0
-    for c, times in [*((leaf, 1) for leaf in hierarchy.leaves), *((c, -n) for c, n in hierarchy.repeated.items())]:
+    exposures, shares = told_apart(mixtures.exposures(counts, 0)[0]), prior.fitted.splits.shares(counts)[0]
+
+    @cache
+    def of_count(c: int, count: int) -> float:
         law = mixtures.rates[0, c], mixtures.weights[0, c], float(mixtures.clump[0, c]), float(mixtures.few[0, c])
-        weight *= float(mixture(np.array([solution[c]]), float(exposures[c]), *law)[0]) ** times
-    shares = splits.shares(counts)[0]
-    for p, (total, men, _) in enumerate(hierarchy.split):
-        a = float(splits.precision[p])
-        weight *= float(stats.betabinom.pmf(solution[men], solution[total], a * shares[p], a * (1 - shares[p])))
+        return float(mixture(np.array([count]), float(exposures[c]), *law)[0])
+
+    @cache
+    def of_split(p: int, men: int, total: int) -> float:
+        a, share = float(splits.precision[p]), shares[p]
+        return float(stats.betabinom.pmf(men, total, a * share, a * (1 - share)))
+
+    times = {**dict.fromkeys(hierarchy.leaves, 1), **{c: -n for c, n in hierarchy.repeated.items()}}
+
+    def weight(solution: tuple[int, ...]) -> float:
+        split = (of_split(p, solution[men], solution[total]) for p, (total, men, _) in enumerate(hierarchy.split))
+        return math.prod(of_count(c, solution[c]) ** n for c, n in times.items()) * math.prod(split)
+
     return weight
 
 
@@ -542,7 +551,7 @@ def test_posteriors_are_those_of_all_worlds_weighed_one_by_one(shape: str) -> No
         tight = tighten(layout, windows)
         weights = prior.weights(counts, tight.low, tight.high)
         _, found = marginals(EvidenceBlock(layout, windows, tight, weights))
-        expected = enumerated(system, lambda solution: stated_weight(prior, hierarchy, counts, solution))
+        expected = enumerated(system, stated_weight(prior, hierarchy, counts))
         for c, own in enumerate(expected):
             low, start = int(found.low[0, c]), int(found.start[0, c])
             for i, chance in enumerate(found.chances[start : start + int(found.high[0, c]) - low + 1]):
@@ -568,11 +577,14 @@ def test_an_only_child_is_merged_with_its_parent_under_the_prior_of_the_child(sh
         linked = link(EvidenceBlock(layout, windows, tight, weights), np.array([1, -1]), np.ones(len(how), dtype=np.bool_))
         assert linked.method.tolist() == [MERGED, MERGED]
 
+        stated = stated_weight(prior, hierarchy, counts)
+
+        @cache
+        def shown(c: int, count: int) -> float:
+            return float(how[c].likelihood(again[c], np.array([count]))[0])
+
         def weight(solution: tuple[int, ...]) -> float:
-            shown = math.prod(
-                float(one.likelihood(y, np.array([x]))[0]) for one, y, x in zip(how, again, solution, strict=True)
-            )
-            return shown * stated_weight(prior, hierarchy, counts, solution)
+            return stated(solution) * math.prod(shown(c, count) for c, count in enumerate(solution))
 
         for c, own in enumerate(enumerated(system, weight)):
             mean = sum(value * chance for value, chance in own.items())
