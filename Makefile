@@ -151,7 +151,7 @@ claims: $(VENV)/.installed-dev ## verified claims about the people of 10,000 are
 additive: $(VENV)/.installed-dev ## is a table that adds up nearer to the truth? every world under every mechanism (some minutes)
 	$(BIN)/python -m bench.additive
 
-mixing: $(VENV)/.installed-dev ## do chains reach every table by several axes? every pattern of exact margins (half an hour)
+mixing: $(VENV)/.installed-dev ## do chains reach every multi-way table? every pattern of exact margins (half an hour)
 	$(BIN)/python -m bench.mixing
 
 paper-seeds: $(VENV)/.installed-dev ## the same, after ten censuses of 61,029 areas (a quarter of an hour)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench import census, crossed, figures, limits, linked, persons, posterior, reading, results, serve, single, stages
+from bench import census, figures, limits, linked, multiway, persons, posterior, reading, results, serve, single, stages
 from bench.row import Ratio, Row, Share, Time
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -23,7 +23,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "posterior": posterior.rows,
     "limits": limits.rows,
     "stages": stages.rows,
-    "crossed": crossed.rows,
+    "multiway": multiway.rows,
     "linked": linked.rows,
     "census": census.rows,
     "figures": figures.rows,

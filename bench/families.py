@@ -1,6 +1,6 @@
 """Chains over the tables of whole families, for docs/tables.md and docs/linked-methods.md: `python -m bench.families`.
 
-First, families whose areas have tables by several axes: how much linking adds, how exact it is, and what it takes. Then ages
+First, families whose areas have multi-way tables: how much linking adds, how exact it is, and what it takes. Then ages
 by sex, which are sampled or exchange messages (`bench.linked`), and what chains would make of them, with and without being
 shrunk towards messages.
 """
@@ -14,26 +14,26 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.crossed import THRESHOLD
 from bench.linked import REFERENCE, Cube, distances, in_order, settled
 from bench.linked import cube as ages_cube
 from bench.mixing import cube
+from bench.multiway import THRESHOLD
 from unround.bounds.linked import linked_bounds
 from unround.bounds.tighten import tighten
 from unround.engines import multiway_block
-from unround.engines.chains import Effort, sample
+from unround.engines.chains import Effort, FamilySamples, sample
 from unround.engines.forest import posteriors
 from unround.engines.gibbs import sample_families, shrink
-from unround.engines.linked_weights import CountWeights, is_sampled
+from unround.engines.linked_weights import CountWeights, is_sampled, summarise
 from unround.engines.loopy import exchange_messages, without_parts
-from unround.engines.multiway_block import TableSamples, family_block, sample_tables
+from unround.engines.multiway_block import family_areas, sample_tables
 from unround.evidence.block import BlockPosterior, CellBounds, Distributions, WindowTable
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.sums.compiled import compile_sums
 from unround.sums.families import find_families
-from unround.sums.multiway import crossed_tables
+from unround.sums.multiway import multiway_tables
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ COPIES = 4
 def family_of_tables(shape: tuple[int, ...], base: int, children: int, seed: int = 3) -> Cube:
     """Simulate families of areas with one table, and publish them."""
     equations, added = cube(shape)
-    (table,) = crossed_tables(len(added), equations)
+    (table,) = multiway_tables(len(added), equations)
     assert table is not None
     rng = np.random.default_rng(seed)
     number = max(FAMILIES, -(-FITTED // children))
@@ -76,12 +76,14 @@ def family_of_tables(shape: tuple[int, ...], base: int, children: int, seed: int
     return Cube(EvidenceBlock(compiled, windows, tight, prior), true[:kept], parent)
 
 
-def _drawn(one: Cube) -> TableSamples:
+def _drawn(one: Cube) -> tuple[FamilySamples, BlockPosterior]:
     bounds = linked_bounds(one.block, one.parent, one.linked)
-    (table,) = one.block.compiled.crossed
+    (table,) = one.block.compiled.multiway
     families = find_families(bounds.parent).families
-    (found,) = sample_tables(replace(one.block, bounds=bounds.tight), table, families)
-    return found
+    (drawn,) = sample_tables(replace(one.block, bounds=bounds.tight), table, families)
+    posterior, known = BlockPosterior.empty(*drawn.chances.low.shape), np.flatnonzero(~drawn.failed[drawn.family])
+    summarise(posterior, drawn.chances, known, known)
+    return drawn, posterior
 
 
 def _claimed(found: BlockPosterior) -> float:
@@ -89,7 +91,7 @@ def _claimed(found: BlockPosterior) -> float:
 
 
 def table_lines() -> Iterator[str]:
-    """Measure families of tables by several axes; a line at a time."""
+    """Measure families of multi-way tables; a line at a time."""
     yield "| table | base | children | agree | likely, alone | likely, linked | error | worst | overstated | ms an area |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     _drawn(family_of_tables(SHAPES[-1], 5, 2))  # compiled now
@@ -98,7 +100,7 @@ def table_lines() -> Iterator[str]:
             for children in CHILDREN:
                 one = family_of_tables(shape, base, children)
                 before = process_time()
-                found = _drawn(one)
+                drawn, posterior = _drawn(one)
                 spent = 1000 * (process_time() - before) / len(one.true)
                 usual, multiway_block.FAMILY_EFFORT, multiway_block.MOST_MOVES = (
                     (multiway_block.FAMILY_EFFORT, multiway_block.MOST_MOVES),
@@ -106,17 +108,17 @@ def table_lines() -> Iterator[str]:
                     1 << 60,
                 )
                 try:
-                    long = _drawn(one).distributions
+                    long = _drawn(one)[0].chances
                 finally:
                     multiway_block.FAMILY_EFFORT, multiway_block.MOST_MOVES = usual
-                free = (long.high > long.low) & np.repeat(found.settled, children + 1)[:, np.newaxis]
-                stated = found.posterior.probability
-                exact = long.chances[np.where(free, long.start + found.posterior.mode - long.low, 0)]
+                free = (long.high > long.low) & ~drawn.failed[drawn.family][:, np.newaxis]
+                stated = posterior.probability
+                exact = long.chances[np.where(free, long.start + posterior.mode - long.low, 0)]
                 off, over = np.abs(stated - exact)[free], free & (stated >= THRESHOLD) & (stated - exact > 0.1)
                 alone = _claimed(posteriors(one.block))
                 yield (
-                    f"| {' × '.join(map(str, shape))} | {base} | {children} | {found.settled.mean():.0%} | {alone:.1%} "
-                    f"| {_claimed(found.posterior):.1%} | {off.mean():.3f} | {off.max():.3f} | {over.sum()} | {spent:.0f} |"
+                    f"| {' × '.join(map(str, shape))} | {base} | {children} | {1 - drawn.failed.mean():.0%} | {alone:.1%} "
+                    f"| {_claimed(posterior):.1%} | {off.mean():.3f} | {off.max():.3f} | {over.sum()} | {spent:.0f} |"
                 )
 
 
@@ -151,14 +153,14 @@ class AgeFamilies:
         """Return what chains find in so many moves, and the standard errors."""
         one, members = self.one, 1 + len(next(iter(self.families.values())))
         sums = one.block.compiled
-        (own,) = (table for table in crossed_tables(sums.columns, sums.equations) if table is not None)
+        (own,) = (table for table in multiway_tables(sums.columns, sums.equations) if table is not None)
         rows = np.arange(len(one.true)).reshape(-1, members)
-        block = family_block(replace(one.block, bounds=self.tight), own, rows)
-        given, family = block.given, block.table
+        areas = family_areas(replace(one.block, bounds=self.tight), own, rows)
+        given, family = areas.given, areas.table
         width = (given.high - given.low + 1).ravel()
         places = np.repeat(given.place.ravel() - np.cumsum(width) + width, width) + np.arange(int(width.sum()))
         effort = Effort(sweeps=moves // COPIES // family.leaves.size, rounds=0, error=np.inf, rhat=np.inf)
-        each = [sample(family, given, block.seeds + np.uint64(copy), effort).chances[places] for copy in range(COPIES)]
+        each = [sample(family, given, areas.seeds + np.uint64(copy), effort).chances[places] for copy in range(COPIES)]
         return np.mean(each, axis=0), np.std(each, axis=0, ddof=1) / COPIES**0.5
 
     def shrunk(self, drawn: Floats, error: Floats) -> Floats:

@@ -184,7 +184,7 @@ def accuracy(
 def settled(one: Cube, listed: CountWeights, families: dict[int, Ints]) -> Distributions:
     """Sample families as `link` does: again where chains differ."""
     found: Distributions | None = None
-    for _, drawn in sample_with_retry(listed, families, one.linked):
+    for drawn in sample_with_retry(listed, families, one.linked):
         if found is None:
             found, rows = drawn.chances, drawn.rows.tolist()
             continue

@@ -1,7 +1,7 @@
-"""Do the chains reach every table? Against going through all tables, for every pattern of exact totals: `make mixing`.
+"""Do the chains reach every table? Against enumeration, for every pattern of exact totals: `make mixing`.
 
 With exact totals and sparse counts, tables that fit may lie so far apart that no move leads from one to the other: a chain
-would then be wrong without knowing it. Tables small enough to be gone through show whether that happens.
+would then be wrong without knowing it. Tables small enough for enumeration show whether that happens.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from unround.bounds.propagation import Bounds, propagate
 from unround.engines.chain_kernel import CellWeights
 from unround.engines.chains import AGREED, Effort, sample
 from unround.engines.enumeration import list_pinned, list_tables
-from unround.engines.multiway import tent
+from unround.engines.multiway import base_of
 from unround.engines.multiway_block import EFFORT
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.sums.forest import Equations
-from unround.sums.multiway import CrossedTable, crossed_tables
+from unround.sums.multiway import MultiwayTable, multiway_tables
 
 SHAPES = ((5, 2, 4), (3, 3, 3), (2, 3, 3), (2, 2, 3))
 MEANS = (8, 20, 60)
@@ -54,11 +54,11 @@ def patterns(axes: int) -> Iterator[frozenset[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How chains did on the areas that could be gone through: how many are off, and how many although their chains agree.
+    """How chains did on the areas that could be enumerated: how many are off, and how many although their chains agree.
 
-    `few` areas have so few tables that audits go through them at once; they are not among `areas`.
+    `few` areas have so few tables that audits enumerate them at once; they are not among `areas`.
 
-    `errors` has the largest error of each area whose chains agree; the others are gone through in an audit.
+    `errors` has the largest error of each area whose chains agree; the others are enumerated in an audit.
     """
 
     areas: int
@@ -70,7 +70,7 @@ class Result:
 
 
 def publish(
-    table: CrossedTable, equations: Equations, true: NDArray[np.int64], how: list[Mechanism], rng: np.random.Generator
+    table: MultiwayTable, equations: Equations, true: NDArray[np.int64], how: list[Mechanism], rng: np.random.Generator
 ) -> CellWeights:
     """Publish true counts, and return what that leaves possible."""
     full = true @ table.belongs().T.astype(np.int64)
@@ -89,7 +89,7 @@ def publish(
             size, place = high[a, c] - low[a, c] + 1, given.place[a, c]
             begin = low[a, c] - window.low
             given.weights[place : place + size] = window.weights[begin : begin + size]
-            given.base[a, c] = 0 if c in leaves and window.low == 0 else tent(window)
+            given.base[a, c] = 0 if c in leaves and window.low == 0 else base_of(window.weights, 0, window.weights.size)
             given.centre[a, c] = window.low + given.base[a, c] - 1 if given.base[a, c] else low[a, c]
     return given
 
@@ -105,9 +105,9 @@ def measure(
     *,
     as_audits: bool = True,
 ) -> Result:
-    """Compare chains with going through all tables; as audits do, or by chains even where few tables fit."""
+    """Compare chains with enumeration; as audits do, or by chains even where few tables fit."""
     equations, added = cube(shape)
-    (table,) = crossed_tables(len(added), equations)
+    (table,) = multiway_tables(len(added), equations)
     assert table is not None
     rng = np.random.default_rng([*shape, int(mean), base, *sorted(exact)])
     rate = rng.gamma(0.7, 1.0, (areas, table.leaves.size))
@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--areas", type=int, default=5, help="areas for each pattern")
     parser.add_argument("--every", type=int, default=1, help="only every so many patterns")
     chosen = parser.parse_args()
-    print("shape      mean base  gone through  by chains   off  off though chains agree  chains apart  mean error  worst")
+    print("shape      mean base    enumerated  by chains   off  off though chains agree  chains apart  mean error  worst")
     failed = False
     for shape, mean, base in product(SHAPES, MEANS, BASES):
         results = [

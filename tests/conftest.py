@@ -55,7 +55,7 @@ LONG = (
     "test_compare.py::test_seeds_agree",
     "test_compare.py::test_the_papers_point",
     "test_compare.py::test_the_same_seed_gives_the_same_numbers",
-    "test_crossed.py::test_solve_answers_tables[3 × 3 × 3",
+    "test_multiway.py::test_solve_answers_tables[3 × 3 × 3",
     "test_docs.py::test_generated_pages_are_up_to_date",
     "test_figure_verdicts.py::test_canada",
     "test_figures_census.py::test_figures_from_true_counts_prove_nothing_false",

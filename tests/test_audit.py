@@ -105,6 +105,7 @@ def test_every_certain_claim_has_a_certificate_that_checks(audited: AuditFolder)
     written = proofs(audited)
     certain = findings(audited).filter(pl.col("kind") != "likely")
     assert len(written) == certain.height
+    assert sorted(certain["depth"].to_list()) == sorted(read_proof(line)[1].depth for line in written)
     for line in written:
         assert check_proof(*read_proof(line))
     line = dict(written[0], value=written[0]["value"] + 1)
@@ -126,7 +127,7 @@ def one_cell(low: int, high: int, *, given: bool = False) -> BlockBounds:
     """Bounds of a block that is one cell."""
     ends, none = np.array([[low], [high]], dtype=np.int32)[:, :, np.newaxis], np.zeros((1, 1), dtype=np.int32)
     windows = Windows(*ends, np.full((1, 1), -1, dtype=np.int64), np.zeros(0), np.ones(1, dtype=np.bool_))
-    tight = CellBounds(*ends, none, none, none, none, np.ones(1, dtype=np.bool_))
+    tight = CellBounds(*ends, none, none, np.ones(1, dtype=np.bool_))
     return BlockBounds(windows, none, np.array([[given]]), tight)
 
 

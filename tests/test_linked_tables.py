@@ -25,7 +25,7 @@ from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms import Rounding
 from unround.sums.compiled import CompiledSums, compile_sums
 from unround.sums.forest import Equations
-from unround.sums.multiway import crossed_tables
+from unround.sums.multiway import multiway_tables
 
 Ints = NDArray[np.int64]
 BASE = 3
@@ -44,7 +44,7 @@ def sums_between(equations: Equations, columns: int, children: int) -> Equations
 
 def true_areas(shape: tuple[int, ...], areas: int, mean: float, seed: int) -> Ints:
     equations, added = cube(shape)
-    (table,) = crossed_tables(len(added), equations)
+    (table,) = multiway_tables(len(added), equations)
     assert table is not None
     rng = np.random.default_rng(seed)
     return np.asarray(rng.poisson(mean, (areas, table.leaves.size)) @ table.belongs().T.astype(np.int64))
@@ -81,8 +81,8 @@ def compiled_cube(shape: tuple[int, ...]) -> CompiledSums:
 def test_a_family_is_the_table_that_its_sums_say_it_is(shape: tuple[int, ...], children: int) -> None:
     equations, added = cube(shape)
     columns = len(added)
-    (own,) = crossed_tables(columns, equations)
-    (whole,) = crossed_tables(columns * (children + 1), sums_between(equations, columns, children))
+    (own,) = multiway_tables(columns, equations)
+    (whole,) = multiway_tables(columns * (children + 1), sums_between(equations, columns, children))
     assert own is not None
     assert whole is not None
     found = own.of_family(children, columns, len(equations))
@@ -100,7 +100,7 @@ def test_probabilities_of_a_family_are_those_of_all_its_tables() -> None:
     true, parent = families_of(shape, children, families, 0.8)
     counts = published(true)
     found = linked_areas(compiled, counts, parent)
-    (table,) = compiled.crossed
+    (table,) = compiled.multiway
     whole = table.of_family(children, columns, len(compiled.equations))
     windows, _ = WindowTable([Rounding(BASE)] * columns).of(counts)
     given = _given(windows, found, (families, (children + 1) * columns))
@@ -115,7 +115,7 @@ def test_probabilities_of_a_family_are_those_of_all_its_tables() -> None:
 
     off = errors(found.posterior)
     assert off.mean() < 0.012
-    assert off.max() < 0.06
+    assert off.max() < 0.1  # by other random numbers: .03 to .08
     assert errors(posteriors(EvidenceBlock(compiled, windows, found.tight))).mean() > 4 * off.mean()
     assert (found.method == FAMILY).all()
     assert (found.children == children).all()

@@ -111,7 +111,8 @@ def test_a_population_that_may_have_been_adjusted_is_let_off_by_as_much() -> Non
     counts = np.array([[45, *[0] * 18]], dtype=np.int32)
     active = np.ones((1, 1), dtype=bool)
     chances = [
-        find_suspects(model, counts, np.full((1, 19), slack, dtype=np.int32), active, 0.9)[0].chance for slack in (0, 5)
+        find_suspects(model, counts, np.full((1, 19), adjusted, dtype=np.int32), active, 0.9)[0].chance
+        for adjusted in (0, 5)
     ]
     assert chances[0] < chances[1] < 1e-2
     assert find_suspects(model, counts, np.zeros((1, 19), dtype=np.int32), active, chances[0]) == ()

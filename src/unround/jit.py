@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
@@ -19,6 +20,7 @@ from numba.np import linalg
 from numpy.typing import NDArray
 
 from unround.machine import Worker, processors
+from unround.mechanisms.sampling import scattered
 
 # To see whether there is a BLAS, numba would import scipy.linalg, which takes longer than the audit of a small table. No
 # kernel here needs one; code that does, elsewhere, finds scipy when it runs.
@@ -191,12 +193,8 @@ RandomState = NDArray[np.uint64]
 """The state of a generator of random numbers: one number, changed by every draw. Its first value is the seed."""
 
 
-@inlined
-def mixed(z: np.uint64) -> np.uint64:
-    """Mix the bits of a number, as SplitMix64 does."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.uint64(z ^ (z >> np.uint64(31)))
+mixed = cast(Callable[[np.uint64], np.uint64], inlined(scattered))
+"""The same for one number, in kernels."""
 
 
 @inlined
@@ -210,6 +208,14 @@ def random_bits(state: RandomState) -> np.uint64:
 def uniform(state: RandomState) -> float:
     """Return a random number from 0 up to but not including 1."""
     return float(random_bits(state) >> np.uint64(11)) * 2.0**-53
+
+
+def seeds(contents: Iterable[NDArray[np.int32]]) -> NDArray[np.uint64]:
+    """Return a seed for each of some areas or families, a hash of what is known of it: wherever in a release it stands."""
+    digests = [
+        blake2b(np.ascontiguousarray(content).astype("<i4").tobytes(), digest_size=8).digest() for content in contents
+    ]
+    return np.array([int.from_bytes(digest, "little") for digest in digests], dtype=np.uint64)
 
 
 FEWEST, FEWEST_CELLS = 16, 2_000

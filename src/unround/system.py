@@ -258,20 +258,25 @@ def connected(number: int, groups: Iterable[Iterable[int]]) -> list[int]:
     [0, 1, 1, 3, 3, 1]
     """
     first = list(range(number))
-
-    def find(thing: int) -> int:
-        while first[thing] != thing:
-            first[thing] = first[first[thing]]
-            thing = first[thing]
-        return thing
-
     for group in groups:
-        start = -1
-        for thing in group:
-            here = find(thing)
-            low, high = (here, here) if start < 0 else sorted((start, here))
-            first[high] = start = low
-    return [find(thing) for thing in range(number)]
+        join(first, group)
+    return [first_of(first, thing) for thing in range(number)]
+
+
+def first_of(first: list[int], thing: int) -> int:
+    """Return the first of the things that one is joined with (union-find, with path halving)."""
+    while first[thing] != thing:
+        first[thing] = first[first[thing]]
+        thing = first[thing]
+    return thing
+
+
+def join(first: list[int], group: Iterable[int]) -> None:
+    """Join all things of a group: all that they are joined with get one first."""
+    firsts = [first_of(first, thing) for thing in group]
+    least = min(firsts, default=0)
+    for here in firsts:
+        first[here] = least
 
 
 def grouped(number: int, groups: Iterable[Iterable[int]]) -> list[list[int]]:

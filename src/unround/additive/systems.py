@@ -64,7 +64,7 @@ def nearest_tables(compiled: CompiledSums, costs: Costs, low: Ints, high: Ints, 
     weights = PriorWeights(low, start, np.exp(np.maximum(least - cost, -300.0)).ravel())
     unpublished = np.full(low.shape, -1, dtype=np.int64)
     windows = Windows(low, high, unpublished, np.ones(1), np.ones(columns, dtype=np.bool_))
-    bounds = CellBounds(low, high, low, low, low, low, np.ones(areas, dtype=np.bool_))  # nobody asks for reasons
+    bounds = CellBounds(low, high, low, low, np.ones(areas, dtype=np.bool_))  # nobody asks for reasons
     return best_tables(EvidenceBlock(compiled, windows, bounds, weights, active))
 
 

@@ -232,10 +232,11 @@ class Auditor:
         if rates is not None:
             needs[likely & rates] = Needs.FIGURE
         for bounds, kind in ((assumed, ClaimKind.CONDITIONAL), (documented, ClaimKind.PROVED)):
+            pinned = bounds.tight.low == bounds.tight.high
             if bounds.linked is not None:
-                pinned = bounds.tight.low == bounds.tight.high
                 needs[bounds.linked.moved & claims.of_kind(kind) & pinned] = Needs.FAMILY
-        dropped |= claims.certain & (claims.depth == 0) & (needs == Needs.NOTHING)
+            by_no_sum = (bounds.tight.by_low < 0) & (bounds.tight.by_high < 0)
+            dropped |= claims.of_kind(kind) & pinned & by_no_sum & (needs == Needs.NOTHING)
         return replace(claims, needs=needs).dropping(dropped, alone)
 
 

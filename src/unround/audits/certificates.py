@@ -123,7 +123,7 @@ def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), on
     Raises `InternalError` if a claim has no certificate that checks: it must not be shown as proved.
     """
     claims = inferred.claims
-    kinds, depth = claims.kinds.copy(), claims.depth.copy()
+    kinds, depth = claims.kinds.copy(), np.zeros_like(claims.depth)
     written: list[Certificate] = []
     here = np.ones(kinds.shape, dtype=np.bool_)
     if only is not None:
@@ -131,19 +131,16 @@ def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), on
     by_figures = inferred.by_figures & claims.of_kind(ClaimKind.CONDITIONAL)
     for kind, bounds in ((ClaimKind.PROVED, inferred.documented), (ClaimKind.CONDITIONAL, inferred.assumed)):
         wanted = claims.of_kind(kind) & ~by_figures & here
-        certificates = list(_certified(model, inferred, bounds, kind, wanted, names))
+        written += _certified(model, inferred, bounds, kind, wanted, names)
         if bounds.linked is not None:
             in_family = wanted & bounds.linked.moved
             kinds[in_family] = _uncertified(inferred)[in_family]
-            for certificate in certificates:
-                if in_family[certificate.area, certificate.cell]:
-                    depth[certificate.area, certificate.cell] = certificate.proof.depth
-        written += certificates
     if inferred.figured is not None:
         bounds, wanted = inferred.figured.bounds, by_figures & here
         written += _certified(model, inferred, bounds, ClaimKind.CONDITIONAL, wanted, names, inferred.figured)
     for certificate in written:
         kinds[certificate.area, certificate.cell] = certificate.kind
+        depth[certificate.area, certificate.cell] = certificate.proof.depth
     written.sort(key=lambda certificate: (certificate.area, certificate.cell))  # however many areas are in the block
     return replace(claims, kinds=kinds, depth=depth, certificates=tuple(written))
 

@@ -105,7 +105,7 @@ class BlockClaims:
 
     - `kinds`: The `ClaimKind` of every cell.
     - `values`: The count that is claimed, or would be: the only possible or the likeliest one.
-    - `depth`: How many sums a proof takes, one after the other; 0 for likely claims.
+    - `depth`: How many sums a proof takes, one after the other; 0 for likely claims, and until `certify` has written it.
     - `needs`: What it needs besides, a `Needs` each.
     - `without_sums`: Where a count is known or likely from its published value alone, to which the area's other counts
       add little: that is not a claim.
@@ -233,17 +233,16 @@ def decide(
         likely &= (posterior.mode >= figured.tight.low) & (posterior.mode <= figured.tight.high)
         readings.insert(0, (figured, ClaimKind.CONDITIONAL))
     kinds = np.where(likely, np.int8(ClaimKind.LIKELY), np.int8(ClaimKind.OPEN))
-    values, depth = posterior.mode.copy(), np.zeros(likely.shape, dtype=np.int32)
+    values = posterior.mode.copy()
     for bounds, kind in readings:
         pinned = (bounds.tight.low == bounds.tight.high) & ~bounds.given
         kinds[pinned] = kind
         values[pinned] = bounds.tight.low[pinned]
-        depth[pinned] = np.maximum(bounds.tight.depth_low, bounds.tight.depth_high)[pinned]
     kinds[assumed.given & (kinds != ClaimKind.PROVED)] = ClaimKind.OPEN
     if nothing is not None:
         kinds[nothing] = ClaimKind.OPEN
-    depth[kinds == ClaimKind.OPEN] = 0
+    depth, needs = np.zeros(kinds.shape, dtype=np.int32), np.zeros(kinds.shape, dtype=np.int8)
     nowhere, unknown = np.zeros(kinds.shape, dtype=np.bool_), np.full(kinds.shape, np.nan)
     held_back = np.full(kinds.shape, ClaimKind.OPEN, dtype=np.int8)
     because = np.full(kinds.shape, HeldBecause.NOTHING, dtype=np.int8)
-    return BlockClaims(kinds, values, depth, np.zeros(kinds.shape, dtype=np.int8), nowhere, unknown, held_back, because)
+    return BlockClaims(kinds, values, depth, needs, nowhere, unknown, held_back, because)

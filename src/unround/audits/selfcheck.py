@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from unround.audits.bounds import applicable_sums
 from unround.audits.model import Model, block_size
-from unround.audits.weigh import connected
+from unround.audits.weigh import with_connected
 from unround.bounds.tighten import tighten
 from unround.engines.forest import marginals
 from unround.evidence.block import Distributions, WindowTable
@@ -250,7 +250,7 @@ def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, c
     sizes = prior.fitted.mixtures.sizes.of(hidden)
     by_prior = []
     for name in names:
-        weights = prior.weights(hidden, tight.low, tight.high, name, connected(model, wanted))
+        weights = prior.weights(hidden, tight.low, tight.high, name, with_connected(model, wanted))
         by_prior.append(marginals(EvidenceBlock(model.compiled, windows, tight, weights, active), wanted, quick=True)[1])
     predictions = []
     for i in np.flatnonzero(tight.feasible).tolist():

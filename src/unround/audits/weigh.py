@@ -134,7 +134,7 @@ class Weighing(NamedTuple):
         """Return the weights of one prior of the set: of the wanted cells, and of all that they are connected with."""
         given = self.counts, self.within.low, self.within.high, variant
         if wanted is not None:
-            return self.prior.weights(*given, connected(self.model, wanted))
+            return self.prior.weights(*given, with_connected(self.model, wanted))
         kept = {} if self.worked_out is None else self.worked_out
         if variant not in kept:
             kept[variant] = self.prior.weights(*given)
@@ -357,8 +357,8 @@ def _average(
         distributions[cell] = low, scaled
 
 
-def connected(model: Model, wanted: BoolArray) -> BoolArray:
-    """Mark the cells that sums connect with a wanted one of their area."""
+def with_connected(model: Model, wanted: BoolArray) -> BoolArray:
+    """Mark the wanted cells, and those that sums of their area connect with one of them."""
     order, starts, piece_of = model.by_piece
     marked = np.empty_like(wanted)
     marked[:, order] = np.logical_or.reduceat(wanted[:, order], starts, axis=1)[:, piece_of]
@@ -376,7 +376,7 @@ def _cut_off(here: Weighing, posterior: BlockPosterior) -> BoolArray:
     rows = np.flatnonzero((posterior.cut > 0) | ~np.asarray(active.all(axis=1)) | (posterior.method == UNSETTLED))
     if not rows.size:
         return marked
-    for table in model.compiled.crossed:  # of these, all sums together are one argument
+    for table in model.compiled.multiway:  # of these, all sums together are one argument
         alone = ~active[rows][:, list(table.equations)].all(axis=1) | (posterior.method[rows] == UNSETTLED)
         marked[np.ix_(rows[alone], table.cells)] = True
     used, starts, members = _sums_used(model)

@@ -170,9 +170,8 @@ def tighten(
     zeros = np.concatenate(([0], np.cumsum(windows.weights == 0)))
     use = np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else np.ascontiguousarray(active)
     given = BoundsInput(low, high, start, windows.weights, zeros, use)
-    nobody, none = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int32)
-    feasible = np.ones(areas, dtype=np.bool_)
-    tight = CellBounds(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
+    nobody = np.full(shape, -1, dtype=np.int32)
+    tight = CellBounds(low.copy(), high.copy(), nobody, nobody.copy(), np.ones(areas, dtype=np.bool_))
     in_threads(lambda first, last: tighten_areas(first, last, lists, given, tight), areas, cells=compiled.columns)
     return tight
 
@@ -221,29 +220,18 @@ def revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, s
     """Apply one sum to the bounds of its cells; False if it leaves some cell without a possible value."""
     low, high = state.low, state.high
     by_low, by_high = tight.by_low[area], tight.by_high[area]
-    depth_low, depth_high = tight.depth_low[area], tight.depth_high[area]
     cells = sums.cells[sums.first[e] : sums.first[e + 1]]
     total = cells[0]
     low_sum = high_sum = 0
-    # The deepest bounds among the parts, and the second deepest: a part's bound depends on all the others.
-    deep_low = next_low = deepest_low = deep_high = next_high = deepest_high = -1
     for part in cells[1:]:
         low_sum += low[part]
         high_sum += high[part]
-        if depth_low[part] > deep_low:
-            next_low, deep_low, deepest_low = deep_low, depth_low[part], part
-        elif depth_low[part] > next_low:
-            next_low = depth_low[part]
-        if depth_high[part] > deep_high:
-            next_high, deep_high, deepest_high = deep_high, depth_high[part], part
-        elif depth_high[part] > next_high:
-            next_high = depth_high[part]
     moved = False
     if low_sum > low[total]:
-        low[total], by_low[total], depth_low[total] = min(low_sum, _NO_LIMIT), e, deep_low + 1
+        low[total], by_low[total] = min(low_sum, _NO_LIMIT), e
         moved = True
     if high_sum < high[total]:
-        high[total], by_high[total], depth_high[total] = high_sum, e, deep_high + 1
+        high[total], by_high[total] = high_sum, e
         moved = True
     # Each part gets what the total leaves when all the others are at their opposite ends. With one unbounded part
     # _NO_LIMIT cancels out of `high_sum - high[part]`; with two it makes the new bound harmlessly low.
@@ -255,11 +243,9 @@ def revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, s
         moved = False
         if bounded and part_low + spare < part_high:
             high[part], by_high[part] = part_low + spare, e
-            depth_high[part] = 1 + max(depth_high[total], next_low if part == deepest_low else deep_low)
             moved = True
         if need + part_high > part_low:
             low[part], by_low[part] = min(need + part_high, _NO_LIMIT), e
-            depth_low[part] = 1 + max(depth_low[total], next_high if part == deepest_high else deep_high)
             moved = True
         if moved and not _queue_others(area, part, e, sums, use, given, state):
             return False
@@ -271,24 +257,17 @@ def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, s
     """Apply one inequality to the bounds of its cells; False if it leaves some cell without a possible value."""
     low, high = state.low, state.high
     by_low, by_high = tight.by_low[area], tight.by_high[area]
-    depth_low, depth_high = tight.depth_low[area], tight.depth_high[area]
     limit = sums.limits[area, e - use.size]
     if limit == OFF:
         return True
     start, end = sums.row_first[e - use.size], sums.row_first[e - use.size + 1]
     least = unbounded = 0
-    deepest = second = at_deepest = -1
     for k in range(start, end):
         cell, factor = sums.row_cells[k], sums.factors[area, k]
         if factor == 0:
             continue
         if low[cell] >= NO_UPPER_BOUND:
             return True  # the area is not feasible; products might no longer fit
-        depth = depth_low[cell] if factor > 0 else depth_high[cell]
-        if depth > deepest:
-            deepest, second, at_deepest = depth, deepest, k
-        elif depth > second:
-            second = depth
         if factor > 0:
             least += factor * low[cell]
         elif high[cell] >= NO_UPPER_BOUND:
@@ -307,14 +286,12 @@ def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, s
             bound = (spare + factor * low[cell]) // factor
             if bound < high[cell]:
                 high[cell], by_high[cell] = bound, e
-                depth_high[cell] = 1 + max(0, second if k == at_deepest else deepest)
                 moved = True
         else:
             spare += 0 if free else factor * high[cell]
             bound = -(spare // -factor)
             if bound > low[cell]:
                 low[cell], by_low[cell] = min(bound, _NO_LIMIT), e
-                depth_low[cell] = 1 + max(0, second if k == at_deepest else deepest)
                 moved = True
         if moved and not _queue_others(area, cell, e, sums, use, given, state):
             return False

@@ -271,8 +271,10 @@ class Attacker:
         best, *others = self.prior.variants
         posterior = self._posterior(counts, windows, documented, best, true)
         by_itself, _ = self._windows_alone.of(counts)
-        reach = tighten(model.no_sums, by_itself)
-        without_sums = EvidenceBlock(model.no_sums, by_itself, reach, self.prior.weights_alone(reach.low, reach.high))
+        bounds_alone = tighten(model.no_sums, by_itself)
+        without_sums = EvidenceBlock(
+            model.no_sums, by_itself, bounds_alone, self.prior.weights_alone(bounds_alone.low, bounds_alone.high)
+        )
         true_alone = posteriors(without_sums, true).asked
         alone = posteriors(without_sums, np.maximum(posterior.mode, 0)).asked
         assert posterior.asked is not None
@@ -292,7 +294,7 @@ class Attacker:
         claims = decide(bounds, bounds, posterior, each.lowest, self.threshold)
         dropped = claims.of_kind(ClaimKind.LIKELY) & known_alone(each.mean, alone, self.threshold)
         certain = bool(windows.certain.all() and by_itself.certain.all())
-        left, left_alone = (reached.high - reached.low + 1 if certain else None for reached in (documented, reach))
+        left, left_alone = (reached.high - reached.low + 1 if certain else None for reached in (documented, bounds_alone))
         return AttackResult(claims.dropping(dropped, alone), posterior, posterior.asked, true_alone, left, left_alone)
 
     def _posterior(
@@ -300,13 +302,13 @@ class Attacker:
     ) -> BlockPosterior:
         """Work out what is likely under one prior of the set, and how likely the counts are that are asked for."""
         if windows.certain.all() or (counts <= ABSENT).any():
-            reach = documented if windows.certain.all() else tighten(self.model.compiled, windows)
-            weights = self.prior.weights(counts, reach.low, reach.high, variant)
+            within = documented if windows.certain.all() else tighten(self.model.compiled, windows)
+            weights = self.prior.weights(counts, within.low, within.high, variant)
             keyed = None
             if self._keyed is not None:
                 active = np.ones((len(counts), len(self.model.equations)), dtype=np.bool_)
                 keyed = keyed_evidence(self._keyed, windows, counts, active)
-            return posteriors(EvidenceBlock(self.model.compiled, windows, reach, weights, None, keyed), value)
+            return posteriors(EvidenceBlock(self.model.compiled, windows, within, weights, None, keyed), value)
         self._narrower = self._narrower or self._finest(counts[:PILOT], value[:PILOT])
         return self._narrower.posteriors(counts, self.prior, value, variant)
 

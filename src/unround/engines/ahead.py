@@ -27,7 +27,7 @@ def compiled_now(_: object) -> bool:
     counts = np.array([[10, 5, 5]], dtype=np.int32)
     windows, _unknown = WindowTable([Rounding(5)] * 3).of(counts)
     unused = np.zeros_like(counts)
-    bounds = CellBounds(windows.low, windows.high, unused, unused, unused, unused, np.ones(1, dtype=np.bool_))
+    bounds = CellBounds(windows.low, windows.high, unused, unused, np.ones(1, dtype=np.bool_))
     return bool(posteriors(EvidenceBlock(sums, windows, bounds), counts).possible.all())
 
 

@@ -12,7 +12,6 @@ What is known of each cell, as the chains take it: the likelihood times the prio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from unround.jit import RandomState, inner, random_bits, uniform
 from unround.mechanisms.base import FloatArray
-from unround.sums.multiway import CrossedTable, Ints
+from unround.sums.multiway import Ints, MultiwayTable
 
 PAD = 4
 """Zeros before and behind the weights of every cell: no move leads beyond them."""
@@ -55,7 +54,7 @@ class Moves(NamedTuple):
 
 
 class TableLeaves(NamedTuple):
-    """The leaves of a table, and what they add up to, as in `CrossedTable`; and for every cell whether it is a leaf."""
+    """The leaves of a table, and what they add up to, as in `MultiwayTable`; and for every cell whether it is a leaf."""
 
     leaves: NDArray[np.int64]
     above_start: Ints
@@ -63,7 +62,7 @@ class TableLeaves(NamedTuple):
     is_leaf: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, table: CrossedTable) -> TableLeaves:
+    def of(cls, table: MultiwayTable) -> TableLeaves:
         """Return those of a table."""
         is_leaf = np.zeros(table.cells.size, dtype=np.bool_)
         is_leaf[table.leaves] = True
@@ -310,22 +309,6 @@ class CellWeights(NamedTuple):
         area = np.concatenate([[0], end[:, -1]])
         weights = np.zeros(int(end[-1, -1]))
         return cls(low, high, end - width + PAD, np.zeros(low.shape, dtype=np.float32), low.copy(), weights, area)
-
-    @classmethod
-    def of_one(
-        cls, lows: Sequence[int], weights: Sequence[FloatArray], bases: Sequence[int], published: Sequence[int], copies: int
-    ) -> CellWeights:
-        """Return the weights of one system, several times over; a base of 0 says that weights are to be looked up."""
-        low = np.array([lows] * copies, dtype=np.int32)
-        high = low + np.array([[of_cell.size - 1 for of_cell in weights]], dtype=np.int32)
-        given = cls.empty(low, high)
-        given.base[:] = bases
-        given.centre[:] = np.where(given.base > 0, published, low)
-        for k, of_cell in enumerate(weights):
-            scaled = of_cell / of_cell.max()
-            for copy in range(copies):
-                given.weights[given.place[copy, k] : given.place[copy, k] + of_cell.size] = scaled
-        return given
 
     def one(self, number: int) -> CellWeights:
         """Return the weights of one area alone."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,11 @@ from unround.engines.chain_kernel import (
     scatter,
     weight_of,
 )
+from unround.evidence.block import Distributions
 from unround.jit import in_threads, inner, kernel, random_bits
-from unround.mechanisms.base import FloatArray
-from unround.sums.multiway import CrossedTable, Ints
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.sums.families import Rows
+from unround.sums.multiway import Ints, MultiwayTable
 
 MOST_MOVES = 20_000
 """Moves of a kind; of more, so many are drawn."""
@@ -52,7 +54,7 @@ Leaves = NDArray[np.int64]
 
 
 @lru_cache(maxsize=64)
-def moves_of(table: CrossedTable) -> Moves:
+def moves_of(table: MultiwayTable) -> Moves:
     """Return the moves of a table."""
     kinds: list[tuple[Leaves, Leaves]] = []
     weight: list[float] = []
@@ -76,14 +78,14 @@ def moves_of(table: CrossedTable) -> Moves:
     return Moves(np.concatenate(starts), np.concatenate(cells), np.concatenate(steps), sizes, np.array(weight), along)
 
 
-def _grid(table: CrossedTable) -> NDArray[np.int64]:
+def _grid(table: MultiwayTable) -> NDArray[np.int64]:
     """Return which leaf is where; -1 where there is none."""
     grid = np.full(table.shape, -1, dtype=np.int64)
     grid[tuple(table.coordinates.T)] = np.arange(table.leaves.size)
     return grid
 
 
-def _products(table: CrossedTable, number: int) -> tuple[Leaves, Leaves]:
+def _products(table: MultiwayTable, number: int) -> tuple[Leaves, Leaves]:
     """Return moves with so many differences, as the leaves that change and their signs, a row each."""
     grid, rng = _grid(table), np.random.default_rng(number)
     signed = []
@@ -110,7 +112,7 @@ def _products(table: CrossedTable, number: int) -> tuple[Leaves, Leaves]:
     return leaves, np.broadcast_to(signs, leaves.shape)
 
 
-def _pairs(table: CrossedTable) -> tuple[Leaves, Leaves]:
+def _pairs(table: MultiwayTable) -> tuple[Leaves, Leaves]:
     """Return two leaves each that differ along several axes."""
     number = table.leaves.size
     rng = np.random.default_rng(number)
@@ -122,12 +124,12 @@ def _pairs(table: CrossedTable) -> tuple[Leaves, Leaves]:
     return first[several], second[several]
 
 
-def _transfers(table: CrossedTable) -> tuple[Leaves, Leaves]:
+def _transfers(table: MultiwayTable) -> tuple[Leaves, Leaves]:
     leaves = np.stack(_pairs(table), axis=1)
     return leaves, np.broadcast_to(np.array([1, -1]), leaves.shape)
 
 
-def _swaps(table: CrossedTable) -> tuple[Leaves, Leaves]:
+def _swaps(table: MultiwayTable) -> tuple[Leaves, Leaves]:
     """Return moves in which two leaves swap their place along one axis."""
     leaves = np.concatenate([*_swapped(table, *_pairs(table)), np.empty((0, 4), dtype=np.int64)])
     if len(leaves) > MOST_MOVES:
@@ -135,7 +137,7 @@ def _swaps(table: CrossedTable) -> tuple[Leaves, Leaves]:
     return leaves, np.broadcast_to(np.array([1, 1, -1, -1]), leaves.shape)
 
 
-def _swapped(table: CrossedTable, leaf: Leaves, other: Leaves) -> Iterator[Leaves]:
+def _swapped(table: MultiwayTable, leaf: Leaves, other: Leaves) -> Iterator[Leaves]:
     grid = _grid(table)
     if table.axes == 1:  # no axis to swap along: two go up, two go down
         half = len(leaf) // 2
@@ -193,6 +195,9 @@ SEARCH = 300_000
 ASTRAY = 1.2
 """R-hat from which on a round tells so little of where the chains will end that it is not counted."""
 
+ALIKE_MOVES = 1.2
+"""How much larger errors are than the differences between chains say: all make the same moves, if not the same steps."""
+
 STUCK, APART, AGREED, FROZEN = 0, 1, 2, 3
 """How an area ended: no table was found to start from; the chains do not agree; they do; they do, but some total is exact
 and no count ever changed, though some may have several values, so that there may be tables to which no move leads."""
@@ -235,8 +240,36 @@ class Sampled(NamedTuple):
     best: Ints
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilySamples:
+    """The result of sampling families.
+
+    - `rows`: The areas: for every family the parent, then its children.
+    - `family`: For each of these rows, the number of its family.
+    - `chances`: By these rows.
+    - `rhat`: By family, the largest R-hat of any cell (1: chains agree).
+    - `spread`: By family, the largest standard error of any probability, from the differences between chains.
+    - `failed`: By family: chains disagree by more than chance explains, one of them found no state that fits, or none of
+      them ever left one of several counts that are possible.
+    - `error`: By these rows and by cell, the standard error of the probability of the likeliest count, where it is known.
+    """
+
+    rows: Rows
+    family: Rows
+    chances: Distributions
+    rhat: FloatArray
+    spread: FloatArray
+    failed: BoolArray
+    error: FloatArray | None = None
+
+    @property
+    def heads(self) -> Rows:
+        """The parents, by family."""
+        return self.rows[np.diff(self.family, prepend=-1) > 0]
+
+
 def sample(
-    table: CrossedTable,
+    table: MultiwayTable,
     given: CellWeights,
     seeds: NDArray[np.uint64],
     effort: Effort,
@@ -433,8 +466,8 @@ def _compare(
         draws = everything / lanes
         for lane in range(lanes):
             each[lane] = seen[lane, place[c] + mode] / draws
-        error[c] = np.sqrt(_variance(each) / lanes)
-        worst = max(worst, error[c])
+        apart = np.sqrt(_variance(each) / lanes)
+        worst, error[c] = max(worst, apart), ALIKE_MOVES * apart
         within = 0.0
         for lane in range(lanes):
             mean = square = 0.0
@@ -445,8 +478,16 @@ def _compare(
             within += (square / draws - each[lane] ** 2) / lanes
         between = _variance(each)
         if between > 0.0:
-            worst_rhat = max(worst_rhat, np.sqrt(1.0 + between / within) if within > 0.0 else np.inf)
+            worst_rhat = max(worst_rhat, _r_hat(between, within, draws) if within > 0.0 else np.inf)
     return worst_rhat, worst
+
+
+def r_hat(between: Any, within: Any, draws: Any) -> Any:
+    """Return R-hat (Gelman and Rubin): from the variance between the means of chains, and that of the draws of each."""
+    return np.sqrt((draws - 1) / draws + between / within)
+
+
+_r_hat = inner(r_hat)
 
 
 @inner

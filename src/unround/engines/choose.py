@@ -253,12 +253,12 @@ def _by_table(problem: Problem) -> Inference | str:
     """Answer a multi-way table."""
     from unround.bounds.search import cpsat_bounds
     from unround.engines.multiway import NoTable, solve_table
-    from unround.sums.multiway import crossed_tables
+    from unround.sums.multiway import multiway_tables
 
     bounds, equations = problem.bounds, problem.system.equations
     if max(bounds.highs) >= UNBOUNDED or sum(bounds.highs) - sum(bounds.lows) > MOST_VALUES:
         return WIDE
-    tables = crossed_tables(len(bounds.lows), equations)
+    tables = multiway_tables(len(bounds.lows), equations)
     if len(tables) != 1 or tables[0] is None:
         return LOOPS
     try:

@@ -18,16 +18,16 @@ from unround.engines.chain_kernel import CellWeights, Moves, TableLeaves, Target
 from unround.engines.chains import moves_of
 from unround.jit import in_threads, inner, kernel
 from unround.mechanisms.base import FloatArray
-from unround.sums.multiway import CrossedTable, Ints
+from unround.sums.multiway import Ints, MultiwayTable
 
 FEW_VISITS = 100_000
 """Steps that cost less than chains do: a millisecond or two."""
 
 
 class Listed(NamedTuple):
-    """What was found by going through all tables.
+    """What enumeration found.
 
-    - `complete`: For every area whether all tables were gone through; if not, nothing else of it means anything.
+    - `complete`: For every area whether all tables were enumerated; if not, nothing else of it means anything.
     - `number`: How many tables fit.
     - `chances`: The probability of every possible count, laid out like `CellWeights.weights`.
     - `best`, `weight`: Areas × top × cells: the likeliest tables, and areas × top: their probabilities, the likeliest
@@ -41,8 +41,8 @@ class Listed(NamedTuple):
     weight: FloatArray
 
 
-def list_pinned(table: CrossedTable, given: CellWeights) -> Listed:
-    """Go through all tables of areas in which some totals are exact, where that takes few steps.
+def list_pinned(table: MultiwayTable, given: CellWeights) -> Listed:
+    """Enumerate all tables of areas in which some totals are exact, where that takes few steps.
 
     There tables may lie so far apart that no move leads from one to the other, or hardly any: chains could be wrong without
     showing it.
@@ -53,14 +53,14 @@ def list_pinned(table: CrossedTable, given: CellWeights) -> Listed:
 
 
 def list_tables(
-    table: CrossedTable,
+    table: MultiwayTable,
     given: CellWeights,
     visits: int,
     top: int = 0,
     threads: int | None = None,
     chosen: NDArray[np.bool_] | None = None,
 ) -> Listed:
-    """Go through all tables that fit, in areas where that takes few steps."""
+    """Enumerate all tables that fit, in areas where that takes few steps."""
     areas, cells = given.low.shape
     tried = np.ones(areas, dtype=np.bool_) if chosen is None else chosen
     # The longest axis comes last, so that what is complete early are small tables.
@@ -105,7 +105,7 @@ def _find_pinned(table: TableLeaves, low: Ints, high: Ints, pinned: NDArray[np.b
 def _areas(
     first: int, final: int, tried: NDArray[np.bool_], table: TableLeaves, walk: _Walk, given: CellWeights, result: Listed
 ) -> None:
-    """Go through the tables of a range of areas."""
+    """Enumerate the tables of a range of areas."""
     order, complete, ends, _ = walk
     leaves, above_start, above, _ = table
     weights, chances = given.weights, result.chances
@@ -209,7 +209,7 @@ ALIKE = 1e-9
 """Logarithms of weights that differ by less count as equal."""
 
 
-def best_near(table: CrossedTable, given: CellWeights, seen: Iterable[Values], top: int) -> list[tuple[Values, float]]:
+def best_near(table: MultiwayTable, given: CellWeights, seen: Iterable[Values], top: int) -> list[tuple[Values, float]]:
     """Return the likeliest tables that are found from some tables, with the logarithms of their weights.
 
     Each table's neighbours, one move away, are looked at, the likeliest table first, until none of the `top` best has
@@ -265,7 +265,7 @@ TRIES = 20_000
 
 
 def shown_ends(
-    table: CrossedTable, given: CellWeights, seen: Sequence[tuple[int, int]], begin: Ints
+    table: MultiwayTable, given: CellWeights, seen: Sequence[tuple[int, int]], begin: Ints
 ) -> tuple[tuple[int, int], ...]:
     """Return for every cell the least and the greatest count of tables seen, or found by leading it to its bounds."""
     ends = np.array(seen, dtype=np.int32).T.copy()

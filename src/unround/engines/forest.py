@@ -73,7 +73,7 @@ def posteriors(
     """
     result = BlockPosterior.empty(*block.bounds.low.shape, asked=value is not None)
     _run(block, _question(block, value, wanted, rates), result)
-    if block.compiled.crossed and rates is None:
+    if block.compiled.multiway and rates is None:
         add_tables(block, result, value, wanted, quick=quick)
     return result
 
@@ -89,7 +89,7 @@ def marginals(
     result = BlockPosterior.empty(*low.shape)
     distributions = Distributions.empty(low, high if wanted is None else np.where(wanted, high, low - 1))
     _run(block, _question(block, None, wanted, rates), result, distributions)
-    if block.compiled.crossed and rates is None:
+    if block.compiled.multiway and rates is None:
         add_tables(block, result, None, wanted, distributions, quick=quick)
     return result, distributions
 

@@ -20,7 +20,6 @@ far off have no influence.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -29,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.bounds.tighten import BoundsInput, Lists, lists_of, tighten_areas
+from unround.engines.chains import FamilySamples, r_hat
 from unround.engines.linked_weights import CountWeights
 from unround.engines.loopy import exchange_messages, without_parts
 from unround.engines.marginals import Draw, belief_of, sample
@@ -44,10 +44,10 @@ from unround.engines.messages import (
 )
 from unround.evidence.block import CellBounds, Distributions, Ints
 from unround.evidence.cells import BlockArrays, Evidence, plain, weight
-from unround.jit import MINUS_ONE, ZERO, RandomState, in_threads, inner, kernel, uniform
+from unround.jit import MINUS_ONE, ZERO, RandomState, in_threads, inner, kernel, seeds, uniform
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.compiled import Forest, Table, forest_of
-from unround.sums.families import Rows, seeds
+from unround.sums.families import Rows
 from unround.sums.forest import Equations, neighbours
 
 MOST_KINDS = 400
@@ -352,7 +352,6 @@ def _narrow(sampler: _Sampler, block: BlockArrays, rows: Table, j: int, soft: bo
     _condition(block, sampler.linked, row, rows[0], soft, room)
     bounds.low[:], bounds.high[:] = evidence_here.low, room.window_high
     bounds.by_low[:] = bounds.by_high[:] = -1
-    bounds.depth_low[:] = bounds.depth_high[:] = 0
     no_holes = np.zeros(1, dtype=np.int64)
     given = BoundsInput(evidence_here.low, room.window_high, evidence_here.start, evidence_here.weights, no_holes, use)
     tighten_areas(0, 1, sampler.lists, given, bounds)
@@ -391,9 +390,9 @@ def gibbs(
     columns, shown = block.low.shape[1], block.evidence
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     draw = Draw(np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64), False)
-    ints, places = np.zeros((9, 1, columns), dtype=np.int32), np.zeros((2, 1, columns), dtype=np.int64)
+    ints, places = np.zeros((7, 1, columns), dtype=np.int32), np.zeros((2, 1, columns), dtype=np.int64)
     evidence_here = Evidence(ints[0], places[0], np.empty(most_weights), ints[1], places[1], shown.prior_weights, shown.keys)
-    bounds = CellBounds(ints[3], ints[4], ints[5], ints[6], ints[7], ints[8], np.ones(1, dtype=np.bool_))
+    bounds = CellBounds(ints[3], ints[4], ints[5], ints[6], np.ones(1, dtype=np.bool_))
     low, high, others = ints[3, 0], ints[4, 0], np.zeros(columns, dtype=np.int32)
     room = _ChildAtHand(evidence_here, ints[2], bounds, others)
     change = np.zeros((2, columns), dtype=np.int64)  # the cells that a swap changes, and by how much
@@ -458,27 +457,6 @@ LONGER = 6
 
 USUAL_WIDTH = 8.0
 """Average number of possible counts per cell at which `GibbsEffort` applies unchanged: that of base 5."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FamilySamples:
-    """The result of sampling families.
-
-    - `rows`: The areas: for every family the parent, then its children.
-    - `family`: For each of these rows, the number of its family.
-    - `chances`: By these rows.
-    - `rhat`: By family, the largest R-hat of any cell (1: chains agree).
-    - `spread`: By family, the largest standard error of any probability, from the differences between chains.
-    - `failed`: By family: chains disagree by more than chance explains, one of them found no state that fits, or none of
-      them ever left one of several counts that the bounds of a cell leave.
-    """
-
-    rows: Rows
-    family: Rows
-    chances: Distributions
-    rhat: FloatArray
-    spread: FloatArray
-    failed: BoolArray
 
 
 def sample_families(
@@ -551,11 +529,11 @@ def sample_families(
 
 def sample_with_retry(
     listed: CountWeights, families: dict[int, Rows], linked: BoolArray, effort: GibbsEffort = EFFORT
-) -> Iterator[tuple[dict[int, Rows], FamilySamples]]:
-    """Sample all families, then those that failed once more for longer; yield each time the families and the result."""
+) -> Iterator[FamilySamples]:
+    """Sample all families, then those that failed once more for longer."""
     for chosen in (effort, effort._replace(settle=LONGER * effort.settle, sweeps=LONGER * effort.sweeps)):
         drawn = sample_families(listed, families, linked, chosen)
-        yield families, drawn
+        yield drawn
         families = {at: members for (at, members), bad in zip(families.items(), drawn.failed, strict=True) if bad}
         if not families:
             return
@@ -578,13 +556,13 @@ def _error(cell: Rows, chances: FloatArray) -> FloatArray:
 
 
 def _rhat(averages: Averages, sweeps: Rows, family: Rows, linked: Rows) -> FloatArray:
-    """Return R-hat (Gelman and Rubin): the largest over a family's cells."""
+    """Return the largest R-hat of a family's cells."""
     n = sweeps[:, np.newaxis].astype(np.float64)
     means = averages.moments[:, 0] / n
     within = np.maximum(averages.moments[:, 1] / n - means**2, 0).mean(axis=0)
     between = means.var(axis=0, ddof=1) if len(means) > 1 else np.zeros_like(within)
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.where(within > STILL, np.sqrt((n - 1) / n + between / within), 1.0)
+        ratio = np.where(within > STILL, r_hat(between, within, n), 1.0)
     ratio[(within <= STILL) & (between > STILL)] = np.inf  # every chain is stuck, each somewhere else
     worst = np.ones(int(family.max(initial=-1)) + 1)
     np.maximum.at(worst, family, ratio[:, linked].max(axis=1, initial=1.0))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unround.bounds.linked import LinkedBounds, linked_bounds
+from unround.engines.chains import FamilySamples
 from unround.engines.forest import posteriors
-from unround.engines.gibbs import EFFORT, FamilySamples, GibbsEffort, sample_with_retry
+from unround.engines.gibbs import EFFORT, GibbsEffort, sample_with_retry
 from unround.engines.linked_weights import (
     FAMILY,
     GIBBS,
@@ -23,13 +24,13 @@ from unround.engines.linked_weights import (
     windows_for_tables,
 )
 from unround.engines.loopy import exchange_messages, without_parts
-from unround.engines.multiway_block import TableSamples, sample_tables, why_not_sampled
+from unround.engines.multiway_block import sample_tables, why_not_sampled
 from unround.errors import InputError
 from unround.evidence.block import BY_CHAINS, UNSETTLED, BlockPosterior, CellBounds, Distributions
 from unround.evidence.cells import EvidenceBlock
 from unround.mechanisms.base import BoolArray
 from unround.sums.families import MOST_LINKED, FamilyGroups, Rows, components, find_families
-from unround.sums.multiway import CrossedTable
+from unround.sums.multiway import MultiwayTable
 
 BATCH = 1500
 """Areas whose weights are listed at a time: some ten thousand numbers each for a profile of ages."""
@@ -40,6 +41,9 @@ WIDEST = 60
 MOST_COUNTS = 400
 """Counts per area above which families of several children are not linked: sampling would take longer than all the rest.
 Only children are still merged, which costs nothing."""
+
+NOBODY = 1 << 30
+"""Larger than any family: the area has no probabilities from one yet."""
 
 LARGE = "it has more than {most} children, too many for probabilities to be linked"
 WIDE = "some count in the family has more than {widest} possible values"
@@ -127,7 +131,7 @@ class Linked:
         self.rhat, self.error = np.ones(areas), np.zeros(areas)
         self.unlinked: list[Unlinked] = []
         self.in_tables = np.zeros(columns, dtype=np.bool_)
-        for table in block.compiled.crossed:
+        for table in block.compiled.multiway:
             self.in_tables[table.cells] = True
         self.in_forest = linked & ~self.in_tables  # the linked columns of which sampling and messages know all sums
 
@@ -176,7 +180,7 @@ class Linked:
             self._exchange(listed, large, posterior, rows)
         if small:
             self._sample(listed, small, posterior, rows)
-        for table in self.compiled.crossed:
+        for table in self.compiled.multiway:
             self._sample_tables(replace(block, windows=windows), table, families, posterior, rows)
         self.posterior.put(rows, posterior, np.arange(len(rows)))
         self._spread(posterior, unit, rows)
@@ -267,38 +271,16 @@ class Linked:
             listed.prior = listed.prior.without(np.array(list(families)), self.in_forest)
 
     def _sample(self, listed: CountWeights, families: dict[int, Rows], posterior: BlockPosterior, rows: Rows) -> None:
-        """Sample small families; an area in two of them takes its probabilities from the smaller."""
-        for again, drawn in sample_with_retry(listed, families, self.in_forest, self.effort):
-            self._take(drawn, ~drawn.failed, again, posterior, rows)
-        heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
-        self.unlinked += [Unlinked(int(rows[at]), NOT_CONVERGED) for at in heads]
-
-    def _take(
-        self, drawn: FamilySamples, good: BoolArray, families: dict[int, Rows], posterior: BlockPosterior, rows: Rows
-    ) -> None:
-        """Copy sampled posteriors, where an area has none from a smaller family.
-
-        Of two families of the same size, the one in which the area is the parent counts.
-        """
-        number = np.array([len(members) for members in families.values()], dtype=np.int32)[drawn.family]
-        areas, head = rows[drawn.rows], np.diff(drawn.family, prepend=-1) > 0
-        better = good[drawn.family] & ((self.method[areas] != GIBBS) | (number < self.children[areas]))
-        for n in np.unique(number):  # an area with two families ends up with the smaller
-            some = np.flatnonzero(better & (number == n) & ((self.method[areas] != GIBBS) | (n < self.children[areas])))
-            some = some[np.argsort(head[some], kind="stable")]  # of an area named twice, the last entry counts
-            chances = self._of_forest(drawn.chances)
-            summarise(posterior, chances, drawn.rows[some], some)
-            self.keeper.take(chances, drawn.rows[some], some)
-            self.method[areas[some]], self.children[areas[some]] = GIBBS, n
-            self.rhat[areas[some]], self.error[areas[some]] = (
-                drawn.rhat[drawn.family[some]],
-                drawn.spread[drawn.family[some]],
-            )
+        """Sample small families."""
+        taken = np.full(len(rows), NOBODY)
+        for drawn in sample_with_retry(listed, families, self.in_forest, self.effort):
+            self._take(replace(drawn, chances=self._of_forest(drawn.chances)), GIBBS, taken, posterior, rows)
+        self.unlinked += [Unlinked(at, NOT_CONVERGED) for at in rows[drawn.heads[drawn.failed]].tolist()]
 
     def _sample_tables(
-        self, block: EvidenceBlock, table: CrossedTable, families: dict[int, Rows], posterior: BlockPosterior, rows: Rows
+        self, block: EvidenceBlock, table: MultiwayTable, families: dict[int, Rows], posterior: BlockPosterior, rows: Rows
     ) -> None:
-        """Sample families in one multi-way table; an area in two of them takes its probabilities from the smaller."""
+        """Sample families in one multi-way table."""
         chosen = dict[int, Rows]()
         for at, members in families.items():
             why = why_not_sampled(block, table, self.linked, np.array([at, *members]))
@@ -306,29 +288,30 @@ class Linked:
                 self.unlinked.append(Unlinked(int(rows[at]), why))
             else:
                 chosen[at] = members
-        done = np.zeros(len(rows), dtype=np.bool_)
-        for drawn in sample_tables(block, table, chosen):  # the smallest families first
-            self.unlinked += [Unlinked(int(rows[at]), NOT_CONVERGED) for at in drawn.rows[~drawn.settled, 0].tolist()]
-            here = done.copy()
-            # Of two families of the same size, the one in which the area is the parent counts: it comes last.
-            number = drawn.rows.shape[1]
-            for places in (np.arange(1, number), np.arange(1)):
-                self._take_tables(table, drawn, places, here, posterior, rows)
-            done[drawn.rows[drawn.settled].ravel()] = True
+        taken = np.full(len(rows), NOBODY)
+        for drawn in sample_tables(block, table, chosen):
+            self._take(drawn, FAMILY, taken, posterior, rows)
+            self.unlinked += [Unlinked(at, NOT_CONVERGED) for at in rows[drawn.heads[drawn.failed]].tolist()]
+        if len(self.compiled.multiway) == 1:  # of several, another may be the one without an answer
+            posterior.method[(taken < NOBODY) & (posterior.method == UNSETTLED)] = BY_CHAINS
 
-    def _take_tables(
-        self, table: CrossedTable, drawn: TableSamples, places: Rows, done: BoolArray, posterior: BlockPosterior, rows: Rows
-    ) -> None:
-        """Copy what chains found about members of families, where an area has nothing from a smaller family."""
-        family, member = np.nonzero(drawn.settled[:, np.newaxis] & ~done[drawn.rows[:, places]])
-        member = places[member]
-        some, at = drawn.rows[family, member], family * drawn.rows.shape[1] + member
-        posterior.put(some, drawn.posterior, at, table.cells)
-        if len(self.compiled.crossed) == 1:  # of several, another may be the one without an answer
-            posterior.method[some] = np.where(posterior.method[some] == UNSETTLED, BY_CHAINS, posterior.method[some])
-        self.keeper.take(drawn.distributions, some, at)
-        self.method[rows[some]], self.children[rows[some]] = FAMILY, drawn.rows.shape[1] - 1
-        self.rhat[rows[some]], self.error[rows[some]] = drawn.rhat[family], drawn.error[family]
+    def _take(self, drawn: FamilySamples, method: int, taken: Rows, posterior: BlockPosterior, rows: Rows) -> None:
+        """Copy sampled posteriors, where an area has none from a smaller family; `taken` has the size of that, by area.
+
+        Of two families of the same size, the one in which the area is the parent counts.
+        """
+        number, head = np.bincount(drawn.family)[drawn.family] - 1, np.diff(drawn.family, prepend=-1) > 0
+        for n in np.unique(number).tolist():
+            some = np.flatnonzero(~drawn.failed[drawn.family] & (number == n) & (n < taken[drawn.rows]))
+            some = some[np.argsort(head[some], kind="stable")]  # of an area named twice, the last entry counts
+            at, family = drawn.rows[some], drawn.family[some]
+            summarise(posterior, drawn.chances, at, some)
+            if drawn.error is not None:
+                posterior.error[at] = np.where(drawn.chances.start[some] >= 0, drawn.error[some], posterior.error[at])
+            self.keeper.take(drawn.chances, at, some)
+            taken[at] = n
+            self.method[rows[at]], self.children[rows[at]] = method, n
+            self.rhat[rows[at]], self.error[rows[at]] = drawn.rhat[family], drawn.spread[family]
 
     def _spread(self, posterior: BlockPosterior, unit: Rows, rows: Rows) -> None:
         """Copy the results of a representative to all areas that are the same people."""

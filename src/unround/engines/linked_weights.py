@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.engines.forest import marginals
-from unround.evidence.block import BlockPosterior, Distribution, Distributions, Windows
-from unround.evidence.cells import EvidenceBlock
-from unround.mechanisms.base import ALIKE, BoolArray, FloatArray
+from unround.engines.marginals import summary
+from unround.evidence.block import BlockPosterior, Distribution, Distributions, Ints, PosteriorArrays, Windows
+from unround.evidence.cells import EvidenceBlock, plain
+from unround.jit import kernel
+from unround.mechanisms.base import BoolArray, FloatArray
 from unround.sums.families import Rows
 
 
@@ -86,26 +88,19 @@ def windows_for_tables(windows: Windows, listed: CountWeights, replaced: BoolArr
 
 def summarise(into: BlockPosterior, distributions: Distributions, rows: Rows, members: Rows) -> None:
     """Summarise distributions: those of `members` become the posterior of `rows`; cells without one stay unchanged."""
-    start = distributions.start[members]
-    here = start >= 0
-    if not here.any():
-        return
-    low = distributions.low[members][here].astype(np.int64)
-    width = distributions.high[members][here].astype(np.int64) - low + 1
-    first = np.cumsum(width) - width
-    step = np.arange(int(width.sum())) - np.repeat(first, width)
-    chances = distributions.chances[np.repeat(start[here], width) + step]
-    largest = np.maximum.reduceat(chances, first)
-    best = np.where(chances >= np.repeat(largest, width) * (1 - ALIKE), step, np.iinfo(np.int64).max)
-    mode = np.minimum.reduceat(best, first)
-    mean = np.add.reduceat(chances * step, first)
-    square = np.add.reduceat(chances * (step - np.repeat(mean, width)) ** 2, first)
-    where, column = np.nonzero(here)
-    at = rows[where], column
-    into.mode[at] = low + mode
-    into.probability[at] = chances[first + mode]
-    into.mean[at] = low + mean
-    into.deviation[at] = np.sqrt(square)
+    low, high = plain(distributions.low, np.int32), plain(distributions.high, np.int32)
+    _summarise(plain(rows, np.int64), plain(members, np.int64), low, high, into.arrays(distributions))
+
+
+@kernel
+def _summarise(rows: Rows, members: Rows, low: Ints, high: Ints, into: PosteriorArrays) -> None:
+    for i in range(len(rows)):
+        a, m = rows[i], members[i]
+        for c in range(low.shape[1]):
+            at, size = into.start[m, c], high[m, c] - low[m, c] + 1
+            if at >= 0:
+                summed_up = summary(into.chances[at : at + size], low[m, c], size)
+                into.mode[a, c], into.probability[a, c], into.mean[a, c], into.deviation[a, c] = summed_up
 
 
 class DistributionKeeper:
@@ -209,21 +204,21 @@ METHODS = (
     Method(
         CHAINS,
         "chains",
-        "From all sums of the area's own table by several axes: Markov chains over whole tables that agree with each other.",
+        "From all sums of the area's own multi-way table: Markov chains over whole tables that agree with each other.",
         0.011,
         0.13,
     ),
     Method(
         LISTED,
-        "all tables",
-        "Chains did not agree, or may not have reached every table, but all tables that fit could be gone through: exact.",
+        "enumeration",
+        "Chains did not agree, or may not have reached every table, but all tables that fit could be enumerated: exact.",
         0.0,
         0.0,
     ),
     Method(
         APART,
         "none",
-        "Chains over whole tables do not agree or do not reach every table, and there are too many tables to go through: no "
+        "Chains over whole tables do not agree or do not reach every table, and there are too many tables to enumerate: no "
         "probability uses the sums.",
         0.0,
         0.0,
@@ -231,7 +226,7 @@ METHODS = (
     Method(
         FAMILY,
         "family chains",
-        "From all sums of the tables by several axes of a parent and its children, and between them: Markov chains over the "
+        "From all sums of the multi-way tables of a parent and its children, and between them: Markov chains over the "
         "tables of the whole family.",
         0.013,
         0.1,

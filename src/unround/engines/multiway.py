@@ -1,27 +1,123 @@
 """Sums that form loops, as in multi-way tables: exactly where that is affordable, else by Markov chains.
 
-In this order: by going through all tables, where they are few; by chains; and by going through more tables, where chains do
-not agree. What none of these answers has no probabilities.
+In this order: by enumeration of all tables, where they are few; by chains; and by more enumeration, where chains do not
+agree. What none of these answers has no probabilities. `TableAreas` does this for one system and for the areas of a release.
 """
 
 from __future__ import annotations
 
 import math
-from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.engines.answer import Answer, Inference, Marginal, Problem, support_of
+from unround.bounds.search import cpsat_witness
+from unround.engines.answer import Answer, Inference, Problem, support_of
+from unround.engines.chain_kernel import CellWeights
+from unround.engines.chains import AGREED, FROZEN, STUCK, Effort, sample
+from unround.engines.enumeration import FEW_VISITS, Listed, best_near, list_tables, shown_ends
+from unround.evidence.block import BY_CHAINS, BY_LISTING, UNSETTLED
+from unround.jit import kernel, seeds
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray
-from unround.sums.multiway import CrossedTable, Ints
+from unround.sums.forest import Equations
+from unround.sums.multiway import MultiwayTable
 
-if TYPE_CHECKING:
-    from unround.engines.chains import Sampled
 
-Seeds = NDArray[np.uint64]
+class TableAreas:
+    """One multi-way table in some areas, and the ways to answer it.
+
+    - `table`, `sums`: The table, and its sums as places in it.
+    - `given`: What is known of every cell of the areas.
+    - `method`, `possible`: By area, how it was answered, and whether any table fits.
+    - `status`, `chances`, `error`, `rhat`, `best`: As in `Sampled`; exact where all tables could be listed.
+    - `listed`: By area, where they could: how many tables fit, the likeliest, and their probabilities.
+    """
+
+    def __init__(self, table: MultiwayTable, equations: Equations, given: CellWeights) -> None:
+        at = {cell: place for place, cell in enumerate(table.cells.tolist())}
+        own = [equations[e] for e in table.equations]
+        self.table, self.given = table, given
+        self.sums = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in own)
+        self.seeds = seeds(np.stack([given.low, given.high, given.centre], axis=1))
+        self.possible = np.ones(len(given.low), dtype=np.bool_)
+        self.method = np.full(len(given.low), BY_CHAINS, dtype=np.int8)
+        self.listed = dict[int, tuple[float, NDArray[np.int32], FloatArray]]()
+
+    def answer(self, effort: Effort, few: Listed, visits: int) -> None:
+        """Run the chains, but where all tables are listed; list more where chains do not agree, or may not reach all."""
+        sampled = sample(self.table, self.given, self.seeds, effort, skipped=few.complete)
+        self.status, self.chances, self.error, self.rhat, _, self.best = sampled
+        for i in np.flatnonzero(few.complete).tolist():
+            self._put_listed(i, few, i, self.given.area[i])
+        for i in np.flatnonzero((self.status != AGREED) & ~few.complete).tolist():
+            alone = self.given.one(i)
+            listed = list_tables(self.table, alone, visits, few.best.shape[1])
+            if listed.complete[0]:
+                self._put_listed(i, listed, 0, 0)
+                continue
+            here = slice(self.given.area[i], self.given.area[i + 1])
+            if self.status[i] == STUCK:
+                begin = cpsat_witness(self.sums, _windows(alone))
+                if begin is None:
+                    self.possible[i] = False
+                    continue
+                again = sample(self.table, alone, self.seeds[i : i + 1], effort, np.array([begin], dtype=np.int32))
+                self.status[i], self.chances[here], self.error[i] = again.status[0], again.chances, again.error[0]
+                self.rhat[i], self.best[i] = again.rhat[0], again.best[0]
+            frozen = self.status[i] == FROZEN
+            if not (frozen or self.status[i] == AGREED) or (frozen and self._is_frozen(alone, self.chances[here])):
+                self.method[i] = UNSETTLED
+
+    def _put_listed(self, i: int, listed: Listed, row: int, begin: int) -> None:
+        """Write down what all tables of an area are, and its probabilities, which begin at a place in those listed."""
+        size = self.given.area[i + 1] - self.given.area[i]
+        self.chances[self.given.area[i] :][:size] = listed.chances[begin:][:size]
+        self.error[i], self.rhat[i] = 0.0, 1.0
+        self.method[i], self.possible[i] = BY_LISTING, listed.number[row] > 0
+        self.listed[i] = float(listed.number[row]), listed.best[row], listed.weight[row]
+
+    def _is_frozen(self, alone: CellWeights, chances: FloatArray) -> bool:
+        """Return whether a count that never changed has another value in some table that fits."""
+        windows = _windows(alone)
+        for c, (window, place) in enumerate(zip(windows, alone.place[0].tolist(), strict=True)):
+            there = np.flatnonzero(chances[place : place + window.high - window.low + 1])
+            if there.size > 1 or window.low == window.high:
+                continue
+            assert window.weights is not None
+            for others in (slice(None, there[0]), slice(there[0] + 1, None)):
+                weights = window.weights[others]
+                low = window.low + (others.start or 0)
+                narrow = Window(low, low + weights.size - 1, weights, holes=not weights.all())
+                if weights.any() and cpsat_witness(self.sums, [*windows[:c], narrow, *windows[c + 1 :]]) is not None:
+                    return True
+        return False
+
+
+def _windows(alone: CellWeights) -> list[Window]:
+    """Return what is possible in one area, as exact searches take it."""
+    windows = []
+    for low, high, place in zip(alone.low[0].tolist(), alone.high[0].tolist(), alone.place[0].tolist(), strict=True):
+        weights = alone.weights[place : place + high - low + 1]
+        windows.append(Window(low, high, weights, holes=not weights.all()))
+    return windows
+
+
+@kernel
+def base_of(weights: FloatArray, start: int, size: int) -> int:
+    """Return the base if a window is that of unbiased random rounding, whole; 0 for any other."""
+    if start < 0 or size < 3 or size > 99 or size % 2 == 0:
+        return 0
+    base = (size + 1) // 2
+    middle = weights[start + base - 1]
+    for k in range(size):
+        if abs(weights[start + k] * base - middle * min(k + 1, size - k)) > 1e-9 * middle:
+            return 0
+    return base
+
+
+# -- one system ----------------------------------------------------------------------------------------------------------
+
 
 WIDEST = 20_000
 """Possible values of a cell beyond which nothing is sampled."""
@@ -32,17 +128,14 @@ SOME_VISITS, MANY_VISITS = 2_000_000, 40_000_000
 MANY_LEAVES = 50
 """Leaves that can change from which on few steps are enough to see that there are too many tables."""
 
-COPIES = 8
-"""Groups of chains of one system; each starts by itself."""
+EFFORT = 25_000_000
+"""Moves of all chains together in the first round: about a second."""
 
-EFFORT = 50_000_000
-"""Moves of all chains together: about a second on two processors."""
+MOST_SWEEPS = 160_000
+"""Moves of all chains for every leaf in the first round; small tables need no more."""
 
-MOST_SWEEPS = 40_000
-"""Moves of a group's chains for every leaf; small tables need no more."""
-
-LONGER = 4
-"""How many times as long chains run where they do not agree."""
+ROUNDS = 2
+"""Rounds that may follow where chains do not agree: four times the moves in all."""
 
 LARGEST_ERROR, LARGEST_RHAT = 0.02, 1.05
 """The standard error of a probability, and the R-hat, with which chains are said to agree."""
@@ -55,157 +148,66 @@ class NoTable(Exception):  # noqa: N818 - it is an answer, and no error
 Ends = tuple[tuple[int, int], ...]
 """For every cell a low and a high value that occur in some table that fits."""
 
-Answered = tuple[Inference, Ends]
 
-
-def solve_table(table: CrossedTable, problem: Problem) -> Answered | None:
+def solve_table(table: MultiwayTable, problem: Problem) -> tuple[Inference, Ends] | None:
     """Answer a system that is one table; its bounds are still to be found.
 
-    None where possible ranges are too wide, or the engine that was asked for cannot do it. Raises `NoTable` if no values
-    add up.
+    None where possible ranges are too wide. Raises `NoTable` if no values add up.
     """
-    if max(high - low for low, high in zip(problem.bounds.lows, problem.bounds.highs, strict=True)) >= WIDEST:
+    bounds, top, only_chains = problem.bounds, problem.top, problem.engine == "chains"
+    if max(high - low for low, high in zip(bounds.lows, bounds.highs, strict=True)) >= WIDEST:
         return None
-    task, engine = _Task(table, problem), problem.engine
-    kind = table_in_words(table)
-    if engine == "auto":
-        from unround.engines.enumeration import FEW_VISITS
+    given = _given(table, problem)
+    free = int(np.count_nonzero((given.high > given.low)[0, table.leaves]))
+    visits = 0 if only_chains else SOME_VISITS if free < MANY_LEAVES else FEW_VISITS
+    few = list_tables(table, given, visits, top)
+    areas = TableAreas(table, problem.system.equations, given)
+    effort = Effort(min(EFFORT // max(free, 8), MOST_SWEEPS), ROUNDS, LARGEST_ERROR, LARGEST_RHAT)
+    areas.answer(effort, few, 0 if only_chains else MANY_VISITS)
+    if not areas.possible[0]:
+        raise NoTable
+    sizes = zip(given.low[0].tolist(), given.place[0].tolist(), (given.high - given.low + 1)[0].tolist(), strict=True)
+    marginals = tuple((low, areas.chances[place : place + size].copy()) for low, place, size in sizes)
+    seen, kind, rhat = tuple(map(support_of, marginals)), table_in_words(table), float(areas.rhat[0])
+    if 0 in areas.listed:
+        number, values, weights = areas.listed[0]
+        best = [(tuple(row), float(p)) for row, p in zip(values.tolist(), weights, strict=True) if p > 0]
+        best.sort(key=lambda solution: (-round(math.log(solution[1]), 9), solution[0]))
+        before = "" if few.complete[0] else "Markov chains do not agree, but "
+        why = f"{kind}; {before}all solutions could be enumerated"
+        answer = Answer(int(number) if number < 2**53 else None, marginals, tuple(best))
+        return Inference(True, "enumeration", why, answer=answer), seen
+    ends = shown_ends(table, given, seen, areas.best[0])
+    # A value that never changed, though a table with another one exists: no move leads there.
+    stays = any(before[0] == before[1] and now[0] < now[1] for before, now in zip(seen, ends, strict=True))
+    if stays or areas.method[0] == UNSETTLED:
+        what = "do not reach every solution" if stays or areas.status[0] == FROZEN else f"do not agree (R-hat {rhat:.2f})"
+        why = f"{kind}; Markov chains {what}, so probabilities are not available"
+        return Inference(True, "chains", why, rhat=rhat), ends
+    ranked = best_near(table, given, [tuple(areas.best[0].tolist())], top) if top else []
+    likeliest = tuple((values, math.exp(weight - ranked[0][1])) for values, weight in ranked)
+    why = f"{kind}; Markov chains, which agree (R-hat {rhat:.3f})"
+    answer = Answer(None, marginals, likeliest, relative=True)
+    return Inference(True, "chains", why, answer=answer, errors=tuple(areas.error[0].tolist()), rhat=rhat), ends
 
-        visits = SOME_VISITS if task.free < MANY_LEAVES else FEW_VISITS
-        listed = task.go_through(visits, f"{kind}; all solutions could be gone through")
-        if listed is not None:
-            return listed
-    sampled = task.run_chains(kind)
-    if sampled[0].answer is not None or engine == "chains":
-        return sampled
-    listed = task.go_through(MANY_VISITS, f"{kind}; Markov chains do not agree, but all solutions could be gone through")
-    return sampled if listed is None else listed
+
+def _given(table: MultiwayTable, problem: Problem) -> CellWeights:
+    """Return what is known of a system, as chains take it."""
+    low, high = (np.array([ends], dtype=np.int32) for ends in (problem.bounds.lows, problem.bounds.highs))
+    given = CellWeights.empty(low, high)
+    leaves = set(table.leaves.tolist())
+    weights = problem.weights(problem.bounds.lows, problem.bounds.highs)
+    for c, (window, of_cell, place) in enumerate(zip(problem.windows, weights, given.place[0].tolist(), strict=True)):
+        given.weights[place : place + of_cell.size] = of_cell / of_cell.max()
+        if window.weights is not None and not (c in leaves and window.low == 0):
+            base = base_of(window.weights, 0, window.weights.size)
+            if base:
+                given.base[0, c], given.centre[0, c] = base, window.low + base - 1
+    return given
 
 
-def table_in_words(table: CrossedTable) -> str:
+def table_in_words(table: MultiwayTable) -> str:
     """Say what kind of loops these are."""
     if table.axes == 1:
         return "the sums form loops"
     return f"the sums are those of a {' × '.join(map(str, table.shape))} table"
-
-
-class _Task:
-    """One table, and the ways to answer it."""
-
-    def __init__(self, table: CrossedTable, problem: Problem) -> None:
-        from unround.engines.chain_kernel import CellWeights
-
-        bounds, windows = problem.bounds, problem.windows
-        self.table, self.problem, self.lows = table, problem, bounds.lows
-        self.weights = problem.weights(bounds.lows, bounds.highs)
-        leaves = set(table.leaves.tolist())
-        self.free = sum(self.weights[leaf].size > 1 for leaf in leaves)
-        bases = [0 if i in leaves and window.low == 0 else tent(window) for i, window in enumerate(windows)]
-        centres = [window.low + base - 1 for window, base in zip(windows, bases, strict=True)]
-        self.given = CellWeights.of_one(bounds.lows, self.weights, bases, centres, COPIES)
-
-    def go_through(self, visits: int, why: str) -> Answered | None:
-        """Answer by going through all solutions; None if there are too many."""
-        from unround.engines.enumeration import list_tables
-
-        listed = list_tables(self.table, self.given.one(0), visits, self.problem.top)
-        if not listed.complete[0]:
-            return None
-        if not listed.number[0]:
-            raise NoTable
-        marginals = self._marginals(listed.chances)
-        best = [
-            (tuple(values), float(p)) for values, p in zip(listed.best[0].tolist(), listed.weight[0], strict=True) if p > 0
-        ]
-        best.sort(key=lambda solution: (-round(math.log(solution[1]), 9), solution[0]))
-        number = int(listed.number[0]) if listed.number[0] < 2**53 else None
-        answer = Answer(number, marginals, tuple(best))
-        return Inference(True, "enumeration", why, answer=answer), tuple(map(support_of, marginals))
-
-    def run_chains(self, kind: str) -> Answered:
-        """Answer by chains, longer ones where the first do not agree."""
-        sweeps = min(EFFORT // (COPIES * max(self.free, 8)), MOST_SWEEPS)
-        seeds, begin = self._seeds(), None
-        for longer in (1, LONGER):
-            sampled = self._sample(sweeps * longer, seeds, begin)
-            chances = sampled.chances.reshape(COPIES, -1)
-            errors, rhat = self._judged(chances, sampled.rhat)
-            agreed = rhat <= LARGEST_RHAT and max(errors) <= LARGEST_ERROR
-            seeds, begin = seeds + np.uint64(COPIES), sampled.best
-            if agreed:
-                break
-        from unround.engines.enumeration import shown_ends
-
-        marginals = self._marginals(chances.mean(axis=0))
-        seen = tuple(map(support_of, marginals))
-        ends = shown_ends(self.table, self.given, seen, sampled.best[0])
-        # A value that never changed, though a table with another one exists: no move leads there.
-        frozen = any(before[0] == before[1] and now[0] < now[1] for before, now in zip(seen, ends, strict=True))
-        if frozen or not agreed:
-            what = "do not reach every solution" if frozen else f"do not agree (R-hat {rhat:.2f})"
-            why = f"{kind}; Markov chains {what}, so probabilities are not available"
-            return Inference(True, "chains", why, rhat=rhat), ends
-        answer = Answer(None, marginals, self._best(sampled.best), relative=True)
-        why = f"{kind}; Markov chains, which agree (R-hat {rhat:.3f})"
-        return Inference(True, "chains", why, answer=answer, errors=tuple(errors), rhat=rhat), ends
-
-    def _sample(self, sweeps: int, seeds: Seeds, begin: Ints | None) -> Sampled:
-        """Run chains; where they find no table to start from, a search does, or shows that there is none."""
-        from unround.bounds.search import cpsat_witness
-        from unround.engines.chains import STUCK, Effort, sample
-
-        effort = Effort(sweeps, 0, LARGEST_ERROR, LARGEST_RHAT)
-        sampled = sample(self.table, self.given, seeds, effort, begin)
-        if (sampled.status == STUCK).any():
-            values = cpsat_witness(self.problem.system.equations, self.problem.windows)
-            if values is None:
-                raise NoTable
-            sampled = sample(self.table, self.given, seeds, effort, np.array([values] * COPIES, dtype=np.int32))
-        return sampled
-
-    def _best(self, seen: Ints) -> tuple[tuple[tuple[int, ...], float], ...]:
-        if not self.problem.top:
-            return ()
-        from unround.engines.enumeration import best_near
-
-        ranked = best_near(self.table, self.given, dict.fromkeys(map(tuple, seen.tolist())), self.problem.top)
-        return tuple((values, math.exp(weight - ranked[0][1])) for values, weight in ranked)
-
-    def _judged(self, chances: FloatArray, rhats: FloatArray) -> tuple[list[float], float]:
-        """Return the standard error of every cell's likeliest value, and the largest R-hat, from groups of chains."""
-        from unround.engines.chains import LANES
-
-        errors, worst = [], float(rhats.max())
-        for place, of_cell in zip(self.given.place[0].tolist(), self.weights, strict=True):
-            each = chances[:, place : place + of_cell.size]
-            mode = int(np.argmax(each.mean(axis=0)))
-            errors.append(float(each[:, mode].std(ddof=1) / math.sqrt(COPIES)))
-            values = np.arange(of_cell.size)
-            means = each @ values
-            within = float((each @ values**2 - means**2).mean())
-            between = float(means.var(ddof=1)) * LANES
-            if between > 0:
-                worst = max(worst, math.sqrt(1 + between / within) if within > 0 else math.inf)
-        return errors, worst
-
-    def _marginals(self, chances: FloatArray) -> tuple[Marginal, ...]:
-        return tuple(
-            (low, np.asarray(chances[place : place + of_cell.size], dtype=np.float64))
-            for low, place, of_cell in zip(self.lows, self.given.place[0].tolist(), self.weights, strict=True)
-        )
-
-    def _seeds(self) -> Seeds:
-        """Return seeds that depend on the system alone."""
-        digest = blake2b(digest_size=8)
-        for low, of_cell in zip(self.lows, self.weights, strict=True):
-            digest.update(low.to_bytes(8, "little") + of_cell.astype("<f4").tobytes())
-        return np.arange(COPIES, dtype=np.uint64) + np.uint64(int.from_bytes(digest.digest(), "little") >> 1)
-
-
-def tent(window: Window) -> int:
-    """Return the base if a window is that of unbiased random rounding, whole; 0 for any other."""
-    if window.weights is None or window.weights.size % 2 == 0 or window.weights.size < 3:
-        return 0
-    base = (window.weights.size + 1) // 2
-    rising = np.minimum(np.arange(1, 2 * base), np.arange(2 * base - 1, 0, -1)) / base
-    return base if np.allclose(window.weights, rising * window.weights.max(), rtol=1e-12, atol=0) else 0

@@ -135,7 +135,7 @@ class RatePairs:
                 windows.weights,
                 np.concatenate([windows.certain[self.cells], np.ones(more, dtype=np.bool_)]),
             ),
-            CellBounds(low, high, nothing, nothing, nothing, nothing, block.bounds.feasible & chosen),
+            CellBounds(low, high, nothing, nothing, block.bounds.feasible & chosen),
             prior,
             np.concatenate([block.active[:, self.sums], np.ones((areas, more), dtype=np.bool_)], axis=1),
         )

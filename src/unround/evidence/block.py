@@ -23,8 +23,8 @@ Ints = NDArray[np.int32]
 Places = NDArray[np.integer]
 
 EXACT, BY_CHAINS, BY_LISTING, UNSETTLED = 0, 1, 2, 3
-"""How an area's probabilities were worked out: exactly, along a forest; for multi-way tables, by chains or by going
-through all tables; or not at all, because chains do not agree."""
+"""How an area's probabilities were worked out: exactly, along a forest; for multi-way tables, by chains or by
+enumeration; or not at all, because chains do not agree."""
 
 NONE = -1
 """The likeliest count of a cell without one: nothing bounds it, or no counts add up."""
@@ -59,17 +59,14 @@ class Windows:
 class CellBounds(NamedTuple):
     """Bounds of every cell, by all sums together.
 
-    `by_low` and `by_high` are the equation that set a bound last (-1: the published count itself), `depth_low` and
-    `depth_high` the number of steps of the argument for it (0: none). `feasible` is False for areas in which some cell has
-    no possible value; their bounds mean nothing.
+    `by_low` and `by_high` are the equation that set a bound last (-1: the published count itself). `feasible` is False for
+    areas in which some cell has no possible value; their bounds mean nothing.
     """
 
     low: Ints
     high: Ints
     by_low: Ints
     by_high: Ints
-    depth_low: Ints
-    depth_high: Ints
     feasible: BoolArray
 
     def rows(self, rows: NDArray[np.integer]) -> CellBounds:

@@ -386,7 +386,7 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
         error = inferred.probabilities.posterior.error
         if error is not None and error[0, cell] > 0:
             yield (
-                "Probabilities in this table by several axes are estimates by Markov chains over whole tables, with a "
+                "Probabilities in this multi-way table are estimates by Markov chains over whole tables, with a "
                 f"standard error of {100 * error[0, cell]:.1f} points."
             )
         yield f"The prior is {folder.summary['prior_in_words']}."

@@ -282,9 +282,9 @@ def _static_summary(
             "sums_rejected": len(structure.rejected),
             "sums_added_up_afterwards": sum(one.exactly for one in structure.rejected),
             "sums_for_bounds_only": len(model.compiled.left_out),
-            "tables_by_several_axes": [
+            "multiway_tables": [
                 {"shape": list(table.shape), "cells": table.cells.size, "sums": len(table.equations)}
-                for table in model.compiled.crossed
+                for table in model.compiled.multiway
             ],
             "repeats": len(structure.repeats),
         },

@@ -149,7 +149,7 @@ SUMMARY: dict[str, Any] = {
     "structure": {
         **dict.fromkeys(("columns", "audited", "sums_kept", "sums_rejected", "sums_added_up_afterwards"), int),
         **dict.fromkeys(("sums_for_bounds_only", "repeats"), int),
-        "tables_by_several_axes": [{"shape": [int, ...], "cells": int, "sums": int}, ...],
+        "multiway_tables": [{"shape": [int, ...], "cells": int, "sums": int}, ...],
     },
     "threshold": float,
     "prior": str,

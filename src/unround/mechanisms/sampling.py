@@ -82,7 +82,7 @@ def scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Scatter numbers over all 64 bits (the end of splitmix64)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(numbers ^ (numbers >> np.uint64(31)))
+    return numbers ^ (numbers >> np.uint64(31))
 
 
 def coins(numerators: list[int], coin_of: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:

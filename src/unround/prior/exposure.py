@@ -78,8 +78,8 @@ class Hierarchy:
         """Read the sums that carry probabilities; those that would close a loop do not."""
         plan = compiled.plan
         # In multi-way tables, which chains answer, the innermost cells carry all weight, and nothing splits by itself.
-        inside = {cell for table in compiled.crossed for cell in table.cells.tolist()}
-        innermost = {cell for table in compiled.crossed for cell in table.cells[table.leaves].tolist()}
+        inside = {cell for table in compiled.multiway for cell in table.cells.tolist()}
+        innermost = {cell for table in compiled.multiway for cell in table.cells[table.leaves].tolist()}
         pairs = [Pair(*node.cells) for node in plan.nodes if node.is_pair and not node.copy]
         pairs = [pair for pair in pairs if pair.total not in inside]
         sums: list[Split] = []
@@ -104,7 +104,7 @@ class Hierarchy:
         sums_by_sex = Counter(_kind(pair, same) for pair, partition in crossed if len(partition.parts) > 1)
         said = _said(sums, [partition for _, partition in crossed], by_sex, sums_by_sex, same)
         said.update(inside - innermost)
-        of_tables = [Split(*compiled.equations[e]) for table in compiled.crossed for e in table.equations]
+        of_tables = [Split(*compiled.equations[e]) for table in compiled.multiway for e in table.equations]
         parent, top = _above(compiled.columns, [*sums, *of_tables], pairs, same)
         leaves = tuple(c for c in range(compiled.columns) if same[c] == c and c not in said)
         paired = {column for pair in pairs for column in pair}

@@ -286,7 +286,7 @@ def _left_out(model: Model, inferred: InferredBlock) -> int:
     method = inferred.probabilities.posterior.method
     assert method is not None
     unused = set(model.compiled.unused)
-    for table in model.compiled.crossed:
+    for table in model.compiled.multiway:
         without = [e for e in table.equations if e in unused and e in news]
         number += int(inferred.active[np.ix_((method == EXACT) | (method == UNSETTLED), without)].sum())
     return number

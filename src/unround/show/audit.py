@@ -334,7 +334,7 @@ def not_used(summary: Mapping[str, Any]) -> list[str]:
     apart = summary["areas_where_chains_disagree"]
     if apart:
         sentences.append(
-            f"In {several(apart, 'area')} the Markov chains for tables by several axes do not agree. What sums make likely "
+            f"In {several(apart, 'area')} the Markov chains for multi-way tables do not agree. What sums make likely "
             "there is not known: that is no sign of safety."
         )
     if unweighed:
@@ -346,13 +346,13 @@ def not_used(summary: Mapping[str, Any]) -> list[str]:
 
 
 def tables_in_words(summary: Mapping[str, Any]) -> list[str]:
-    """Say how tables by several axes got their probabilities; nothing where there are none."""
-    tables, estimated = summary["structure"]["tables_by_several_axes"], summary["estimated"]
+    """Say how multi-way tables got their probabilities; nothing where there are none."""
+    tables, estimated = summary["structure"]["multiway_tables"], summary["estimated"]
     if not tables or not estimated["counts"]:
         return []
     shapes = " and ".join(sorted({" × ".join(map(str, table["shape"])) for table in tables}))
     return [
-        f"All sums of the table by several axes ({shapes}) are used for probabilities, which Markov chains over whole "
+        f"All sums of the multi-way table ({shapes}) are used for probabilities, which Markov chains over whole "
         f"tables estimate: their standard error is {estimated['mean_error_in_points']:.1f} points on average."
     ]
 

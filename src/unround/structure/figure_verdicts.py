@@ -310,8 +310,8 @@ class MeanTest(FigureTest):
         for middle, count in zip(middles, self.counts, strict=True):
             closed += 0.0 if middle is None else middle * ONE * count.shown
         open_ = sum((count.shown for m, count in zip(middles, self.counts, strict=True) if m is None), np.zeros_like(number))
-        off, slack = values * number - closed, fine * number / 2.0
-        low, high = off - slack, off + slack
+        off, half = values * number - closed, fine * number / 2.0
+        low, high = off - half, off + half
         some = open_ > 0
         weight = _meant_by_most(low[some] / open_[some], high[some] / open_[some])
         return np.asarray((low <= weight * open_ + 1) & (high >= weight * open_ - 1))

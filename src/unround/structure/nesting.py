@@ -243,12 +243,12 @@ class _Comparison:
         shown = np.where(seen, counts, 0).astype(np.int64)
         variance += self._variance_of(counts, seen)
         moved += adjustable[parents]
-        slack = self._slack(moved)
+        may_differ_by = self._may_differ_by(moved)
         complete = seen & (hidden == 0) & self._known
         residual = np.where(complete, shown - sums, 0)
         # Where children hide a count, what the others show must still leave room for it.
-        over = seen & self._known & (shown + up + slack < low)
-        under = complete & (shown - down - slack > high)
+        over = seen & self._known & (shown + up + may_differ_by < low)
+        under = complete & (shown - down - may_differ_by > high)
         impossible = over | under
         compared = complete | (seen & self._known & (low > 0))
         deviation = np.sqrt(np.maximum(variance, 1e-9))
@@ -270,7 +270,7 @@ class _Comparison:
         digits = np.frexp(np.where(seen & (counts > 0), counts, 0).astype(np.float64))[1]
         return np.where(seen, self._variance[np.clip(digits, 0, 31), np.arange(self._columns)], 0.0)
 
-    def _slack(self, moved: Places) -> NDArray[np.int64]:
+    def _may_differ_by(self, moved: Places) -> NDArray[np.int64]:
         """Return how far adjustments can take the residuals: they go both ways, so that few add up to many times one."""
         most = moved[:, None] * self._adjusted
         likely = np.ceil(3.2 * np.sqrt(moved)[:, None] * self._adjusted).astype(np.int64)

@@ -99,10 +99,10 @@ class SumSearch:
         if len(chain) < 2:
             return []
         short = self._sums[total] - np.cumsum(self._sums[chain])
-        slack = 5 * np.sqrt(self._square[total] + np.cumsum(self._square[chain])) + 1e-9
-        over = np.flatnonzero(short < -slack)
+        margin = 5 * np.sqrt(self._square[total] + np.cumsum(self._square[chain])) + 1e-9
+        over = np.flatnonzero(short < -margin)
         end = int(over[0]) if len(over) else len(chain)
-        fits = [at for at in np.flatnonzero(np.abs(short[:end]) <= slack[:end]).tolist() if at > 0]
+        fits = [at for at in np.flatnonzero(np.abs(short[:end]) <= margin[:end]).tolist() if at > 0]
         return [chain[: at + 1] for at in fits[::-1][:_TRIED]]
 
     def repairs(self, failed: Sequence[Proposal]) -> list[Proposal]:
@@ -113,10 +113,10 @@ class SumSearch:
             if len(parts) < 3:
                 continue
             surplus = self._sums[list(parts)].sum() - self._sums[proposal.total]
-            slack = self._far(proposal.total, parts)
+            margin = self._far(proposal.total, parts)
             if surplus <= 0:
                 continue
-            surplus_parts = [part for part in parts if abs(self._sums[part] - surplus) <= slack and self._sums[part] > 0]
+            surplus_parts = [part for part in parts if abs(self._sums[part] - surplus) <= margin and self._sums[part] > 0]
             proposals += [Proposal(proposal.total, tuple(p for p in parts if p != part), "data") for part in surplus_parts]
         return proposals
 
@@ -166,14 +166,14 @@ def pairs_to_try(
     over = full if full.sum() >= min(_PROBES, len(sample)) else np.ones(len(sample), dtype=np.bool_)
     mean = counts[over].sum(0) / np.maximum(shown[over].sum(0), 1)
     # Two roundings differ by about the reach; the average over many areas by that much less.
-    slack = 5 * reach / np.sqrt(np.maximum(number, 1)) + (0.0 if over is full else 0.005 * mean)
+    margin = 5 * reach / np.sqrt(np.maximum(number, 1)) + (0.0 if over is full else 0.005 * mean)
     order = [int(at) for at in np.argsort(mean) if mean[at] >= max(_TYPICAL, 5 * reach[at]) and number[at] >= 2]
     known = {frozenset(pair) for pair in skip}
     pairs = []
     for place, this in enumerate(order):
         tried = 0
         for other in order[place + 1 :]:
-            if mean[other] - mean[this] > slack[this] + slack[other] or tried >= _CLOSE:
+            if mean[other] - mean[this] > margin[this] + margin[other] or tried >= _CLOSE:
                 break
             both = np.flatnonzero(shown[:, this] & shown[:, other])
             left, right = columns[this], columns[other]

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InternalError
-from unround.sums.forest import Crossing, Drawing, Equations, LinkDraft, Plan, crossings_of, draw, rooted
-from unround.sums.multiway import CrossedTable, crossed_tables
+from unround.sums.forest import Crossing, Drawing, Equations, Plan, crossings_of, draw, rooted
+from unround.sums.multiway import MultiwayTable, multiway_tables
+from unround.system import first_of, join
 
-MOST_CROSSED = 800
+MOST_IN_AUDITS = 800
 """Cells of a multi-way table beyond which an audit of many areas would take too long."""
 
 
@@ -30,7 +31,7 @@ class CompiledSums:
     - `unused`: The sums, as positions in `equations`, that would close a loop in the forest: they are used for bounds and
       proofs only. Under a flat prior, a posterior that uses fewer sums is still right, only less sharp.
     - `links_of`: For every link of the plan, the equations that it stands for: one, or up to three parallel ones.
-    - `crossed`: Connected cells, with sums among those unused, that are a multi-way table: their probabilities come
+    - `multiway`: Connected cells, with sums among those unused, that are a multi-way table: their probabilities come
       from all their sums, by chains.
     """
 
@@ -39,12 +40,12 @@ class CompiledSums:
     plan: Plan
     unused: tuple[int, ...]
     links_of: tuple[tuple[int, ...], ...]
-    crossed: tuple[CrossedTable, ...] = ()
+    multiway: tuple[MultiwayTable, ...] = ()
 
     @property
     def left_out(self) -> tuple[int, ...]:
         """The sums that no probability uses: those unused in the forest, and in no multi-way table."""
-        inside = {e for table in self.crossed for e in table.equations}
+        inside = {e for table in self.multiway for e in table.equations}
         return tuple(e for e in self.unused if e not in inside)
 
 
@@ -67,29 +68,29 @@ def compile_sums(
     (((0,), (2,)), (1,))
     """
     compiled = _forest(draw(columns, equations, fixed, ()), columns, equations, fixed)
-    crossed: tuple[CrossedTable, ...] = ()
+    multiway: tuple[MultiwayTable, ...] = ()
     crossings: tuple[Crossing, ...] = ()
     if compiled.unused:
         crossings = crossings_of(equations)
         if crossings:
             compiled = _forest(draw(columns, equations, fixed, crossings), columns, equations, fixed)
-        crossed = _crossed(compiled)
+        multiway = _multiway(compiled)
     more = _without_overlap(splits, crossings, compiled, fixed)
     if more:
         # Three nodes that one link joins become one node: that closes no loop.
         compiled = _forest(draw(columns, equations, fixed, (*crossings, *more)), columns, equations, fixed)
-    return replace(compiled, crossed=crossed)
+    return replace(compiled, multiway=multiway)
 
 
-def _crossed(compiled: CompiledSums) -> tuple[CrossedTable, ...]:
+def _multiway(compiled: CompiledSums) -> tuple[MultiwayTable, ...]:
     """Return the multi-way tables that have sums which the forest leaves out."""
     unused = set(compiled.unused)
     return tuple(
         table
-        for table in crossed_tables(compiled.columns, compiled.equations)
+        for table in multiway_tables(compiled.columns, compiled.equations)
         if table is not None
         and table.axes > 1
-        and table.cells.size <= MOST_CROSSED
+        and table.cells.size <= MOST_IN_AUDITS
         and not unused.isdisjoint(table.equations)
     )
 
@@ -117,12 +118,14 @@ def _forest(drawing: Drawing, columns: int, equations: Equations, fixed: frozens
         total = equations[link.equations[0]][0]
         return len(link.equations) == 1, total not in fixed, len(link.ends), i
 
-    above = list(range(len(drawing.nodes)))
+    first = list(range(len(drawing.nodes)))
     keep: list[int] = []
     unused = list(drawing.repeats)
     for i in sorted(range(len(drawing.links)), key=preference):
         link = drawing.links[i]
-        if _joined(link, above):
+        ends = [end.node for end in link.ends]
+        if len({first_of(first, node) for node in ends}) == len(ends):  # no two of them are connected already
+            join(first, ends)
             keep.append(i)
         else:
             unused += link.equations
@@ -131,24 +134,6 @@ def _forest(drawing: Drawing, columns: int, equations: Equations, fixed: frozens
         raise InternalError("links that were chosen to form no loop form one.")
     plan, links_of = hung
     return CompiledSums(columns, equations, plan, tuple(sorted(unused)), links_of)
-
-
-def _joined(link: LinkDraft, above: list[int]) -> bool:
-    """Join the pieces that a link connects, unless two of its ends are in the same piece already."""
-    tops = [_top(end.node, above) for end in link.ends]
-    if len(set(tops)) < len(tops):
-        return False
-    for top in tops[1:]:
-        above[top] = tops[0]
-    return True
-
-
-def _top(node: int, above: list[int]) -> int:
-    """Return the representative of a piece (union-find, with path halving)."""
-    while above[node] != node:
-        above[node] = above[above[node]]
-        node = above[node]
-    return node
 
 
 Table = NDArray[np.int64]

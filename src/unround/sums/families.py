@@ -110,16 +110,6 @@ def pieces_of(families: dict[int, Rows], areas: int) -> Rows:
     return np.unique(tops(above), return_inverse=True)[1].astype(np.int64)
 
 
-def seeds(families: list[NDArray[np.int32]]) -> NDArray[np.uint64]:
-    """Return a random seed for every family, a hash of its bounds: independent of its position in a release."""
-    from hashlib import blake2b
-
-    digests = [
-        blake2b(np.ascontiguousarray(content).astype("<i4").tobytes(), digest_size=8).digest() for content in families
-    ]
-    return np.array([int.from_bytes(content, "little") for content in digests], dtype=np.uint64)
-
-
 class AreaFamily(NamedTuple):
     """An area that is the sum of others, by their rows, and the columns in which it is."""
 

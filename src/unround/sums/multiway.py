@@ -22,7 +22,7 @@ MOST_CELLS = 4000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CrossedTable:
+class MultiwayTable:
     """Connected cells, each the sum of some leaves.
 
     - `cells`: The cells, by position in the system.
@@ -57,7 +57,7 @@ class CrossedTable:
         inside[self.above, np.repeat(np.arange(self.leaves.size), np.diff(self.above_start))] = True
         return inside
 
-    def of_family(self, children: int, columns: int, equations: int) -> CrossedTable:
+    def of_family(self, children: int, columns: int, equations: int) -> MultiwayTable:
         """Return the table of a parent and its children together: areas are one more axis, and the parent its total."""
         cells, leaves, above = self.cells.size, self.leaves.size, np.split(self.above, self.above_start[1:-1])
         members, inner = np.arange(children + 1), np.arange(1, children + 1)
@@ -65,7 +65,7 @@ class CrossedTable:
         sums = [e + member * equations for member in members.tolist() for e in self.equations]
         between = (children + 1) * equations
         where = np.repeat(np.arange(children), leaves)
-        return CrossedTable(
+        return MultiwayTable(
             (members[:, np.newaxis] * columns + self.cells).ravel(),
             (*sums, *range(between, between + cells)),
             (inner[:, np.newaxis] * cells + self.leaves).ravel(),
@@ -76,7 +76,7 @@ class CrossedTable:
 
 
 @lru_cache(maxsize=64)
-def crossed_tables(columns: int, equations: Equations) -> tuple[CrossedTable | None, ...]:
+def multiway_tables(columns: int, equations: Equations) -> tuple[MultiwayTable | None, ...]:
     """Return the table that each connected piece of a system is; None for pieces that are none.
 
     A table for every set of connected cells with at least one sum, in the order of their first cells. A piece is no
@@ -85,7 +85,7 @@ def crossed_tables(columns: int, equations: Equations) -> tuple[CrossedTable | N
     Examples
     --------
     >>> rows_by_columns = ((0, (1, 2)), (0, (3, 4)), (1, (5, 6)), (2, (7, 8)), (3, (5, 7)), (4, (6, 8)))
-    >>> (table,) = crossed_tables(9, rows_by_columns)
+    >>> (table,) = multiway_tables(9, rows_by_columns)
     >>> table.shape, table.cells[table.leaves].tolist()
     ((2, 2), [5, 6, 7, 8])
     """
@@ -105,7 +105,7 @@ def pieces(columns: int, equations: Equations) -> list[tuple[list[int], list[int
     return [(cells[root], sums[root]) for root in sorted(sums)]
 
 
-def _table(cells: list[int], sums: list[int], equations: Equations) -> CrossedTable | None:
+def _table(cells: list[int], sums: list[int], equations: Equations) -> MultiwayTable | None:
     if len(cells) > MOST_CELLS:
         return None
     at = {cell: place for place, cell in enumerate(cells)}
@@ -122,7 +122,7 @@ def _table(cells: list[int], sums: list[int], equations: Equations) -> CrossedTa
         for leaf in bits(members):
             above[leaf].append(place)
     axes = _axes(sets, leaves, divided)
-    return CrossedTable(
+    return MultiwayTable(
         np.array(cells, dtype=np.int64),
         tuple(sums),
         np.array(leaves, dtype=np.int64),

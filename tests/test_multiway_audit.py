@@ -1,4 +1,4 @@
-"""Audits of tables by several axes: every sum counts, and what is stated can be relied on."""
+"""Audits of multi-way tables: every sum counts, and what is stated can be relied on."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from bench.crossed import areas_of, block_of, exactly
 from bench.mixing import cube
+from bench.multiway import areas_of, block_of, exactly
 from numpy.typing import NDArray
 
 import unround
@@ -49,11 +49,11 @@ def test_sums_that_close_loops_are_left_out_no_more() -> None:
     compiled = compile_sums(len(added), equations, frozenset())
     assert compiled.unused
     assert not compiled.left_out
-    assert [table.shape for table in compiled.crossed] == [(4, 3)]
+    assert [table.shape for table in compiled.multiway] == [(4, 3)]
     loop = compile_sums(6, ((0, (1, 2)), (3, (1, 2)), (0, (4, 5))), frozenset())
     assert loop.left_out == loop.unused == (1,)  # no table: it stays as it was
     tree = compile_sums(3, ((0, (1, 2)),), frozenset())
-    assert not tree.crossed
+    assert not tree.multiway
 
 
 def test_the_prior_weighs_innermost_cells_and_nothing_else() -> None:
@@ -90,7 +90,7 @@ def test_probabilities_are_those_of_all_tables(shape: tuple[int, ...], base: int
 def _without_tables(compiled: object) -> object:
     from dataclasses import replace
 
-    return replace(compiled, crossed=())  # type: ignore[type-var] # it is a dataclass
+    return replace(compiled, multiway=())  # type: ignore[type-var] # it is a dataclass
 
 
 def test_an_area_is_answered_alike_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_chains_that_disagree_leave_no_probability(monkeypatch: pytest.MonkeyPat
     exact = posteriors(EvidenceBlock(model.compiled, windows, tight))
     monkeypatch.setattr(multiway_block, "EFFORT", never)
     listed = posteriors(EvidenceBlock(model.compiled, windows, tight))
-    assert (listed.method == BY_LISTING).any()  # few tables fit: going through them is exact
+    assert (listed.method == BY_LISTING).any()  # few tables fit: enumeration is exact
     assert np.abs(listed.probability - exact.probability).max() < 0.08
     monkeypatch.setattr(enumeration, "FEW_VISITS", 1)
     monkeypatch.setattr(multiway_block, "VISITS", 1)
@@ -142,33 +142,34 @@ def unround_likely():  # type: ignore[no-untyped-def] # the kind of claim
     return ClaimKind.LIKELY
 
 
-def test_tables_that_no_move_joins_have_exact_probabilities_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.test_crossed import two_tables_that_no_move_joins
+def test_tables_that_no_move_joins_have_exact_probabilities_or_none() -> None:
+    from tests.test_multiway import two_tables_that_no_move_joins
     from unround.engines.chains import FROZEN, sample
-    from unround.engines.enumeration import list_tables
+    from unround.engines.enumeration import list_pinned, list_tables
+    from unround.engines.multiway import TableAreas
 
     table, given = two_tables_that_no_move_joins()
-    equations, added = cube((5, 2, 4))
-    block = multiway_block.TableBlock.__new__(multiway_block.TableBlock)
-    block.compiled, block.table, block.given = compile_sums(len(added), equations, frozenset()), table, given
+    equations, _ = cube((5, 2, 4))
+    areas = TableAreas(table, equations, given)
     ends = [sample(table, given, np.array([seed], dtype=np.uint64), Effort()).status[0] for seed in range(40)]
-    block.seeds = np.array([ends.index(FROZEN)], dtype=np.uint64)
-    block.method, block.possible = np.array([BY_CHAINS], dtype=np.int8), np.ones(1, dtype=np.bool_)
-    block.answer(Effort())
-    assert block.method.tolist() == [BY_LISTING]
-    np.testing.assert_allclose(block.chances, list_tables(table, given, 500_000).chances)
-    monkeypatch.setattr(enumeration, "FEW_VISITS", 1)
-    monkeypatch.setattr(multiway_block, "VISITS", 1)  # too many tables, say: chains that never moved are not believed
-    block.answer(Effort())
-    assert block.method.tolist() == [UNSETTLED]
+    areas.seeds = np.array([ends.index(FROZEN)], dtype=np.uint64)
+    none, few = list_tables(table, given, 1), list_pinned(table, given)
+    for first, visits in ((few, 1), (none, 500_000)):
+        areas.answer(Effort(), first, visits)
+        assert areas.method.tolist() == [BY_LISTING]
+        np.testing.assert_allclose(areas.chances, list_tables(table, given, 500_000).chances)
+    areas = TableAreas(table, equations, given)
+    areas.seeds = np.array([ends.index(FROZEN)], dtype=np.uint64)
+    areas.answer(Effort(), none, 1)  # too many tables, say: chains that never moved are not believed
+    assert areas.method.tolist() == [UNSETTLED]
     # Nor would they be if the other table were the one; if it is not possible, they are.
     one, other = list_tables(table, given, 500_000, 2).best[0]
     always = np.zeros(given.weights.size)
     always[given.place[0] + one - given.low[0]] = 1.0
-    assert block._is_frozen(given, always)
+    assert areas._is_frozen(given, always)
     differ = int(np.flatnonzero(one != other)[0])
     given.weights[given.place[0, differ] + other[differ] - given.low[0, differ]] = 0.0
-    assert not block._is_frozen(given, always)
+    assert not areas._is_frozen(given, always)
 
 
 def test_missing_counts_and_sums_that_do_not_hold() -> None:
@@ -191,7 +192,7 @@ def test_a_whole_audit(tmp_path: Path) -> None:
     summary = audit.summary
     assert summary["structure"]["sums_for_bounds_only"] == 0
     assert summary["sums_left_out_of_probabilities"] == 0
-    assert [sorted(one["shape"]) for one in summary["structure"]["tables_by_several_axes"]] == [[2, 2, 3]]
+    assert [sorted(one["shape"]) for one in summary["structure"]["multiway_tables"]] == [[2, 2, 3]]
     assert summary["estimated"]["counts"] > 300
     assert 0 < summary["estimated"]["mean_error_in_points"] < 2.5
     methods = summary["linked"]["areas_by_method"]

@@ -1,6 +1,6 @@
-"""Tables by several axes: speed against plain numpy, and how exact an audit's probabilities are, for docs/tables.md.
+"""Multi-way tables: speed against plain numpy, and how exact an audit's probabilities are, for docs/tables.md.
 
-`python -m bench.crossed` prints the second: with a fitted prior, against all tables, or chains twelve times as long.
+`python -m bench.multiway` prints the second: with a fitted prior, against enumeration, or chains twelve times as long.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.sums.compiled import compile_sums
 from unround.sums.forest import Equations
-from unround.sums.multiway import CrossedTable, crossed_tables
+from unround.sums.multiway import MultiwayTable, multiway_tables
 from unround.system import Cell, Sum, System
 
 THRESHOLD = 0.66
 VISITS = 3_000_000
-"""Steps through all tables of an area, some tenths of a second, after which long chains are the truth."""
+"""Steps of an enumeration, some tenths of a second, after which long chains are the truth."""
 AREAS = 60
 CASES = (
     ((4, 3), 5, 150),
@@ -64,7 +64,7 @@ def sums_with_groups(leaves: int, groups: int, others: tuple[int, ...]) -> tuple
 
 def areas_of(cells: int, equations: Equations, number: int, people: float, base: int, seed: int = 1) -> NDArray[np.int32]:
     """Publish random areas."""
-    (table,) = crossed_tables(cells, equations)
+    (table,) = multiway_tables(cells, equations)
     assert table is not None
     rng = np.random.default_rng(seed)
     rate = rng.gamma(0.8, 1.0, table.leaves.size)
@@ -85,15 +85,15 @@ def block_of(cells: int, equations: Equations, published: NDArray[np.int32], bas
 
 
 def exactly(block: EvidenceBlock) -> Distributions:
-    """Return the distributions by going through all tables where these are few, else by long chains."""
-    (table,) = block.compiled.crossed
+    """Return the distributions by enumeration where tables are few, else by long chains."""
+    (table,) = block.compiled.multiway
     usual, multiway_block.EFFORT = multiway_block.EFFORT, Effort(sweeps=100_000, rounds=0, error=np.inf, rhat=np.inf)
     try:
         _, found = marginals(block)
     finally:
         multiway_block.EFFORT = usual
     rows = np.arange(len(block.bounds.low))
-    given = multiway_block.TableBlock(block, table, rows).given
+    given = multiway_block.table_areas(block, table, rows).given
     listed = list_tables(table, given, VISITS)
     for a in np.flatnonzero(listed.complete).tolist():
         places = zip(table.cells.tolist(), given.place[a].tolist(), (given.high - given.low + 1)[a].tolist(), strict=True)
@@ -115,7 +115,7 @@ def accuracy() -> None:
         before = process_time()
         found, _ = marginals(block)
         spent = 1000 * (process_time() - before) / AREAS
-        forest, _ = marginals(replace(block, compiled=replace(block.compiled, crossed=())))
+        forest, _ = marginals(replace(block, compiled=replace(block.compiled, multiway=())))
         truth = exactly(block)
         name = f"{'×'.join(map(str, shape)):<10} {base:>4} {people:>6} {spent:>8.1f}"
         print(f"{name}  {_judged(found, truth)}   {_judged(forest, truth)}", flush=True)
@@ -137,7 +137,7 @@ def _judged(found: BlockPosterior, truth: Distributions) -> str:
     return f"{off.mean():.3f}  {off.max():.3f} {claims.sum():>7} {share:>6.1%} {overstated.sum():>11}"
 
 
-def plain_numpy(table: CrossedTable, given: CellWeights, moves: int) -> None:
+def plain_numpy(table: MultiwayTable, given: CellWeights, moves: int) -> None:
     """Make the moves of one area's chains as numpy would: all chains at a time, one cell after the other."""
     every = moves_of(table)
     rng = np.random.default_rng(1)
@@ -158,8 +158,8 @@ def rows() -> Iterator[Row]:
     equations, added = cube((5, 2, 4))
     published = areas_of(len(added), equations, 60, 400, 5)
     block = block_of(len(added), equations, published, 5, 12)
-    (table,) = block.compiled.crossed
-    given = multiway_block.TableBlock(block, table, np.arange(1)).given
+    (table,) = block.compiled.multiway
+    given = multiway_block.table_areas(block, table, np.arange(1)).given
     seeds = np.ones(1, dtype=np.uint64)
     effort = Effort(sweeps=2000, rounds=0, error=np.inf, rhat=np.inf)
     moves = int(sample(table, given, seeds, effort, threads=1).moves[0])

@@ -1,4 +1,4 @@
-"""Tables by several axes: structure, going through all tables, chains, and what `solve` makes of them."""
+"""Multi-way tables: structure, enumeration, chains, and what `solve` makes of them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Nearest, Rounding, Unpublished, mechanism
 from unround.show import show
 from unround.sums.forest import Equations
-from unround.sums.multiway import CrossedTable, crossed_tables
+from unround.sums.multiway import MultiwayTable, multiway_tables
 from unround.system import Cell, Sum, System
 
 
-def table_of(shape: tuple[int, ...]) -> tuple[CrossedTable, Equations]:
+def table_of(shape: tuple[int, ...]) -> tuple[MultiwayTable, Equations]:
     equations, added = cube(shape)
-    (table,) = crossed_tables(len(added), equations)
+    (table,) = multiway_tables(len(added), equations)
     assert table is not None
     return table, equations
 
@@ -51,7 +51,7 @@ def system_of(
     equations: Equations, cells: int, how: list[Mechanism], mean: float, seed: int
 ) -> tuple[System, tuple[int, ...]]:
     """Publish a random table."""
-    (table,) = crossed_tables(cells, equations)
+    (table,) = multiway_tables(cells, equations)
     assert table is not None
     rng = np.random.default_rng(seed)
     true = rng.poisson(mean * rng.gamma(1.0, 1.0, table.leaves.size)) @ table.belongs().T.astype(np.int64)
@@ -75,33 +75,33 @@ def test_axes_are_found(shape: tuple[int, ...]) -> None:
 
 def test_groups_and_missing_cells_keep_their_axes() -> None:
     cells, equations = grouped(6, 2, (2, 3))
-    (table,) = crossed_tables(cells, equations)
+    (table,) = multiway_tables(cells, equations)
     assert table is not None
     assert sorted(table.shape) == [2, 3, 6]
     # Without one of the innermost cells of a 3 × 3 table.
     equations, _ = cube((3, 3))
     gone = 15
     fewer = tuple((total, tuple(part for part in parts if part != gone)) for total, parts in equations)
-    tables = [one for one in crossed_tables(16, fewer) if one is not None]
+    tables = [one for one in multiway_tables(16, fewer) if one is not None]
     assert [one.shape for one in tables] == [(3, 3)]
     assert tables[0].leaves.size == 8
 
 
 def test_what_is_no_table() -> None:
-    assert crossed_tables(5, ((0, (1, 2)), (0, (3, 4)))) == (None,)  # two ways to divide, and nothing in common
-    assert crossed_tables(2, ((0, (1,)), (1, (0,)))) == (None,)
-    (overlapping,) = crossed_tables(6, ((0, (1, 2, 3)), (4, (1, 2)), (5, (2, 3))))
+    assert multiway_tables(5, ((0, (1, 2)), (0, (3, 4)))) == (None,)  # two ways to divide, and nothing in common
+    assert multiway_tables(2, ((0, (1,)), (1, (0,)))) == (None,)
+    (overlapping,) = multiway_tables(6, ((0, (1, 2, 3)), (4, (1, 2)), (5, (2, 3))))
     assert overlapping is not None
     assert overlapping.axes == 1
-    assert len(crossed_tables(8, ((0, (1, 2)), (4, (5, 6))))) == 2
+    assert len(multiway_tables(8, ((0, (1, 2)), (4, (5, 6))))) == 2
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
 @pytest.mark.parametrize("how", [Rounding(2), Nearest(3), mechanism("graduated")])
-def test_going_through_all_tables_agrees_with_brute_force(how: Mechanism, seed: int) -> None:
+def test_enumeration_agrees_with_brute_force(how: Mechanism, seed: int) -> None:
     equations, added = cube((2, 2))
     system, _ = system_of(equations, len(added), [how] * len(added), 2, seed)
-    (table,) = crossed_tables(len(added), system.equations)
+    (table,) = multiway_tables(len(added), system.equations)
     assert table is not None
     wanted = infer(system, engine="brute", top=3)
     found = infer(system, engine="auto", top=3)
@@ -125,11 +125,11 @@ def _weights(system: System) -> CellWeights:
 
     bounds = Bounds.of(system.windows)
     assert propagate(system.equations, bounds)
-    weights = []
-    for low, high, window in zip(bounds.lows, bounds.highs, system.windows, strict=True):
+    given = CellWeights.empty(*(np.array([ends], dtype=np.int32) for ends in (bounds.lows, bounds.highs)))
+    for low, high, place, window in zip(bounds.lows, bounds.highs, given.place[0].tolist(), system.windows, strict=True):
         assert window.weights is not None
-        weights.append(window.weights[low - window.low : high - window.low + 1])
-    return CellWeights.of_one(bounds.lows, weights, [0] * len(weights), bounds.lows, 1)
+        given.weights[place : place + high - low + 1] = window.weights[low - window.low : high - window.low + 1]
+    return given
 
 
 def extreme(rows: int, long: int, spare: int) -> System:
@@ -167,7 +167,7 @@ def test_chains_are_right_where_totals_are_extreme() -> None:
 def test_a_table_with_extreme_totals_has_a_solution() -> None:
     answer = solve(extreme(3, 40, 8), top=0)
     assert answer.feasible
-    assert answer.method != "exact"  # a tree no longer, and far too many tables to go through
+    assert answer.method != "exact"  # a tree no longer, and far too many tables to enumerate
     assert all(cell.low <= 16 + 8 for cell in answer.cells if cell.name.startswith("x"))
 
 
@@ -196,7 +196,7 @@ def test_product_moves_alone_would_not_be_enough(monkeypatch: pytest.MonkeyPatch
     moves.moves_of.cache_clear()
 
 
-def two_tables_that_no_move_joins() -> tuple[CrossedTable, CellWeights]:
+def two_tables_that_no_move_joins() -> tuple[MultiwayTable, CellWeights]:
     """Return the fourth of five areas that publish, exactly, nearly all two-way margins."""
     shape, exact = (5, 2, 4), frozenset([1, 2, 3, 4, 7])
     table, equations = table_of(shape)
@@ -294,7 +294,7 @@ def test_solve_answers_tables(case: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_estimates_are_as_good_as_their_errors_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chains against all tables: differences in units of their standard errors are what such units are."""
+    """Chains against enumeration: differences in units of their standard errors are what such units are."""
     monkeypatch.setattr(loops, "SOME_VISITS", 40_000_000)
     equations, added = cube((3, 3))
     system, _ = system_of(equations, len(added), [Rounding(3)] * len(added), 8, 2)
