@@ -151,6 +151,18 @@ def test_review_prices_what_two_tables_that_differ_by_a_few_records_tell(tmp_pat
     assert reviewed["decision"] != "publish"
 
 
+def test_a_total_that_shows_what_its_only_part_shows_is_bounded_by_it_in_proofs_too(tmp_path: Path) -> None:
+    parts = {"all": 4, "men": 4, "women": 0, "young": 9, "old": 3}  # 1 to 7 in all; 6 to 12 young, 1 to 6 old: 7 = 6 + 1
+    (tmp_path / "t.toml").write_text(
+        'data = "t.csv"\nvalue = "n"\nareas = ["area"]\ndefault = "uniform:3,js=2"\n[axes.area]\n[axes.part]\n'
+        '[[sums]]\naxis = "part"\ntotal = "all"\nparts = ["men", "women"]\n'
+        '[[sums]]\naxis = "part"\ntotal = "all"\nparts = ["young", "old"]\n'
+    )
+    rows = [f"a{k},{part},{n}" for k in range(12) for part, n in parts.items()]
+    (tmp_path / "t.csv").write_text("\n".join(["area,part,n", *rows, ""]))
+    assert unround.audit(tmp_path / "t.toml", tmp_path / "audit").summary["proved"] == 36
+
+
 @pytest.mark.parametrize("seed", [5, 6])
 def test_claims_are_right_as_often_as_stated_where_cells_have_the_same_records(tmp_path: Path, seed: int) -> None:
     """A total with one part that is not empty shows its noise: as two observations, they stated 9 points too much."""

@@ -91,7 +91,7 @@ def _clash_in(
 ) -> Contradiction:
     """Find the sums of one area that cannot hold together."""
     usable = [e for e in range(len(model.equations)) if active[area, e]]
-    silent = frozenset(int(cell) for cell in np.flatnonzero((windows.start[area] < 0) & (counts > ABSENT)))
+    silent = frozenset(int(cell) for cell in np.flatnonzero(windows.unbounded[area] & (counts > ABSENT)))
     alone = _impossible_sum(model, windows, area, usable)
     suspects = [alone] if alone is not None else usable
     system = model.system(counts, suspects, within, silent)

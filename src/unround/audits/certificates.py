@@ -216,7 +216,7 @@ def _prover(
     model: Model, inferred: InferredBlock, bounds: BlockBounds, called: Sequence[str], figured: FigureBounds | None
 ) -> Prover:
     """Return what proves the claims of a block under one reading; `called` are the names of its areas."""
-    silent = (inferred.documented.windows.start < 0) & (inferred.counts > ABSENT)  # published, and no count of its mechanism
+    silent = inferred.documented.windows.unbounded & (inferred.counts > ABSENT)  # published, and no count of its mechanism
 
     def cell_of(area: int, column: int) -> Cell:
         within = bounds.may_differ_by[area]

@@ -41,8 +41,9 @@ class Windows:
     """The true counts that each published count leaves possible.
 
     `low` and `high` (`NO_UPPER_BOUND`: not bounded) are inclusive. `weights[start[a, c] + i]` is the likelihood of what was
-    published given the true count `low[a, c] + i`; `start` is -1 where nothing was published, so that all counts are
-    equally likely. `certain` is False for columns whose windows leave out a tail: no proof may use these.
+    published given the true count `low[a, c] + i`; `start` is -1 where all counts are equally likely: nothing was published,
+    or what was is no second observation. `certain` is False for columns whose windows leave out a tail, which no proof may
+    use.
     """
 
     low: Ints
@@ -50,6 +51,11 @@ class Windows:
     start: NDArray[np.int64]
     weights: FloatArray
     certain: BoolArray
+
+    @property
+    def unbounded(self) -> BoolArray:
+        """Whether a count can be any: nothing was published, or what its mechanism never publishes."""
+        return np.asarray(self.high >= NO_UPPER_BOUND)
 
     def rows(self, rows: NDArray[np.integer]) -> Windows:
         """Return the windows of some areas."""
