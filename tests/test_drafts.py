@@ -28,6 +28,7 @@ from unround.reviews.contents import Saying
 from unround.reviews.numbers import Printed
 from unround.reviews.table import ReviewedTable
 from unround.structure.balances import balances
+from unround.tables.notes import meaning_of
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -156,9 +157,9 @@ def test_columns_that_balance_each_other_are_asked_about(tmp_path: Path) -> None
 
 def test_a_percentage_in_the_cell_of_its_count_is_a_figure(tmp_path: Path) -> None:
     DRAFTS["wards-n-percent-healthy.csv"].write(tmp_path / "wards.csv")
-    found = unround.describe(tmp_path / "wards.csv")
-    assert [column.key for column in found.release.columns] == ["Admissions", "Discharged", "Transferred", "Died"]
-    assert [figure.name for figure in found.release.figures] == ["Discharged (%)", "Transferred (%)", "Died (%)"]
+    described = unround.describe(tmp_path / "wards.csv")
+    assert [column.key for column in described.release.columns] == ["Admissions", "Discharged", "Transferred", "Died"]
+    assert [figure.name for figure in described.release.figures] == ["Discharged (%)", "Transferred (%)", "Died (%)"]
 
 
 @pytest.mark.parametrize(("total", "asked"), [(70, ["counts that are not applicable"]), (75, [])])
@@ -189,7 +190,7 @@ def test_a_balance_that_known_sums_imply_is_no_news() -> None:
     counts[3, 2] = ABSENT
     sums = [(0, (1, 2, 3)), (0, (4, 5))]
     assert list(balances(counts, sums)) == []
-    assert [(found.left, found.right) for found in balances(counts, sums[:1])] == [((1, 2, 3), (4, 5))]
+    assert [(balance.left, balance.right) for balance in balances(counts, sums[:1])] == [((1, 2, 3), (4, 5))]
 
 
 def test_nothing_is_called_proved_of_small_tables_in_which_nothing_is_declared() -> None:
@@ -297,7 +298,7 @@ def test_a_row_that_is_called_a_total_and_is_none_is_asked_about(tmp_path: Path)
     rows = [f"Ward {name},{40 + 7 * at},{20 + 3 * at},{20 + 4 * at}" for at, name in enumerate("ABCDEFGH")]
     (tmp_path / "table.csv").write_text("\n".join(["Ward,Total,Men,Women", *rows, "Total,900,450,450"]))
     found = [entry for entry in unround.read(tmp_path / "table.csv").account if entry.place == "row Total"]
-    assert [(entry.used, "of which rows is not known" in entry.why) for entry in found] == [(False, True)]
+    assert [(entry.used, "which rows add up to it is not known" in entry.why) for entry in found] == [(False, True)]
 
 
 @pytest.mark.parametrize("gone", ["", "H"])
@@ -670,3 +671,76 @@ def test_a_summary_that_another_sheet_adds_up_to(women: int, decision: str, tmp_
     reviewed = unround.review(tmp_path / "draft.xlsx", repairs=())
     assert reviewed.decision == decision
     assert any("North of " in one.what for one in reviewed.unsettled) == (decision == "undecided")
+
+
+ONE_COLUMN = ["Abbey,18", "Barton,c", "Castle,27", "Dene,c", "Eastfield,9", "Foxley,33"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "decision"),
+    [
+        (ONE_COLUMN, "publish"),
+        ([*ONE_COLUMN, "Gorse,94"], "undecided"),  # it may be all others
+        ([*ONE_COLUMN, "Gorse,87"], "undecided"),  # or all of them that are printed
+        ([*ONE_COLUMN, "Gorse,1"], "stop"),
+        ([*ONE_COLUMN, "All parishes,80"], "undecided"),
+        (["North,53", *ONE_COLUMN[:4], "South,42", *ONE_COLUMN[4:]], "undecided"),  # two groups, each below its total
+    ],
+)
+def test_one_column_whose_rows_do_not_add_up_tells_nothing(rows: list[str], decision: str, tmp_path: Path) -> None:
+    (tmp_path / "draft.csv").write_text("\n".join(["Place,Clients", *rows, "c: fewer than five clients"]), encoding="utf-8")
+    review = unround.review(tmp_path / "draft.csv", repairs=())
+    assert review.decision == decision
+    assert any("known from elsewhere" in note for note in review.notes) == (decision in ("publish", "stop"))
+
+
+@pytest.mark.parametrize(
+    ("last", "asked"),
+    [("Check,,418", "may be the sum of all others"), ("Check,418,", "only one with empty cells"), ("Hill,12,31", "")],
+)
+def test_a_row_that_may_be_a_sum_of_hidden_counts_is_asked_about(last: str, asked: str, tmp_path: Path) -> None:
+    rows = [
+        "Aldham,41,61",
+        "Brockley,57,28",
+        "Cowden,33,77",
+        "Densham,62,c",
+        "Elmley,48,84",
+        "Farnwell,75,81",
+        "Gosford,39,83",
+    ]
+    (tmp_path / "draft.csv").write_text("\n".join(["Parish,Cases,Controls", *rows, last, "c = fewer than 5"]))
+    review = unround.review(tmp_path / "draft.csv", repairs=())
+    assert [asked in entry.why for entry in review.unsettled] == [True] * bool(asked)
+    assert review.decision == ("undecided" if asked else "publish")
+
+
+@pytest.mark.parametrize("remark", ["3", "was 3", "late"])
+def test_a_remark_beside_a_hidden_count_is_asked_about(remark: str, tmp_path: Path) -> None:
+    rows = [
+        "Aldham,41,61,",
+        "Brockley,57,28,late",
+        "Cowden,33,77,",
+        f"Densham,62,c,{remark}",
+        "Elmley,48,54,",
+        "Farnwell,75,66,",
+    ]
+    (tmp_path / "draft.csv").write_text("\n".join(["Parish,Cases,Controls,Remark", *rows, "c = fewer than 5"]))
+    review = unround.review(tmp_path / "draft.csv", repairs=())
+    assert [entry.what for entry in review.unsettled] == ["cell D5"] * (remark != "late")
+
+
+@pytest.mark.parametrize(("kept", "decision"), [(0, "publish"), (3, "undecided")])
+def test_a_chart_plots_texts_as_nothing(kept: int, decision: str, tmp_path: Path) -> None:
+    rows: list[tuple[str, int | str]] = [("Salmonella", 41), ("Norovirus", 133), ("Shigella", "c"), ("Giardia", 38)]
+    with xlsxwriter.Workbook(tmp_path / "draft.xlsx") as book:
+        sheet, chart = book.add_worksheet("Cases"), book.add_chart({"type": "bar"})
+        for at, row in enumerate([("Pathogen", "Cases"), *rows, ("c: fewer than five",)]):
+            sheet.write_row(at, 0, row)
+        cached = [kept if count == "c" else count for _, count in rows]
+        chart.add_series({"values": "=Cases!$B$2:$B$5", "values_data": cached})
+        sheet.insert_chart("D2", chart)
+    assert unround.review(tmp_path / "draft.xlsx", repairs=()).decision == decision
+
+
+def test_a_note_about_one_of_two_hidden_counts_is_no_range_of_both() -> None:
+    assert meaning_of("one of the two counts is 1 to 4; both hidden") == SUPPRESSED

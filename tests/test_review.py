@@ -111,8 +111,8 @@ def sparse_review(sparse: Path) -> Path:
 
 
 def told_of(out: Path) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((out / "review.json").read_text(encoding="utf-8"))
-    return told
+    report: dict[str, Any] = json.loads((out / "review.json").read_text(encoding="utf-8"))
+    return report
 
 
 # -- the decision -----------------------------------------------------------------------------------------------------
@@ -148,33 +148,33 @@ def test_the_decision_agrees_with_the_policy(made: dict[str, Any], expected: str
     if misprint:
         lines = (tmp_path / "draft.csv").read_text().replace("R003,age2,men,", "R003,age2,men,9")
         (tmp_path / "draft.csv").write_text(lines)
-    found = reviewed(draft, tmp_path / "review", truth=None if misprint else truth, repairs=repairs)
-    told = found.to_json()
-    assert found.decision == expected, told["reasons"]
+    decided = reviewed(draft, tmp_path / "review", truth=None if misprint else truth, repairs=repairs)
+    report = decided.to_json()
+    assert decided.decision == expected, report["reasons"]
     if not controlled:
         findings = AuditFolder.open(tmp_path / "review" / "audit").findings
         small = pl.col("value").is_between(1, 2)
         sure = findings.filter(small & (pl.col("kind") != "likely")).height
         likely = findings.filter(small & (pl.col("kind") == "likely") & (pl.col("probability_high") >= 0.8)).height
-        assert told["limits"][1]["number"] >= likely
-        exact = {row["value"] for row in told["cells"] if row["claim"] == "unrounded"}
-        assert told["limits"][0]["number"] == sure + sum(row["claim"] == "unrounded" for row in told["cells"])
+        assert report["limits"][1]["number"] >= likely
+        exact = {row["value"] for row in report["cells"] if row["claim"] == "unrounded"}
+        assert report["limits"][0]["number"] == sure + sum(row["claim"] == "unrounded" for row in report["cells"])
         assert exact <= {1, 2}
-        breached = sure > 0 or likely > 0 or bool(told["check"]["contradictions"])
+        breached = sure > 0 or likely > 0 or bool(report["check"]["contradictions"])
         assert not (breached and expected == "publish")
     if not misprint and not controlled:
         true = {(r, f"{a}/{s}"): n for r, a, s, n in pl.read_csv(tmp_path / "truth.csv").iter_rows()}
-        proved = [one for one in told["cells"] if one["claim"] == "proved"]
-        assert all(true[one["area"], one["key"]] == one["value"] for one in proved)
+        proved = [cell for cell in report["cells"] if cell["claim"] == "proved"]
+        assert all(true[cell["area"], cell["key"]] == cell["value"] for cell in proved)
     if expected == "revise":
-        assert {row["name"] for row in told["repairs"] if row["within_policy"]} >= {"controlled", "drop-totals"}
+        assert {row["name"] for row in report["repairs"] if row["within_policy"]} >= {"controlled", "drop-totals"}
         unround.protect(truth, tmp_path / "better", f"controlled:{base}", seed=3)
         assert reviewed(tmp_path / "better" / "release.toml").decision == "publish"
     if misprint:
-        assert told["reasons"][0]["check"] == "contradicts"  # what stops a table is said first
-        assert all(clash.startswith("R003: ") for clash in told["check"]["clashes"])
+        assert report["reasons"][0]["check"] == "contradicts"  # what stops a table is said first
+        assert all(clash.startswith("R003: ") for clash in report["check"]["clashes"])
         assert "What contradicts" in (tmp_path / "review" / "review.html").read_text(encoding="utf-8")
-    assert found.exit_code == {"publish": 0, "revise": 4, "stop": 5, "undecided": 6}[expected]
+    assert decided.exit_code == {"publish": 0, "revise": 4, "stop": 5, "undecided": 6}[expected]
 
 
 def test_twenty_drafts_of_all_kinds() -> None:
@@ -199,8 +199,8 @@ def test_what_a_failed_check_means_is_for_the_policy(sparse: Path) -> None:
         for action in ("accept", "undecided", "revise", "stop"):
             lines = [f'{name} = "{action}"' if line.startswith(f"{name} =") else line for line in text.splitlines()]
             policy = parse_policy("\n".join(lines), "x")
-            reasons = [one for one in judge(policy, exposure, ground, 450, None).reasons if one.check is not None]
-            assert [one.action for one in reasons] == ([] if action == "accept" else [action])
+            reasons = [reason for reason in judge(policy, exposure, ground, 450, None).reasons if reason.check is not None]
+            assert [reason.action for reason in reasons] == ([] if action == "accept" else [action])
 
 
 def _audit(draft: Path) -> Path:
@@ -223,10 +223,10 @@ def test_who_judges_risk_looks_at_the_highest_probability(sparse: Path) -> None:
     row = {code: at for at, code in enumerate(table.area_codes)}
     findings = folder.findings.filter((pl.col("kind") == "likely") & (pl.col("probability_high") >= 0.8))
     assert findings.height > 3
-    for one in findings.iter_rows(named=True):
-        at = row[one["region"]], place[one["age"], one["sex"]]
+    for line in findings.iter_rows(named=True):
+        at = row[line["region"]], place[line["age"], line["sex"]]
         assert likely[at]
-        assert exposure.highest[at] >= one["probability_high"] - 1e-9
+        assert exposure.highest[at] >= line["probability_high"] - 1e-9
 
 
 def test_sums_that_add_up_exactly_are_no_departure() -> None:
@@ -242,10 +242,10 @@ def test_sums_that_add_up_exactly_are_no_departure() -> None:
 
 def test_sums_of_counts_that_were_rounded_together_tell_nothing() -> None:
     """That all of many sums add up is no chance; that all of a few do may be."""
-    for areas, told in ((60, True), (30, False)):
+    for areas, known in ((60, True), (30, False)):
         table = small_table(((0, (1, 2)),), 3, areas)
         table.counts[:, 0] = 18
-        assert table.rounded_together.tolist() == [told]
+        assert table.rounded_together.tolist() == [known]
     table = small_table(((0, (1, 2)), (1, (3, 4))), 5, 60)
     table.counts[:, 0] = 18
     assert not table.rounded_together.any()  # the other sum does not add up
@@ -253,12 +253,12 @@ def test_sums_of_counts_that_were_rounded_together_tell_nothing() -> None:
 
 def test_an_unrounded_draft_shows_its_small_counts(tmp_path: Path) -> None:
     write_draft(tmp_path, SPARSE)
-    told = reviewed(tmp_path / "truth.toml").to_json()
+    report = reviewed(tmp_path / "truth.toml").to_json()
     true = pl.read_csv(tmp_path / "truth.csv")
-    assert told["decision"] == "revise"
-    assert told["claims"]["unrounded"]["1-2"] == true.filter(pl.col("published").is_between(1, 2)).height > 0
-    assert {row["method"] for row in told["repairs"]} == {"exact"}  # the truth is printed
-    assert told["example"] is None
+    assert report["decision"] == "revise"
+    assert report["claims"]["unrounded"]["1-2"] == true.filter(pl.col("published").is_between(1, 2)).height > 0
+    assert {row["method"] for row in report["repairs"]} == {"exact"}  # the truth is printed
+    assert report["example"] is None
 
 
 # -- repairs ----------------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def test_plausible_worlds_add_up_and_fit_what_is_printed(sparse: Path) -> None:
         assert (np.abs(true - table.counts) < reach).all()
     assert not np.array_equal(worlds.counts[0], worlds.counts[1])
     again = plausible_worlds(table, folder.prior, folder.keys, 3, seed=4)
-    assert all(np.array_equal(one, other) for one, other in zip(worlds.counts, again.counts, strict=True))
+    assert all(np.array_equal(count, other) for count, other in zip(worlds.counts, again.counts, strict=True))
 
 
 def test_draws_of_a_three_way_table_are_moved_until_all_sums_hold(tmp_path: Path) -> None:
@@ -307,10 +307,10 @@ def test_draws_of_a_three_way_table_are_moved_until_all_sums_hold(tmp_path: Path
     (true,) = plausible_worlds(table, folder.prior, folder.keys, 1, seed=1).counts
     assert all((true[:, total] == true[:, list(parts)].sum(axis=1)).all() for total, parts in table.equations)
     assert (np.abs(true - table.counts) < 3).all()
-    found = unround.review(release, repairs=["controlled"])
-    (told,) = found.tables
+    decided = unround.review(release, repairs=["controlled"])
+    (told,) = decided.tables
     assert told.check["sums_for_bounds_only"] == len(table.model.compiled.unused)
-    assert "NOT COMPLETE" in page(review_document(found))
+    assert "NOT COMPLETE" in page(review_document(decided))
     assert all("they form loops" in repair.why for repair in told.not_tried)
 
 
@@ -371,8 +371,8 @@ def test_leaving_out_the_only_total_leaves_no_sum() -> None:
 
 
 def test_merged_categories_add_up(sparse: Path) -> None:
-    told = unround.review(sparse, repairs=["merge"], truth=sparse.parent / "truth.toml").to_json()
-    rows = {row["name"]: row for row in told["repairs"]}
+    report = unround.review(sparse, repairs=["merge"], truth=sparse.parent / "truth.toml").to_json()
+    rows = {row["name"]: row for row in report["repairs"]}
     assert rows["merge=age3+age4"]["action"] == "Merge age3 and age4 into one category."  # the two sparsest
     assert rows["merge=age3+age4"]["cost"]["counts_lost"] == 3 * 30
     assert rows["merge=pairs"]["action"] == "Merge the 4 categories from age1 to age4 in pairs of neighbours."
@@ -403,9 +403,9 @@ def test_hiding_cells_and_their_complements_is_enough(tmp_path: Path) -> None:
     total = ("Total", 156, 65, 34, 57)
     lines = ["district,Total,young,middle,old", *(",".join(map(str, row)) for row in (*rows, total))]
     (tmp_path / "draft.csv").write_text("\n".join(lines) + "\n")
-    told = reviewed(tmp_path / "draft.csv", repairs=["hide"]).to_json()
-    assert told["decision"] == "revise"
-    (row,) = told["repairs"]
+    report = reviewed(tmp_path / "draft.csv", repairs=["hide"]).to_json()
+    assert report["decision"] == "revise"
+    (row,) = report["repairs"]
     assert (row["name"], row["within_policy"], row["cells_left_most"]) == ("hide", True, 0)
     assert 3 <= row["cost"]["counts_lost"] == len(row["changed"]) <= 5  # at least a rectangle
     hidden = dict.fromkeys(row["changed"], "c")
@@ -419,12 +419,12 @@ def test_hiding_cells_and_their_complements_is_enough(tmp_path: Path) -> None:
 
 
 def test_redrawing_some_areas_is_enough(sparse: Path) -> None:
-    told = reviewed(sparse, repairs=["redraw"], truth=sparse.parent / "truth.toml").to_json()
-    (row,) = told["repairs"]
+    report = reviewed(sparse, repairs=["redraw"], truth=sparse.parent / "truth.toml").to_json()
+    (row,) = report["repairs"]
     assert row["within_policy"]
     assert row["cost"]["counts_lost"] == 0
     areas = {cell.partition(":")[0] for cell in row["changed"]}
-    assert len(areas) <= 2 * len({one["area"] for one in told["cells"]}) < 15  # others are left alone
+    assert len(areas) <= 2 * len({entry["area"] for entry in report["cells"]}) < 15  # others are left alone
 
 
 def test_the_same_numbers_as_before_give_nothing_away(tmp_path: Path) -> None:
@@ -432,11 +432,11 @@ def test_the_same_numbers_as_before_give_nothing_away(tmp_path: Path) -> None:
     true = pl.read_csv(tmp_path / "second" / "truth.csv")
     drawn = Rounding(3).publish(true["published"].to_numpy().astype(np.int64), np.random.default_rng(77))
     true.with_columns(pl.Series("published", drawn)).write_csv(tmp_path / "second" / "draft.csv")
-    told = reviewed(second, earlier=[first]).to_json()
-    assert told["decision"] == "revise"
-    best = told["repairs"][0]
+    report = reviewed(second, earlier=[first]).to_json()
+    assert report["decision"] == "revise"
+    best = report["repairs"][0]
     assert (best["name"], best["cells_left_most"], best["cost"]["counts_lost"]) == ("same-numbers", 0, 0)
-    assert any("follow from the earlier release alone" in note for note in told["notes"])
+    assert any("follow from the earlier release alone" in note for note in report["notes"])
     (tmp_path / "second" / "draft.csv").write_text((tmp_path / "first" / "draft.csv").read_text())
     assert reviewed(second, earlier=[first]).decision == "publish"  # nothing new
 
@@ -448,9 +448,9 @@ def test_repairs_that_do_not_exist_are_refused(sparse: Path) -> None:
         reviewed(sparse, repairs=["drop=age9"])
     with pytest.raises(InputError, match="base= takes a whole number of 2 or more"):
         reviewed(sparse, repairs=["base=x"])
-    told = reviewed(sparse, repairs=["same-numbers", "base=2"]).to_json()
-    assert [one["name"] for one in told["not_tried"]] == ["same-numbers", "base=2"]
-    assert told["decision"] == "stop"
+    report = reviewed(sparse, repairs=["same-numbers", "base=2"]).to_json()
+    assert [refused["name"] for refused in report["not_tried"]] == ["same-numbers", "base=2"]
+    assert report["decision"] == "stop"
 
 
 # -- the policy -------------------------------------------------------------------------------------------------------
@@ -460,17 +460,17 @@ def test_the_policy_is_printed_and_stated_word_for_word(run: Run, sparse_review:
     shown = run("review", "--show-policy")
     assert (shown.code, shown.out) == (0, DEFAULT.read_text(encoding="utf-8"))
     assert told_of(sparse_review)["policy"]["text"] == shown.out
-    own = tmp_path / "own.toml"
-    own.write_text('[[limit]]\nclaims = ["proved"]\nper_10000 = 5000\n[check]\ncontradicts = "accept"\n')
-    assert run("review", "--show-policy", "--policy", str(own)).out == own.read_text()
-    assert policy_of(own).name == "own"
+    written = tmp_path / "own.toml"
+    written.write_text('[[limit]]\nclaims = ["proved"]\nper_10000 = 5000\n[check]\ncontradicts = "accept"\n')
+    assert run("review", "--show-policy", "--policy", str(written)).out == written.read_text()
+    assert policy_of(written).name == "own"
 
 
 def test_another_policy_another_decision(sparse: Path, tmp_path: Path) -> None:
     lax = tmp_path / "lax.toml"
     lax.write_text('[[limit]]\nclaims = ["proved"]\nper_10000 = 10000\n')
-    told = reviewed(sparse, policy=lax).to_json()
-    assert (told["decision"], told["cells"], told["repairs"]) == ("publish", [], [])
+    report = reviewed(sparse, policy=lax).to_json()
+    assert (report["decision"], report["cells"], report["repairs"]) == ("publish", [], [])
 
 
 @pytest.mark.parametrize(
@@ -563,25 +563,25 @@ def test_a_file_that_is_replaced_while_it_is_reviewed_is_not_signed(
 def test_what_is_written(sparse_review: Path) -> None:
     assert {path.name for path in sparse_review.iterdir()} == {"audit", "cells.xlsx", "review.html", "review.json"}
     assert (sparse_review / "audit" / "report.html").exists()
-    told = told_of(sparse_review)
-    assert {"decision", "policy", "reasons", "cells", "repairs", "check"} <= set(told)
-    assert told["cells_to_act_on"] == len(told["cells"])
-    order = [(one["size"] != "1-2", one["claim"] != "proved") for one in told["cells"]]
+    report = told_of(sparse_review)
+    assert {"decision", "policy", "reasons", "cells", "repairs", "check"} <= set(report)
+    assert report["cells_to_act_on"] == len(report["cells"])
+    order = [(one["size"] != "1-2", one["claim"] != "proved") for one in report["cells"]]
     assert order[0][0] is False
     assert [first for first, _ in order] == sorted(first for first, _ in order)  # counts of one or two first
-    assert {one["name"] for one in told["files"]} == {"draft.toml", "draft.csv"}
-    assert all(len(one["sha256"]) == 64 for one in told["files"])
+    assert {one["name"] for one in report["files"]} == {"draft.toml", "draft.csv"}
+    assert all(len(one["sha256"]) == 64 for one in report["files"])
 
 
 def test_the_page_leads_with_the_decision(sparse_review: Path) -> None:
     page = (sparse_review / "review.html").read_text(encoding="utf-8")
-    told = told_of(sparse_review)
+    report = told_of(sparse_review)
     sheet = page.partition('<article class="sheet"')[2].partition("</article>")[0]
     assert sheet.index("Revise before publishing") < sheet.index("In one example") < sheet.index("Any one of these")
     for text in ("Reviewer", "Signature", "Date", "seed 0", f"unround {unround.__version__}", "Fit of the data"):
         assert text in sheet
-    assert all(one["sha256"] in sheet for one in told["files"])
-    assert all(line in page.replace("&#34;", '"').replace("&gt;", ">") for line in told["policy"]["text"].splitlines())
+    assert all(file["sha256"] in sheet for file in report["files"])
+    assert all(line in page.replace("&#34;", '"').replace("&gt;", ">") for line in report["policy"]["text"].splitlines())
     assert "<script" not in page
 
 
@@ -589,9 +589,9 @@ def test_the_workbook_lists_every_cell(sparse_review: Path) -> None:
     from python_calamine import CalamineWorkbook
 
     rows = CalamineWorkbook.from_path(str(sparse_review / "cells.xlsx")).get_sheet_by_name("cells").to_python()
-    told = told_of(sparse_review)
-    assert [row[0] for row in rows[1:]] == [one["cell"] for one in told["cells"]]
-    best = next(row for row in told["repairs"] if row["within_policy"])
+    report = told_of(sparse_review)
+    assert [row[0] for row in rows[1:]] == [cell["cell"] for cell in report["cells"]]
+    best = next(row for row in report["repairs"] if row["within_policy"])
     assert rows[1][rows[0].index("proposed action")] == f"{best['action']} (repair 1: {best['name']})"
 
 
@@ -605,8 +605,8 @@ def test_names_are_safe_in_page_and_workbook(tmp_path: Path) -> None:
         )
     (tmp_path / "draft.toml").write_text((tmp_path / "draft.toml").read_text().replace('"age4"', '"<b>4"'))
     (tmp_path / "draft.csv").write_text((tmp_path / "draft.csv").read_text().replace("age4", "<b>4"))
-    found = reviewed(draft, tmp_path / "review", repairs=[])
-    assert any(one["area"] == FORMULA for one in found.to_json()["cells"])
+    decided = reviewed(draft, tmp_path / "review", repairs=[])
+    assert any(cell["area"] == FORMULA for cell in decided.to_json()["cells"])
     with zipfile.ZipFile(tmp_path / "review" / "cells.xlsx") as book:
         assert "<f>" not in book.read("xl/worksheets/sheet1.xml").decode()
         assert "'=HYPERLINK" in book.read("xl/sharedStrings.xml").decode()
@@ -649,8 +649,8 @@ def test_exceptions_are_recorded_and_applied_again(sparse: Path, tmp_path: Path)
     out = tmp_path / "out"
     cells = [one["cell"] for one in reviewed(sparse, out, repairs=[]).to_json()["cells"]]
     some = dict.fromkeys(cells[:2], "published in 2019 already")
-    told = reviewed(sparse, out, accept=some, reviewer="A. B.", repairs=[]).to_json()
-    assert [one["cell"] for one in told["exceptions"]] == cells[:2]
+    report = reviewed(sparse, out, accept=some, reviewer="A. B.", repairs=[]).to_json()
+    assert [one["cell"] for one in report["exceptions"]] == cells[:2]
     again = reviewed(sparse, out, repairs=[]).to_json()  # says nothing, and yet
     assert [one["cell"] for one in again["exceptions"]] == cells[:2]
     assert again["cells_to_act_on"] == len(cells) - 2
@@ -666,10 +666,10 @@ def test_exceptions_are_recorded_and_applied_again(sparse: Path, tmp_path: Path)
 
 def test_a_table_with_all_cells_accepted_is_within_policy(sparse: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    told = reviewed(sparse, out, repairs=[]).to_json()
-    found = reviewed(sparse, out, accept={one["cell"]: "known" for one in told["cells"]}, repairs=[])
-    assert found.decision == "publish"
-    assert f"only because of {told['cells_to_act_on']} exceptions on record" in (out / "review.html").read_text(
+    report = reviewed(sparse, out, repairs=[]).to_json()
+    decided = reviewed(sparse, out, accept={cell["cell"]: "known" for cell in report["cells"]}, repairs=[])
+    assert decided.decision == "publish"
+    assert f"only because of {report['cells_to_act_on']} exceptions on record" in (out / "review.html").read_text(
         encoding="utf-8"
     )
 
@@ -679,10 +679,10 @@ def test_exceptions_do_not_apply_to_another_version_of_the_table(tmp_path: Path)
     cell = reviewed(draft, out, repairs=[]).to_json()["cells"][0]["cell"]
     reviewed(draft, out, accept={cell: "known"}, repairs=[])
     write_draft(tmp_path, SPARSE, seed=1)
-    told = reviewed(draft, out, repairs=[]).to_json()
-    assert told["exceptions"] == []
-    assert [one["why"] for one in told["exceptions_not_applied"]] == ["it was recorded for another version of the table"]
-    assert any("was about another version of the table" in note for note in told["notes"])
+    report = reviewed(draft, out, repairs=[]).to_json()
+    assert report["exceptions"] == []
+    assert [line["why"] for line in report["exceptions_not_applied"]] == ["it was recorded for another version of the table"]
+    assert any("was about another version of the table" in note for note in report["notes"])
     assert len((out / "decisions.jsonl").read_text().splitlines()) == 1  # and stays on record
 
 
@@ -691,9 +691,9 @@ def test_the_workbook_takes_exceptions_and_comments(sparse: Path, tmp_path: Path
     cells = [one["cell"] for one in reviewed(sparse, out, repairs=[]).to_json()["cells"]]
     table = told_of(out)["table"]["fingerprint"]
     written = fill_in(out, table, {cells[0]: ("yes", "agreed with the region"), cells[1]: ("", "ask again")})
-    told = reviewed(sparse, out, repairs=[]).to_json()
-    assert [(one["cell"], one["because"]) for one in told["exceptions"]] == [(cells[0], "agreed with the region")]
-    assert next(one for one in told["cells"] if one["cell"] == cells[1])["comment"] == "ask again"
+    report = reviewed(sparse, out, repairs=[]).to_json()
+    assert [(one["cell"], one["because"]) for one in report["exceptions"]] == [(cells[0], "agreed with the region")]
+    assert next(one for one in report["cells"] if one["cell"] == cells[1])["comment"] == "ask again"
     assert written
     fill_in(out, table, {cells[2]: ("maybe", "")})
     with pytest.raises(InputError, match=r"row 2: under 'accept \(yes\)' stands 'maybe'; write yes or no"):
@@ -713,20 +713,20 @@ def fill_in(out: Path, table: str, said: dict[str, tuple[str, str]]) -> Path:
 
 
 def test_what_cannot_be_accepted(sparse: Path, tmp_path: Path) -> None:
-    told = reviewed(sparse, tmp_path / "out", repairs=[]).to_json()
+    report = reviewed(sparse, tmp_path / "out", repairs=[]).to_json()
     with pytest.raises(
         InputError, match=r"there is no cell 'X:y': cells are named AREA:KEY, as in cells.xlsx; for example R000"
     ):
         reviewed(sparse, tmp_path / "out", accept={"X:y": "known"})
     with pytest.raises(InputError, match="is to be accepted, but no reason is given"):
-        reviewed(sparse, tmp_path / "out", accept={told["cells"][0]["cell"]: " "})
-    risky = {one["cell"] for one in told["cells"]}
+        reviewed(sparse, tmp_path / "out", accept={report["cells"][0]["cell"]: " "})
+    risky = {entry["cell"] for entry in report["cells"]}
     every = [f"R{area:03}:age{age}/{sex}" for area in range(30) for age in range(1, 5) for sex in ("total", "men", "women")]
     harmless = next(cell for cell in every if cell not in risky)
     with pytest.raises(InputError, match="there is nothing to accept about"):
         reviewed(sparse, tmp_path / "out", accept={harmless: "why not"})
     with pytest.raises(InputError, match="accept and ignore are recorded in a folder: give one with out"):
-        reviewed(sparse, accept={told["cells"][0]["cell"]: "known"})
+        reviewed(sparse, accept={report["cells"][0]["cell"]: "known"})
     assert not (tmp_path / "out" / "decisions.jsonl").exists()
 
 
@@ -745,17 +745,17 @@ def test_several_tables_are_one_decision(tmp_path: Path) -> None:
     (tmp_path / "sex.csv").write_text("district,Total,Men,Women\nA,40,18,22\nB,25,c,c\nC,31,20,11\nD,60,29,31\n")
     (tmp_path / "work.csv").write_text("district,Men,Employed men,Other men\nA,18,10,8\nB,13,6,7\nC,20,12,8\nD,29,20,9\n")
     tables = [tmp_path / "sex.csv", tmp_path / "work.csv"]
-    found = unround.review(tables, tmp_path / "out", repairs=[])
-    told = found.to_json()
-    by_name = {one["name"]: one["decision"] for one in told["tables"]}
+    decided = unround.review(tables, tmp_path / "out", repairs=[])
+    report = decided.to_json()
+    by_name = {entry["name"]: entry["decision"] for entry in report["tables"]}
     assert (by_name["sex.csv"], by_name["together"]) == ("publish", "stop")
-    assert (found.decision, found.exit_code) == ("stop", 5)
-    assert {(one["area"], one["value"]) for one in told["cells"]} >= {("B", 12)}  # women
+    assert (decided.decision, decided.exit_code) == ("stop", 5)
+    assert {(entry["area"], entry["value"]) for entry in report["cells"]} >= {("B", 12)}  # women
     page = (tmp_path / "out" / "review.html").read_text(encoding="utf-8")
     assert page.index("All tables together") < page.index("sex.csv")  # the worst first
     assert (tmp_path / "out" / "tables" / "1" / "cells.xlsx").exists()
-    assert "All tables together" in str(found)
-    with pytest.raises(InputError, match=r"does not say of which table: write TABLE\|B:Men"):
+    assert "All tables together" in str(decided)
+    with pytest.raises(InputError, match=r"does not name its table: write TABLE\|B:Men"):
         unround.review(tables, tmp_path / "out", repairs=[], accept=["B:Men"], because=["x"], reviewer="A. B.")
 
 
@@ -771,9 +771,9 @@ def test_every_sheet_is_reviewed_and_what_is_not_read_is_named(tmp_path: Path) -
             sheet = book.add_worksheet(name)
             for at, row in enumerate(rows):
                 sheet.write_row(at, 0, row)
-    told = unround.review(tmp_path / "book.xlsx", repairs=[]).to_json()
-    assert [one["name"] for one in told["tables"]][:2] == ["book.xlsx, One", "book.xlsx, Two"]
-    assert told["decision"] == "stop"  # B: 25 − 12
+    report = unround.review(tmp_path / "book.xlsx", repairs=[]).to_json()
+    assert [table["name"] for table in report["tables"]][:2] == ["book.xlsx, One", "book.xlsx, Two"]
+    assert report["decision"] == "stop"  # B: 25 − 12
 
 
 def test_an_earlier_table_is_read_by_its_own_rounding(tmp_path: Path) -> None:
@@ -783,9 +783,9 @@ def test_an_earlier_table_is_read_by_its_own_rounding(tmp_path: Path) -> None:
     for folder in (draft.parent, before.parent):
         text = (folder / "draft.toml").read_text()
         (folder / "draft.toml").write_text(text.replace('default = "rounding:3"\n', "").replace(EXACT_TOTAL, ""))
-    told = reviewed(draft, earlier=[before], repairs=[]).to_json()
-    assert told["check"]["contradictions"] == 0
-    assert not [one for one in told["unsettled"] if one["what"] == "check: contradicts"]
+    report = reviewed(draft, earlier=[before], repairs=[]).to_json()
+    assert report["check"]["contradictions"] == 0
+    assert not [matter for matter in report["unsettled"] if matter["what"] == "check: contradicts"]
 
 
 # -- written back -----------------------------------------------------------------------------------------------------
@@ -799,8 +799,8 @@ def test_a_repaired_draft_is_written_back_as_it_came(tmp_path: Path) -> None:
     lines += [";".join([f'"{row[0]}"', f"{row[1]:,}".replace(",", "."), *map(str, row[2:])]) for row in LEAKY]
     lines += ["x = geheim;;;;"]
     (tmp_path / "draft.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
-    told = reviewed(tmp_path / "draft.csv", tmp_path / "out", repairs=["hide"], apply="hide").to_json()
-    assert told["repaired"] == {"name": "hide", "file": "repaired/draft.csv"}
+    report = reviewed(tmp_path / "draft.csv", tmp_path / "out", repairs=["hide"], apply="hide").to_json()
+    assert report["repaired"] == {"name": "hide", "file": "repaired/draft.csv"}
     new = (tmp_path / "out" / "repaired" / "draft.csv").read_bytes().decode("latin-1").split("\r\n")
     assert (new[0], new[2:4:3], new[-1]) == (lines[0], lines[2:4:3], lines[-1])
     assert [old for old, now in zip(lines, new, strict=True) if old != now] == ['"B";25;7;x;13']
@@ -817,17 +817,17 @@ def test_a_repaired_workbook_keeps_its_formats(tmp_path: Path) -> None:
         for at, row in enumerate(LEAKY, 2):
             sheet.write_row(at, 0, row, bold)
         sheet.set_column(0, 0, 33)
-    told = reviewed(tmp_path / "draft.xlsx", tmp_path / "out", repairs=["hide"], apply="hide").to_json()
+    report = reviewed(tmp_path / "draft.xlsx", tmp_path / "out", repairs=["hide"], apply="hide").to_json()
     with (
         zipfile.ZipFile(tmp_path / "draft.xlsx") as old,
-        zipfile.ZipFile(tmp_path / "out" / told["repaired"]["file"]) as new,
+        zipfile.ZipFile(tmp_path / "out" / report["repaired"]["file"]) as new,
     ):
         assert old.read("xl/styles.xml") == new.read("xl/styles.xml")
         before, after = (book.read("xl/worksheets/sheet1.xml").decode() for book in (old, new))
     assert before.partition("<sheetData>")[0] == after.partition("<sheetData>")[0]
     assert before.count(' s="') == after.count(' s="')
     assert after.count("<is><t>x</t></is>") == 1
-    assert reviewed(tmp_path / "out" / told["repaired"]["file"]).decision == "publish"
+    assert reviewed(tmp_path / "out" / report["repaired"]["file"]).decision == "publish"
 
 
 @pytest.mark.parametrize(
@@ -880,9 +880,9 @@ def test_a_chart_keeps_what_its_cells_show_or_is_asked_about(tmp_path: Path, old
             assert part != "xl/charts/chart1.xml" or old.encode() in xml
             changed.writestr(part, xml.replace(old.encode(), new.encode()) if "chart1" in part else xml)
     kept = {"Table": {(1, 0), (2, 0)}}
-    found = [one for one in contents_of(tmp_path / "draft.xlsx", kept) if "chart" in one.place]
-    assert [one.text for one in found] == said
-    assert all(one.text or "was not read" in one.unread for one in found)
+    pieces = [piece for piece in contents_of(tmp_path / "draft.xlsx", kept) if "chart" in piece.place]
+    assert [piece.text for piece in pieces] == said
+    assert all(piece.text or "was not read" in piece.unread for piece in pieces)
 
 
 def test_what_cannot_be_written_back(sparse: Path, tmp_path: Path) -> None:
@@ -1021,9 +1021,9 @@ def sexes(path: Path) -> Path:
 
 def test_tables_that_are_unsafe_together_are_repaired_together(tmp_path: Path) -> None:
     draft = sexes(tmp_path / "draft.xlsx")
-    found = reviewed(draft, tmp_path / "out", repairs=["hide"], apply="hide")
-    assert [(table.name, table.decision) for table in found.tables][-1] == ("together", "revise")
-    assert {table.decision for table in found.tables[:-1]} == {"publish"}
+    decided = reviewed(draft, tmp_path / "out", repairs=["hide"], apply="hide")
+    assert [(table.name, table.decision) for table in decided.tables][-1] == ("together", "revise")
+    assert {table.decision for table in decided.tables[:-1]} == {"publish"}
     page = (tmp_path / "out" / "review.html").read_text(encoding="utf-8")
     assert "Each table is within policy alone. Together they are not, but repairs would bring them within" in page
     new = tmp_path / "out" / "together" / "repaired" / "draft.xlsx"
@@ -1061,9 +1061,9 @@ def test_names_and_hints_of_a_workbook_may_hold_a_count(tmp_path: Path) -> None:
             sheet.write_row(at, 0, row)
         book.define_name("true_men", "=2")
         sheet.data_validation("C2", {"validate": "any", "input_title": "Note", "input_message": "true value 2"})
-    found = reviewed(tmp_path / "held.xlsx", repairs=["none"])
-    asked = {open_.what for open_ in found.unsettled}
-    assert (found.decision, asked) == (
+    decided = reviewed(tmp_path / "held.xlsx", repairs=["none"])
+    asked = {open_.what for open_ in decided.unsettled}
+    assert (decided.decision, asked) == (
         "undecided",
         {"a defined name that holds a number", "an input hint that holds a number"},
     )
@@ -1089,8 +1089,8 @@ def test_layouts_that_cannot_take_a_repair_say_so(name: str, said: str, tmp_path
 @pytest.mark.parametrize("name", ["ages-over-sex.ods", "hidden.px", "unrounded-one.csv", "areas-across.xlsx", "long.csv"])
 def test_a_review_of_what_was_repaired_says_publish(name: str, tmp_path: Path) -> None:
     build(tmp_path, [name])
-    told = reviewed(tmp_path / name, tmp_path / "out", repairs=["hide"], apply="hide").to_json()
-    new = tmp_path / "out" / told["repaired"]["file"]
+    report = reviewed(tmp_path / name, tmp_path / "out", repairs=["hide"], apply="hide").to_json()
+    new = tmp_path / "out" / report["repaired"]["file"]
     assert new.suffix == Path(name).suffix
     assert reviewed(new, repairs=["none"]).decision == "publish"
     with pytest.raises(InputError, match="there is nothing to apply"):
@@ -1104,8 +1104,8 @@ def test_the_numbers_that_are_out_are_written_back(tmp_path: Path) -> None:
         drawn = Rounding(3).publish(true["published"].to_numpy().astype(np.int64), np.random.default_rng(seed))
         true.with_columns(pl.Series("published", drawn)).write_csv(draft.parent / "draft.csv")
     given = {"earlier": tmp_path / "first" / "draft.toml", "repairs": ["same-numbers"], "apply": "same-numbers"}
-    told = reviewed(tmp_path / "second" / "draft.toml", tmp_path / "out", **given).to_json()
-    assert (tmp_path / "out" / told["repaired"]["file"]).read_text() == (tmp_path / "first" / "draft.csv").read_text()
+    report = reviewed(tmp_path / "second" / "draft.toml", tmp_path / "out", **given).to_json()
+    assert (tmp_path / "out" / report["repaired"]["file"]).read_text() == (tmp_path / "first" / "draft.csv").read_text()
 
 
 def test_a_protected_table_is_written_in_the_layout_of_the_truth(tmp_path: Path) -> None:
@@ -1185,9 +1185,9 @@ def suppressed(tmp_path: Path, hidden: dict[str, str]) -> Path:
 
 
 def test_a_hidden_count_that_follows_is_out_of_policy(tmp_path: Path) -> None:
-    told = reviewed(suppressed(tmp_path, {"A:old": "c"})).to_json()
-    assert told["decision"] in ("revise", "stop")
-    (cell,) = told["cells"]
+    report = reviewed(suppressed(tmp_path, {"A:old": "c"})).to_json()
+    assert report["decision"] in ("revise", "stop")
+    (cell,) = report["cells"]
     assert (cell["published"], cell["low"], cell["high"], cell["rules"]) == (None, 8, 8, ["hidden counts", "certain counts"])
 
 
@@ -1218,8 +1218,8 @@ def test_rules_as_offices_have_them(tmp_path: Path) -> None:
     lines = ["district,Total,young,middle,old", "A,30,4,20,6", "B,25,9,c,c", "C,41,0,21,20", "D,70,30,c,c"]
     (tmp_path / "draft.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "policy.toml").write_text(POLICY_OF_OFFICES)
-    told = reviewed(tmp_path / "draft.csv", tmp_path / "out", policy=tmp_path / "policy.toml", repairs=[]).to_json()
-    broken = {one["cell"]: one["rules"] for one in told["cells"]}
+    report = reviewed(tmp_path / "draft.csv", tmp_path / "out", policy=tmp_path / "policy.toml", repairs=[]).to_json()
+    broken = {cell["cell"]: cell["rules"] for cell in report["cells"]}
     assert broken == {
         "A:young": ["under 5"],
         "A:middle": ["dominance"],  # 20 of 30
@@ -1233,10 +1233,10 @@ def test_rules_as_offices_have_them(tmp_path: Path) -> None:
 def test_accepted_cells_change_the_sentences(tmp_path: Path) -> None:
     draft, out = suppressed(tmp_path, {"A:old": "c"}), tmp_path / "out"
     cells = [one["cell"] for one in reviewed(draft, out, repairs=[]).to_json()["cells"]]
-    found = reviewed(draft, out, accept=dict.fromkeys(cells, "published in 2019"), repairs=[])
-    assert found.decision == "publish"
+    decided = reviewed(draft, out, accept=dict.fromkeys(cells, "published in 2019"), repairs=[])
+    assert decided.decision == "publish"
     assert "1 hidden count can be proved, with or without an assumption, and was accepted" in [
-        one["found"] for one in found.to_json()["limits"]
+        one["found"] for one in decided.to_json()["limits"]
     ]
     page = (out / "review.html").read_text()
     assert "<td><bdi>1 hidden count can be proved" in page  # beside the rule, which says that none may be
@@ -1249,15 +1249,15 @@ def test_what_was_not_understood_keeps_a_table_from_being_published(tmp_path: Pa
     release = unround.read(draft)
     strange = Entry("column Q: Index", What.UNKNOWN, "it has numbers", used=False, settle="[[figures]]")
     release = replace(release, account=(*release.account, strange, Entry("row 9", What.NOTE, "a note", used=False)))
-    told = review(release, tmp_path / "out", AUDITING, ReviewOptions(draws=1, now=NOW)).to_json()
-    assert (told["decision"], told["exit_code"]) == ("undecided", 6)
-    assert [one["what"] for one in told["unsettled"]] == ["column Q: Index"]
-    assert "[[figures]]; or leave it aside: --ignore" in told["unsettled"][0]["settle"]
-    assert strange.to_json() in told["reading"]["account"]
+    report = review(release, tmp_path / "out", AUDITING, ReviewOptions(draws=1, now=NOW)).to_json()
+    assert (report["decision"], report["exit_code"]) == ("undecided", 6)
+    assert [one["what"] for one in report["unsettled"]] == ["column Q: Index"]
+    assert "[[figures]]; or leave it aside: --ignore" in report["unsettled"][0]["settle"]
+    assert strange.to_json() in report["reading"]["account"]
     aside = Said("column q: index", "an index of another year")
     options = ReviewOptions(draws=1, ignore=(aside,), reviewer="A. B.", now=NOW)
-    told = review(release, tmp_path / "out", AUDITING, options).to_json()
-    assert (told["decision"], [one["cell"] for one in told["ignored"]]) == ("publish", ["column Q: Index"])
+    report = review(release, tmp_path / "out", AUDITING, options).to_json()
+    assert (report["decision"], [one["cell"] for one in report["ignored"]]) == ("publish", ["column Q: Index"])
     again = review(release, tmp_path / "out", AUDITING, ReviewOptions(draws=1, now=NOW)).to_json()
     assert again["decision"] == "publish"  # on record
     with pytest.raises(
@@ -1283,10 +1283,10 @@ def test_the_command(run: Run, sparse: Path, tmp_path: Path) -> None:
         assert text in ran.out
     ran = run("review", str(sparse), "--json", "--repairs", "none")
     assert ran.code == 5  # nothing was tried
-    told = json.loads(ran.out)
-    assert {"decision", "policy", "reasons", "cells", "repairs", "check"} <= set(told)
-    assert (told["decision"], told["repairs"]) == ("stop", [])
-    cell = told["cells"][0]["cell"]
+    report = json.loads(ran.out)
+    assert {"decision", "policy", "reasons", "cells", "repairs", "check"} <= set(report)
+    assert (report["decision"], report["repairs"]) == ("stop", [])
+    cell = report["cells"][0]["cell"]
     accepted = ("--accept", cell, "--because", "known", "--repairs", "none")
     ran = run("review", str(sparse), "-o", str(out), *accepted)
     assert (ran.code, "nobody says by whom: give --reviewer NAME" in ran.err) == (2, True)
@@ -1314,9 +1314,9 @@ def test_the_command_refuses_what_it_cannot_use(run: Run, sparse: Path) -> None:
 
 
 def test_the_example_of_the_documentation() -> None:
-    found = reviewed(EXAMPLES / "survey.toml")
-    assert found.decision == "revise"
-    assert found.to_json()["example"]["sums"]
+    decided = reviewed(EXAMPLES / "survey.toml")
+    assert decided.decision == "revise"
+    assert decided.to_json()["example"]["sums"]
 
 
 # -- files as people make them ----------------------------------------------------------------------------------------
@@ -1377,11 +1377,11 @@ def test_from_a_file_to_the_decision_with_one_command(form: str, tmp_path: Path)
         table = pandas.DataFrame({name: frame[name].to_list() for name in frame.columns})
     else:
         table = (with_dots if form == "dots" else sdmx)(draft, tmp_path / "table.csv")
-    found, expected = reviewed(table, repairs=["controlled"]), reviewed(about, repairs=["controlled"])
-    assert found.decision == expected.decision == "revise"
+    decided, expected = reviewed(table, repairs=["controlled"]), reviewed(about, repairs=["controlled"])
+    assert decided.decision == expected.decision == "revise"
     if form not in ("wide csv", "pandas"):  # names of columns do not tell all sums
-        assert [one["number"] for one in found.to_json()["limits"]] == [
-            one["number"] for one in expected.to_json()["limits"]
+        assert [limit["number"] for limit in decided.to_json()["limits"]] == [
+            limit["number"] for limit in expected.to_json()["limits"]
         ]
 
 
@@ -1399,9 +1399,9 @@ def test_absent_counts_are_no_cells(tmp_path: Path) -> None:
     lines = (tmp_path / "draft.csv").read_text().splitlines()
     hidden = [f"{line.rpartition(',')[0]}," if line.startswith("R002,age1,men") else line for line in lines]
     (tmp_path / "draft.csv").write_text("\n".join(hidden) + "\n")
-    told = reviewed(draft, repairs=[]).to_json()
-    assert told["table"]["counts"] == 30 * 15 - 1
-    assert all(one["published"] is not None or one["cell"] == "R002:age1/men" for one in told["cells"])
+    report = reviewed(draft, repairs=[]).to_json()
+    assert report["table"]["counts"] == 30 * 15 - 1
+    assert all(cell["published"] is not None or cell["cell"] == "R002:age1/men" for cell in report["cells"])
     assert ABSENT < 0
 
 
@@ -1416,7 +1416,7 @@ def test_a_claim_by_what_was_inferred_is_conditional(tmp_path: Path) -> None:
         "\n".join(["District,Total,Men,Women", *lines, f"Total,{total},{men},{total - men}", ""]), encoding="utf-8"
     )
     cells = unround.review(path, tmp_path / "review", repairs=[]).to_json()["cells"]
-    assert [(one["cell"], one["claim"], one["value"]) for one in cells] == [
+    assert [(cell["cell"], cell["claim"], cell["value"]) for cell in cells] == [
         ("District F:Men", "conditional", 28),
         ("District F:Women", "conditional", 37),
     ]

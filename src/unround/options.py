@@ -62,7 +62,7 @@ class Option:
     - `shown`: The default in words, where it is not the value itself.
     - `choices`: The values that it takes; `least`, `most`: the range of a number; `above`: what it must exceed.
     - `short`: A spelling of one letter.
-    - `needs`: Options of which one must be given too; `excludes`: those that must not.
+    - `needs`: Options, one of which must be given too; `excludes`: those that must not.
     - `split`: Whether a list may be given with commas in between; "none" is then an empty one.
     - `shell`: The type on the command line, where it cannot be told from the annotation.
     """

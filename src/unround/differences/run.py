@@ -291,7 +291,7 @@ def _claims(match: MatchedAudits, folder: AuditFolder) -> pl.LazyFrame:
 
 
 def joined(match: MatchedAudits) -> pl.LazyFrame:
-    """Return a row for every cell of which either audit claims something."""
+    """Return a row for every cell about which either audit claims something."""
     names = {"kind": "before", "value": "was", "probability": "was_probability"}
     before, after = _claims(match, match.before).rename(names), _claims(match, match.after).rename({"kind": "after"})
     cells = pl.LazyFrame(
@@ -329,7 +329,7 @@ def _best(cells: pl.LazyFrame) -> pl.LazyFrame:
 
 KINDS = {0: "none"} | {strength: kind for kind, strength in STRENGTH.items()}
 LOST = ("published_exactly", "not_in_after", "no_longer_follows")
-"""Why a claim is no more. The first is not a relief: everybody can read the count now."""
+"""Why a claim is gone. The first is not a relief: everybody can read the count now."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Rounding by keys, for tables of which only the counts are at hand: the sum of keys of every cell, from a secret.
+"""Rounding by keys, where only the counts of tables are at hand: the sum of keys of every cell, from a secret.
 
 An agency that has the records gives each a key once, uniform on [0, 1), and rounds a cell by the sum of its records' keys
 and a constant of the table, modulo 1. The same records then round alike wherever the constant is the same. With counts

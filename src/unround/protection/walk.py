@@ -1,6 +1,6 @@
 """Round many counts at once so that their sums still hold: random walks inside the sums, compiled.
 
-The cells of an area, in units of which `base` make a step, all lie between two neighbouring steps. As long as some cells
+The cells of an area, in units (`base` of them make a step), all lie between two neighbouring steps. As long as some cells
 are strictly between, there is a direction in which these can move without any sum noticing. Moving along it, forwards or
 backwards, until the first cell arrives at a step, with chances that leave every expected value as it is, fixes at least
 one cell; after as many moves as there are cells at most, all are fixed. That is dependent rounding (Gandhi and others

@@ -241,7 +241,7 @@ AT_ONCE = 256  # areas that are in memory at a time where all are gone through
 
 
 Rows = NDArray[Any]
-"""Rows of whole numbers in a file, of which no more is in memory than is looked at."""
+"""Rows of whole numbers in a file; no more of it is in memory than is looked at."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -342,7 +342,7 @@ def read_records(path: Path, folder: Path) -> PersonRecords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """A file of persons, of which a few are read at a time."""
+    """A file of persons; a few are read at a time."""
 
     file: pl.LazyFrame
     schema: pl.Schema
@@ -364,7 +364,7 @@ class _Table:
 
 
 def _table(path: Path, folder: Path) -> _Table:
-    """Open a file of persons; text is written again as Parquet, of which any rows can be read."""
+    """Open a file of persons; text is written again as Parquet, where any rows can be read."""
     try:
         if path.suffix.lower() not in (".parquet", ".pq"):
             again = folder / "persons.parquet"

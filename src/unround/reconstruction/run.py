@@ -81,7 +81,7 @@ from unround.simulation.persons import Codes, Floats, Ints
 SUMMARY, PAGE, PERSONS, STARTED = "summary.json", "reconstruct.html", "reconstructed.parquet", "started.json"
 PROOFS = "proofs.jsonl"
 TALLY = "tally.npz"  # of a part: the scores of its areas
-CASE = "case"  # in the working folder: records and counts, of which a few areas are in memory at a time
+CASE = "case"  # in the working folder: records and counts; a few areas are in memory at a time
 OURS = (SUMMARY, PAGE, PERSONS, PROOFS)
 
 KINDS = ("birthplace", "language", "religion", "ethnicity", "race", "citizenship", "indigenous")

@@ -46,10 +46,10 @@ def hide_complements(table: ReviewedTable, counts: Counts, wrong: Mapping[tuple[
             continue
         ways = [sums.changed(room, place, least + wide, np.inf)]
         ways += [sums.changed(room, place, 0, most - wide)] if most >= wide else []
-        found = [way for way in ways if way is not None]
-        if not found:
+        possible_ways = [way for way in ways if way is not None]
+        if not possible_ways:
             return False
-        _, hidden = min(found, key=lambda way: way[0])
+        _, hidden = min(possible_ways, key=lambda way: way[0])
         for line, column in sums.cells[hidden].tolist():
             counts[line, column] = SUPPRESSED
     return True
@@ -90,8 +90,8 @@ class _Sums:
 
         goal = np.zeros(self.size)
         goal[place] = sign
-        found = linprog(goal, A_eq=self.matrix, b_eq=self.right, bounds=np.c_[room.low, room.high], method="highs")
-        return float(np.inf) if found.status == UNBOUNDED else None if found.x is None else sign * float(found.fun)
+        solved = linprog(goal, A_eq=self.matrix, b_eq=self.right, bounds=np.c_[room.low, room.high], method="highs")
+        return float(np.inf) if solved.status == UNBOUNDED else None if solved.x is None else sign * float(solved.fun)
 
     def changed(self, room: _Room, place: int, least: float, most: float) -> tuple[float, BoolArray] | None:
         """Return what it costs to have another table in which a count lies within these, and which counts to hide for it.
@@ -107,11 +107,11 @@ class _Sums:
         bounds[[self.size + place, 2 * self.size + place]] = 0.0
         sums = hstack([self.matrix, self.matrix, -self.matrix]).tocsr()
         goal = np.r_[np.zeros(self.size), room.cost, room.cost]
-        found = linprog(goal, A_eq=sums, b_eq=self.right, bounds=bounds, method="highs")
-        if found.x is None:
+        solved = linprog(goal, A_eq=sums, b_eq=self.right, bounds=bounds, method="highs")
+        if solved.x is None:
             return None
-        up, down = found.x[self.size : 2 * self.size], found.x[2 * self.size :]
-        return float(found.fun), np.asarray(room.free & (up + down > _MOVED))
+        up, down = solved.x[self.size : 2 * self.size], solved.x[2 * self.size :]
+        return float(solved.fun), np.asarray(room.free & (up + down > _MOVED))
 
     def room(self, counts: Counts) -> _Room:
         """Return how far each count can move."""

@@ -159,7 +159,7 @@ class _Archive:
         return Saying(what, "", f"{self.path.name} has {what.rstrip(',')}, which was not read and goes out with it")
 
     def everything(self, root: ElementTree.Element) -> Iterator[Saying]:
-        """Go through all texts and attributes of a part of which nothing is known but that it is not needed."""
+        """Go through all texts and attributes of a part that is not needed, and of which nothing else is known."""
         for node in root.iter():
             said = " ".join([node.text or "", *(value for name, value in node.attrib.items() if "{" not in name)])
             yield Saying("a part that no cell shows", said)
@@ -218,22 +218,22 @@ class _Office(_Archive):
     def sheets(self) -> dict[str, str]:
         """The names of sheets, by their parts."""
         targets = {link.get("Id"): link.get("Target", "") for link in self.root("xl/_rels/workbook.xml.rels")}
-        found = {}
+        names = {}
         for node in (node for node in self.root("xl/workbook.xml").iter() if _bare(node.tag) == "sheet"):
             part = next((targets.get(value, "") for name, value in node.attrib.items() if _bare(name) == "id"), "")
-            found[part.lstrip("/") if part.startswith("/") else f"xl/{part}"] = node.get("name", "")
-        return found
+            names[part.lstrip("/") if part.startswith("/") else f"xl/{part}"] = node.get("name", "")
+        return names
 
     @cached_property
     def raw(self) -> dict[tuple[str, str], tuple[str, str]]:
         """What every cell of every sheet holds, by sheet and name: its kind and its content."""
-        found = {}
+        contents = {}
         for part in set(self.sheets) & set(self.names):
             for cell in (node for node in self.root(part).iter() if _bare(node.tag) == "c" and len(node)):
                 value = next((child.text or "" for child in cell if _bare(child.tag) == "v"), None)
                 place = self.sheets[part].casefold(), cell.get("r", "")
-                found[place] = cell.get("t", "n"), _text(cell) if value is None else value
-        return found
+                contents[place] = cell.get("t", "n"), _text(cell) if value is None else value
+        return contents
 
     @cached_property
     def texts_of_cells(self) -> list[str]:
@@ -306,10 +306,15 @@ class _Office(_Archive):
             source = next((child.text or "" for child in node if _bare(child.tag) == "f"), "")
             ranges = _RANGE.findall(source) if caches else []
             for cache in caches:
-                for point in (point for point in cache.iter() if _bare(point.tag) == "pt"):
-                    cell, said = _referred(ranges, int(point.get("idx", "0"))), _text(point)
-                    if cell is None or not _same(self.shown(cell), said):
-                        yield Saying("a chart with numbers that no cell shows", said)
+                points = [node for node in cache.iter() if _bare(node.tag) == "pt"]
+                kept = [(_referred(ranges, int(point.get("idx", "0"))), _text(point)) for point in points]
+                others = [said for cell, said in kept if cell is None or not _same(self.shown(cell), said)]
+                # Spreadsheets plot a cell of text as 0: if all of them are, none tells anything.
+                of_texts = [
+                    said for cell, said in kept if cell is not None and not re.search(r"\d", self.shown(cell) or "0")
+                ]
+                if not (of_texts == others and set(of_texts) == {"0"}):
+                    yield from (Saying("a chart with numbers that no cell shows", said) for said in others)
         for node in root.iter():
             if _bare(node.tag) == "p":
                 yield Saying("a chart", "".join(node.itertext()))
@@ -333,11 +338,11 @@ def _referred(ranges: Sequence[tuple[str, ...]], at: int) -> tuple[str, str] | N
     return None
 
 
-def _same(one: str, other: str) -> bool:
+def _same(first: str, other: str) -> bool:
     try:
-        return one == other or float(one) == float(other)
+        return first == other or float(first) == float(other)
     except ValueError:
-        return " ".join(one.split()) == " ".join(other.split())
+        return " ".join(first.split()) == " ".join(other.split())
 
 
 class _Document(_Archive):
@@ -382,5 +387,5 @@ class _Document(_Archive):
             for name, value in node.attrib.items():
                 if _bare(name) == "value" and value not in shown | {"NaN"}:
                     yield Saying("a chart with numbers that no cell shows", value)
-            if _bare(node.tag) == "p" and not any(_same(one, "".join(node.itertext())) for one in shown):
+            if _bare(node.tag) == "p" and not any(_same(number, "".join(node.itertext())) for number in shown):
                 yield Saying("a chart", "".join(node.itertext()))

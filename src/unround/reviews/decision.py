@@ -136,13 +136,13 @@ def falls_under(limit: Limit, exposure: Exposure) -> BoolArray:
         shares = exposure.dominance
         return np.asarray(some & (shares >= limit.dominance) & _sized(limit, exposure.low, exposure.high))
     certain = [KINDS.index(name) for name in limit.claims if name in KINDS and name != LIKELY]
-    found = np.isin(exposure.kinds, certain)
+    under = np.isin(exposure.kinds, certain)
     if limit.probability is not None:
-        found |= (exposure.kinds == KINDS.index(LIKELY)) & (exposure.highest >= limit.probability)
-    found &= (exposure.values >= 0) & _sized(limit, exposure.values, exposure.values)
+        under |= (exposure.kinds == KINDS.index(LIKELY)) & (exposure.highest >= limit.probability)
+    under &= (exposure.values >= 0) & _sized(limit, exposure.values, exposure.values)
     if RANGE in limit.claims:
-        found |= exposure.narrowed & (possible > 1) & _sized(limit, exposure.low, exposure.high)
-    return np.asarray(found & some)
+        under |= exposure.narrowed & (possible > 1) & _sized(limit, exposure.low, exposure.high)
+    return np.asarray(under & some)
 
 
 def _sized(limit: Limit, low: np.ndarray, high: np.ndarray) -> BoolArray:
@@ -207,12 +207,12 @@ _SETTLE = {
 
 def unsettled_of(ground: CheckResults, judgement: Judgement) -> list[Unsettled]:
     """Return everything that keeps a table from being published: what was not read or used, and checks that failed."""
-    found = list(ground.unsettled)
+    matters = list(ground.unsettled)
     for reason in judgement.reasons:
         if reason.action == UNDECIDED and reason.check is not None:
             settle = f'{_SETTLE[reason.check]}; or accept it in the policy: `{reason.check} = "accept"` under [check]'
-            found.append(Unsettled(f"check: {reason.check}", reason.sentence, settle))
-    return list(dict.fromkeys(found))
+            matters.append(Unsettled(f"check: {reason.check}", reason.sentence, settle))
+    return list(dict.fromkeys(matters))
 
 
 _HARMLESS = (What.LABEL, What.CODE, What.NOTE, What.SILENT, What.SUPPRESSED)
@@ -220,13 +220,13 @@ _HARMLESS = (What.LABEL, What.CODE, What.NOTE, What.SILENT, What.SUPPRESSED)
 
 def left_open(account: Iterable[Entry]) -> list[Unsettled]:
     """Return what the reading of a table leaves open: numbers that are not understood, or were read and not used."""
-    found = []
+    matters = []
     for entry in account:
         if entry.what in _HARMLESS or (entry.used and entry.what is not What.UNKNOWN):
             continue
         verb = "was not understood" if entry.what is What.UNKNOWN else f"was read as {entry.what}, and not used"
-        found.append(Unsettled.asked(entry.place, f"{entry.place} {verb}: {entry.why}", entry.settle))
-    return found
+        matters.append(Unsettled.asked(entry.place, f"{entry.place} {verb}: {entry.why}", entry.settle))
+    return matters
 
 
 def _check_in_words(name: str, number: int) -> str:

@@ -103,15 +103,15 @@ class Auditing:
         exposure = with_findings(exposure, table, folder)
         self.progress("Weighing under every prior", 1, 1)
         predicted, check = summary.get("selfcheck"), summary["check"]
-        failed = sum(one["verdict"] == FAILED for one in predicted["tables"]) if predicted else 0
+        failed = sum(listed["verdict"] == FAILED for listed in predicted["tables"]) if predicted else 0
         contradictions = max(exposure.contradictions, summary["contradictions"])
         open_ = _unsettled(
             release, (*table.columns, *(release.columns[release.index[key]] for key in folder.schema["alias"]))
         )
         open_ += [
-            Unsettled(one["what"], one["why"], one["settle"])
-            for one in summary["unsettled"]
-            if "check" not in one  # a policy decides on these, or the account has named them
+            Unsettled(listed["what"], listed["why"], listed["settle"])
+            for listed in summary["unsettled"]
+            if "check" not in listed  # a policy decides on these, or the account has named them
         ]
         open_ += questions(table)
         ground = CheckResults(judged_verdict(check), contradictions, failed, exposure.unknown, unsettled=tuple(open_))
@@ -133,8 +133,9 @@ class Auditing:
         """Take in a draft whose sums tell nothing: only what is printed unrounded is known of it."""
         spool, structure = survey(release, work, self.progress)
         checked = check_spool(release, spool, structure, self.progress)
-        used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
-        mechanisms: list[Mechanism] = [how for c in used if (how := structure.mechanisms[c]) is not None]
+        how = [known or Exact() if release.sumless else known for known in structure.mechanisms]  # which tells most
+        used = [c for c, known in enumerate(how) if known is not None and c not in structure.alias]
+        mechanisms: list[Mechanism] = [known for c in used if (known := how[c]) is not None]
         columns, counts = tuple(structure.columns[c] for c in used), spool.counts(0, spool.rows)[:, used]
         table = ReviewedTable(spool.areas, release.areas, columns, tuple(mechanisms), (), np.ascontiguousarray(counts))
         exposure = exposure_of(table, self.policy.least_probability)
@@ -161,7 +162,9 @@ class Auditing:
         """Return what is known without the draft, from what is out already or from tables alone; and the audit of it."""
         if beside is None:
             return None, None
-        tables: list[Known] = [(one.table, (one.exposure,), names) for one, names in zip(alone, beside.names, strict=False)]
+        tables: list[Known] = [
+            (audited.table, (audited.exposure,), names) for audited, names in zip(alone, beside.names, strict=False)
+        ]
         folder = None
         if beside.before is not None and not alone:
             try:
@@ -205,7 +208,7 @@ def questions_of_files(drafts: Sequence[DraftTable], known: Sequence[ReviewedTab
 
 
 def as_printed(draft: DraftTable, known: ReviewedTable) -> ReviewedTable:
-    """Return everything that a draft prints and hides, also counts of which nobody knows how they were published."""
+    """Return everything that a draft prints and hides, also counts that were published nobody knows how."""
     held, how = (
         Held.of(draft.release),
         {column.key: how for column, how in zip(known.columns, known.mechanisms, strict=True)},
@@ -220,8 +223,8 @@ def as_printed(draft: DraftTable, known: ReviewedTable) -> ReviewedTable:
 
 def with_account(draft: AuditedDraft, drafts: Sequence[DraftTable], beside: Together | None, alone: bool) -> AuditedDraft:
     """Add what was not read, or is not used beside other tables; of a draft that is reviewed `alone`, what its file says."""
-    account = tuple(entry for one in drafts for entry in one.release.account)
-    more = [open_ for one in drafts for open_ in one.unread]
+    account = tuple(entry for table in drafts for entry in table.release.account)
+    more = [open_ for table in drafts for open_ in table.unread]
     known = {open_.what for open_ in draft.ground.unsettled}  # some texts are asked about where they were read
     if alone:
         asked = questions_of_files(drafts, [draft.table])
@@ -234,7 +237,7 @@ def with_account(draft: AuditedDraft, drafts: Sequence[DraftTable], beside: Toge
             named = ", ".join(shown[:5]) + (" …" if len(shown) > 5 else "")
             why = f"one table prints what another one hides: {named} ({len(shown):,} in all)"
             more.append(Unsettled.asked("hidden here, printed there", why, "hide them in both, or print them in both"))
-        figures = sum(len(one.release.figures) for one in drafts)
+        figures = sum(len(table.release.figures) for table in drafts)
         if figures and len(drafts) == 1:
             why = f"{figures:,} rates, means or medians of the draft are not used beside other tables"
             more.append(Unsettled.asked("figures", why, "review the draft without --earlier, too"))
@@ -270,20 +273,20 @@ def judged_verdict(check: Mapping[str, Any]) -> str:
     Counts that were rounded together, or totals that were added up afterwards, depart from independent rounding; but such
     sums tell nothing, and are not used.
     """
-    families = [one for one in check["families"] if set(map(int, one["observed"])) != {0}]
+    families = [family for family in check["families"] if set(map(int, family["observed"])) != {0}]
     if len(families) == len(check["families"]):
         return str(check["verdict"])
-    verdict = worst([one["verdict"] for one in families]) if families else UNTESTED
-    return verdict if verdict != FITS or any(not one["family"].startswith(COUNTS) for one in families) else UNTESTED
+    verdict = worst([family["verdict"] for family in families]) if families else UNTESTED
+    return verdict if verdict != FITS or any(not family["family"].startswith(COUNTS) for family in families) else UNTESTED
 
 
 def _unsettled(release: Release, used: Sequence[Column]) -> list[Unsettled]:
     """Return what of a table was not understood, or not used."""
     keys = {column.key for column in used}
-    found = left_open(release.account)
+    matters = left_open(release.account)
     left = [column.key for column in release.columns if column.key not in keys and column.is_in_file]
     if left:
         named = f"column {left[0]}" if len(left) == 1 else f"{len(left):,} columns ({', '.join(left[:3])} …)"
         why = f"{named} {'is' if len(left) == 1 else 'are'} not used: how the counts were published is not known"
-        found.append(Unsettled(named, why, "say how: --mechanism, --base or --exact, or `mechanism` in the description"))
-    return found
+        matters.append(Unsettled(named, why, "say how: --mechanism, --base or --exact, or `mechanism` in the description"))
+    return matters

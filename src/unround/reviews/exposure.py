@@ -51,7 +51,7 @@ class Exposure:
     - `highest`, `lowest`: The highest and the lowest probability of it that any prior gives; the highest is not a bound.
     - `low`, `high`: The possible range; `NO_UPPER_BOUND` where nothing bounds it.
     - `alone`: Counts that are likely from their published value alone, so that sums add little: not among the kinds.
-    - `unknown`: Counts of which it could not be worked out how likely they are.
+    - `unknown`: Counts whose probabilities could not be computed.
     - `contradictions`: Contradictions between published figures.
     - `narrowed`: Where sums leave less possible than what is printed of the count alone.
     - `hidden`: The counts that the table does not print, such as suppressed ones.
@@ -123,18 +123,24 @@ def _weighed(table: ReviewedTable, probability: float, prior: Prior | None, keys
     options = AuditOptions(threshold=probability if joint else 1.0)
     auditor = Auditor(model, replace(prior, withheld=()), options, keys)
     flags, names = table.adjustable, table.area_codes
-    found, alone, unknown, clashes = Exposure.nothing(table), 0, 0, list[str]()
+    exposure, alone, unknown, clashes = Exposure.nothing(table), 0, 0, list[str]()
     for rows, nested in table.blocks():
         counts, figures = table.counts[rows], None if table.figure_values is None else table.figure_values[rows]
         called = [names[row] for row in rows] if nested is not None else ()
         inferred = auditor.audit(counts, flags[rows], nested, called, figures=figures)
         arrays, more_alone, more_unknown = _block(auditor, inferred, probability, joint=joint, lowest=lowest)
         for name, array in zip(ARRAYS, arrays, strict=True):
-            getattr(found, name)[rows] = array
+            getattr(exposure, name)[rows] = array
         alone, unknown = alone + more_alone, unknown + more_unknown
-        clashes += [f"{names[rows[one.area]]}: {one.text}" for one in inferred.contradictions if one.kind != ASSUMPTION]
-    found = replace(found, alone=alone, unknown=unknown, contradictions=len(clashes), clashes=tuple(clashes[:FEW_CLASHES]))
-    return _completed(table, found)
+        clashes += [
+            f"{names[rows[contradiction.area]]}: {contradiction.text}"
+            for contradiction in inferred.contradictions
+            if contradiction.kind != ASSUMPTION
+        ]
+    exposure = replace(
+        exposure, alone=alone, unknown=unknown, contradictions=len(clashes), clashes=tuple(clashes[:FEW_CLASHES])
+    )
+    return _completed(table, exposure)
 
 
 def fitted_prior(table: ReviewedTable) -> Prior:
@@ -144,30 +150,30 @@ def fitted_prior(table: ReviewedTable) -> Prior:
     return fit.finish(table.model.compiled, table.mechanisms)
 
 
-def _completed(table: ReviewedTable, found: Exposure) -> Exposure:
+def _completed(table: ReviewedTable, exposure: Exposure) -> Exposure:
     """Add what follows from what was found: single counts that are printed as they are, and which dominate a total."""
     for total, parts in table.equations:
-        most = found.high[:, total].astype(np.float64)
+        most = exposure.high[:, total].astype(np.float64)
         bounded = (most > 0) & (most < NO_UPPER_BOUND)
         for part in parts if len(parts) > 1 else ():
-            least = np.where(bounded, found.low[:, part] / np.maximum(most, 1.0), 0.0)
-            found.dominance[:, part] = np.maximum(found.dominance[:, part], np.minimum(least, 1.0))
+            least = np.where(bounded, exposure.low[:, part] / np.maximum(most, 1.0), 0.0)
+            exposure.dominance[:, part] = np.maximum(exposure.dominance[:, part], np.minimum(least, 1.0))
     printed = table.unrounded  # whatever is said of their column
-    found.kinds[printed], found.highest[printed], found.lowest[printed] = KINDS.index(UNROUNDED), 1.0, 1.0
-    for array in (found.values, found.low, found.high):
+    exposure.kinds[printed], exposure.highest[printed], exposure.lowest[printed] = KINDS.index(UNROUNDED), 1.0, 1.0
+    for array in (exposure.values, exposure.low, exposure.high):
         array[printed] = table.printed[printed]
-    return found
+    return exposure
 
 
 def _without_sums(table: ReviewedTable) -> Exposure:
     """Return what a table without any sum shows: what is printed unrounded."""
-    found = Exposure.nothing(table)
+    exposure = Exposure.nothing(table)
     for cell in (at for at, how in enumerate(table.mechanisms) if isinstance(how, Exact)):
         shown = table.counts[:, cell] > ABSENT
-        found.kinds[shown, cell] = KINDS.index(UNROUNDED)
-        found.highest[shown, cell] = found.lowest[shown, cell] = 1.0
-        found.low[shown, cell] = found.high[shown, cell] = table.counts[shown, cell]
-    return _completed(table, found)
+        exposure.kinds[shown, cell] = KINDS.index(UNROUNDED)
+        exposure.highest[shown, cell] = exposure.lowest[shown, cell] = 1.0
+        exposure.low[shown, cell] = exposure.high[shown, cell] = table.counts[shown, cell]
+    return _completed(table, exposure)
 
 
 def _block(
@@ -219,15 +225,15 @@ def _under_every_prior(auditor: Auditor, inferred: InferredBlock, *, lowest: boo
     here = weighing(auditor, inferred)
     variants = auditor.prior.variants
     each = [here.posterior(variant) for variant in variants]
-    surest = np.argmax(np.stack([one.probability for one in each]), axis=0)
-    values: Ints = np.take_along_axis(np.stack([one.mode for one in each]), surest[None], axis=0)[0]
-    highest = np.max(np.stack([one.probability for one in each]), axis=0)
+    surest = np.argmax(np.stack([weighed.probability for weighed in each]), axis=0)
+    values: Ints = np.take_along_axis(np.stack([weighed.mode for weighed in each]), surest[None], axis=0)[0]
+    highest = np.max(np.stack([weighed.probability for weighed in each]), axis=0)
     if len(variants) == 1:
         return values, highest, highest.copy()
     if not lowest:
         return values, highest, np.full(highest.shape, np.nan)
     asked = [here.posterior(variant, np.maximum(values, 0)).asked for variant in variants]
-    return values, highest, np.min(np.stack([one for one in asked if one is not None]), axis=0)
+    return values, highest, np.min(np.stack([weighed for weighed in asked if weighed is not None]), axis=0)
 
 
 def weighing(auditor: Auditor, inferred: InferredBlock) -> Weighing:

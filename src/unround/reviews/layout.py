@@ -36,7 +36,7 @@ SUFFIXES = (".xlsx", ".xlsm", ".ods", ".px", ".csv", ".tsv", ".txt")
 """How the names of files end that can be written back."""
 
 HIDDEN_SIGNS = ("c", "x", "s", "..")
-"""What stands for a hidden count in a table that has no sign for it yet."""
+"""What stands for a hidden count in a table that has no symbol for it yet."""
 
 Cell = tuple[str, str]
 """The name of an area, and the key of a count."""
@@ -151,8 +151,8 @@ def opened(origin: Origin) -> tuple[Path, HeadedTable, Description]:
     """Return the file, its cells under their headings, and what these mean."""
     path, toml = without_decisions(origin.path, origin.toml)
     if path.suffix.lower() == ".toml":
-        toml, found = path, read_description(path)
-        path = found.data or path
+        toml, description_read = path, read_description(path)
+        path = description_read.data or path
     toml = toml or companion(path)
     if toml is not None:
         description = read_description(toml)
@@ -193,16 +193,16 @@ def _places(table: HeadedTable, description: Description) -> dict[Cell, Place]:
 
 def counts_by_name(release: Release) -> dict[Cell, int]:
     """Return the counts of a release by the name of their area, and their key."""
-    found: dict[Cell, int] = {}
+    counts: dict[Cell, int] = {}
     for block in release.blocks():
         areas = ["/".join(map(str, key)) for key in block.areas.select(release.areas).iter_rows()]
         for row, area in enumerate(areas):
-            found |= {(area, column.key): int(block.counts[row, at]) for at, column in enumerate(release.columns)}
-    return found
+            counts |= {(area, column.key): int(block.counts[row, at]) for at, column in enumerate(release.columns)}
+    return counts
 
 
 def _text(count: int | float, sign: str) -> Printed:
-    """Return what to print of a count: a number, or the sign for hidden ones."""
+    """Return what to print of a count: a number, or the symbol for hidden ones."""
     if isinstance(count, float):
         return round(count, 4)
     if count > ABSENT:
@@ -212,7 +212,7 @@ def _text(count: int | float, sign: str) -> Printed:
 
 
 def _sign(release: Release, table: HeadedTable, places: Mapping[Cell, Place]) -> str:
-    """Return what the table prints for hidden counts; not a sign that tells their range, as in “c = fewer than 5”."""
+    """Return what the table prints for hidden counts; not a symbol that tells their range, as in “c = fewer than 5”."""
     signs: Counter[str] = Counter()
     taken: set[str] = set()
     for cell, count in counts_by_name(release).items():
@@ -281,14 +281,14 @@ def _shrunk(
                 ((table.number(first), label), str(column[first] or "").strip(), str(column[row] or "").strip())
                 for label, column in zip(labels, cells, strict=True)
             ]
-        for spot, one, other in pairs:
-            if one and other and one != other:
-                called.setdefault(spot, [one]).append(other)
+        for spot, after_it, other in pairs:
+            if after_it and other and after_it != other:
+                called.setdefault(spot, [after_it]).append(other)
     texts |= {spot: reduce(_both, dict.fromkeys(names)) for spot, names in called.items()}
     # A heading over several columns, or beside several rows, moves on where the first of them is taken out.
     for level, (number, names) in enumerate(heads):
         for at in sorted(columns):
-            after = next((one for one in range(at + 1, len(names)) if one not in columns), None)
+            after = next((after_it for after_it in range(at + 1, len(names)) if after_it not in columns), None)
             if (
                 names[at]
                 and after is not None
@@ -299,30 +299,30 @@ def _shrunk(
     for label in labels:
         column = table.cells[str(label)].to_list()
         for row in sorted(rows):
-            after = next((one for one in range(row + 1, len(column)) if one not in rows), None)
+            after = next((after_it for after_it in range(row + 1, len(column)) if after_it not in rows), None)
             if column[row] is not None and after is not None and column[after] is None:
                 texts[table.number(after), label] = column[row]
     return Edit(texts, frozenset(table.number(row) for row in rows), frozenset(columns))
 
 
-def _both(one: str, other: str) -> str:
+def _both(first_text: str, other: str) -> str:
     """Return what two categories are called together: ranges that follow each other as one, all else with a plus.
 
     >>> _both("15 to 19 years", "20 to 24 years"), _both("65-79", "80+"), _both("Owned", "Rented")
     ('15 to 24 years', '65+', 'Owned + Rented')
     """
-    ends, after = ([int(end) for end in re.findall(r"\d+", text)] for text in (one, other))
+    ends, after = ([int(end) for end in re.findall(r"\d+", text)] for text in (first_text, other))
     if len(ends) == 2 and len(after) in (1, 2) and after[0] == ends[1] + 1:
-        first, last = (re.search(rf"\b{ends[1]}\b", one), re.search(rf"\b{after[0]}\b", other))
+        first, last = (re.search(rf"\b{ends[1]}\b", first_text), re.search(rf"\b{after[0]}\b", other))
         if len(after) == 2 and first:
-            return f"{one[: first.start()]}{after[1]}{one[first.end() :]}"
+            return f"{first_text[: first.start()]}{after[1]}{first_text[first.end() :]}"
         if len(after) == 1 and last:
             return f"{other[: last.start()]}{ends[0]}{other[last.end() :]}"
-    return f"{one} + {other}"
+    return f"{first_text} + {other}"
 
 
 def _headings_moved(path: Path, grid: Grid, columns: Collection[int], rows: Iterable[int]) -> dict[Place, Printed]:
-    """Return where texts around a table move that stand over several columns, of which the first is taken out.
+    """Return where texts around a table move that stand over several columns when the first of these is taken out.
 
     Raises `InputError` where anything else around the table stands in such a column.
     """
@@ -330,8 +330,13 @@ def _headings_moved(path: Path, grid: Grid, columns: Collection[int], rows: Iter
     for number in rows:
         row = grid.cells.row(number - 1)
         for at in (at for at in sorted(columns) if row[at] is not None):
-            over = [one for one in grid.merged if (one.top, one.left) == (number - 1, at)]
-            left = [place for one in over for place in range(one.left, one.right + 1) if place not in columns]
+            over = [cell_range for cell_range in grid.merged if (cell_range.top, cell_range.left) == (number - 1, at)]
+            left = [
+                place
+                for cell_range in over
+                for place in range(cell_range.left, cell_range.right + 1)
+                if place not in columns
+            ]
             if not left:
                 raise InputError(
                     f"{path.name}: something else stands in column {letters(at)}, row {number}, so that the column cannot "
@@ -394,8 +399,8 @@ def _thousands(table: HeadedTable) -> str:
     """Return what stands between thousands in a table; nothing where nothing does."""
     for column in table.cells.get_columns():
         for text in column.to_list():
-            if found := re.fullmatch(r"\d{1,3}([ ,.'\u00a0\u202f\u2009])\d{3}(?:\1\d{3})*", str(text or "").strip()):
-                return found[1]
+            if grouped := re.fullmatch(r"\d{1,3}([ ,.'\u00a0\u202f\u2009])\d{3}(?:\1\d{3})*", str(text or "").strip()):
+                return grouped[1]
     return ""
 
 
@@ -450,15 +455,15 @@ def _write_sheet(path: Path, target: Path, sheet: str, edit: Edit) -> None:
         for (row, column), text in edit.texts.items():
             wanted.setdefault(row, {})[column] = text
         lines: list[str] = []
-        for found in _ROW.finditer(middle):
-            before, at = at, int(number[1]) if (number := re.search(r'\br="(\d+)"', found[1])) else at + 1
+        for matched in _ROW.finditer(middle):
+            before, at = at, int(number[1]) if (number := re.search(r'\br="(\d+)"', matched[1])) else at + 1
             if at <= before:
                 raise ValueError(f"row {at} comes after row {before}")
             texts = wanted.pop(at, {})
             if at not in edit.rows:
                 row = at - bisect_left(sorted(edit.rows), at)
-                attributes = re.sub(r'\s(?:r|spans)="[^"]*"', "", found[1])
-                lines.append(f'<row r="{row}"{attributes}>{_cells_of(found[2] or "", row, texts, edit.columns)}</row>')
+                attributes = re.sub(r'\s(?:r|spans)="[^"]*"', "", matched[1])
+                lines.append(f'<row r="{row}"{attributes}>{_cells_of(matched[2] or "", row, texts, edit.columns)}</row>')
         if wanted:
             raise InputError(f"{path}: row {next(iter(wanted))} cannot be found again, so that nothing is written back.")
         changed = {part: (_around(head, edit) + "".join(lines) + _around(tail, edit)).encode()}
@@ -478,15 +483,15 @@ def _cells_of(xml: str, row: int, texts: dict[int, Printed], gone: Collection[in
     """Return the cells of a row with other texts, without some columns."""
     made: dict[int, tuple[str, str]] = {}
     at = -1
-    for found in _CELL.finditer(xml):
-        name = re.search(r'\br="([A-Z]+)\d+"', found[1])
+    for matched in _CELL.finditer(xml):
+        name = re.search(r'\br="([A-Z]+)\d+"', matched[1])
         before, at = at, column_number(name[1]) if name else at + 1
         if at <= before:
             raise ValueError(f"cell {letters(at)}{row} comes after {letters(before)}{row}")
-        inside = found[2] or ""
+        inside = matched[2] or ""
         if "<v" in inside:
             inside = _FORMULA.sub("", inside)
-        made[at] = re.sub(r'\s(?:r|cm|vm)="[^"]*"', "", found[1]), inside
+        made[at] = re.sub(r'\s(?:r|cm|vm)="[^"]*"', "", matched[1]), inside
     for at, text in texts.items():
         attributes = re.sub(r'\st="[^"]*"', "", made[at][0] if at in made else "")
         if isinstance(text, int | float):
@@ -552,19 +557,21 @@ def _around(xml: str, edit: Edit) -> str:
     if not edit.shrinks:
         return xml
 
-    def ranges(found: re.Match[str]) -> str:
-        areas = [moved for area in found[3].split() if (moved := _moved(area, edit))]
-        if found[1] == "mergeCell":
+    def ranges(matched: re.Match[str]) -> str:
+        areas = [moved for area in matched[3].split() if (moved := _moved(area, edit))]
+        if matched[1] == "mergeCell":
             areas = [area for area in areas if ":" in area]
-        return found[0].replace(f'{found[2]}="{found[3]}"', f'{found[2]}="{" ".join(areas)}"') if areas else ""
+        return matched[0].replace(f'{matched[2]}="{matched[3]}"', f'{matched[2]}="{" ".join(areas)}"') if areas else ""
 
-    def widths(found: re.Match[str]) -> str:
-        first, last = (int(end[1]) for end in (re.search(rf'\b{name}="(\d+)"', found[0]) for name in ("min", "max")) if end)
+    def widths(matched: re.Match[str]) -> str:
+        first, last = (
+            int(end[1]) for end in (re.search(rf'\b{name}="(\d+)"', matched[0]) for name in ("min", "max")) if end
+        )
         kept = [at for at in range(first, min(last, 16384) + 1) if at - 1 not in edit.columns]
         if not kept:
             return ""
         ends = [at - bisect_left(sorted(edit.columns), at - 1) for at in (kept[0], kept[-1])]
-        return re.sub(r'\bmax="\d+"', f'max="{ends[1]}"', re.sub(r'\bmin="\d+"', f'min="{ends[0]}"', found[0]))
+        return re.sub(r'\bmax="\d+"', f'max="{ends[1]}"', re.sub(r'\bmin="\d+"', f'min="{ends[0]}"', matched[0]))
 
     placed = "mergeCell|conditionalFormatting|dataValidation|hyperlink|ignoredError|autoFilter|dimension"
     element = rf'<({placed})\b[^>]*?\b(ref|sqref)="([^"]*)"[^>]*?(?:/>|>.*?</\1>)'
@@ -578,9 +585,9 @@ def _names_moved(xml: str, sheet: str, edit: Edit) -> str:
     """Return a workbook in which named ranges of a sheet, such as what is printed, are where their cells are now."""
     refers = re.compile(rf"('?{re.escape(escape(sheet))}'?!)(\$[A-Z]+\$\d+(?::\$[A-Z]+\$\d+)?)")
 
-    def moved(found: re.Match[str]) -> str:
-        area = _moved(found[2].replace("$", ""), edit)
-        return found[1] + re.sub(r"([A-Z]+)(\d+)", r"$\1$\2", area) if area else "#REF!"
+    def moved(matched: re.Match[str]) -> str:
+        area = _moved(matched[2].replace("$", ""), edit)
+        return matched[1] + re.sub(r"([A-Z]+)(\d+)", r"$\1$\2", area) if area else "#REF!"
 
     return refers.sub(moved, xml)
 
@@ -588,14 +595,14 @@ def _names_moved(xml: str, sheet: str, edit: Edit) -> str:
 def _only_shown(strings: str, sheets: list[str]) -> bytes:
     """Return the texts of a workbook without those that no cell shows: what was hidden must not stay in the file."""
     shown = {
-        int(found[2])
+        int(matched[2])
         for sheet in sheets
-        for found in re.finditer(r'<c\b([^>]*\bt="s"[^>]*)>.*?<v>(\d+)</v>', sheet, flags=re.DOTALL)
+        for matched in re.finditer(r'<c\b([^>]*\bt="s"[^>]*)>.*?<v>(\d+)</v>', sheet, flags=re.DOTALL)
     }
     number = iter(range(1 << 31))
 
-    def kept(found: re.Match[str]) -> str:
-        return found[0] if next(number) in shown else "<si><t></t></si>"
+    def kept(matched: re.Match[str]) -> str:
+        return matched[0] if next(number) in shown else "<si><t></t></si>"
 
     return re.sub(r"<si\b[^>]*?(?:/>|>.*?</si>)", kept, strings, flags=re.DOTALL).encode()
 
@@ -624,8 +631,10 @@ def _write_ods(path: Path, target: Path, sheet: str, edit: Edit) -> None:
             ElementTree.register_namespace(prefix, name)
         table, office, text = (f"{{{names[prefix]}}}" for prefix in ("table", "office", "text"))
         tree = ElementTree.fromstring(content)
-        found = next((one for one in tree.iter(f"{table}table") if one.get(f"{table}name") == sheet), None)
-        lines = list(_unfolded(found, f"{table}table-row", f"{table}number-rows-repeated", max(row for row, _ in texts)))
+        sheet_node = next((node for node in tree.iter(f"{table}table") if node.get(f"{table}name") == sheet), None)
+        lines = list(
+            _unfolded(sheet_node, f"{table}table-row", f"{table}number-rows-repeated", max(row for row, _ in texts))
+        )
         for row in {row for row, _ in texts}:
             kinds = f"{table}table-cell {table}covered-table-cell"
             most = 1 + max(at for there, at in texts if there == row)

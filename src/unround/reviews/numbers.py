@@ -20,7 +20,7 @@ from unround.release import told_range
 from unround.reviews.contents import FORMULA, HINTED, NAMED, ReadCells, Saying, contents_of
 from unround.reviews.decision import Unsettled
 from unround.reviews.table import ReviewedTable
-from unround.tables.labels import WORDS, edges_of, is_time, tokens, written_age
+from unround.tables.labels import NUMBER_WORDS, WORDS, edges_of, is_time, tokens, written_age
 
 FEW = 80
 """Letters of a text that are told."""
@@ -123,18 +123,7 @@ _HARMLESS: Mapping[str, tuple[str, ...]] = {
 """What makes a number harmless, and how it is written then."""
 _REASONS = [re.compile(pattern, re.IGNORECASE) for patterns in _HARMLESS.values() for pattern in patterns]
 
-_VALUES = {
-    word: at
-    for words in (
-        "one two three four five six seven eight nine ten eleven twelve",
-        "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "un deux trois quatre cinq six sept huit neuf dix onze douze",
-        "uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
-    )
-    for at, word in enumerate(words.split(), 1)
-} | {"single": 1, "eins": 1, "eine": 1, "une": 1, "una": 1, "couple": 2, "pair": 2, "dozen": 12, "twenty": 20, "thirty": 30}
-"""Numbers in words."""
-_END = rf"(\d{{1,4}}(?:[.,]\d+)?|{'|'.join(_VALUES)})"
+_END = rf"(\d{{1,4}}(?:[.,]\d+)?|{'|'.join(NUMBER_WORDS)})"
 _LIMIT = re.compile(
     r"(?:\b(?:fewer|less|under|below|smaller|lower|over|more|above|unter|weniger|kleiner|über|mehr|moins|inférieure?s?|menos|"
     r"menores|inferiores|minder|onder|up to|at most|at least|bis zu|höchstens|mindestens)"
@@ -174,12 +163,12 @@ class Printed:
     @cached_property
     def lines(self) -> dict[str, tuple[bool, set[int]]]:
         """The names of rows and columns: whether any count is hidden there, and the numbers that are printed."""
-        found: dict[str, tuple[bool, set[int]]] = {}
+        lines: dict[str, tuple[bool, set[int]]] = {}
 
         def add(names: Iterable[str], hidden: np.bool_, printed: np.ndarray) -> None:
             for name in names:
-                hides, numbers = found.get(name.casefold(), (False, set()))
-                found[name.casefold()] = hides or bool(hidden), numbers | set(printed[printed >= 0].tolist())
+                hides, numbers = lines.get(name.casefold(), (False, set()))
+                lines[name.casefold()] = hides or bool(hidden), numbers | set(printed[printed >= 0].tolist())
 
         for table in self.tables:
             for row in range(len(table.counts)):
@@ -187,7 +176,7 @@ class Printed:
                 add(names, table.hidden[row].any(), table.printed[row])
             for at, column in enumerate(table.columns):
                 add({column.key, column.label, *column.codes} - {""}, table.hidden[:, at].all(), table.printed[:, at])
-        return found
+        return lines
 
     @cached_property
     def labels(self) -> re.Pattern[str]:
@@ -223,12 +212,12 @@ class Printed:
     @cached_property
     def sums(self) -> set[int]:
         """Counts that are printed for all rows or all columns, and sums that anybody can add up."""
-        found = set[int]()
+        sums = set[int]()
         for table in self.tables:
             for counts, hidden in ((table.printed, table.hidden), (table.printed.T, table.hidden.T)):
                 whole = counts[:, ~(hidden | (counts < 0)).any(axis=0)]
-                found |= set(whole.sum(axis=0).tolist()) | set(counts.max(axis=0, initial=0).tolist())
-        return {number for number in found if number >= SMALL_SUM}
+                sums |= set(whole.sum(axis=0).tolist()) | set(counts.max(axis=0, initial=0).tolist())
+        return {number for number in sums if number >= SMALL_SUM}
 
     @cached_property
     def sizes(self) -> set[int]:
@@ -258,7 +247,7 @@ class Printed:
         label = text in self.lines
         about = [self.lines[name] for name in self.lines if not label and _names(text, name)]
         of_hidden = piece.comment or any(hides for hides, _ in about)
-        rest = _LIMIT.sub(lambda found: found[0] if self._tells(found, of_hidden) else " ", self.labels.sub(" ", text))
+        rest = _LIMIT.sub(lambda limit: limit[0] if self._tells(limit, of_hidden) else " ", self.labels.sub(" ", text))
         for reason in _REASONS:
             rest = reason.sub(" ", rest)
         if (mark := _MARK.match(rest)) and not of_hidden and self.whom.isdisjoint(tokens(rest)[1:3]):
@@ -281,13 +270,13 @@ class Printed:
         words = [] if label else tokens(self.names.sub(" persons ", rest))
         for at, word in enumerate(words):
             counted = of_hidden or not self.whom.isdisjoint(words[at + 1 : at + 4])
-            if (word in _VALUES and counted) or (of_hidden and word in WORDS["comparing"]):
+            if (word in NUMBER_WORDS and counted) or (of_hidden and word in WORDS["comparing"]):
                 return word
         return ""
 
     def _tells(self, limit: re.Match[str], of_hidden: bool) -> bool:
-        """Whether a limit or a range may say more of a hidden count than its sign does."""
-        ends = {_VALUES.get(end) or float(end.replace(",", ".")) for end in limit.groups() if end}
+        """Whether a limit or a range may say more of a hidden count than its symbol does."""
+        ends = {NUMBER_WORDS.get(end) or float(end.replace(",", ".")) for end in limit.groups() if end}
         if ends <= self.limits | {0, 1}:
             return False
         return of_hidden or max(ends) > _OLDEST

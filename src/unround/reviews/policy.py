@@ -20,7 +20,7 @@ KINDS = ("open", UNROUNDED, PROVED, CONDITIONAL, LIKELY)
 """What can be known of one value of a count; the first is not a claim."""
 
 CLAIMS = (*KINDS[1:], RANGE)
-"""What a limit can be about: these, and counts of which only the size is known."""
+"""What a limit can be about: these, and counts whose size alone is known."""
 
 SURENESS = {UNROUNDED: 3, PROVED: 3, CONDITIONAL: 2, RANGE: 2, LIKELY: 1}
 """An exception for a claim covers no surer one."""
@@ -90,7 +90,7 @@ class Policy:
 
     - `name`, `source`: What it is called, and where it was read from.
     - `text`: The file, word for word.
-    - `limits`: How many counts of which kinds are acceptable.
+    - `limits`: How many counts are acceptable, by kind.
     - `checks`: For everything in `CHECKS`, what to do about it, of `ACTIONS`.
     """
 
@@ -187,7 +187,7 @@ def _limit(content: Mapping[str, Any], where: str) -> Limit:
     if LIKELY not in claims and probability is not None:
         raise InputError(f"{where}: a probability is for likely counts, and this limit is not about them.")
     if RANGE in claims and counts == ANY_SIZE:
-        raise InputError(f'{where} is about counts of which only the size is known: give counts, such as "1-2".')
+        raise InputError(f'{where} is about counts whose size alone is known: give counts, such as "1-2".')
     if interval is not None and (not isinstance(interval, int) or isinstance(interval, bool) or interval < 2):
         raise InputError(f"{where}: interval must be a whole number of 2 or more possible values, not {interval!r}.")
     if dominance is not None and not _between(dominance, 0.5, 1):
@@ -227,15 +227,15 @@ def _sizes(given: Any, where: str) -> Sizes:
     """Read sizes of counts, such as "1-4" or ["0", "10+"]."""
     if given is None:
         return ANY_SIZE
-    found: list[tuple[int, int | None]] = []
+    sizes: list[tuple[int, int | None]] = []
     for text in given if isinstance(given, list) and given else [given]:
         matched = _SIZE.match(str(text).strip()) if isinstance(text, str | int) and not isinstance(text, bool) else None
         low = int(matched[1]) if matched else 0
         high = None if matched and matched[2] else int(matched[3] or low) if matched else -1
         if matched is None or (high is not None and high < low):
             raise InputError(f'{where}: counts must be a range such as "1-4", "0" or "10+", or a list; not {given!r}.')
-        found.append((low, high))
-    return tuple(sorted(found, key=lambda size: size[0]))
+        sizes.append((low, high))
+    return tuple(sorted(sizes, key=lambda size: size[0]))
 
 
 # -- in words ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact
-from unround.release import ABSENT, NOT_APPLICABLE, Counts, gaps
+from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, Counts, gaps
 from unround.reviews.decision import Unsettled
 from unround.reviews.table import ReviewedTable
 from unround.structure.balances import balances, running_totals
@@ -20,6 +20,8 @@ from unround.tables.description import Description
 from unround.tables.grid import HeadedTable, letters
 from unround.tables.labels import is_time, written_age
 from unround.tables.profile import kind_of
+from unround.tables.roles import SPARSE
+from unround.tables.suggested import like_totals
 
 
 def questions(table: ReviewedTable) -> list[Unsettled]:
@@ -40,7 +42,7 @@ def questions(table: ReviewedTable) -> list[Unsettled]:
     if table.nested is None:  # otherwise, sums between areas are known, and used
         turned = np.ascontiguousarray(counts.T)
         asked += _balanced(turned, (), table.area_codes, "columns")
-        asked += _together(counts, table.area_codes)
+        asked += _together(counts, table.area_codes) + _like_totals(table)
         if len(turned.T) <= MOST_COMPARED:
             asked += _running(turned, table.area_codes, "column")
     return asked + _not_applicable(table)
@@ -77,6 +79,11 @@ def columns_left(table: HeadedTable, description: Description, counted: Sequence
             why = "its numbers were not read as counts, and nothing says why they are harmless" * beside
         if why:
             asked.append(Unsettled.asked(place, f"{place}: {why}", "take it out, or say in a description what it holds"))
+        for row in hiding if description.ignore.get(name) == SPARSE else ():
+            if re.fullmatch(r"\d[\d.,\s]*", cells[row]):
+                cell = f"cell {letters(at)}{table.number(row)}"
+                why = f"{cell}: a remark that is a number, {cells[row]}, where counts are hidden"
+                asked.append(Unsettled.asked(cell, why, "take it out, if it tells what is hidden"))
     return asked
 
 
@@ -85,7 +92,7 @@ def _hides(cell: object) -> bool:
 
 
 def _is_code(cells: Sequence[str]) -> bool:
-    """Whether cells are no counts for a reason: texts, ages, times, codes of one length, or numbers of the rows."""
+    """Return whether cells are not counts for a reason: texts, ages, times, codes of one length, or numbers of the rows."""
     numbers = [cell for cell in cells if re.fullmatch(r"[<>≤≥]?-?\d[\d.,\s]*%?(?:\s?\(\d{1,2}\))?", cell)]
     if len(numbers) <= len(cells) / 2:
         return True
@@ -164,16 +171,16 @@ def _together(counts: Counts, names: Sequence[str], *, seen: bool = False) -> li
             why = f"{name} is called like {names[whole]} without a row. If it is that, {follow} can be worked out"
         asked.append(Unsettled.asked(what, why, "hide it where one of them is hidden"))
 
-    for own, name in enumerate(names):
-        named = [called(piece) - {own} for piece in _AND.split(name)]
+    for place, name in enumerate(names):
+        named = [called(piece) - {place} for piece in _AND.split(name)]
         parts = sorted({row for some in named for row in some})
         if len(parts) > 1 and all(len(some) == 1 for some in named):
-            ask(name, own, parts)
+            ask(name, place, parts)
         first, word, last = _WITHOUT.split(name, maxsplit=1) if _WITHOUT.search(name) else ("", "", "")
-        for part in called(last) - {own} if word else ():
-            for whole in sorted(called(first) - {own, part} or {*range(len(names))} - {own, part}):
-                if (counts[whole] >= counts[own])[shown[[whole, own]].all(axis=0)].all():
-                    ask(name, whole, sorted((own, part)))
+        for part in called(last) - {place} if word else ():
+            for whole in sorted(called(first) - {place, part} or {*range(len(names))} - {place, part}):
+                if (counts[whole] >= counts[place])[shown[[whole, place]].all(axis=0)].all():
+                    ask(name, whole, sorted((place, part)))
     return asked
 
 
@@ -197,10 +204,28 @@ def _left_out(counts: Counts, names: Sequence[str], nested: bool) -> list[Unsett
                 group.append(row)
         small = {row: int(((rest > 0) & (rest <= SMALL)).sum()) for row, rest in rests.items()}
         asked = [_more_than_its_rows(names[row], number) for row, number in small.items() if number and not hidden[row]]
-        asked += [_rest_is_hidden(names[row], names[one[0]]) for row, one in hidden.items() if len(one) == 1]
+        asked += [_rest_is_hidden(names[row], names[those[0]]) for row, those in hidden.items() if len(those) == 1]
         if not group and asked:
             return asked
     return []
+
+
+def _like_totals(table: ReviewedTable) -> list[Unsettled]:
+    """Ask about a first or last row, where counts are hidden, that may sum up all others, or that alone has empty cells."""
+    base = max((getattr(how, "base", 1) for how in table.mechanisms), default=1)
+    asked, empty, likely = [], table.counts == NOT_AVAILABLE, like_totals(table.counts, base)
+    for row in sorted({0, len(empty) - 1}):
+        number = int((np.delete(table.hidden, row, axis=0) & (table.printed[row] >= 0)).sum())
+        name = table.area_name(row)
+        if row in likely and number:
+            why = f"row {name} may be the sum of all others. If it is, {_hidden(number)} can be worked out, or nearly"
+            asked.append(Unsettled.asked(f"row {name}", why, "leave it out"))
+        elif empty[row].any() and not np.delete(empty, row, axis=0).any() and (table.hidden & ~empty).any():
+            why = (
+                f"row {name} is the only one with empty cells: its numbers may be about other rows, where counts are hidden"
+            )
+            asked.append(Unsettled.asked(f"row {name}", why, "leave it out"))
+    return asked
 
 
 def _more_than_its_rows(name: str, small: int) -> Unsettled:
@@ -235,7 +260,7 @@ def _within(counts: Counts, known: Sequence[Equation], names: Sequence[str]) -> 
         outer, inner = written_age(names[whole]), written_age(names[part])
         nested = outer and inner and outer != inner and outer[0] <= inner[0] and inner[1] <= outer[1]
         named = steps or nested or _WITHIN.search(names[whole]) or _WITHIN.search(names[part])
-        if not named or any({whole, part} <= one for one in summed):
+        if not named or any({whole, part} <= members for members in summed):
             continue
         printed = (counts[:, [whole, part]] > ABSENT).all(axis=1)
         rest = counts[printed, whole].astype(np.int64) - counts[printed, part]

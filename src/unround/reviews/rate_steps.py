@@ -58,25 +58,25 @@ def choose_rates(release: Release, wanted: Sequence[str]) -> tuple[ChosenRate, .
 
     Raises `InputError` where a rate is not there, or nothing can be inferred from it.
     """
-    judged = {one.figure.name: one for one in find_structure(release).figures}
-    rates = {name: one for name, one in judged.items() if one.figure.kind is FigureKind.RATE}
-    found: list[ChosenRate] = []
+    judged = {verdict.figure.name: verdict for verdict in find_structure(release).figures}
+    rates = {name: verdict for name, verdict in judged.items() if verdict.figure.kind is FigureKind.RATE}
+    chosen: list[ChosenRate] = []
     for name in wanted:
         if name == EVERY:
-            evidence = [one for one in rates.values() if one.is_evidence]
+            evidence = [verdict for verdict in rates.values() if verdict.is_evidence]
             if not evidence:
                 raise InputError(
                     f"no rate of {release.source} is computed from true counts, as far as the data show. Name rates, by the "
                     "keys of their columns, or as “numerator of universe” (unround check lists columns)."
                 )
-            found += [ChosenRate(one.figure, one) for one in evidence]
+            chosen += [ChosenRate(verdict.figure, verdict) for verdict in evidence]
         elif name in rates:
-            found.append(ChosenRate(_usable(rates[name].figure, release), rates[name]))
+            chosen.append(ChosenRate(_usable(rates[name].figure, release), rates[name]))
         else:
-            found.append(ChosenRate(_proposed(name, release), None))
+            chosen.append(ChosenRate(_proposed(name, release), None))
     once: dict[tuple[str, str], ChosenRate] = {}
-    for one in found:
-        once.setdefault((one.figure.numerator, one.figure.universe), one)
+    for verdict in chosen:
+        once.setdefault((verdict.figure.numerator, verdict.figure.universe), verdict)
     return tuple(once.values())
 
 
@@ -106,14 +106,14 @@ def _usable(figure: Figure, release: Release) -> Figure:
 
 def printing(release: Release, rates: Sequence[ChosenRate], points: Fraction, true: Held | None) -> Release:
     """Return a release that prints these rates, and no other figures, on one step."""
-    steps = [points * one.figure.per / 100 for one in rates]
+    steps = [points * rate.figure.per / 100 for rate in rates]
 
     def read(progress: Progress) -> Iterable[Block]:
         for block in release.blocks(progress):
             yield Block(block.areas, block.counts, _printed(release, rates, steps, block, true))
 
     figures = tuple(
-        replace(one.figure, grid=FigureGrid.of(step), declared=True) for one, step in zip(rates, steps, strict=True)
+        replace(rate.figure, grid=FigureGrid.of(step), declared=True) for rate, step in zip(rates, steps, strict=True)
     )
     return replace(release, read=read, figures=figures)
 
@@ -138,11 +138,11 @@ def error_of(release: Release, rates: Sequence[ChosenRate], true: Held) -> float
     off = list[NDArray[np.float64]]()
     for block in release.blocks():
         assert block.figures is not None
-        for values, one in zip(block.figures.T, rates, strict=True):
-            numerator, universe = true.of_areas(block.areas, (one.figure.numerator, one.figure.universe)).T
+        for values, rate in zip(block.figures.T, rates, strict=True):
+            numerator, universe = true.of_areas(block.areas, (rate.figure.numerator, rate.figure.universe)).T
             known = (values != FIGURE_ABSENT) & (numerator > ABSENT) & (universe > 0)
             shares = np.minimum(100.0 * numerator[known] / universe[known], 100.0)
-            off.append(np.abs(values[known] * float(FIGURE_UNIT * 100 / one.figure.per) - shares))
+            off.append(np.abs(values[known] * float(FIGURE_UNIT * 100 / rate.figure.per) - shares))
     errors = np.concatenate(off)
     return float(errors.mean()) if errors.size else None
 
@@ -152,11 +152,11 @@ def _printed(
 ) -> FigureValues:
     index = release.index
     columns: list[NDArray[np.int64]] = []
-    for one, step in zip(rates, steps, strict=True):
-        keys = (one.figure.numerator, one.figure.universe)
+    for rate, step in zip(rates, steps, strict=True):
+        keys = (rate.figure.numerator, rate.figure.universe)
         published = block.counts[:, [index[key] for key in keys]]
         counts = published if true is None else true.of_areas(block.areas, keys)
-        values = rate_values(counts[:, 0], counts[:, 1], one.figure.per, step)
+        values = rate_values(counts[:, 0], counts[:, 1], rate.figure.per, step)
         columns.append(np.where((published > ABSENT).all(axis=1), values, FIGURE_ABSENT))
     return np.stack(columns, axis=1)
 
@@ -164,15 +164,15 @@ def _printed(
 def as_printed(release: Release, rates: Sequence[ChosenRate]) -> Release:
     """Return a release with those of its own figures that are asked about, as they are printed, and no others."""
     place = {figure.name: at for at, figure in enumerate(release.figures)}
-    own = [one for one in rates if one.judged is not None]
-    chosen = [place[one.name] for one in own]
+    listed = [rate for rate in rates if rate.judged is not None]
+    chosen = [place[rate.name] for rate in listed]
 
     def read(progress: Progress) -> Iterable[Block]:
         for block in release.blocks(progress):
             assert block.figures is not None
             yield Block(block.areas, block.counts, np.ascontiguousarray(block.figures[:, chosen]))
 
-    return replace(release, read=read, figures=tuple(one.figure for one in own))
+    return replace(release, read=read, figures=tuple(rate.figure for rate in listed))
 
 
 TRUE_COUNTS, PUBLISHED_COUNTS = "true", "published"
@@ -182,7 +182,7 @@ SIMULATED = "simulated"
 """How steps were tried, where not on the true counts: on counts that were drawn to be plausible."""
 
 MOST_AREAS, ENOUGH_AREAS = 2000, 500
-"""Areas of which plausible counts are drawn, where there are more; where there are fewer, each is drawn several times."""
+"""Areas for which plausible counts are drawn: some where there are more, each several times where there are fewer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,7 +403,7 @@ def _tried(auditing: _Auditing, ground: _Ground, rates: Sequence[ChosenRate], st
     return {
         "computed_from": source,
         "step": float(step),
-        # Not by the scaled numbers, of which few become none.
+        # Not by the scaled numbers: a few would become none.
         "adds_nothing": not any(news.newly().values()),
         **_added(news, ground.scale),
         "figures_used": len(summary["figures_used"]),

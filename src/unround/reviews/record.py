@@ -71,7 +71,7 @@ def cells_to_act_on(table: ReviewedTable, exposure: Exposure, policy: Policy, ac
     """Return the cells to act on, the worst first: counts of one or two before others, proved before likely."""
     under = [falls_under(limit, exposure) for limit in policy.limits]
     shown = {first: copy for copy, first in copies(table).items()}  # beside an earlier release: what the draft prints
-    model, found = table.model, []
+    model, listed = table.model, []
     for row, at in np.argwhere(act_on).tolist():
         area, column, named = table.area_codes[row], table.columns[at], table.area_name(row)
         kind = _claim(exposure, row, at)
@@ -100,8 +100,8 @@ def cells_to_act_on(table: ReviewedTable, exposure: Exposure, policy: Policy, ac
             row=row,
             column=at,
         )
-        found.append(cell)
-    return sorted(found, key=_worst_first)
+        listed.append(cell)
+    return sorted(listed, key=_worst_first)
 
 
 def _probability(value: float) -> float | None:
@@ -132,7 +132,7 @@ def example_of(folder: AuditFolder | None, cells: Sequence[CellToActOn]) -> Revi
         return None
     shown = explain_at(folder, cell.row, cell.column)
     facts = cell.cell, cell.area_name or cell.area, cell.what, cell.published, cell.claim, cell.value, cell.probability_high
-    return ReviewExample(*facts, shown.argument, [one for one in shown.sums if one.used])
+    return ReviewExample(*facts, shown.argument, [sum_shown for sum_shown in shown.sums if sum_shown.used])
 
 
 # -- what a reviewer accepts ------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def read_decisions(out: Path | None) -> list[dict[str, Any]]:
     """
     if out is None or not (out / DECISIONS).exists():
         return []
-    path, found = out / DECISIONS, []
+    path, decisions = out / DECISIONS, []
     try:
         with open_plain(path) as file:
             lines = file.read().decode("utf-8").splitlines()
@@ -187,14 +187,16 @@ def read_decisions(out: Path | None) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
-            complete = isinstance(told, dict) and all(isinstance(told.get(name), str) for name in ("what", "table", "cell"))
+            decision = json.loads(line)
+            complete = isinstance(decision, dict) and all(
+                isinstance(decision.get(name), str) for name in ("what", "table", "cell")
+            )
         except (ValueError, RecursionError):
             complete = False
         if not complete:
             raise InputError(f"{path}, line {number}, is not a recorded decision: correct or remove that line.")
-        found.append(told)
-    return found
+        decisions.append(decision)
+    return decisions
 
 
 def find_cell(table: ReviewedTable, wanted: str) -> tuple[int, int]:
@@ -363,11 +365,11 @@ def write_workbook(path: Path, cells: Sequence[CellToActOn], table: str, about: 
     with Workbook(str(path), options) as book:
         head = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
         plain = book.add_format({"valign": "top", "text_wrap": True})
-        share, own = book.add_format({"num_format": "0.0%", "valign": "top"}), book.add_format({"bg_color": "#FFF6DC"})
+        share, editable = book.add_format({"num_format": "0.0%", "valign": "top"}), book.add_format({"bg_color": "#FFF6DC"})
         sheet = book.add_worksheet("cells")
         for at, (name, (heading, width)) in enumerate(HEADINGS.items()):
             reviewers = name in ("accept", "comment")
-            sheet.set_column(at, at, width, own if reviewers else None)
+            sheet.set_column(at, at, width, editable if reviewers else None)
             sheet.write_string(0, at, heading, head)
         for row, cell in enumerate(cells[:MOST_ROWS], 1):
             for at, name in enumerate(HEADINGS):
@@ -381,12 +383,12 @@ def write_workbook(path: Path, cells: Sequence[CellToActOn], table: str, about: 
         sheet.set_landscape()
         sheet.fit_to_pages(1, 0)
         sheet.repeat_rows(0)
-        told = book.add_worksheet("about")
-        told.set_column(0, 0, 18)
-        told.set_column(1, 1, 100)
+        notes = book.add_worksheet("about")
+        notes.set_column(0, 0, 18)
+        notes.set_column(1, 1, 100)
         for row, (name, text) in enumerate([("table", table), *about]):
-            told.write_string(row, 0, safe(name), head)
-            told.write_string(row, 1, safe(text), plain)
+            notes.write_string(row, 0, safe(name), head)
+            notes.write_string(row, 1, safe(text), plain)
 
 
 def read_entries(out: Path | None) -> tuple[str, list[Remark]]:
@@ -407,7 +409,7 @@ def read_entries(out: Path | None) -> tuple[str, list[Remark]]:
             f"{path} cannot be read as the cells of an earlier review ({problem}). Move it away, or choose another folder "
             "with -o."
         ) from None
-    found = []
+    remarks = []
     for number, row in enumerate(cells[1:], 2):
         word, said = (row[accept] or "").strip().lower(), (row[comment] or "").strip()
         if word not in (*_YES, *_NO):
@@ -415,5 +417,5 @@ def read_entries(out: Path | None) -> tuple[str, list[Remark]]:
                 f"{path}, row {number}: under {HEADINGS['accept'][0]!r} stands {row[accept]!r}; write yes or no."
             )
         if word in _YES or said:
-            found.append(Remark(row[cell] or "", said, word in _YES))
-    return table, found
+            remarks.append(Remark(row[cell] or "", said, word in _YES))
+    return table, remarks

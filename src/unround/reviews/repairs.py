@@ -158,26 +158,26 @@ def _named_merge(table: ReviewedTable, groups: Sequence[Siblings], names: str) -
 
 def _siblings(table: ReviewedTable) -> list[Siblings]:
     """Find categories that add up along one axis, have no parts themselves, and can be merged in all of the table."""
-    found: dict[Siblings, None] = {}
+    siblings: dict[Siblings, None] = {}
     heads = {(axis, table.columns[total].codes[axis]) for total, parts in table.equations for axis in _axis(table, parts)}
     for _, parts in table.equations:
         for axis in _axis(table, parts):
             codes = [table.columns[part].codes[axis] for part in parts]
             leaves = tuple(code for code in codes if (axis, code) not in heads and _complete(table, axis, code, codes[0]))
-            found.setdefault(Siblings(axis, leaves))
+            siblings.setdefault(Siblings(axis, leaves))
     if table.nested is not None and table.own is None and len(table.axes) == 1:
         parent = table.nested.parent
         for head in np.unique(parent[parent >= 0]).tolist():
             inside = [at for at in np.flatnonzero(parent == head).tolist() if not (parent == at).any()]
             if len(inside) <= MOST_ROWS:  # of more, which to merge is for those who know the areas
-                found.setdefault(Siblings(None, tuple(table.area_codes[at] for at in inside)))
-    return list(found)
+                siblings.setdefault(Siblings(None, tuple(table.area_codes[at] for at in inside)))
+    return list(siblings)
 
 
 def _axis(table: ReviewedTable, parts: Sequence[int]) -> tuple[int, ...]:
     """Return the one axis along which the parts of a sum differ; none where they differ along several."""
     codes = [table.columns[part].codes for part in parts]
-    apart = [axis for axis in range(len(codes[0])) if len({one[axis] for one in codes}) > 1]
+    apart = [axis for axis in range(len(codes[0])) if len({code[axis] for code in codes}) > 1]
     return tuple(apart) if len(apart) == 1 and len(parts) > 1 else ()
 
 
@@ -235,7 +235,11 @@ def _published(
 ) -> tuple[Counts, Mechanism]:
     """Publish the sum of some columns, as they are published."""
     hows = [table.mechanisms[at] for at in members]
-    how = Exact() if all(isinstance(one, Exact) for one in hows) else next(h for h in hows if not isinstance(h, Exact))
+    how = (
+        Exact()
+        if all(isinstance(mechanism, Exact) for mechanism in hows)
+        else next(h for h in hows if not isinstance(h, Exact))
+    )
     return _drawn_sum(how, true[:, list(members)], table.counts[:, list(members)], rng), how
 
 
@@ -295,13 +299,13 @@ def _sums_after(table: ReviewedTable, first: Mapping[int, int], sizes: Mapping[i
     """
     times: Counter[Equation] = Counter()
     known: dict[Equation, ReviewedSum] = {}
-    for one in table.sums:
-        new, inside = one.renamed(first), Counter(first[part] for part in one.parts if part in first)
-        if one.total in first or all(number == sizes[at] for at, number in inside.items()):
+    for old in table.sums:
+        new, inside = old.renamed(first), Counter(first[part] for part in old.parts if part in first)
+        if old.total in first or all(number == sizes[at] for at, number in inside.items()):
             times[new.equation] += 1
             known.setdefault(new.equation, new)
     # A total that was merged is the first of its columns.
-    return [one for one in known.values() if one.total not in sizes or times[one.equation] == sizes[one.total]]
+    return [old for old in known.values() if old.total not in sizes or times[old.equation] == sizes[old.total]]
 
 
 Judge = Callable[[ReviewedTable, IntArray], BoolArray]
@@ -319,7 +323,7 @@ class TableToRepair:
 
 def repairs_of(draft: TableToRepair, wanted: Sequence[str] | None) -> tuple[list[Repair], dict[str, str]]:
     """Return the repairs that can be tried, all or those that are wanted, and why others cannot."""
-    found: dict[str, Repair] = {}
+    repairs: dict[str, Repair] = {}
     refused: dict[str, str] = {}
     for name in REPAIRS if wanted is None else [name.strip() for name in wanted if name.strip() != NONE]:
         what, equals, value = name.partition("=")
@@ -329,10 +333,10 @@ def repairs_of(draft: TableToRepair, wanted: Sequence[str] | None) -> tuple[list
                 f"column to leave out), {MERGE}=A+B (two categories), or {NONE}."
             )
         made = list(_MAKERS[what](draft, value))
-        found |= {repair.name: repair for repair in made}
+        repairs |= {repair.name: repair for repair in made}
         if not made:
             refused[name] = _WHY_NOT[what]
-    return list(found.values()), refused
+    return list(repairs.values()), refused
 
 
 _WHY_NOT = {
@@ -502,12 +506,12 @@ def _coarser(draft: TableToRepair, value: str) -> Iterator[Repair]:
     if value and (not value.isdecimal() or not 2 <= int(value) <= 1_000_000):
         raise InputError(f"{BASE}= takes a whole number of 2 or more, such as {BASE}=10; not {value!r}.")
     wanted = int(value) if value else 2 * (table.base or 0)
-    finer = [at for at, own in table.rounded.items() if own < wanted]
+    finer = [at for at, base in table.rounded.items() if base < wanted]
     if not finer:
         return
 
     def change(here: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
-        new: dict[int, Mechanism] = {at: Rounding(wanted) for at, own in here.rounded.items() if own < wanted}
+        new: dict[int, Mechanism] = {at: Rounding(wanted) for at, base in here.rounded.items() if base < wanted}
         return _published_anew(here, true, new, rng)
 
     rounded = sum(not isinstance(how, Exact) for how in table.mechanisms)
@@ -531,7 +535,7 @@ def _controlled(draft: TableToRepair, _value: str) -> Iterator[Repair]:
         made = publish_counts(np.where(there, true, -1).astype(np.int64), how, here.equations, rng)
         counts = np.where(there, made, np.where(here.counts > ABSENT, NOT_AVAILABLE, here.counts)).astype(np.int32)
         # Where a sum adds up wherever it is printed, the total says nothing that its parts do not.
-        printed = [gaps(counts, *one) for one in here.equations]
+        printed = [gaps(counts, *equation) for equation in here.equations]
         kept_up = np.array([there.any() and not more.any() for there, more in printed], dtype=np.bool_)
         return here.changed(counts, [how.mechanism] * len(here.columns), drop=kept_up)
 
@@ -587,17 +591,17 @@ def without(table: ReviewedTable, dropped: Sequence[int]) -> ReviewedTable:
     if gone.issuperset(total for total, _ in table.equations):
         sums = []  # readers are left with parts, and nothing that these add up to
     for cell in dropped:
-        above = [one for one in sums if cell in one.parts]
-        below = [one for one in sums if one.total == cell]
+        above = [sum_ for sum_ in sums if cell in sum_.parts]
+        below = [sum_ for sum_ in sums if sum_.total == cell]
         if len(below) == 1 and not above:  # a total that nothing else tells of
             sums.remove(below[0])
         elif len(below) == 1 and len(above) == 1:
             parts = dict.fromkeys([*(part for part in above[0].parts if part != cell), *below[0].parts])
-            sums = [one for one in sums if one is not above[0] and one is not below[0]]
+            sums = [sum_ for sum_ in sums if sum_ is not above[0] and sum_ is not below[0]]
             sums.append(replace(above[0], parts=tuple(parts), doubtful=above[0].doubtful or below[0].doubtful))
     counts = table.counts.copy()
     counts[:, list(dropped)] = NOT_AVAILABLE
-    needed = {cell for one in sums for cell in (one.total, *one.parts)}
+    needed = {cell for sum_ in sums for cell in (sum_.total, *sum_.parts)}
     stay = [at for at in range(len(table.columns)) if at not in gone or at in needed]
     return selected(replace(table, sums=tuple(sums), counts=counts), stay)
 
@@ -626,15 +630,15 @@ def _without_repeats(draft: TableToRepair, _value: str) -> Iterator[Repair]:
 def _as_before(table: ReviewedTable, first: Mapping[int, int]) -> ReviewedTable:
     """Return the table in which each copy shows the earlier number, and so is not a count of its own."""
     sums: dict[Equation, ReviewedSum] = {}
-    for one in table.sums:
-        new = one.renamed(first)
+    for sum_ in table.sums:
+        new = sum_.renamed(first)
         if new.parts != (new.total,):
             sums.setdefault(new.equation, new)
     counts = table.counts.copy()
     for copy, there in first.items():  # where only the draft has the area, its number is all that there is
         counts[:, there] = np.where(counts[:, there] > ABSENT, counts[:, there], counts[:, copy])
-    own = frozenset((table.own or frozenset()) | {table.columns[there].key for there in first.values()})
-    whole = replace(table, sums=tuple(sums.values()), counts=counts, own=own)
+    keys = frozenset((table.own or frozenset()) | {table.columns[there].key for there in first.values()})
+    whole = replace(table, sums=tuple(sums.values()), counts=counts, own=keys)
     return selected(whole, [at for at in range(len(table.columns)) if at not in first])
 
 

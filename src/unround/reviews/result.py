@@ -307,10 +307,10 @@ class JointReview(Review):
         """Return it as plain data: what is said of the tables, with their names; and everything about each."""
 
         def all_of(name: str) -> list[dict[str, Any]]:
-            return [plain(one) | {"table": table.name} for table in self.each for one in getattr(table, name)]
+            return [plain(entry) | {"table": table.name} for table in self.each for entry in getattr(table, name)]
 
-        own = {name: value for name, value in Plain.to_json(self).items() if name not in ("each", "places")}
-        return own | {
+        together = {name: value for name, value in Plain.to_json(self).items() if name not in ("each", "places")}
+        return together | {
             "tables": [table.to_json() | {"folder": place} for table, place in zip(self.each, self.places, strict=True)],
             **{name: all_of(name) for name in ("reasons", "exceptions", "ignored")},
             "cells": all_of("cells")[:MOST_CELLS],

@@ -159,16 +159,16 @@ def review(
     case = _Case(auditing, options, earlier, len(given) > 1 or joint is not None)
     with _folders(out) as (work, made):
         if len(given) == 1 and joint is None:
-            found: Review = case.judged(given, truth, work, made, out)[0]
+            reviewed: Review = case.judged(given, truth, work, made, out)[0]
         else:
             if truth is not None:
                 raise InputError("true counts are those of one table: review the tables one by one with --truth.")
-            found = case.several(given, joint, work, made, out)
-            write_json(made / REPORT, found.to_json())
+            reviewed = case.several(given, joint, work, made, out)
+            write_json(made / REPORT, reviewed.to_json())
         if options.apply:
-            _check_repaired(found.tables)
-        finish(made, found)
-    return replace(found, folder=out)
+            _check_repaired(reviewed.tables)
+        finish(made, reviewed)
+    return replace(reviewed, folder=out)
 
 
 @dataclass(frozen=True)
@@ -194,17 +194,19 @@ class _Case:
         older, (noted, entries) = read_decisions(out), read_entries(out)
         # 1. Audit the draft as it is, beside what is already out; what can readers learn?
         release, beside = drafts[0].release, None
-        if twice := {one.source for one in self.earlier} & {one.release.source for one in drafts if one.files}:
+        if twice := {table.source for table in self.earlier} & {table.release.source for table in drafts if table.files}:
             raise InputError(f"{twice.pop()} is given twice: as a draft, and as what is out already.")
         if self.earlier or len(drafts) > 1:
-            named = [replace(one.release, source=one.name or one.release.source) for one in drafts]  # sheets of one file
+            named = [
+                replace(table.release, source=table.name or table.release.source) for table in drafts
+            ]  # sheets of one file
             beside = together(named, self.earlier, truth)
             release, truth = beside.all, beside.truth
         draft = self.auditing.draft(release, work, made, truth, own_keys(drafts[0]) if beside is None else beside.own)
         draft = with_account(draft, drafts, beside, not self.several_tables)
         known, before = self.auditing.known(draft, beside, alone, made)
         # 2. What has a reviewer accepted?
-        stamp = _stamp(draft.table, [path for one in drafts for path in one.files], options)
+        stamp = _stamp(draft.table, [path for table in drafts for path in table.files], options)
         if noted and noted != stamp["table"]:
             entries = []  # they are about another version of the table, and on record there
             draft.notes.append(
@@ -223,20 +225,20 @@ class _Case:
         setting = Setting(draft.table, draft.exposure, draft.ground, judgement, policy, excused, options.seed, draws)
         trials = _trials(setting, draft, options, truth, work, self.auditing.progress)
         # 5. Decide, and write it down.
-        found = self._decided(draft, setting, exceptions, tuple(unsettled), trials, stamp)
-        found = replace(
-            found,
+        reviewed = self._decided(draft, setting, exceptions, tuple(unsettled), trials, stamp)
+        reviewed = replace(
+            reviewed,
             name=drafts[0].name if len(drafts) == 1 else TOGETHER,
             ignored=tuple(ignored),
             diff=_news(before, draft.folder, out),
         )
         if options.apply and not judgement.within:
             try:
-                found = replace(found, repaired=_written_back(drafts, draft, trials, options.apply, made, beside))
+                reviewed = replace(reviewed, repaired=_written_back(drafts, draft, trials, options.apply, made, beside))
             except InputError as problem:
                 raise RepairError(str(problem)) from problem
-        _write(made, found, lines)
-        return found, draft
+        _write(made, reviewed, lines)
+        return reviewed, draft
 
     def _decided(
         self,
@@ -296,7 +298,7 @@ class _Case:
         """Review several drafts, each alone and all of them together: one decision, that of the worst."""
         lost = [entry.cell for entry in (*self.options.accept, *self.options.ignore) if "|" not in entry.cell]
         if lost:
-            raise InputError(f"{lost[0]!r} does not say of which table: write TABLE|{lost[0]}, as in “{drafts[0].name}|…”.")
+            raise InputError(f"{lost[0]!r} does not name its table: write TABLE|{lost[0]}, as in “{drafts[0].name}|…”.")
         tables, alone, places, apart = list[TableReview](), list[AuditedDraft](), list[str](), ""
 
         def reviewed(
@@ -308,8 +310,8 @@ class _Case:
             if called == TOGETHER and (joint or any(table.repaired for table in tables)):
                 options = replace(options, apply="")  # first each by itself
             case, older = replace(self, options=options), None if out is None else out / place
-            found, draft = case.judged(some, None, work / place, made / place, older, known)
-            tables.append(found)
+            reviewed_table, draft = case.judged(some, None, work / place, made / place, older, known)
+            tables.append(reviewed_table)
             places.append(place)
             return draft
 
@@ -322,17 +324,17 @@ class _Case:
                 raise
             shutil.rmtree(made / TOGETHER, ignore_errors=True)
             apart = f"What the tables tell together was not worked out: {problem}"
-        unsettled = [replace(one, what=f"{table.name}|{one.what}") for table in tables for one in table.unsettled]
+        unsettled = [replace(matter, what=f"{table.name}|{matter.what}") for table in tables for matter in table.unsettled]
         aside = {entry.cell.strip().casefold() for entry in self.options.about(TOGETHER).ignore}
-        beside = list(added_up_elsewhere([(draft.name, one.table) for draft, one in zip(drafts, alone, strict=True)]))
+        beside = list(added_up_elsewhere([(draft.name, matter.table) for draft, matter in zip(drafts, alone, strict=True)]))
         beside += questions_of_files(drafts, [audited.table for audited in alone])
         if apart and not share_nothing(drafts):
             settle = "describe the tables with the same areas and axes"
             beside.append(Unsettled.asked("apart", f"{apart.rstrip('.')}; they may be about other people", settle))
         unsettled += [
-            replace(one, what=f"{TOGETHER}|{one.what}", settle=one.settle.replace('"', f'"{TOGETHER}|', 1))
-            for one in beside
-            if one.what.casefold() not in aside
+            replace(matter, what=f"{TOGETHER}|{matter.what}", settle=matter.settle.replace('"', f'"{TOGETHER}|', 1))
+            for matter in beside
+            if matter.what.casefold() not in aside
         ]
         decisions = [table.decision for table in tables] + [UNDECIDED] * bool(unsettled)
         return JointReview(
@@ -414,16 +416,16 @@ def _written_back(
         raise InputError(f"{name} prints numbers that only the true counts tell: give them with --truth FILE.")
     alias = draft.folder.schema["alias"] if draft.folder is not None else {}
     files: dict[Path, Path] = {}
-    for at, one in enumerate(drafts):
-        if one.origin is None:
+    for at, table in enumerate(drafts):
+        if table.origin is None:
             raise InputError(f"{name} cannot be written back: that takes a file.")
-        own = {key: key for key in one.release.index} if beside is None else beside.names[at]
-        called = {key: alias.get(joined, joined) for key, joined in own.items()}
+        keys = {key: key for key in table.release.index} if beside is None else beside.names[at]
+        called = {key: alias.get(joined, joined) for key, joined in keys.items()}
         # Of a file with several tables, each is changed in what the one before it has left.
-        origin = replace(one.origin, path=files.get(one.origin.path, one.origin.path))
+        origin = replace(table.origin, path=files.get(table.origin.path, table.origin.path))
         folder = made / REPAIRED / str(at)
-        new = apply_repair(name, origin, one.release, draft.table, trials.tables[name], called, folder)
-        files[one.origin.path] = new.replace(made / REPAIRED / new.name)
+        new = apply_repair(name, origin, table.release, draft.table, trials.tables[name], called, folder)
+        files[table.origin.path] = new.replace(made / REPAIRED / new.name)
         folder.rmdir()
     return {"name": name, "file": ", ".join(f"{REPAIRED}/{file.name}" for file in files.values())}
 
@@ -509,12 +511,18 @@ def _picture(draft: AuditedDraft, judgement: Judgement, exceptions: Exceptions) 
 def _limits(policy: Policy, judgement: Judgement, published: int) -> tuple[LimitFound, ...]:
     """Return every limit with how many counts fall under it."""
     each = zip(policy.limits, judgement.numbers, judgement.accepted, strict=True)
-    found = [(limit, number, accepted, limit.allowed(published)) for limit, number, accepted in each]
+    rows = [(limit, number, accepted, limit.allowed(published)) for limit, number, accepted in each]
     return tuple(
         LimitFound(
-            limit_in_words(one), one.name, counts_in_words(one, number, accepted), number, accepted, most, number > most
+            limit_in_words(limit_found),
+            limit_found.name,
+            counts_in_words(limit_found, number, accepted),
+            number,
+            accepted,
+            most,
+            number > most,
         )
-        for one, number, accepted, most in found
+        for limit_found, number, accepted, most in rows
     )
 
 
@@ -527,11 +535,16 @@ def _claims(exposure: Exposure) -> dict[str, dict[str, int]]:
     }
 
 
-def _write(made: Path, found: TableReview, lines: Sequence[Mapping[str, Any]]) -> None:
+def _write(made: Path, reviewed: TableReview, lines: Sequence[Mapping[str, Any]]) -> None:
     """Write the workbook, the decisions and the JSON."""
     how = "Write yes under accept and the reason under comment, save, and run the review again (same -o)."
-    facts = {"decision": found.decision, "file": found.table.source, "date": found.date, "policy": found.policy.name}
-    write_workbook(made / CELLS, found.cells, found.table.fingerprint, [*facts.items(), ("to accept a cell", how)])
+    facts = {
+        "decision": reviewed.decision,
+        "file": reviewed.table.source,
+        "date": reviewed.date,
+        "policy": reviewed.policy.name,
+    }
+    write_workbook(made / CELLS, reviewed.cells, reviewed.table.fingerprint, [*facts.items(), ("to accept a cell", how)])
     if lines:
         write_whole(made / DECISIONS, written(lines))
-    write_json(made / REPORT, found.to_json())
+    write_json(made / REPORT, reviewed.to_json())

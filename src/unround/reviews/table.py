@@ -130,7 +130,7 @@ class ReviewedTable:
     @cached_property
     def equations(self) -> Equations:
         """The sums, a total and its parts each, as positions of columns."""
-        return tuple(one.equation for one in self.sums)
+        return tuple(sum_.equation for sum_ in self.sums)
 
     @cached_property
     def model(self) -> Model:
@@ -139,8 +139,8 @@ class ReviewedTable:
             self.columns,
             self.mechanisms,
             self.equations,
-            tuple(one.origin for one in self.sums),
-            tuple(one.doubtful for one in self.sums),
+            tuple(sum_.origin for sum_ in self.sums),
+            tuple(sum_.doubtful for sum_ in self.sums),
             everywhere=np.asarray((self.counts > ABSENT).all(axis=0)),
             figures=self.figures,
         )
@@ -148,12 +148,12 @@ class ReviewedTable:
     @cached_property
     def hidden(self) -> BoolArray:
         """The counts that the draft does not print, though they exist; beside other tables, those that it suppresses."""
-        found = is_hidden(self.counts)
+        hidden = is_hidden(self.counts)
         if self.own is None:
-            found |= self.counts == NOT_AVAILABLE
+            hidden |= self.counts == NOT_AVAILABLE
         ours = set(self.mine)
-        found[:, [at for at, column in enumerate(self.columns) if at not in ours or not column.is_in_file]] = False
-        return found
+        hidden[:, [at for at, column in enumerate(self.columns) if at not in ours or not column.is_in_file]] = False
+        return hidden
 
     @cached_property
     def unrounded(self) -> BoolArray:
@@ -189,12 +189,12 @@ class ReviewedTable:
     @cached_property
     def same(self) -> tuple[tuple[int, ...], ...]:
         """For every column, those that show the same count, in this table or in another."""
-        found: list[list[int]] = [[] for _ in self.columns]
+        alike: list[list[int]] = [[] for _ in self.columns]
         for total, parts in self.equations:
             if len(parts) == 1:
-                found[total].append(parts[0])
-                found[parts[0]].append(total)
-        return tuple(map(tuple, found))
+                alike[total].append(parts[0])
+                alike[parts[0]].append(total)
+        return tuple(map(tuple, alike))
 
     @cached_property
     def base(self) -> int | None:
@@ -205,11 +205,11 @@ class ReviewedTable:
     def rounded_together(self) -> BoolArray:
         """Which sums add up because their counts were rounded together, or the total was added up afterwards.
 
-        If all sums of rounded counts add up wherever they are printed, and there are enough of them, that is no chance:
+        If all sums of rounded counts add up wherever they are printed, and there are enough of them, that is not by chance:
         rounded independently, about half of them would.
         """
         rounded = [not isinstance(how, Exact) for how in self.mechanisms]
-        found = np.zeros(len(self.equations), dtype=np.bool_)
+        together = np.zeros(len(self.equations), dtype=np.bool_)
         instances = 0
         for e, (total, parts) in enumerate(self.equations):
             there, more = gaps(self.counts, total, parts)
@@ -218,8 +218,8 @@ class ReviewedTable:
                 continue
             if more.any():
                 return np.zeros(len(self.equations), dtype=np.bool_)
-            found[e], instances = True, instances + int(there.sum())
-        return found if instances >= NO_CHANCE else np.zeros(len(self.equations), dtype=np.bool_)
+            together[e], instances = True, instances + int(there.sum())
+        return together if instances >= NO_CHANCE else np.zeros(len(self.equations), dtype=np.bool_)
 
     @cached_property
     def area_codes(self) -> list[str]:
@@ -268,7 +268,7 @@ class ReviewedTable:
         self, counts: Counts, mechanisms: Sequence[Mechanism] | None = None, *, drop: BoolArray | None = None
     ) -> ReviewedTable:
         """Return the table with other counts, perhaps published otherwise, and without the sums to `drop`."""
-        kept = tuple(one for e, one in enumerate(self.sums) if drop is None or not drop[e])
+        kept = tuple(sum_ for e, sum_ in enumerate(self.sums) if drop is None or not drop[e])
         how = self.mechanisms if mechanisms is None else tuple(mechanisms)
         return replace(self, sums=kept, counts=counts, mechanisms=how)
 
@@ -291,7 +291,7 @@ def selected(table: ReviewedTable, stay: Sequence[int]) -> ReviewedTable:
         columns=tuple(table.columns[at] for at in stay),
         mechanisms=tuple(table.mechanisms[at] for at in stay),
         counts=np.ascontiguousarray(table.counts[:, list(stay)]),
-        sums=tuple(one.renamed(place) for one in table.sums),
+        sums=tuple(sum_.renamed(place) for sum_ in table.sums),
         **changes,
     )
 

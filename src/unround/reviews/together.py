@@ -40,7 +40,7 @@ MOST_SUMMED, ENOUGH_SUMS = 8, 5
 """Tables up to which each is tried as the sum of others; counts that must bear it out."""
 
 NEARLY = 0.01
-"""A probability that rises by no more is no news."""
+"""A probability that rises by no more is not news."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def keys_of(areas: pl.DataFrame, axes: Sequence[str]) -> Iterable[tuple[str, ...
 
 def aligned(table: Release, to: Held) -> Held:
     """Return a table whose areas, axes and columns are called as those of a release, where they are the same."""
-    release, own = to.release, Held.of(table)
+    release, its = to.release, Held.of(table)
     if len(table.axes) != len(release.axes) or len(table.areas) != len(release.areas):
         raise InputError(
             f"{table.source} has its counts by {', '.join((*table.areas, *table.axes))}, {release.source} by "
@@ -118,7 +118,7 @@ def aligned(table: Release, to: Held) -> Held:
             here = columns[slot.columns[1]]
             columns[slot.columns[1]] = replace(here, key=there.key, codes=there.codes, label=there.label)
     named = replace(table, columns=tuple(columns), axes=release.axes, areas=release.areas)
-    return Held.made(named, _areas(table, own.areas, to), own.counts)
+    return Held.made(named, _areas(table, its.areas, to), its.counts)
 
 
 def _labelled(columns: Iterable[Column], release: Release) -> Iterable[Column]:
@@ -224,9 +224,9 @@ def together(drafts: Sequence[Release], earlier: Sequence[Release], truth: Relea
     whole = replace(whole, release=_with_sums_of_tables(whole, names))
     names = names[len(earlier) :]
     truth = None if truth is None else aligned(truth, whole).under(whole.release)
-    own = frozenset(key for named in names for key in named.values())
+    ours = frozenset(key for named in names for key in named.values())
     shown = _shown(held, held[len(earlier) :])
-    return Together(whole.release, before, own, tuple(names), truth, tuple(differ), tuple(dict.fromkeys(shown)))
+    return Together(whole.release, before, ours, tuple(names), truth, tuple(differ), tuple(dict.fromkeys(shown)))
 
 
 def _with_sums_of_tables(whole: Held, names: Sequence[Mapping[str, str]]) -> Release:
@@ -338,15 +338,15 @@ def _reach(column: Column) -> int:
     return how.base - 1 if isinstance(how, Rounding) else 0 if isinstance(how, Exact) else LARGEST
 
 
-def _other_records(gaps: IntArray, one: Column, other: Column) -> str:
+def _other_records(gaps: IntArray, column: Column, other: Column) -> str:
     """Say what is told by counts that cell keys changed alike in most rows of two tables: the others have other records.
 
     The differences in numbers of records are fitted to those of the published numbers, by EM; each is then inferred.
     """
-    how = one.mechanism
+    how = column.mechanism
     if not isinstance(how, Transition) or not isinstance(other.mechanism, Transition) or not gaps.any():
         return ""
-    end = _reach(one)
+    end = _reach(column)
     law = np.array([float(dict(how.rows[-1]).get(change, 0)) for change in range(-end, end + 1)])
     by_chance, alike = float(law @ law), float((gaps == 0).mean())
     if alike <= (1 + by_chance) / 2:  # no more than fresh noise of every table makes
@@ -379,25 +379,25 @@ def added_up_elsewhere(tables: Sequence[tuple[str, ReviewedTable]]) -> Iterator[
 
     That is so where all columns that are printed in full add up to them; or, where none is, where they are called a total.
     """
-    for (name, one), (other_name, other) in itertools.permutations(tables, 2):
+    for (name, table), (other_name, other) in itertools.permutations(tables, 2):
         places = {(column.label or column.key).casefold(): at for at, column in enumerate(other.columns)}
         pairs = [
             (at, places[called])
-            for at in one.exact
-            if (called := (one.columns[at].label or one.columns[at].key).casefold()) in places
+            for at in table.exact
+            if (called := (table.columns[at].label or table.columns[at].key).casefold()) in places
         ]
-        tops = np.arange(len(one.counts)) if one.nested is None else np.flatnonzero(one.nested.parent < 0)
+        tops = np.arange(len(table.counts)) if table.nested is None else np.flatnonzero(table.nested.parent < 0)
         if not pairs or len(tops) < 2:
             continue
         here, there = (list(side) for side in zip(*pairs, strict=True))
-        hidden, shown = one.hidden[tops][:, here], np.maximum(one.printed[tops][:, here], 0).astype(np.int64)
+        hidden, shown = table.hidden[tops][:, here], np.maximum(table.printed[tops][:, here], 0).astype(np.int64)
         least, most = shown.sum(axis=0), shown.sum(axis=0) + hidden.sum(axis=0) * shown.max(axis=0)
         full = ~hidden.any(axis=0)
         for row, values in enumerate(other.printed[:, there]):
             known, area = values >= 0, other.area_name(row)
-            told = known & ~full & (values > least) & (values <= most)
+            follows = known & ~full & (values > least) & (values <= most)
             by_name = is_total(area) or area.casefold() in name.casefold()
-            if told.any() and (values == least)[known & full].all() and ((known & full).any() or by_name):
+            if follows.any() and (values == least)[known & full].all() and ((known & full).any() or by_name):
                 what = f"{area} of {other_name}"
                 why = f"{what} is what {name} adds up to, as far as that is printed: what is hidden there may follow"
                 yield Unsettled.asked(what, why, "hide as much as is needed in both")
@@ -415,18 +415,18 @@ class KnownBefore:
     tables: tuple[Known, ...]
 
     def mask(self, table: ReviewedTable, exposure: Exposure) -> BoolArray:
-        """Return the cells of a table of which readers learn nothing new."""
-        found = np.zeros(exposure.kinds.shape, dtype=np.bool_)
+        """Return the cells of a table about which readers learn nothing new."""
+        known_cells = np.zeros(exposure.kinds.shape, dtype=np.bool_)
         for known, exposures, names in self.tables:
             rows = {code: at for at, code in enumerate(known.area_codes)}
             places = {(names or {}).get(column.key, column.key): at for at, column in enumerate(known.columns)}
-            for row, at in np.argwhere((exposure.kinds > 0) & ~found).tolist():
+            for row, at in np.argwhere((exposure.kinds > 0) & ~known_cells).tolist():
                 code, key = table.area_codes[row], table.columns[at].key
                 key = key if key in places else original(key)
                 if code in rows and key in places:
                     there = rows[code], places[key]
-                    found[row, at] = any(_no_news(exposure, (row, at), then, there) for then in exposures)
-        return found
+                    known_cells[row, at] = any(_no_news(exposure, (row, at), then, there) for then in exposures)
+        return known_cells
 
 
 def _no_news(now: Exposure, here: tuple[int, int], then: Exposure, there: tuple[int, int]) -> bool:

@@ -154,7 +154,7 @@ def _drawn(auditor: Auditor, inferred: InferredBlock, variant: str, seed: int, r
     # Where nothing bounds a count, or an area contradicts itself, what is printed has to do.
     whole = np.where(drawn >= 0, drawn, np.where(inferred.counts > ABSENT, published, HIDDEN))
     # Sums that form loops are not part of the posterior: the draw is moved as little as possible so that they hold, too.
-    broken = [inferred.active[:, e] & (gaps(whole, *one)[1] != 0) for e, one in enumerate(model.equations)]
+    broken = [inferred.active[:, e] & (gaps(whole, *equation)[1] != 0) for e, equation in enumerate(model.equations)]
     off = np.flatnonzero(np.logical_or.reduce(broken))
     if off.size * whole.shape[1] > MOST_MOVED:
         raise InputError("its sums form loops, and the table is too large to find counts that add up in all of them")
@@ -198,16 +198,16 @@ class Excused:
 
     def mask(self, table: ReviewedTable, exposure: Exposure) -> BoolArray:
         """Return where these cells are in a table."""
-        found = np.zeros(table.counts.shape, dtype=np.bool_) if self.before is None else self.before.mask(table, exposure)
+        excused = np.zeros(table.counts.shape, dtype=np.bool_) if self.before is None else self.before.mask(table, exposure)
         if self.accepted:
             place = {column.key: at for at, column in enumerate(table.columns)}
             row = {code: at for at, code in enumerate(table.area_codes)}
             for area, key in self.accepted:
                 if area in row and key in place:
-                    found[row[area], place[key]] = True
+                    excused[row[area], place[key]] = True
         if self.unprinted:
-            found[:, [column.key in self.unprinted for column in table.columns]] = True
-        return found
+            excused[:, [column.key in self.unprinted for column in table.columns]] = True
+        return excused
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,11 +304,11 @@ def try_repairs(
 def _stronger(draft: TableToRepair, tried: dict[str, Repair]) -> list[Repair]:
     """Return what to try where nothing was enough: a base twice as large again, and two repairs together."""
     base = draft.table.base
-    found = repairs_of(draft, [f"{BASE}={4 * base}"])[0] if base else []
-    coarser = [one for name, one in tried.items() if name.startswith(f"{BASE}=")] + found
+    stronger = repairs_of(draft, [f"{BASE}={4 * base}"])[0] if base else []
+    coarser = [repair for name, repair in tried.items() if name.startswith(f"{BASE}=")] + stronger
     if ROUND in tried:
-        found = [*found, *(tried[ROUND].then(one) for one in coarser)]
-    return found
+        stronger = [*stronger, *(tried[ROUND].then(repair) for repair in coarser)]
+    return stronger
 
 
 def _tried(setting: Setting, repair: Repair, worlds: Worlds | None) -> tuple[TriedRepair, list[_Publication]]:
@@ -319,24 +319,24 @@ def _tried(setting: Setting, repair: Repair, worlds: Worlds | None) -> tuple[Tri
     method = worlds.method if worlds is not None and repair.needs_truth else EXACT
     runs: list[_Publication] = []
     for run in range(setting.draws if chance else 1):
-        if len(runs) >= ENOUGH and not all(one.judgement.within for one in runs):
+        if len(runs) >= ENOUGH and not all(publication.judgement.within for publication in runs):
             break  # it will not do, and how much it leaves is known well enough
         true = known[run % len(known)] if repair.needs_truth else setting.table.counts
         runs.append(_published(setting, repair, true, run))
     now = _under(setting, setting.judgement, runs[0].judgement, setting.exposure, setting.table)
-    left = float(np.mean([one.left for one in runs]))
-    worst = max(runs, key=lambda one: (len(one.judgement.reasons), one.left))
+    left = float(np.mean([publication.left for publication in runs]))
+    worst = max(runs, key=lambda publication: (len(publication.judgement.reasons), publication.left))
     row = TriedRepair(
         rank=0,
         name=repair.name,
         action=repair.action,
         method=method,
         publications=len(runs),
-        within_policy=all(one.judgement.within for one in runs),
+        within_policy=all(publication.judgement.within for publication in runs),
         cells_left=left,
-        cells_left_most=max(one.left for one in runs),
+        cells_left_most=max(publication.left for publication in runs),
         left=left / now if now else None,
-        claims={kind: float(np.mean([one.kinds[kind] for one in runs])) for kind in KINDS[1:]},
+        claims={kind: float(np.mean([publication.kinds[kind] for publication in runs])) for kind in KINDS[1:]},
         reasons=worst.judgement.reasons,
         cost=_cost(setting.table, runs, method, known if worlds is not None else ()),
         changed=_changed(setting.table, runs[0].table),
@@ -373,7 +373,7 @@ def _published(setting: Setting, repair: Repair, true: Counts, run: int) -> _Pub
 
 def _under(setting: Setting, before: Judgement, after: Judgement, exposure: Exposure, table: ReviewedTable) -> int:
     """Count the cells under limits that are exceeded before a repair or after it."""
-    limits = {reason.limit for one in (before, after) for reason in one.reasons if reason.limit is not None}
+    limits = {reason.limit for judgement in (before, after) for reason in judgement.reasons if reason.limit is not None}
     cells = np.zeros(exposure.kinds.shape, dtype=np.bool_)
     for at in limits:
         cells |= falls_under(setting.policy.limits[at], exposure)
@@ -389,17 +389,17 @@ def _cost(draft: ReviewedTable, runs: Sequence[_Publication], method: str, known
     same = [(at, place[column.key]) for at, column in enumerate(draft.columns) if column.key in keys]
     now_rounded = [old for old, new in same if old in draft.exact and not isinstance(after.mechanisms[new], Exact)]
     changed = [(old, new) for old, new in same if draft.mechanisms[old] != after.mechanisms[new]]
-    errors = [_added_error(draft, one.table, one.true, same) for one in runs] if changed and known else []
+    errors = [_added_error(draft, run.table, run.true, same) for run in runs] if changed and known else []
     if changed and not known:  # only unrounded counts were changed, and their truth is printed
-        errors = [_added_error(draft, one.table, draft.counts, changed) for one in runs]
-        errors = [one * len(changed) / max(1, len(same)) for one in errors if one is not None]
-    found = [one for one in errors if one is not None]
+        errors = [_added_error(draft, run.table, draft.counts, changed) for run in runs]
+        errors = [run * len(changed) / max(1, len(same)) for run in errors if run is not None]
+    measured = [run for run in errors if run is not None]
     bases = [how.base for _, new in changed if isinstance(how := after.mechanisms[new], Rounding)]
     return RepairCost(
         columns_dropped=tuple(key for key in mine if not printed & {key, original(key)}),
         counts_lost=draft.published - after.published,
         unrounded_lost=int((draft.counts[:, now_rounded] > ABSENT).sum()),
-        mean_added_error=float(np.mean(found)) if found else 0.0 if not changed else None,
+        mean_added_error=float(np.mean(measured)) if measured else 0.0 if not changed else None,
         error_is="none" if not changed else "measured" if method == EXACT else "estimated",
         largest_error=max(bases) - 1 if bases else None,
     )

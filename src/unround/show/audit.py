@@ -285,7 +285,7 @@ def likely_means(audit: Mapping[str, Any]) -> str:
 
 
 def inconsistencies(audit: Mapping[str, Any]) -> str:
-    """Say in a sentence how many inconsistencies there are, and of which kinds."""
+    """Say in a sentence how many inconsistencies there are, by kind."""
     if not audit["contradictions"]:
         return NO_INCONSISTENCIES
     kinds = listed([several(many, *INCONSISTENCIES[kind]) for kind, many in audit["contradictions_by_kind"].items()])

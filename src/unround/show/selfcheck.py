@@ -84,7 +84,7 @@ def in_short(summary: Mapping[str, Any]) -> str:
 
 
 def withheld(summary: Mapping[str, Any]) -> list[str]:
-    """Say of which tables likely claims are withheld, and why."""
+    """Say which tables have likely claims withheld, and why."""
     checked = summary.get("selfcheck")
     if not checked:
         return []

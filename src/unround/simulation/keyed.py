@@ -47,7 +47,7 @@ def drawn_keys(number: Counts, rng: np.random.Generator) -> Keys:
 
 
 def keys_of_parts(whole: Keys, parts: Counts, rng: np.random.Generator) -> Keys:
-    """Deal the records of a universe (areas × sexes) out to the parts of a partition, of which the sizes are given."""
+    """Deal the records of a universe (areas × sexes) out to the parts of a partition whose sizes are given."""
     keys = drawn_keys(parts, rng)
     # The last part with a record in it makes the sums come to those of the whole; where all are empty, 0 stays 0.
     last = parts.shape[-1] - 1 - np.argmax(parts[..., ::-1] > 0, axis=-1)[..., None]
@@ -80,7 +80,7 @@ def _universes(cells: Cells, rng: np.random.Generator) -> tuple[dict[str, Keys],
 
 
 ONE_PERSON, HOUSEHOLD_TYPES = 51, 100
-"""The households of one person, and the table of household types, the last of which they are."""
+"""The households of one person, and the table of household types, where they are the last."""
 
 
 class RecordKeys:

@@ -48,7 +48,7 @@ class People:
     rows: dict[int, Counts]  # counts of the core rows by characteristic ID, in the same shapes
     land: Floats  # square kilometres
     traits: Floats  # hidden traits by area, which the other blocks lean on too
-    cells: Cells  # groups of records that have nobody in common, of which every universe consists
+    cells: Cells  # groups of records that have nobody in common and make up every universe
 
 
 @dataclass(frozen=True, slots=True, eq=False)

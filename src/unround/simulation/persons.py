@@ -63,7 +63,7 @@ Query = tuple[tuple[str, frozenset[int]], ...]
 
 
 def query(sets: Mapping[str, frozenset[int]], sizes: Mapping[str, int]) -> Query:
-    """Return the query for these sets of values; an attribute of which all values are wanted is left out.
+    """Return the query for these sets of values; an attribute whose values are all wanted is left out.
 
     >>> query({"sex": frozenset({1}), "age": frozenset({0, 1})}, {"sex": 2, "age": 2})
     (('sex', frozenset({1})),)

@@ -154,7 +154,9 @@ def _cell(text: str, description: Description, notes: Documented) -> tuple[What,
     if code != UNREADABLE:
         return What.SUPPRESSED, f"{text}: {why_absent(code)}{documented}; it can be any count", ""
     said = (
-        "a formula whose value is not in the file" if text == "=?" else f"{text[:40]!r} is neither a number nor a known sign"
+        "a formula whose value is not in the file"
+        if text == "=?"
+        else f"{text[:40]!r} is neither a number nor a known symbol"
     )
     remedy = (
         "open the file in a spreadsheet and save it" if text == "=?" else f'symbols = {{ "{text[:20]}" = "suppressed" }}'

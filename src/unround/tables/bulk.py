@@ -298,7 +298,7 @@ _LINE_END = ord("\n")
 
 @dataclass(frozen=True, slots=True)
 class BulkHeader:
-    """Where the fields are: by what they tell of a line, and of every sex its counts and their signs (-1 for none)."""
+    """Where the fields are: by what they tell of a line, and of every sex its counts and their symbols (-1 for none)."""
 
     width: int
     delimiter: str
@@ -315,7 +315,7 @@ class TakenRows:
     - `counted`: Which of them are counts.
     - `places`: For every column of the release the characteristic, as a position in `ids`, and the sex.
     - `figures`: For every figure of the release likewise.
-    - `nothing`: Characteristics × sexes of which no column was made, being not applicable in the first areas.
+    - `nothing`: Characteristics × sexes without a column, because they are not applicable in the first areas.
     - `keys`: Of the columns.
     - `population`: The column that tells how large an area is.
     """

@@ -3,7 +3,7 @@
 The profile's own list has 2,631 characteristics; `canada_2021.txt` has the shape of every table: how deep each row is
 indented, what kind of number it holds, whom it counts. A shape is a string of rows, one digit each for the depth, and a
 letter where the row is not an ordinary count: `m` a median and `a` an average of money, `n` an average of something else,
-`p` a percentage, `s` a count of some of its parent's people that is no part of a partition. `(12m)7` repeats what is in
+`p` a percentage, `s` a count of some of its parent's people that is not part of a partition. `(12m)7` repeats what is in
 brackets seven times; spaces only help the eye. What counts the same people, households or families in tables of their own
 is in `canada_2021.toml`, and so are rates, means and medians. CensusMapper numbers the same characteristics in the same
 order, one vector each or three by sex.

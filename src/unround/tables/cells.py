@@ -466,7 +466,7 @@ def _place(names: Sequence[str], name: str, description: Description, source: st
 
 
 def within_groups(codes: pl.Series, groups: pl.Series) -> pl.Series:
-    """Return codes of which those that are there in several groups carry the name of their group.
+    """Return codes; those that are there in several groups carry the name of their group.
 
     >>> within_groups(pl.Series(["A", "Total", "B", "Total"]), pl.Series(["North", "North", "South", "South"])).to_list()
     ['A', 'Total (North)', 'B', 'Total (South)']

@@ -31,11 +31,11 @@ from unround.tables.derived import Sums, order_gives_away
 from unround.tables.description import MISSING, make_description
 from unround.tables.draft import Draft, axis_keys, where_it_stands, write_asides, write_open, write_protection, write_sums
 from unround.tables.grid import HeadedTable, letters
-from unround.tables.labels import WORDS, about, is_total
+from unround.tables.labels import NUMBER_WORDS, about, is_total
 from unround.tables.layout import LONGEST_SIGN, bare_text
 from unround.tables.notes import Documented, exact_codes, read_notes
 from unround.tables.profile import kind_of
-from unround.tables.roles import SPARSE, Roles, find_roles, moving_means, worked_out
+from unround.tables.roles import Roles, find_roles, moving_means, worked_out
 from unround.tables.suggested import (
     AGREE,
     PERIODS,
@@ -50,6 +50,7 @@ from unround.tables.suggested import (
     protection,
     row_axes,
     row_sums,
+    rows_may_add_up,
     tells_if_nearest,
     trusted,
     unrounded,
@@ -58,7 +59,7 @@ from unround.tables.suggested import (
     whole_column,
 )
 from unround.tables.symbols import SIGNS, as_counts, flagged_number, hidden_range, plain_numbers
-from unround.tables.tidy import FEW, Ask, Opened, Question, entries_around, hides, names_a_number, open_table, take_default
+from unround.tables.tidy import FEW, Ask, Opened, Question, entries_around, open_table, take_default
 
 DESCRIBED = "described"
 """The format of a table that was described on the way."""
@@ -393,7 +394,7 @@ def _finished(made: Described, mechanism: str | None, noted: Collection[str]) ->
         made = replace(made, structure=find_structure(final))
     final = trusted(final, made.structure)
     entries = [*entries_around(opened, notes), *_contradicted(made), *_without_sum(made)]
-    entries += [*_telling(made), *_sizes(made), *_summaries(made)]
+    entries += [*_telling(made), *_summaries(made)]
     if mechanism is None and not made.protection.note:
         entries += _at_random(made)
     entries = write_open(draft, entries)
@@ -405,7 +406,7 @@ def _finished(made: Described, mechanism: str | None, noted: Collection[str]) ->
 
 
 def _telling(made: Described) -> list[Entry]:
-    """Return an entry for every column that is worked out from counts, and every remark, that may tell what is hidden."""
+    """Return an entry for every column that is worked out from counts, and tells what is hidden."""
     table, entries = made.opened.table, []
     for at, way in made.roles.ways.items():
         if way.telling:
@@ -414,42 +415,10 @@ def _telling(made: Described) -> list[Entry]:
             place = f"column {letters(at)}: {table.names[at]}, row{'s' if len(way.telling) > 1 else ''} {rows}"
             entries.append(Entry(place, What.UNKNOWN, why, False, "leave it out in these rows, too"))
     for at, row in moving_means(table, made.roles):
-        why = f"it is a moving mean of counts beside it, of which one is hidden: row {table.number(row)}"
+        why = f"it is a moving mean of counts beside it, and one of them is hidden: row {table.number(row)}"
         place = f"column {letters(at)}: {table.names[at]}"
         entries.append(Entry(place, What.UNKNOWN, why, False, "leave it out in the rows around, too"))
-    for at in (at for at, why in made.roles.left_out.items() if why == SPARSE):
-        for row, text in enumerate(table.column(at).to_list()):
-            if text is not None and names_a_number(str(text)) and hides(table, row):
-                why = f"a remark with a number, where counts are hidden: {str(text)[:80]}"
-                settle = "take the number out of the text, if it tells what is hidden"
-                entries.append(Entry(f"cell {letters(at)}{table.number(row)}", What.UNKNOWN, why, False, settle))
     return entries
-
-
-_SIZE = re.compile(r"\bn ?[=:] ?([\d.,]*\d)|\((\d[\d.,]*)\)", re.IGNORECASE)
-"""How many there are, in a heading."""
-
-
-def _sizes(made: Described) -> list[Entry]:
-    """Return an entry for every heading with a number that may be the total of its counts, of which one is hidden."""
-    if (axis := made.down) is None:
-        return []
-    heads = {verdict.total for verdict in made.verdicts if verdict.used and verdict.axis == axis.name}
-    whole = np.array([code in heads or is_whole(axis, at) for at, code in enumerate(axis.codes)])
-    lines = [(" / ".join(codes), column, whole) for codes, column in zip(made.look.columns, made.look.counts.T, strict=True)]
-    lines += [(code, row, whole[:0]) for code, row in zip(axis.codes, made.look.counts, strict=True)]
-    entries = dict[str, Entry]()
-    for heading, counts, totals in lines:
-        shown, parts = counts > ABSENT, ~totals if totals.size else np.ones(len(counts), dtype=np.bool_)
-        hidden, rest = int((~shown & parts).sum()), counts[shown & parts].astype(np.int64)
-        if not hidden or not rest.size or (shown & ~parts).any():
-            continue
-        for number in (int(re.sub(r"\D", "", bare + bracketed)) for bare, bracketed in _SIZE.findall(heading)):
-            if rest.sum() <= number <= rest.sum() + hidden * rest.max():
-                why = f"{number:,} may be the total of its counts, of which some are hidden"
-                settle = "take the number out of the heading, if it tells what is hidden"
-                entries.setdefault(heading, Entry(f"heading {heading}", What.UNKNOWN, why, False, settle))
-    return list(entries.values())
 
 
 def _folder(opened: Opened) -> Path | None:
@@ -516,7 +485,7 @@ def _fits(structure: Structure, how: Mechanism, known: FirstLook) -> bool:
 
 
 def _noted_exact(axes: Axes, release: Release, verdicts: Sequence[SuggestedSum], notes: Documented) -> set[str]:
-    """Return the codes of columns of which a note says that their counts are not rounded."""
+    """Return the codes of the columns whose counts are not rounded, as a note says."""
     totals = {verdict.total for verdict in verdicts if verdict.used}
     names = [code for axis in axes.all if axis.name in release.axes for code in axis.codes]
     return set(exact_codes(notes.exact, dict.fromkeys(names), [code for code in names if code in totals]))
@@ -596,7 +565,7 @@ def _settle_ranks(made: Described) -> None:
 
 
 def _without_sum(made: Described) -> list[Entry]:
-    """Return an entry for every axis of which no sum is known though there may well be one: what it tells is not used."""
+    """Return an entry for every axis that may well have a sum, but none is known: what it tells is not used."""
     if not made.holds_sums:
         return _idle_totals(made)  # the rest is asked about the table as a whole
     entries = []
@@ -622,7 +591,7 @@ def _summaries(made: Described) -> list[Entry]:
     if (made.look.counts > ABSENT).all():
         return []
     names = [code for axis in made.axes.all if axis.name in made.release.areas for code in axis.codes]
-    why = "called like a figure of the other rows, some counts of which are hidden: it may tell them"
+    why = "called like a figure of the other rows, where some counts are hidden: it may give them away"
     return [
         Entry(f"row {name}", What.UNKNOWN, why, False, "leave it out, or have it computed from what is printed")
         for name in names
@@ -631,7 +600,7 @@ def _summaries(made: Described) -> list[Entry]:
 
 
 def _idle_totals(made: Described) -> list[Entry]:
-    """Return an entry for every row that is called a total, and of which it is not known what adds up to it."""
+    """Return an entry for every row that is called a total where it is not known what adds up to it."""
     down = [axis for axis in made.axes.all if axis.name in made.release.areas]
     heads = {(verdict.axis, verdict.total) for verdict in made.verdicts if verdict.used}
     entries = []
@@ -639,7 +608,7 @@ def _idle_totals(made: Described) -> list[Entry]:
         whole = [code for at, code in enumerate(axis.codes) if is_whole(axis, at) and (axis.name, code) not in heads]
         if whole and len(axis.codes) > 2:
             settle = f'under [axes.{axis.name}]: sums = [{{ total = "{whole[0]}", parts = ["…", "…"] }}]'
-            why = "called a total, and of which rows is not known"
+            why = "called a total, but which rows add up to it is not known"
             entries.append(Entry(f"row {whole[0]}", What.UNKNOWN, why, False, settle))
     return entries
 
@@ -699,6 +668,13 @@ def _sumless(made: Described) -> str:
     if made.notes.incomplete and rounded and all(verdict.axis in made.look.axes for verdict in made.verdicts):
         return f"No sum holds between the columns, for a note says: {made.notes.incomplete}"
     axes = [axis for axis in made.axes.all if axis.name in made.look.axes]
+    counts, single = made.look.counts, [axis for axis in made.axes.all if len(axis.codes) == made.look.counts.size]
+    if single and not made.release.figures and not rows_may_add_up(single[0], counts.ravel(), made.look.base):
+        return (
+            "No sum is known, so nothing can be worked out from this table alone: it is one column of counts, none of its "
+            "rows is called a total, and none looks like the sum of others. If their total is known from elsewhere, counts "
+            "that are hidden may follow from it."
+        )
     if any(may_add_up(axis, made.look.along(axis), made.look.base) for axis in axes):
         return ""
     return (
@@ -724,7 +700,7 @@ def _obstacle(described: Described) -> str:
 
 
 def _signs(draft: Draft, roles: Roles, opened: Opened, notes: Documented, ask: Ask) -> None:
-    """Write down what empty cells and signs in place of counts mean: as notes say; ask where agencies differ."""
+    """Write down what empty cells and symbols in place of counts mean: as notes say; ask where agencies differ."""
     writing, table = roles.writing, opened.table
     blank = writing.blank - (
         0 if roles.status is None else explained(table.column(roles.values[0]), table.column(roles.status))
@@ -752,7 +728,7 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, notes: Documented, ask: A
         known = SIGNS.get(sign.lower())
         if known is not None and sign not in _DOUBTFUL:
             continue
-        if any(letter.isdigit() for letter in sign) or len(sign) > LONGEST_SIGN or sign.lower() in WORDS["numbers"]:
+        if any(letter.isdigit() for letter in sign) or len(sign) > LONGEST_SIGN or sign.lower() in NUMBER_WORDS:
             continue  # text: it is reported as neither count nor sign
         default = _DOUBTFUL.get(sign, "not available")
         often = "once" if times == 1 else f"{times:,} times"

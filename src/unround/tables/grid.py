@@ -239,7 +239,7 @@ def letters(column: int) -> str:
 
 @lru_cache(1 << 14)
 def column_number(letters: str) -> int:
-    """Return the number of a column, from 0, by its letters, of which those beyond the last column are left out.
+    """Return the number of a column, from 0, by its letters; those beyond the last column are left out.
 
     >>> column_number("A"), column_number("ab")
     (0, 27)

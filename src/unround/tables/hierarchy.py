@@ -1,4 +1,4 @@
-"""Which code is part of which, in a file of its own.
+"""Which codes are part of others, in a file of its own.
 
 Hierarchies of an axis are parent,child pairs, or the `@`-indented text that τ-ARGUS users have. Files of areas are pairs of
 `child,parent`; or wide, with a column of codes for every level and a line for every smallest area

@@ -29,6 +29,18 @@ def _words(text: str) -> frozenset[str]:
 _SAID = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 WORDS: Mapping[str, frozenset[str]] = {kind: _words(text) for kind, text in _SAID.items() if isinstance(text, str)}
 """What totals, sexes, areas and so on are called, in the languages of many tables."""
+
+NUMBER_WORDS = {
+    word: at
+    for words in (
+        "one two three four five six seven eight nine ten eleven twelve",
+        "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "un deux trois quatre cinq six sept huit neuf dix onze douze",
+        "uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    )
+    for at, word in enumerate(words.split(), 1)
+} | {"single": 1, "eins": 1, "eine": 1, "une": 1, "una": 1, "couple": 2, "pair": 2, "dozen": 12, "twenty": 20, "thirty": 30}
+"""Numbers in words."""
 _MONTHS = [_words(names) for names in _SAID["months"]]
 
 _TOTAL = re.compile(

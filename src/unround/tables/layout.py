@@ -57,12 +57,12 @@ def are_counts(bare: pl.Series) -> pl.Series:
 
 
 def are_signs(bare: pl.Series) -> pl.Series:
-    """Return which cells hold a sign or a range that stands in place of a count."""
+    """Return which cells hold a symbol or a range that stands in place of a count."""
     return (bare.str.to_lowercase().is_in([*SIGNS, ":", "."]) | bare.str.contains(RANGED)).fill_null(False)
 
 
 def _stand_for_counts(bare: pl.Series) -> pl.Series:
-    """Return which cells hold a sign where the header is still looked for: there "None" is a category, not an empty cell."""
+    """Return which cells hold a symbol while the header is looked for: there "None" is a category, not an empty cell."""
     return are_signs(bare) & (bare.str.to_lowercase() != "none").fill_null(True)
 
 

@@ -1,6 +1,6 @@
 """Scanning: one pass over the bytes of a bulk file that finds areas, IDs and counts, at the speed of memory.
 
-It reads what nearly every cell is: a plain whole number, or nothing beside a well-known sign. Everything else (decimals,
+It reads what nearly every cell is: a plain whole number, or nothing beside a well-known symbol. Everything else (decimals,
 padding, `1e+06`, signs inside cells) is handed back by its place, for `symbols` to read: what a cell means is decided in
 one module only.
 """
@@ -54,7 +54,7 @@ class FieldPlaces(NamedTuple):
     id: int
     cells: Places
     symbols: Places
-    """The sign of each cell; -1 for none."""
+    """The symbol of each cell; -1 for none."""
     last: int
     """The last of all these."""
 
@@ -167,7 +167,7 @@ def _alike(text: Bytes, start: int, other: int, length: int) -> bool:
 
 @_inner
 def _cell(text: Bytes, begin: int, end: int, sign: int, sign_end: int) -> tuple[int, bool]:
-    """Read a cell and the sign beside it; False where that takes a closer look."""
+    """Read a cell and the symbol beside it; False where that takes a closer look."""
     signs = sign_end - sign
     if begin < end:
         if signs:

@@ -1,4 +1,4 @@
-"""Notes: what the texts around a table say of its counts: how they were rounded, which are exact, what signs mean.
+"""Notes: what the texts around a table say of its counts: how they were rounded, which are exact, what symbols mean.
 
 What a note says is documented by whoever made the table. Only plain statements are understood; others stay notes.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from unround.mechanisms import Mechanism, Nearest, Rounding
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE, between
+from unround.tables.labels import NUMBER_WORDS
 from unround.tables.symbols import hidden_range
 
 _ROUNDED = re.compile(
@@ -63,10 +64,11 @@ _MEANINGS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"\bnil\b|\bzero|\bnull\b|\bnone\b|\bnought|\bnichts\b|\bnéant|\bno (?:cases|persons)|\bcero\b|^0$"), 0),
 )  # fmt: skip
 _AND_OTHERS = re.compile(
+    r"\b(?:one|either) of (?:the )?(?:two|counts|them)\b|"
     r"\b(?:and|or|und|oder|et|ou|y|o)\b.*\b(?:further|other|additional|secondary|complement|protect|beside|weitere|andere|sekundär|"
     r"secondaire|autres?|secundari|otr[oa]s)"
 )
-"""What follows a range where counts outside it are hidden, too."""
+"""What stands beside a range where counts outside it are hidden, too."""
 _FLAGS = re.compile(
     r"\bprovision|\brevis|\bestimat|\bpreliminar|\bvorläufig|\bberichtigt|\bgeschätzt|\bprovisoire|\bbreak\b|\bcaution"
 )
@@ -101,7 +103,7 @@ class Documented:
 
 
 def read_notes(texts: Iterable[str], signs: Iterable[str] = ()) -> Documented:
-    """Read the texts around a table, in which some signs stand for counts.
+    """Read the texts around a table, in which some symbols stand for counts.
 
     >>> found = read_notes(["Counts are randomly rounded to base 3.", "c = confidential", "– = nil"], ["c", "–"])
     >>> found.mechanism, found.signs["–"], found.signs["c"] == SUPPRESSED
@@ -164,7 +166,7 @@ def _rounding(sentence: str) -> Mechanism | None:
 
 
 def _definition(sign: str, text: str) -> str | None:
-    """Return what a text says that a sign means, or None."""
+    """Return what a text says that a symbol means, or None."""
     quoted = re.escape(sign)
     edge = r"(?<![\w.*<])" if sign[0].isalnum() or sign[0] in ".*<" else r"(?:^|(?<=[\s(\"'‘“;,]))"
     within = rf"[\"'‘“(\[]?{quoted}[\"'’”)\]]?"
@@ -184,16 +186,18 @@ def _definition(sign: str, text: str) -> str | None:
 
 
 def meaning_of(text: str) -> int | None:
-    """Return the code, or the count, that an explanation of a sign stands for; None where it says neither.
+    """Return the code, or the count, that an explanation of a symbol stands for; None where it says neither.
 
     >>> meaning_of("nil"), meaning_of("a count from 1 to 4") == between(1, 4), meaning_of("see page 3")
     (0, True, None)
+    >>> meaning_of("fewer than five pupils") == meaning_of("under 5")
+    True
     """
     said = " ".join(text.lower().rstrip(".").split())
     ranged = re.search(
         r"(?:from |between )?(\d+) (?:to|and|bis|à|-|–) (\d+)\b|(\d+)\s?[-–]\s?(\d+)\b|"
         r"((?:fewer|less) than|under|below|<|weniger als|unter|moins de|menos de|minder dan) ?(\d+)",
-        said,
+        re.sub(r"[^\W\d_]+", lambda word: str(NUMBER_WORDS.get(word[0], word[0])), said),
     )
     if ranged is not None and _AND_OTHERS.search(said):
         return SUPPRESSED
@@ -206,7 +210,7 @@ def meaning_of(text: str) -> int | None:
 
 
 def exact_codes(notes: Sequence[str], codes: Iterable[str], totals: Iterable[str]) -> list[str]:
-    """Return the codes of which notes say that their counts are not rounded: by name, or as totals.
+    """Return the codes whose counts are not rounded, as notes say: by name, or as totals.
 
     >>> exact_codes(["All households is not rounded."], ["All households", "Rented"], ["All households"])
     ['All households']

@@ -301,7 +301,7 @@ class FigureMeaning:
 
 
 def propose(lines: Sequence[TableLine]) -> list[Figure]:
-    """Return the figures of a table, and what labels and positions say they are of; no rates of which nothing is said.
+    """Return the figures of a table, and what labels and positions say they are of; only rates for which something says so.
 
     >>> texts = [("Total - Low-income status", 0, "count"), ("In low income", 0, "count"),
     ...          ("Prevalence of low income (%)", 0, "percentage")]
@@ -537,7 +537,7 @@ def _same_income(table: str, income: str, households: bool, year: str | None) ->
 
 
 def _whole(lines: Sequence[TableLine], first: str) -> str:
-    """Return the count of all groups of a table: the nearest line above the first of them that is no such group."""
+    """Return the count of all groups of a table: the nearest line above the first of them that is not such a group."""
     start = next(place for place, line in enumerate(lines) if line.id == first)
     for line in reversed(lines[:start]):
         if line.table != lines[start].table:

@@ -36,7 +36,7 @@ GROUPED = 1 / 3
 SPARSE = "mostly empty"
 """Why a column of text is left out that holds remarks."""
 LONGEST_STATUS = 3
-"""Characters of a sign beside a count."""
+"""Characters of a symbol beside a count."""
 TEXT_SHARE = 0.2
 """A column in which more of the filled cells than this are text holds no numbers."""
 
@@ -59,7 +59,7 @@ class Roles:
     """What the columns of a table are, by their places.
 
     `left_out` gives a reason for every column that is neither axis nor counts; `unknown` for every column of numbers, or of
-    what should be numbers, of which nothing tells what it is. `rates` are columns of figures, each with the column of the
+    what should be numbers, where nothing tells what it is. `rates` are columns of figures, each with the column of the
     counts that it is of and with what a rate of one is printed as; `ways` how to work out others.
     `status` is the column of signs beside the counts of an SDMX table.
     """
@@ -76,7 +76,7 @@ class Roles:
 
 
 def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[int, str] | None = None) -> Roles:
-    """Find out what every column of a table is; `unknown` are columns of which that is known not to be told."""
+    """Find out what every column of a table is; `unknown` are columns that nothing explains, as is known by now."""
     names = table.names
     there = [at for at, name in enumerate(names) if not table.column(at).is_null().all()]
     if value is not None and value not in names:
@@ -126,7 +126,7 @@ def find_roles(table: HeadedTable, value: str | None = None, unknown: Mapping[in
         explained = {at: f"it tells nothing more where that is printed: {way.how}" for at, way in ways.items()}
         left_out |= {at: why for at, why in explained.items() if at not in silent}  # these may explain each other
         lost = {
-            at: f"{figures[at]}, and nothing says of which counts"
+            at: f"{figures[at]}, and nothing says which counts they are of"
             for at in figures
             if at not in rates and left_out[at] == figures[at]
         }
@@ -252,7 +252,7 @@ def _in_words(name: str, cells: pl.Series, at: int, values: Sequence[int]) -> st
 
 
 def _is_status(name: str, cells: pl.Series) -> bool:
-    """Return whether a column holds signs beside the counts."""
+    """Return whether a column holds symbols beside the counts."""
     bare = bare_text(cells).drop_nulls()
     return about(name, "status") and bool((bare.str.len_chars() <= LONGEST_STATUS).all())
 
@@ -276,7 +276,7 @@ def _sdmx(table: HeadedTable, named: dict[str, int]) -> Roles:
 
 
 def _is_numeric(cells: pl.Series, name: str) -> bool:
-    """Return whether a column holds numbers, perhaps with flags, or with signs and ranges in place of some."""
+    """Return whether a column holds numbers, perhaps with flags, or with symbols and ranges in place of some."""
     if cells.dtype != pl.String:
         return cells.dtype.is_numeric()
     bare = bare_text(cells).drop_nulls()
@@ -288,7 +288,7 @@ def _is_numeric(cells: pl.Series, name: str) -> bool:
     texts = len(bare) - counts - signs
     others = bare.filter(~are_counts(bare) & ~are_signs(bare))
     if texts <= counts / 2 and others.n_unique() == 1 and len(others[0]) <= LONGEST_STATUS:
-        texts = 0  # a sign of this table's own
+        texts = 0  # a symbol of this table's own
     flags = bare.filter(are_counts(bare) & ~are_numbers(bare)).str.replace_all("[0-9]", "").n_unique()
     return counts > 0 and (plain >= counts / 2 or flags == 1) and texts <= TEXT_SHARE * (counts + texts)
 

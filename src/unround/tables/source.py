@@ -38,7 +38,7 @@ PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 28
 WHOLE = 1 << 31
 """Bytes of text that may be held at once, for formats that cannot be read in pieces."""
 LINES, MOST_AREAS = 20_000_000, 1_500_000
-"""Lines of text that may be held at once; and areas, of which every line of a wide table is one: 2 GB of memory."""
+"""Lines of text that may be held at once; and areas, one per line of a wide table: 2 GB of memory."""
 MOST_PARTS = 1_000
 """Tables in a zip."""
 _QUOTED_LINES = 200
@@ -287,7 +287,7 @@ class Source:
             while piece := file.read(size):
                 read.unpacked += len(piece)
                 read.consumed = max(read.consumed, position())
-                # Beside what has been read so far, not beside the whole file: most of which may be there as a disguise.
+                # Beside what has been read so far, not beside the whole file: for most of that may be there as a disguise.
                 if read.unpacked > max(SUSPICIOUS, PACKED_TIGHTEST * read.consumed):
                     raise InputError(f"{self.path} unpacks to over {PACKED_TIGHTEST} times its size; is it really a table?")
                 if first:
@@ -349,7 +349,7 @@ def damage_reported(path: Path) -> Iterator[None]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the names of files for people; no sign in them is left that a terminal would obey."""
+    """Return the names of files for people; without characters that a terminal would obey."""
     return shortened(["".join(sign if sign.isprintable() else "\ufffd" for sign in name) for name in names], 6)
 
 
@@ -473,7 +473,7 @@ def _delimiter(head: str) -> str:
     bare = re.sub(r'"[^"\n]*"', "", head[:HEAD])
     lines = bare.splitlines()[:50]
     most = {mark: sum(line.count(mark) for line in lines) for mark in _DELIMITERS}
-    # Commas also occur in text; a tab or a semicolon in most lines is no accident.
+    # Commas also occur in text; a tab or a semicolon in most lines is not an accident.
     for mark in ("\t", ";", "|"):
         if lines and sum(mark in line for line in lines) > len(lines) / 2 and most[mark] >= most[","] / 2:
             return mark

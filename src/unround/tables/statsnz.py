@@ -296,7 +296,7 @@ def _family(group: NamedGroup) -> tuple[str, str, str]:
 def _is_under(part: NamedGroup, total: NamedGroup) -> bool:
     """Return whether a group of one level belongs to one of the level above: its code goes on where the other ends.
 
-    Where people give several answers, it is no sum, but so nearly one (two answers within one group are rare) that the
+    Where people give several answers, it is not a sum, but so nearly one (two answers within one group are rare) that the
     counts of small areas do not show it, and a false proof could come of that. On the first level it shows everywhere.
     """
     within = part.level == total.level + 1 > 1 and bool(total.code) and part.code.startswith(total.code)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism, Nearest, Rounding
-from unround.release import ABSENT, LARGEST, Counts, Release
+from unround.release import ABSENT, LARGEST, NOT_APPLICABLE, Counts, Release, told_range
 from unround.structure import JudgedSum, Structure, find_structure
 from unround.structure.decisions import MOST
 from unround.structure.evidence import LABELS
@@ -32,6 +32,11 @@ HEADED = 0.8
 """Where codes make a hierarchy, so many of those of an upper level have others below them."""
 
 PERIODS = "periods that make up another"
+
+LEAST_ADDED = 3
+"""Rows that a row is looked at as the sum of, at least."""
+NEARLY = 0.05
+"""A row is nearly the sum of all others if the rest is so small a share of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +349,56 @@ def may_add_up(axis: DraftAxis, counts: Counts, base: int) -> bool:
     return False
 
 
+def rows_may_add_up(axis: DraftAxis, column: Counts, base: int) -> bool:
+    """Return whether, in a table of one column, a row may be the sum of others, by its name, its place or its count.
+
+    The first or the last row may be the sum of all others, or nearly, if some were left out; and rows may be groups, each
+    below or above its total, that make up the whole table.
+    """
+    if any(axis.depths) or any(is_total(*axis.names_of(code), of_places=False) for code in axis.codes):
+        return True
+    low, high = reach(column[:, None], base)
+    printed = column[column > ABSENT].astype(np.int64)
+    nearly = [end for end in (*printed[:1], *printed[-1:]) if abs(2 * end - printed.sum()) <= NEARLY * end]
+    halves = (_in_groups(low[::step, 0], high[::step, 0]) for step in (1, -1))
+    return bool(nearly) or bool(like_totals(column[:, None], base)) or any(halves)
+
+
+def _in_groups(low: NDArray[np.int64], high: NDArray[np.int64]) -> bool:
+    """Return whether all rows may be groups: a total each, and its parts below it."""
+    begins = np.zeros(len(low) + 1, dtype=np.bool_)
+    begins[0] = True
+    for total in range(len(low)):
+        if begins[total]:
+            least, most = np.cumsum(low[total + 1 :]), np.cumsum(high[total + 1 :])
+            begins[total + 2 :] |= (least <= high[total]) & (most >= low[total])
+    return bool(begins[-1])
+
+
+def reach(counts: Counts, base: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the least and the most that every count can be: hidden ones as told, or up to the largest of their column."""
+    numbers = np.where(counts > ABSENT, counts, 0).astype(np.int64)
+    low, high = np.maximum(numbers - (base - 1), 0), numbers + (base - 1)
+    for code in np.unique(counts[counts <= ABSENT]).tolist():
+        cells = counts == code
+        ends = (0, 0) if code == NOT_APPLICABLE else told_range(code)
+        low[cells] = ends[0] if ends else 0
+        high[cells] = ends[1] if ends else np.broadcast_to(numbers.max(axis=0), counts.shape)[cells]
+    return low, high
+
+
+def like_totals(counts: Counts, base: int = 1) -> list[int]:
+    """Return which of the first and the last row may be the sum of all others, wherever it is printed."""
+    low, high = reach(counts, base)
+    found = []
+    for row in (0, len(counts) - 1) if len(counts) > LEAST_ADDED else ():
+        there = counts[row] > ABSENT
+        least, most = (np.delete(ends, row, axis=0).sum(axis=0) for ends in (low, high))
+        if there.any() and ((least <= high[row]) & (most >= low[row]))[there].all():
+            found.append(row)
+    return found
+
+
 def is_whole(axis: DraftAxis, at: int) -> bool:
     """Return whether a row is called like a total; names of countries count at either end, or if there is only one."""
     names = axis.names_of(axis.codes[at])
@@ -476,7 +531,7 @@ def tells_if_nearest(counts: Counts, bases: Sequence[int], sums: Sums, of_rows: 
 
 
 def base_of(how: Mechanism | None, counts: Counts) -> int:
-    """Return the base that a table is rounded to: as told, or the largest of which nearly all are multiples; or 1."""
+    """Return the base that a table is rounded to: as told, or the largest that nearly all are multiples of; or 1."""
     if isinstance(how, Rounding | Nearest):
         return how.base
     if how is not None:

@@ -1,4 +1,4 @@
-"""Symbols: cells as they stand in a file, numbers and signs such as `x` and `..`, become counts and codes.
+"""Symbols: cells as they stand in a file, numbers and symbols such as `x` and `..`, become counts and codes.
 
 Suppressed, not applicable, not available and zero are four different things, and stay so.
 """
@@ -50,7 +50,7 @@ NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 _DIGITS = r"[0-9]{1,3}(?:[, \u00a0\u202f\u2009'\u2019][0-9]{3})+|[0-9]{1,9}"
 _FLAG = r"[*†‡§#^~!¹²³⁴⁵⁶⁷⁸⁹]{1,3}|\([a-zA-Z*†0-9]{1,2}\)|\[(?:note )?[0-9a-zA-Z]{1,2}\]|[a-zA-Z]{1,2}\)?"
 FLAGGED = rf"^(?:({_DIGITS})[{_BLANKS}]*({_FLAG})|\(({_DIGITS})\)|\*{{1,2}}({_DIGITS}))$"
-"""A number with a sign beside it that leaves it a number: provisional, revised, of low quality, or a reference to a note."""
+"""A number with a symbol that leaves it a number: provisional, revised, of low quality, or a reference to a note."""
 RANGED = r"^(?:<|≤|&lt;) ?=? ?[0-9]{1,4}$|^[0-9]{1,4} ?[-–—] ?[0-9]{1,4}$"
 """A range in place of a count, as it is mostly written."""
 _RANGE = re.compile(r"(?:from )?([0-9]{1,4})\s*(?:-|–|—|to|bis|à|a|tot|\.\.|…)\s*([0-9]{1,4})")
@@ -61,7 +61,7 @@ _UP_TO = re.compile(r"(?:≤|<=|=<|up to|at most|bis zu|jusqu'à|hasta)\s*([0-9]
 
 
 class Flagged(NamedTuple):
-    """A number with a sign beside it."""
+    """A number with a symbol beside it."""
 
     number: int
     flag: str
@@ -249,7 +249,7 @@ def _from_numbers(numbers: pl.Series, blank: int) -> tuple[NDArray[np.int32], ND
 
 
 def _apply(symbol: pl.Series, counts: NDArray[np.int32], text: pl.Series) -> None:
-    """Let the column of signs have its say on `counts`, in place."""
+    """Let the column of symbols have its say on `counts`, in place."""
     signed = symbol.is_not_null() & (symbol != "")
     if not signed.any():
         return

@@ -6,7 +6,6 @@ Opening finds the header, wherever that stands, and what else is in the file.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from unround.tables.delimited import is_pcaxis, read_parquet, read_px, read_tabl
 from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Description, read_description
 from unround.tables.frames import as_headed
 from unround.tables.grid import Grid, HeadedTable, columns_between, with_header
-from unround.tables.labels import WORDS, tokens
 from unround.tables.layout import Layout, find_layout, find_layouts
 from unround.tables.notes import Documented
 from unround.tables.profile import by_sex
@@ -165,7 +163,6 @@ def _begins(path: Path) -> bytes:
         return b""
 
 
-_A_COUNT = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:[.,\u00a0\u202f ]\d{3})*|(?!(?:18|19|20|21)\d\d)\d{4,9})(?!\w)")
 FEW = 6
 """Cells that are listed one by one."""
 
@@ -174,7 +171,7 @@ FEW = 6
 class Question:
     """Something that only a person can know.
 
-    - `key`: What it is about: "sheet", "value", "missing", or the sign in question.
+    - `key`: What it is about: "sheet", "value", "missing", or the symbol in question.
     - `text`: The question, in one sentence.
     - `choices`: The possible answers.
     - `default`: The answer if nobody is asked; "" if there is none that would be safe, so that the question has to be
@@ -338,9 +335,9 @@ def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
         return
     yield Entry(_rows(layout.header), What.LABEL, "the header")
     for row, text in (*layout.above.items(), *layout.below.items()):
-        yield _text_entry(f"row {row}", text, opened.table, notes)
+        yield _text_entry(f"row {row}", text, notes)
     for cell, text in opened.table.marks.comments.items():
-        yield _text_entry(f"comment on {cell}", text, opened.table, notes, about=cell)
+        yield _text_entry(f"comment on {cell}", text, notes)
     for code, cells in opened.table.marks.masked.items():
         few = ", ".join(cells[:FEW]) + (f" and {len(cells) - FEW:,} more" if len(cells) > FEW else "")
         why = f"the format {code} hides the numbers there, which are in the file for every reader"
@@ -365,35 +362,10 @@ def entries_around(opened: Opened, notes: Documented) -> Iterable[Entry]:
             yield Entry(f"row {row + 1}", What.LABEL, "hidden in the spreadsheet, and read all the same")
 
 
-def _text_entry(place: str, text: str, table: HeadedTable, notes: Documented, about: str = "") -> Entry:
-    """Return the entry of a text; one with a number, about a row whose counts are not all printed, may tell them."""
+def _text_entry(place: str, text: str, notes: Documented) -> Entry:
+    """Return the entry of a text; whether its numbers tell what is hidden, a review asks."""
     short = text if len(text) <= 80 else f"{text[:79]}…"
-    if text in notes.used:
-        return Entry(place, What.NOTE, f"read as a note: {short}")
-    rows = (row for row in range(table.cells.height) if hides(table, row))
-    labels = (" ".join(str(label).split()) for row in rows for label in table.cells.row(row)[:1] if label is not None)
-    named = about or next(
-        (
-            named_row
-            for named_row in labels
-            if any(map(str.isalpha, named_row)) and re.search(rf"\b{re.escape(named_row)}\b", text)
-        ),
-        "",
-    )
-    if not named or not names_a_number(text.replace(named, " ")):
-        return Entry(place, What.NOTE, f"a text: {short}")
-    why = f"a text with a number, about {named}, where counts are hidden: {short}" if not about else f"a comment: {short}"
-    return Entry(place, What.UNKNOWN, why, False, "take the number out of the text, if it tells what is hidden")
-
-
-def names_a_number(text: str) -> bool:
-    """Return whether a text has a number that may be a count, in digits or in words; years are none."""
-    return _A_COUNT.search(text) is not None or not WORDS["numbers"].isdisjoint(tokens(text))
-
-
-def hides(table: HeadedTable, row: int) -> bool:
-    """Return whether a row has cells beside its label that are not numbers: what they stand for may be hidden."""
-    return any(cell is not None and not any(map(str.isdigit, str(cell))) for cell in table.cells.row(row)[1:])
+    return Entry(place, What.NOTE, f"{'read as a note' if text in notes.used else 'a text'}: {short}")
 
 
 def _rows(rows: Sequence[int]) -> str:

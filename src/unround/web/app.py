@@ -41,7 +41,7 @@ class Pages(Remembered[Key, Response]):
     """The pages shown last, as far as there is room for them."""
 
     def keep(self, key: Key, page: Response) -> Response:
-        """Remember a page, unless it is no good answer or large; return it."""
+        """Remember a page, unless it is an error or large; return it."""
         size = len(page.body) + len(key[1]) + len(key[2])
         return self.put(key, page, size) if page.status_code == 200 and size <= self.most // 8 else page
 
