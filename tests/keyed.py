@@ -40,15 +40,15 @@ def divided(cell: Cell, shares: list[float], rng: np.random.Generator, whole: bo
         counts = [rng.multinomial(n, shares) for n in cell.count.astype(int)]
     else:
         counts = [n * rng.dirichlet(40 * np.array(shares)) for n in cell.count]
-    found, left = [], cell.key.copy()
+    cells, left = [], cell.key.copy()
     for part in np.array(counts).T:
         key = np.where(part > 0, rng.random(areas), 0.0)
-        found.append(Cell(part, key))
+        cells.append(Cell(part, key))
         left = (left - key) % 1
     last = np.array([np.flatnonzero(row)[-1] if row.any() else 0 for row in np.array(counts)])
-    for at, part in enumerate(found):  # the keys of all parts add up to the key of the whole
+    for at, part in enumerate(cells):  # the keys of all parts add up to the key of the whole
         part.key = np.where(last == at, (part.key + left) % 1, part.key)
-    return found
+    return cells
 
 
 def keyed_census(

@@ -58,9 +58,9 @@ def published(name: str, true: int, how: Mechanism, rng: np.random.Generator) ->
 def build(leaves: dict[str, int], sums: list[Sum], how: Callable[[str], Mechanism], seed: int) -> Known:
     """Publish a system: leaves have the given true counts, totals follow from the sums, which come children first."""
     true = dict(leaves)
-    for one in sums:
-        added = sum(true[part] for part in one.parts)
-        assert true.setdefault(one.total, added) == added
+    for sum_ in sums:
+        added = sum(true[part] for part in sum_.parts)
+        assert true.setdefault(sum_.total, added) == added
     rng = np.random.default_rng(seed)
     cells = [published(name, count, how(name), rng) for name, count in true.items()]
     return System(cells, sums), tuple(true.values())

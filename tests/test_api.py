@@ -68,13 +68,13 @@ def test_a_table_is_a_path_a_frame_or_a_release(how: str, tmp_path: Path) -> Non
 
 
 def test_all_ways_lead_to_the_same_findings(tmp_path: Path) -> None:
-    found = []
+    frames = []
     for how in ("path", "release", "list"):
         table, _ = GIVEN[how]()
-        found.append(pl.read_parquet(unround.audit(table, tmp_path / how, prior="flat").path / "findings.parquet"))
-    assert found[0].height > 20
-    assert found[0].equals(found[1])
-    assert found[0].equals(found[2])
+        frames.append(pl.read_parquet(unround.audit(table, tmp_path / how, prior="flat").path / "findings.parquet"))
+    assert frames[0].height > 20
+    assert frames[0].equals(frames[1])
+    assert frames[0].equals(frames[2])
 
 
 def test_the_functions_about_an_audit(audited: unround.AuditFolder) -> None:
@@ -326,10 +326,10 @@ def test_counts_of_kinds_that_hold_fractions_or_far_more_than_counts() -> None:
     for column, counts in cases:
         release = unround.read(plain.with_columns(column.alias("men")))
         (block,) = release.blocks()
-        at = [one.key for one in release.columns].index("men")
+        at = [heading.key for heading in release.columns].index("men")
         assert block.counts[:, at].tolist() == counts, column.dtype
     decimals = pl.Series("men", ["1.5", "10", "5"]).cast(pl.Decimal(10, 1))
-    assert [one.key for one in unround.read(plain.with_columns(decimals)).columns] == ["all", "women"]
+    assert [heading.key for heading in unround.read(plain.with_columns(decimals)).columns] == ["all", "women"]
 
 
 @pytest.mark.parametrize("path", [".", "/", ".."])

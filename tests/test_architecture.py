@@ -76,7 +76,7 @@ def unit(module: str) -> str:
 
 @cache
 def imports(path: Path) -> set[str]:
-    found = set()
+    modules = set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if path == SOURCE / "options.py":  # it declares what others take, and names their types
         tree.body = [
@@ -84,12 +84,12 @@ def imports(path: Path) -> set[str]:
         ]
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found.add(node.module)
+            modules.add(node.module)
             if node.module == "unround":
-                found |= {f"unround.{alias.name}" for alias in node.names}
+                modules |= {f"unround.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found
+            modules |= {alias.name for alias in node.names}
+    return modules
 
 
 def place(path: Path) -> str:
@@ -208,9 +208,9 @@ def test_heavy_imports_wait_until_they_are_used() -> None:
 
 
 def test_kernels_do_without_scipy() -> None:
-    found = loaded_by("import numba, unround.jit; numba.njit(lambda x: x + 1)(1)")
-    assert "numba" in found
-    assert "scipy.linalg" not in found
+    modules = loaded_by("import numba, unround.jit; numba.njit(lambda x: x + 1)(1)")
+    assert "numba" in modules
+    assert "scipy.linalg" not in modules
 
 
 def inlined_functions(source: str) -> dict[str, list[int]]:

@@ -115,12 +115,12 @@ def test_every_certain_claim_has_a_certificate_that_checks(audited: AuditFolder)
 def test_likely_means_at_least_the_threshold(audited: AuditFolder) -> None:
     """Every claim is, and every count that is: but for those that are given, certain, or likely without any sum."""
     least = audited.summary["threshold"]
-    found = findings(audited).filter(kind="likely")
-    assert least <= found["probability_low"].min() < least + 0.01
-    assert (found["probability_low"] <= found["probability"]).all()
-    assert (found["probability"] <= found["probability_high"]).all()
-    assert found["probability_high"].max() <= 1
-    assert found["due_to_sums"].is_between(0, 1).all()
+    rows = findings(audited).filter(kind="likely")
+    assert least <= rows["probability_low"].min() < least + 0.01
+    assert (rows["probability_low"] <= rows["probability"]).all()
+    assert (rows["probability"] <= rows["probability_high"]).all()
+    assert rows["probability_high"].max() <= 1
+    assert rows["due_to_sums"].is_between(0, 1).all()
 
 
 def one_cell(low: int, high: int, *, given: bool = False) -> BlockBounds:
@@ -132,13 +132,13 @@ def one_cell(low: int, high: int, *, given: bool = False) -> BlockBounds:
 
 
 def likeliest(value: int, probability: float) -> BlockPosterior:
-    found = BlockPosterior.empty(1, 1)
-    found.mode[:], found.probability[:], found.mean[:], found.deviation[:], found.possible[:] = (
+    posterior = BlockPosterior.empty(1, 1)
+    posterior.mode[:], posterior.probability[:], posterior.mean[:], posterior.deviation[:], posterior.possible[:] = (
         value,
         *[probability] * 3,
         True,
     )
-    return found
+    return posterior
 
 
 @pytest.mark.parametrize(
@@ -240,22 +240,22 @@ def test_estimates_are_unbiased(audited: AuditFolder, census: Path) -> None:
 
 
 def test_the_summary_adds_up(audited: AuditFolder) -> None:
-    told = audited.summary
-    found = findings(audited)
+    summary = audited.summary
+    claims = findings(audited)
     for kind in ("proved", "conditional", "likely"):
-        number = found.filter(kind=kind).height + (told["zeros_not_listed"] if kind == "likely" else 0)
-        assert told[kind] == number
-        assert sum(block[kind] for block in told["by_block"].values()) == number
-        assert sum(route[kind] for route in told["by_route"].values()) == number
-        assert sum(size[kind] for size in told["sensitive_claims"]["by_value"].values()) == number
-    small = found.filter(pl.col("value").is_between(1, 2)).height
-    assert sum(told["sensitive_claims"]["by_value"]["1-2"].values()) == small
-    assert told["areas"] == 600
-    assert told["contradictions"] == 0
-    assert told["prior"] == "fitted"
+        number = claims.filter(kind=kind).height + (summary["zeros_not_listed"] if kind == "likely" else 0)
+        assert summary[kind] == number
+        assert sum(block[kind] for block in summary["by_block"].values()) == number
+        assert sum(route[kind] for route in summary["by_route"].values()) == number
+        assert sum(size[kind] for size in summary["sensitive_claims"]["by_value"].values()) == number
+    small = claims.filter(pl.col("value").is_between(1, 2)).height
+    assert sum(summary["sensitive_claims"]["by_value"]["1-2"].values()) == small
+    assert summary["areas"] == 600
+    assert summary["contradictions"] == 0
+    assert summary["prior"] == "fitted"
     published = pl.read_parquet(audited.path / "model" / "published.parquet")
-    assert 0 < told["zeros_not_listed"] == published["zeros_not_listed"].sum()
-    assert told["listed"] == {"claims": found.height, "in_csv": found.height}
+    assert 0 < summary["zeros_not_listed"] == published["zeros_not_listed"].sum()
+    assert summary["listed"] == {"claims": claims.height, "in_csv": claims.height}
 
 
 def test_zeros_are_listed_on_request(census_audit: Path, mapped_audit: Path) -> None:
@@ -463,12 +463,17 @@ def test_explanations_agree_with_the_findings(audited: AuditFolder) -> None:
     shown = findings(audited)
     sample = pl.concat([shown.filter(pl.col("kind") != "likely").head(3), shown.filter(kind="likely").head(6)])
     for row in sample.to_dicts():
-        one = explain(audited, row["region"], row["characteristic_id"], row["sex"])
-        assert (one.kind, one.value, one.low, one.high) == (row["kind"], row["value"], row["low"], row["high"])
+        explanation = explain(audited, row["region"], row["characteristic_id"], row["sex"])
+        assert (explanation.kind, explanation.value, explanation.low, explanation.high) == (
+            row["kind"],
+            row["value"],
+            row["low"],
+            row["high"],
+        )
         for name in ("probability_low", "probability", "probability_high", "due_to_sums"):
-            assert getattr(one, name) == pytest.approx(row[name], abs=1e-9)
-        assert dict(one.distribution)[row["value"]] == pytest.approx(row["probability"], abs=1e-6)
-        assert (one.proof is not None) == (row["kind"] != "likely")
+            assert getattr(explanation, name) == pytest.approx(row[name], abs=1e-9)
+        assert dict(explanation.distribution)[row["value"]] == pytest.approx(row["probability"], abs=1e-6)
+        assert (explanation.proof is not None) == (row["kind"] != "likely")
 
 
 def test_what_is_not_available_is_not_called_impossible(tmp_path: Path) -> None:
@@ -609,8 +614,8 @@ def test_known_oddities_are_contradictions(census_data: Path, tmp_path: Path) ->
 )
 def test_every_real_file_is_audited(census_data: Path, tmp_path: Path, name: str) -> None:
     folder = audit(read(census_data / name), tmp_path / "out")
-    found = findings(folder)
+    claims = findings(folder)
     assert folder.summary["structure"]["sums_kept"] >= 1
-    assert ((found["low"] <= found["value"]) & (found["value"] <= found["high"])).all()
-    assert (found["probability"] >= 0.66).all()
+    assert ((claims["low"] <= claims["value"]) & (claims["value"] <= claims["high"])).all()
+    assert (claims["probability"] >= 0.66).all()
     assert all(check_proof(*read_proof(line)) for line in proofs(folder))

@@ -73,12 +73,12 @@ def _published(value: int, how: Mechanism) -> tuple[int | None, Mechanism]:
 
 def random_equations(rng: np.random.Generator, columns: int, number: int) -> Equations:
     """Draw sums over cells in an order, totals before parts, so that they can all hold; loops are common."""
-    found = set()
+    equations = set()
     for _ in range(number):
         total = int(rng.integers(0, columns - 2))
         size = int(rng.integers(1, min(4, columns - total - 1) + 1))
-        found.add((total, tuple(map(int, rng.choice(np.arange(total + 1, columns), size, replace=False)))))
-    return tuple(sorted(found))
+        equations.add((total, tuple(map(int, rng.choice(np.arange(total + 1, columns), size, replace=False)))))
+    return tuple(sorted(equations))
 
 
 # -- layouts -----------------------------------------------------------------------------------------------------------
@@ -88,14 +88,14 @@ def in_forest(layout: CompiledSums) -> list[int]:
     """Return the equations that nodes and links stand for, checking each link against its equations."""
     equations, nodes = layout.equations, layout.plan.nodes
     assert len(layout.links_of) == len(layout.plan.links)
-    found = [e for link in layout.links_of for e in link]
+    edges = [e for link in layout.links_of for e in link]
     for link, standing_for in zip(layout.plan.links, layout.links_of, strict=True):
         ends = (link.parent, *link.children)
         layers = range(3) if link.is_pair else [None]
         sides = [[nodes[end.node].cells[end.layer if layer is None else layer] for end in ends] for layer in layers]
         sums = [{equations[e][0], *equations[e][1]} for e in standing_for]
         assert len(standing_for) <= len(sides)
-        assert all(one in map(set, sides) for one in sums)
+        assert all(sum_ in map(set, sides) for sum_ in sums)
         for e in standing_for:
             total, _ = equations[e]
             signs = {
@@ -110,7 +110,7 @@ def in_forest(layout: CompiledSums) -> list[int]:
     for e, (total, parts) in enumerate(equations):
         if (total, frozenset(parts)) in pairs:
             splits.setdefault((total, frozenset(parts)), e)
-    return found + list(splits.values())
+    return edges + list(splits.values())
 
 
 def assert_forest(layout: CompiledSums, exact: frozenset[int]) -> None:
@@ -184,7 +184,7 @@ def profile(rows: str) -> tuple[CompiledSums, list[Mechanism], NDArray[np.int64]
     made = schema(rows)
     places = np.argwhere(made.shown)
     at = {(made.rows[row].id, sex): column for column, (row, sex) in enumerate(places.tolist())}
-    sums = [((one.total, sex), [(part, sex) for part in one.parts]) for one in made.sums for sex in range(3)]
+    sums = [((sum_.total, sex), [(part, sex) for part in sum_.parts]) for sum_ in made.sums for sex in range(3)]
     sums += [((row.id, 0), [(row.id, 1), (row.id, 2)]) for row in made.rows if row.is_count and row.has_sex]
     equations = tuple(
         (at[total], tuple(at[part] for part in parts)) for total, parts in sums if at.keys() >= {total, *parts}
@@ -464,7 +464,7 @@ def values_are_proved(seed: int) -> int:
 
 
 def test_without_holes_what_moved_bounds_last_is_what_they_depend_on() -> None:
-    found = 0
+    checked = 0
     for seed in range(60):
         layout, mechanisms, counts, _ = random_batch(seed, 6)
         windows, _ = WindowTable(mechanisms).of(counts)
@@ -480,8 +480,8 @@ def test_without_holes_what_moved_bounds_last_is_what_they_depend_on() -> None:
                     tight.low[area, cell],
                     tight.high[area, cell],
                 )
-                found += len(sums) > 1
-    assert found > 100
+                checked += len(sums) > 1
+    assert checked > 100
 
 
 def test_where_a_bound_jumped_over_a_hole_more_sums_are_taken() -> None:

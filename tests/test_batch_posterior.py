@@ -30,12 +30,12 @@ Parts = tuple[CompiledSums, Windows, CellBounds]
 def block(systems: list[System]) -> Parts:
     """Make one block of areas out of systems that differ in their published counts only."""
     first = systems[0]
-    assert all(one.equations == first.equations for one in systems)
-    counts = [[SUPPRESSED if cell.published is None else cell.published for cell in one.cells] for one in systems]
+    assert all(system.equations == first.equations for system in systems)
+    counts = [[SUPPRESSED if cell.published is None else cell.published for cell in system.cells] for system in systems]
     mechanisms = [cell.mechanism for cell in first.cells]
     windows, misfits = WindowTable(mechanisms).of(np.array(counts, dtype=np.int32))
     assert not misfits.any()
-    fixed = frozenset(i for i, one in enumerate(mechanisms) if isinstance(one, Exact))
+    fixed = frozenset(i for i, system in enumerate(mechanisms) if isinstance(system, Exact))
     layout = compile_sums(len(first.cells), first.equations, fixed)
     return layout, windows, tighten(layout, windows)
 
@@ -45,10 +45,10 @@ def weights_of(system: System, prior: Prior, tight: CellBounds) -> PriorWeights:
     weights: list[float] = []
     start = np.full(tight.low.shape, -1, dtype=np.int64)
     for a, c in np.ndindex(tight.low.shape):
-        own = prior.get(system.cells[c].name)
-        if own is not None:
+        answer = prior.get(system.cells[c].name)
+        if answer is not None:
             start[a, c] = len(weights)
-            weights += [own.get(x, 0.0) for x in range(tight.low[a, c], tight.high[a, c] + 1)]
+            weights += [answer.get(x, 0.0) for x in range(tight.low[a, c], tight.high[a, c] + 1)]
     return PriorWeights(tight.low, start, np.array(weights))
 
 
@@ -60,11 +60,11 @@ def summary(marginal: Marginal) -> tuple[int, float, float, float]:
     return low + first, float(chances[first]), mean, float(np.sqrt(chances @ (values - mean) ** 2))
 
 
-def agrees(found: BlockPosterior, a: int, c: int, marginal: Marginal | None) -> None:
+def agrees(posterior: BlockPosterior, a: int, c: int, marginal: Marginal | None) -> None:
     assert marginal is not None
-    got = (found.probability[a, c], found.mean[a, c], found.deviation[a, c])
+    got = (posterior.probability[a, c], posterior.mean[a, c], posterior.deviation[a, c])
     mode, *expected = summary(marginal)
-    assert found.mode[a, c] == mode
+    assert posterior.mode[a, c] == mode
     assert got == pytest.approx(expected, abs=1e-9)
 
 
@@ -72,21 +72,21 @@ def certify(systems: list[System], prior: Prior | None = None, engine: str = "tr
     """Check every number against the engine for single systems."""
     layout, windows, tight = block(systems)
     assert not layout.unused
-    found = posteriors(
+    posterior = posteriors(
         EvidenceBlock(layout, windows, tight, None if prior is None else weights_of(systems[0], prior, tight))
     )
     for a, system in enumerate(systems):
         expected = infer(system, engine=engine, prior=prior, top=0)
-        assert found.possible[a] == expected.feasible
+        assert posterior.possible[a] == expected.feasible
         if not expected.feasible:
-            assert np.isnan(found.mean[a]).all()
+            assert np.isnan(posterior.mean[a]).all()
             continue
         assert expected.answer is not None
         assert expected.answer.marginals is not None
-        assert found.cut[a] == 0
+        assert posterior.cut[a] == 0
         for c, marginal in enumerate(expected.answer.marginals):
-            agrees(found, a, c, marginal)
-    return int(found.possible.sum())
+            agrees(posterior, a, c, marginal)
+    return int(posterior.possible.sum())
 
 
 @pytest.mark.parametrize("shape", {**shapes.ACYCLIC, **shapes.CROSSED})
@@ -185,12 +185,12 @@ def test_what_is_wanted_is_the_same_bit_by_bit_as_if_all_were(share: float) -> N
     layout, windows, tight = block(drawn(rng, sums, 60, 25, (BASE5, SAMPLE), exact=("t",)))
     everything = posteriors(EvidenceBlock(layout, windows, tight))
     wanted = rng.random(tight.low.shape) < share
-    found = posteriors(EvidenceBlock(layout, windows, tight), wanted=wanted)
+    posterior = posteriors(EvidenceBlock(layout, windows, tight), wanted=wanted)
     for name in ("mode", "probability", "mean", "deviation"):
-        np.testing.assert_array_equal(getattr(found, name)[wanted], getattr(everything, name)[wanted])
-    np.testing.assert_array_equal(found.possible, everything.possible)
-    assert (found.probability[~wanted] == 0).all()
-    assert np.isnan(found.mean[~wanted]).all()
+        np.testing.assert_array_equal(getattr(posterior, name)[wanted], getattr(everything, name)[wanted])
+    np.testing.assert_array_equal(posterior.possible, everything.possible)
+    assert (posterior.probability[~wanted] == 0).all()
+    assert np.isnan(posterior.mean[~wanted]).all()
 
 
 def test_a_subtracted_part_hangs_a_tree_by_sex_from_a_part() -> None:
@@ -226,37 +226,37 @@ def test_other_kinds_of_arrays_are_not_compiled_anew() -> None:
 
 def test_cells_that_nothing_bounds_have_no_distribution() -> None:
     layout, windows, tight = block([parse("t: ?; a: 10; b: ?; c: 20; d: 10; e: 10; t = a + b; c = d + e")])
-    found = posteriors(EvidenceBlock(layout, windows, tight))
-    assert found.possible[0]
-    assert found.cut[0] == 1
-    assert found.mode[0, [0, 2]].tolist() == [-1, -1]
+    posterior = posteriors(EvidenceBlock(layout, windows, tight))
+    assert posterior.possible[0]
+    assert posterior.cut[0] == 1
+    assert posterior.mode[0, [0, 2]].tolist() == [-1, -1]
     for c, open_ended in enumerate(tight.high[0] == NO_UPPER_BOUND):
-        assert (found.probability[0, c] == 0) == open_ended
-        assert np.isnan(found.mean[0, c]) == open_ended
+        assert (posterior.probability[0, c] == 0) == open_ended
+        assert np.isnan(posterior.mean[0, c]) == open_ended
     alone = infer(parse("a: 10"), top=0).answer
     together = infer(parse("c: 20 = d: 10 + e: 10"), top=0).answer
     assert alone is not None and alone.marginals is not None  # noqa: PT018 - for the type checker
     assert together is not None and together.marginals is not None  # noqa: PT018 - likewise
-    agrees(found, 0, 1, alone.marginals[0])
+    agrees(posterior, 0, 1, alone.marginals[0])
     for c, marginal in zip((3, 4, 5), together.marginals, strict=True):
-        agrees(found, 0, c, marginal)
+        agrees(posterior, 0, c, marginal)
 
 
 def test_a_link_with_a_cell_of_too_many_values_is_cut() -> None:
     layout, windows, tight = block([parse("t: 2000!; a: ?; b: ?; c: 10; t = a + b + c; c = d: 5 + e: 5")])
-    found = posteriors(EvidenceBlock(layout, windows, tight))
+    posterior = posteriors(EvidenceBlock(layout, windows, tight))
     assert tight.high[0, 1] - tight.low[0, 1] > messages.MOST_VALUES
-    assert found.cut.tolist() == [1]
+    assert posterior.cut.tolist() == [1]
     width = tight.high[0, 1] - tight.low[0, 1] + 1
-    assert found.mode[0, 1] == tight.low[0, 1]
-    assert found.probability[0, 1] == pytest.approx(1 / width)
-    assert found.mean[0, 1] == pytest.approx((tight.low[0, 1] + tight.high[0, 1]) / 2)
-    assert found.deviation[0, 1] == pytest.approx(np.sqrt((width**2 - 1) / 12))
+    assert posterior.mode[0, 1] == tight.low[0, 1]
+    assert posterior.probability[0, 1] == pytest.approx(1 / width)
+    assert posterior.mean[0, 1] == pytest.approx((tight.low[0, 1] + tight.high[0, 1]) / 2)
+    assert posterior.deviation[0, 1] == pytest.approx(np.sqrt((width**2 - 1) / 12))
     rest = infer(parse("c: 10 = d: 5 + e: 5"), top=0).answer
     assert rest is not None
     assert rest.marginals is not None
     for c, marginal in zip((3, 4, 5), rest.marginals, strict=True):
-        agrees(found, 0, c, marginal)
+        agrees(posterior, 0, c, marginal)
 
 
 def test_a_cell_by_itself_keeps_its_prior() -> None:
@@ -267,8 +267,8 @@ def test_a_cell_by_itself_keeps_its_prior() -> None:
     assert values.size > messages.MOST_VALUES
     chances = np.where(values < 40, 1.0 + (values == 7), 0.5)
     prior = {"a": dict(zip(values.tolist(), chances.tolist(), strict=True))}
-    found = posteriors(EvidenceBlock(layout, windows, tight, weights_of(system, prior, tight)))
-    agrees(found, 0, 1, (int(values[0]), chances / chances.sum()))
+    posterior = posteriors(EvidenceBlock(layout, windows, tight, weights_of(system, prior, tight)))
+    agrees(posterior, 0, 1, (int(values[0]), chances / chances.sum()))
 
 
 def test_every_area_has_a_prior_of_its_own_and_a_cell_can_be_left_flat() -> None:
@@ -318,34 +318,34 @@ def test_of_a_pair_with_too_many_states_the_total_takes_part() -> None:
     )
     system = parse(text.replace("u: 150; ", ""))
     layout, windows, tight = block([system])
-    found = posteriors(EvidenceBlock(layout, windows, tight))
-    assert found.cut.tolist() == [1]
+    posterior = posteriors(EvidenceBlock(layout, windows, tight))
+    assert posterior.cut.tolist() == [1]
     alone = infer(parse("x: 200 = v: 155 + z: 45"), top=0).answer
     assert alone is not None
     assert alone.marginals is not None
     for name, marginal in zip("xvz", alone.marginals, strict=True):
-        agrees(found, 0, system.index[name], marginal)
+        agrees(posterior, 0, system.index[name], marginal)
     at = system.index["x_m"]
-    assert found.probability[0, at] == pytest.approx(1 / (tight.high[0, at] - tight.low[0, at] + 1))
+    assert posterior.probability[0, at] == pytest.approx(1 / (tight.high[0, at] - tight.low[0, at] + 1))
 
 
 def without(system: System, *left_out: Sum) -> System:
-    return System(system.cells, [one for one in system.sums if one not in left_out])
+    return System(system.cells, [sum_ for sum_ in system.sums if sum_ not in left_out])
 
 
 def use_all_but(system: System, *left_out: Sum) -> BlockPosterior:
     layout, windows, _ = block([system])
-    active = np.array([[one not in left_out for one in system.sums]])
+    active = np.array([[sum_ not in left_out for sum_ in system.sums]])
     return posteriors(EvidenceBlock(layout, windows, tighten(layout, windows, active), None, active))
 
 
-def same(found: BlockPosterior, system: System, skip: tuple[str, ...] = ()) -> None:
+def same(posterior: BlockPosterior, system: System, skip: tuple[str, ...] = ()) -> None:
     expected = infer(system, top=0).answer
     assert expected is not None
     assert expected.marginals is not None
     for c, marginal in enumerate(expected.marginals):
         if system.cells[c].name not in skip:
-            agrees(found, 0, c, marginal)
+            agrees(posterior, 0, c, marginal)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -365,10 +365,10 @@ def test_sums_that_do_not_hold_are_not_used(seed: int) -> None:
 
 def test_areas_that_are_not_feasible_are_left_out() -> None:
     systems = [parse("t: 30; t = a: 5 + b: 5"), parse("t: 10; t = a: 5 + b: 5")]
-    found = posteriors(EvidenceBlock(*block(systems)))
-    assert found.possible.tolist() == [False, True]
-    assert found.mode[0].tolist() == [-1, -1, -1]
-    assert found.probability[0].tolist() == [0, 0, 0]
+    posterior = posteriors(EvidenceBlock(*block(systems)))
+    assert posterior.possible.tolist() == [False, True]
+    assert posterior.mode[0].tolist() == [-1, -1, -1]
+    assert posterior.probability[0].tolist() == [0, 0, 0]
 
 
 # --- scale -----------------------------------------------------------------------------------------------------
@@ -384,27 +384,27 @@ def test_nothing_underflows_in_a_forest_of_thousands_of_cells() -> None:
         a, b = (int(x) for x in rng.integers(0, 200, 2))
         true |= {f"a{i}": a, f"b{i}": b, f"c{i}": 500 - a - b}
     system = System([shapes.published(name, count, BASE5, rng) for name, count in true.items()], sums)
-    found = posteriors(EvidenceBlock(*block([system])))
-    assert found.possible[0]
-    assert found.mode[0, 0] == 500
-    assert found.probability[0, 0] > 0.999
-    assert np.isfinite(found.mean).all()
+    posterior = posteriors(EvidenceBlock(*block([system])))
+    assert posterior.possible[0]
+    assert posterior.mode[0, 0] == 500
+    assert posterior.probability[0, 0] > 0.999
+    assert np.isfinite(posterior.mean).all()
     certify([system])
 
 
 def census(areas: int, rows: str) -> tuple[EvidenceBlock, np.ndarray]:
     """Simulate areas: rows by sex, with the population exact."""
     schema = sim.schema(rows)
-    published = np.concatenate([one.published for one in sim.Rounds(1).counts(areas, rows) if one.published is not None])
-    true = np.concatenate([one.true for one in sim.true_counts(areas, 1, rows)])
+    published = np.concatenate([sum_.published for sum_ in sim.Rounds(1).counts(areas, rows) if sum_.published is not None])
+    true = np.concatenate([sum_.true for sum_ in sim.true_counts(areas, 1, rows)])
     used = [row.id == 1 or row.mechanism != "exact" for row in schema.rows]
     places = [(i, s) for i, s in np.argwhere(schema.shown).tolist() if used[i]]
     where = {(schema.rows[i].id, s): at for at, (i, s) in enumerate(places)}
     mechanisms = [mechanism(schema.rows[i].mechanism) for i, _ in places]
     equations = [(at, (where[row, 1], where[row, 2])) for (row, s), at in where.items() if s == 0 and (row, 1) in where]
-    for one in schema.sums:
+    for sum_ in schema.sums:
         for s in range(3):
-            cells = [where.get((row, s)) for row in (one.total, *one.parts)]
+            cells = [where.get((row, s)) for row in (sum_.total, *sum_.parts)]
             if None not in cells:
                 equations.append((cells[0], tuple(cells[1:])))  # type: ignore[arg-type]
     index = tuple(np.array(places).T)
@@ -417,25 +417,32 @@ def census(areas: int, rows: str) -> tuple[EvidenceBlock, np.ndarray]:
 
 def test_claims_about_a_simulated_census_are_as_often_right_as_they_say() -> None:
     (layout, windows, tight), true = census(2000, "age")
-    found = posteriors(EvidenceBlock(layout, windows, tight))
-    assert found.possible.all()
+    posterior = posteriors(EvidenceBlock(layout, windows, tight))
+    assert posterior.possible.all()
     shown = (windows.start >= 0).all(axis=1)
-    assert not found.cut[shown].any()
+    assert not posterior.cut[shown].any()
     # Ages of areas with many people: the flat prior is about right for them.
     large = shown[:, None] & (tight.low < tight.high) & (true >= 15)
-    assert ((found.mean - true)[large] / found.deviation[large]).std() == pytest.approx(1, abs=0.03)
+    assert ((posterior.mean - true)[large] / posterior.deviation[large]).std() == pytest.approx(1, abs=0.03)
     assert large.sum() > 50_000
     for least, tolerance in ((0.0, 0.01), (0.4, 0.03), (0.5, 0.05)):
-        claimed = large & (found.probability >= least)
-        assert (found.mode == true)[claimed].mean() == pytest.approx(found.probability[claimed].mean(), abs=tolerance)
+        claimed = large & (posterior.probability >= least)
+        assert (posterior.mode == true)[claimed].mean() == pytest.approx(
+            posterior.probability[claimed].mean(), abs=tolerance
+        )
 
 
 def test_all_rows_of_a_profile_by_sex_are_worked_out() -> None:
     (layout, windows, tight), true = census(6, "all")
-    found = posteriors(EvidenceBlock(layout, windows, tight))
-    assert found.possible.all()
-    inside = (tight.low <= found.mode) & (found.mode <= tight.high) & (found.mean >= tight.low) & (found.mean <= tight.high)
-    assert inside[found.probability > 0].all()
-    assert (found.probability > 0).mean() > 0.99
+    posterior = posteriors(EvidenceBlock(layout, windows, tight))
+    assert posterior.possible.all()
+    inside = (
+        (tight.low <= posterior.mode)
+        & (posterior.mode <= tight.high)
+        & (posterior.mean >= tight.low)
+        & (posterior.mean <= tight.high)
+    )
+    assert inside[posterior.probability > 0].all()
+    assert (posterior.probability > 0).mean() > 0.99
     wide = tight.low < tight.high
-    assert np.abs((found.mean - true)[wide & (found.probability > 0)]).mean() < 2
+    assert np.abs((posterior.mean - true)[wide & (posterior.probability > 0)]).mean() < 2

@@ -52,7 +52,7 @@ def test_tables_show_what_is_kept_and_what_was_missed(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     rows = [Ratio("quick", "slow", [(20_000.0, 1.0)], 10_000), Ratio("slow", "quick", [(0.001, 0.002)], 0.7)]
     run = Run("short", 1000, 1255, 6.3, 50.0, 75.0, 512.0, {"reading": 1.0, "auditing": 2.5})
-    results.keep("bench", {"ratios": [one.to_json() for one in rows], "times": []}, file)
+    results.keep("bench", {"ratios": [row.to_json() for row in rows], "times": []}, file)
     runs = {"short": [run.__dict__], "joint": [run.__dict__] * 2, "growth": {"areas": [run.__dict__], "counts": []}}
     for part, measured in runs.items():
         results.keep(part, {"runs": measured}, file)
@@ -90,7 +90,7 @@ def test_every_place_in_the_page_is_filled() -> None:
     places = {place[2]: place[0] for page in pages for place in PLACE.finditer(page)}
     assert places.keys() == lines.keys()
     rows = {name: cells(place) for name, place in places.items()}
-    assert {name: len(found) for name, found in rows.items()} == lines
+    assert {name: len(line) for name, line in rows.items()} == lines
     for name, place in places.items():
         assert place == with_tables(place, kept)
         assert "Not measured yet." not in place
@@ -124,12 +124,12 @@ def test_memory_and_time_of_workers_count_too(tmp_path: Path, monkeypatch: pytes
     seen, large, held = tmp_path / "seen", set[int](), scale._held
 
     def looked_at(process: int) -> int:
-        found = held(process)
-        if found > 60e6:
+        memory = held(process)
+        if memory > 60e6:
             large.add(process)
         if len(large) > 1:
             seen.touch()
-        return found
+        return memory
 
     monkeypatch.setattr(scale, "_held", looked_at)
     waiting = f"while not os.path.exists({str(seen)!r}): time.sleep(0.01)"  # however long it is before anybody looks

@@ -48,8 +48,8 @@ def feature(code: Any, ring: list[list[float]] = SQUARE, **more: Any) -> dict[st
     }
 
 
-def written(path: Path, told: object) -> Path:
-    path.write_text(json.dumps(told), encoding="utf-8")
+def written(path: Path, content: object) -> Path:
+    path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
 
@@ -64,11 +64,11 @@ def test_geojson_is_read_packed_or_not(tmp_path: Path) -> None:
     several = feature("b")
     several["geometry"] = {"type": "MultiPolygon", "coordinates": [[SQUARE], [[[5, 5], [5, 6], [6, 6]], SQUARE]]}
     point = feature("p") | {"geometry": {"type": "Point", "coordinates": [0, 0]}}
-    told = collection(feature(101.0, name=None), several, point, feature("n") | {"geometry": None})
-    plain = read_shapes(written(tmp_path / "a.geojson", told))
+    features = collection(feature(101.0, name=None), several, point, feature("n") | {"geometry": None})
+    plain = read_shapes(written(tmp_path / "a.geojson", features))
     assert [shape.properties["code"] for shape in plain] == ["101", "b"]  # a code that was saved as a number is one again
     assert [len(shape.rings) for shape in plain] == [1, 3]
-    (tmp_path / "a.geojson.gz").write_bytes(gzip.compress(json.dumps(told).encode()))
+    (tmp_path / "a.geojson.gz").write_bytes(gzip.compress(json.dumps(features).encode()))
     packed = read_shapes(tmp_path / "a.geojson.gz")
     assert [ring.tolist() for shape in packed for ring in shape.rings] == [
         ring.tolist() for shape in plain for ring in shape.rings
@@ -77,7 +77,7 @@ def test_geojson_is_read_packed_or_not(tmp_path: Path) -> None:
 
 def test_topojson_says_the_same_as_geojson(tmp_path: Path) -> None:
     """Two neighbours that share an arc, which one of them follows backwards; in whole numbers with a transform."""
-    told = {
+    topology = {
         "type": "Topology",
         "transform": {"scale": [0.5, 0.5], "translate": [10, 20]},
         "arcs": [[[2, 0], [0, 2]], [[2, 2], [-2, 0], [0, -2], [2, 0]], [[2, 2], [2, 0], [0, -2], [-2, 0]]],
@@ -92,7 +92,7 @@ def test_topojson_says_the_same_as_geojson(tmp_path: Path) -> None:
             }
         },
     }
-    left, right, back = read_shapes(written(tmp_path / "t.json", told))
+    left, right, back = read_shapes(written(tmp_path / "t.json", topology))
     assert left.rings[0].tolist() == [[11, 20], [11, 21], [10, 21], [10, 20], [11, 20]]
     assert right.rings[0].tolist()[0] == right.rings[0].tolist()[-1] == [11, 21]
     assert back.properties == {"id": "back"}
@@ -202,8 +202,8 @@ def test_islands_beyond_the_antimeridian_stay_near() -> None:
 def test_simplifying_keeps_every_area(ring: list[tuple[int, int]], wide: int) -> None:
     points = np.array(ring, dtype=np.int32) * 100
     far = np.array([[0, 0], [10_000, 0], [10_000, 10_000]], dtype=np.int32)
-    found = Boundaries(np.concatenate([far, points]), np.array([0, 3, 3 + len(ring)]), np.array([7, 4]), {})
-    small, _ = scaled(found, found.box(), wide)
+    boundaries = Boundaries(np.concatenate([far, points]), np.array([0, 3, 3 + len(ring)]), np.array([7, 4]), {})
+    small, _ = scaled(boundaries, boundaries.box(), wide)
     assert set(small.rows.tolist()) == {4, 7}
     assert (small.points.max(axis=0) <= wide).all()
     for first, last in zip(small.starts[:-1], small.starts[1:], strict=True):
@@ -212,10 +212,10 @@ def test_simplifying_keeps_every_area(ring: list[tuple[int, int]], wide: int) ->
 
 def test_the_area_at_a_point_has_the_hole_cut_out() -> None:
     outer, hole = [[0, 0], [90, 0], [90, 90], [0, 90]], [[30, 30], [60, 30], [60, 60], [30, 60]]
-    found = Boundaries(np.array(outer + hole, dtype=np.int32), np.array([0, 4, 8]), np.array([5, 5]), {})
-    assert found.at(10, 10) == 5
-    assert found.at(45.5, 45.5) == -1
-    assert found.at(-3, 10) == -1
+    boundaries = Boundaries(np.array(outer + hole, dtype=np.int32), np.array([0, 4, 8]), np.array([5, 5]), {})
+    assert boundaries.at(10, 10) == 5
+    assert boundaries.at(45.5, 45.5) == -1
+    assert boundaries.at(-3, 10) == -1
 
 
 # -- made-up shapes ---------------------------------------------------------------------------------------------------
@@ -288,35 +288,37 @@ def test_every_area_is_where_the_map_says(mapped: Path, asked: TestClient) -> No
     kept = kept_boundaries(folder)
     assert kept is not None
     for row in range(0, 120, 7):
-        own = kept.of(np.array([row]))
-        x, y = own.points.mean(axis=0).tolist()
+        shape = kept.of(np.array([row]))
+        x, y = shape.points.mean(axis=0).tolist()
         level = folder.areas["level"][row]
-        found = asked.get("/map/at.json", params={"x": x, "y": y, "level": level}).json()
-        assert found["code"] == folder.areas["region"][row]
+        place = asked.get("/map/at.json", params={"x": x, "y": y, "level": level}).json()
+        assert place["code"] == folder.areas["region"][row]
     assert asked.get("/map/at.json?x=-5&y=-5").status_code == 404
     assert asked.get("/map/at.json?x=nan&y=1").status_code == 400
     assert asked.get("/map/at.json").status_code == 400
 
 
 def test_colours_are_the_worst_finding(mapped: Path, asked: TestClient) -> None:
-    found = pl.read_parquet(mapped / "audit" / "findings.parquet")
+    frame = pl.read_parquet(mapped / "audit" / "findings.parquet")
     areas = pl.read_parquet(mapped / "audit" / "model" / "areas.parquet")
     lowest = set(areas.filter(pl.col("level") == "Dissemination area")["region"])
     names = dict(WORST)
     zeros = pl.read_parquet(mapped / "audit" / "model" / "published.parquet").filter(pl.col("zeros_not_listed") > 0)
     classes = dict.fromkeys(lowest & set(zeros["region"]), "zeros")
-    for one in found.filter(pl.col("region").is_in(lowest)).iter_rows(named=True):
-        size = "small" if 1 <= one["value"] <= 2 else "zeros" if one["value"] == 0 else "likely"
-        own = one["kind"] if one["kind"] != "likely" else size
+    for finding in frame.filter(pl.col("region").is_in(lowest)).iter_rows(named=True):
+        size = "small" if 1 <= finding["value"] <= 2 else "zeros" if finding["value"] == 0 else "likely"
+        kind = finding["kind"] if finding["kind"] != "likely" else size
         order = list(names)
-        before = classes.get(one["region"], "none")
-        classes[one["region"]] = min(before, own, key=order.index)
+        before = classes.get(finding["region"], "none")
+        classes[finding["region"]] = min(before, kind, key=order.index)
     expected = {names[name]: list(classes.values()).count(name) for name in names if name in classes.values()}
     expected["no finding"] = len(lowest) - len(classes)
-    told = asked.get("/map.json").json()
-    assert {one["class"]: one["areas"] for one in told["classes"]} == {k: v for k, v in expected.items() if v}
-    assert told["level"] == "Dissemination area"
-    assert told["notes"] == ["120 areas have a shape, matched by DGUID."]
+    map_data = asked.get("/map.json").json()
+    assert {finding["class"]: finding["areas"] for finding in map_data["classes"]} == {
+        k: v for k, v in expected.items() if v
+    }
+    assert map_data["level"] == "Dissemination area"
+    assert map_data["notes"] == ["120 areas have a shape, matched by DGUID."]
 
 
 def test_the_map_is_on_the_pages_and_names_nobody(mapped: Path, asked: TestClient) -> None:
@@ -383,9 +385,9 @@ def test_a_report_keeps_the_boundaries_that_it_was_given(mapped: Path, tmp_path:
     import shutil
 
     shutil.copytree(mapped / "audit", tmp_path / "audit")
-    told = json.loads(gzip.decompress((mapped / "census" / "boundaries.geojson.gz").read_bytes()))
-    told["features"] = told["features"][:50]
-    unround.audit(tmp_path / "audit", boundaries=written(tmp_path / "s.geojson", told))
+    report = json.loads(gzip.decompress((mapped / "census" / "boundaries.geojson.gz").read_bytes()))
+    report["features"] = report["features"][:50]
+    unround.audit(tmp_path / "audit", boundaries=written(tmp_path / "s.geojson", report))
     kept = kept_boundaries(AuditFolder.open(tmp_path / "audit"))
     assert kept is not None
     assert (kept.matching["matched"], kept.matching["areas_without_shape"]) == (50, 70)
@@ -411,14 +413,14 @@ def many(number: int) -> Boundaries:
     cross = np.array([[2, 0], [3, 0], [3, 2], [5, 2], [5, 3], [3, 3], [3, 5], [2, 5], [2, 3], [0, 3], [0, 2], [2, 2]]) * 20
     corners = np.array([[k % side, k // side] for k in range(number)]) * 120
     points = (corners[:, None] + cross[None]).reshape(-1, 2).astype(np.int32)
-    told = {"by": "code", "matched": number, "shapes_without_area": 0, "areas_without_shape": 0}
-    return Boundaries(points, np.arange(0, 12 * number + 1, 12), np.arange(number), told)
+    summary = {"by": "code", "matched": number, "shapes_without_area": 0, "areas_without_shape": 0}
+    return Boundaries(points, np.arange(0, 12 * number + 1, 12), np.arange(number), summary)
 
 
 def test_however_many_areas_a_drawing_stays_small() -> None:
-    found = many(27_013)
+    numbers = many(27_013)
     classes = np.arange(27_013) % len(WORST)
-    drawn = draw(found, classes, WORST, "A map.", 400_000)
+    drawn = draw(numbers, classes, WORST, "A map.", 400_000)
     assert len(drawn.picture) < 401_000
     assert sum(number for _, _, number in drawn.key) == 27_013
     few = draw(many(30), classes, WORST, "A map.")

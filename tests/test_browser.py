@@ -50,10 +50,10 @@ def served(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "unround", "serve", str(folder), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        found = re.search(r"http://\S+(?=/)", server.stdout.readline())
-        assert found is not None
+        match = re.search(r"http://\S+(?=/)", server.stdout.readline())
+        assert match is not None
         try:
-            yield found[0]
+            yield match[0]
         finally:
             server.terminate()
 
@@ -86,7 +86,9 @@ def page(browser: Browser) -> Iterator[Page]:
     tab.on("dialog", dismissed)
     tab.on(
         "request",
-        lambda one: troubles.append(one.url) if not one.url.startswith(("http://127.0.0.1:", "blob:", "data:")) else None,
+        lambda context: (
+            troubles.append(context.url) if not context.url.startswith(("http://127.0.0.1:", "blob:", "data:")) else None
+        ),
     )
     yield tab
     tab.close()
@@ -95,33 +97,33 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def claim(folder: Path, kind: str = "likely") -> dict[str, str]:
     """Return a finding by sex, below the top of its table."""
-    found = pl.read_parquet(folder / "findings.parquet")
-    return found.filter((pl.col("kind") == kind) & (pl.col("sex") == "men")).row(0, named=True)
+    frame = pl.read_parquet(folder / "findings.parquet")
+    return frame.filter((pl.col("kind") == kind) & (pl.col("sex") == "men")).row(0, named=True)
 
 
 def test_from_a_search_to_an_argument(page: Page, census: str, census_audit: Path) -> None:
-    one = claim(census_audit)
+    row = claim(census_audit)
     page.goto(census)
     expect(page.get_by_role("heading", level=1)).to_contain_text("This release gives some counts away")
     box = page.get_by_role("combobox", name="Search for areas")
-    box.press_sequentially(one["region"][-6:], delay=20)
+    box.press_sequentially(row["region"][-6:], delay=20)
     option = page.get_by_role("option").first
     expect(option).to_be_visible()
     box.press("ArrowDown")
     expect(option).to_have_attribute("aria-selected", "true")
     box.press("Enter")
-    page.wait_for_url(f"**{area_address(one['region'])}")
+    page.wait_for_url(f"**{area_address(row['region'])}")
     page.get_by_text("all counts of this area").click()
-    name = f"{one['characteristic']}, men: {one['value']}"
+    name = f"{row['characteristic']}, men: {row['value']}"
     page.get_by_role("link", name=name, exact=True).click()
-    page.wait_for_url(f"**{cell_address(one['region'], one['characteristic_id'] + '/men')}")
+    page.wait_for_url(f"**{cell_address(row['region'], row['characteristic_id'] + '/men')}")
     expect(page.get_by_role("img", name="histogram of the possible true counts")).to_be_visible()
     expect(page.locator("rect.bar").first).to_be_visible()
-    expect(page.get_by_role("heading", name=f"How probable {one['value']} becomes")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"How probable {row['value']} becomes")).to_be_visible()
     page.get_by_text("The same as a table").click()
     expect(page.locator("details.same table")).to_be_visible()
     page.go_back()
-    page.wait_for_url(f"**{area_address(one['region'])}")
+    page.wait_for_url(f"**{area_address(row['region'])}")
     page.go_forward()
     page.reload()
     expect(page.get_by_role("heading", name="Totals that include this count")).to_be_visible()
@@ -178,17 +180,17 @@ def status_number(tab: Page) -> int:
 
 
 def test_findings_are_filtered_paged_and_exported(page: Page, census: str, census_audit: Path) -> None:
-    found = pl.read_parquet(census_audit / "findings.parquet")
+    frame = pl.read_parquet(census_audit / "findings.parquet")
     page.goto(f"{census}/findings")
-    expect(page.get_by_role("status")).to_have_text(f"{found.height:,} findings.")
+    expect(page.get_by_role("status")).to_have_text(f"{frame.height:,} findings.")
     page.get_by_role("link", name="Next →").click()
-    expect(page.get_by_text(f"51–{min(100, found.height)} of {found.height:,}")).to_be_visible()
+    expect(page.get_by_text(f"51–{min(100, frame.height)} of {frame.height:,}")).to_be_visible()
     zeros = page.get_by_role("checkbox", name="zeros")
     zeros.check()
-    expect(page.get_by_role("status")).to_contain_text(f"{(found['value'] == 0).sum():,} finding")
+    expect(page.get_by_role("status")).to_contain_text(f"{(frame['value'] == 0).sum():,} finding")
     expect(zeros).to_be_focused()  # the list came anew, and the place was kept
     page.get_by_role("radio", name="90% or more").check()
-    expected = found.filter((pl.col("probability_low") >= 0.9) & (pl.col("value") == 0))
+    expected = frame.filter((pl.col("probability_low") >= 0.9) & (pl.col("value") == 0))
     assert expected.height > 0
     expect(page.get_by_role("status")).to_contain_text(f"{expected.height:,} finding")
     page.wait_for_url("**/findings?size=0&probability=90")
@@ -201,10 +203,10 @@ def test_findings_are_filtered_paged_and_exported(page: Page, census: str, censu
     page.reload()
     expect(page.get_by_role("radio", name="90% or more")).to_be_checked()
     page.go_back()
-    expect(page.get_by_role("status")).to_contain_text(f"{(found['value'] == 0).sum():,} finding")
+    expect(page.get_by_role("status")).to_contain_text(f"{(frame['value'] == 0).sum():,} finding")
     expect(page.get_by_role("radio", name="any")).to_be_checked()
     page.get_by_label("Order").select_option("probability")
-    first = found.filter(pl.col("value") == 0)["probability_low"].max()
+    first = frame.filter(pl.col("value") == 0)["probability_low"].max()
     expect(rows.first.locator(".sure")).to_contain_text(f"{100 * first:.1f}%")
     page.get_by_label("Words").fill("women")
     expect(rows.filter(has_not_text="women")).to_have_count(0)
@@ -332,18 +334,18 @@ def test_everybody_can_use_every_page(
     from axe_playwright_python.sync_playwright import Axe
 
     tab = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
-    one = claim(census_audit)
+    row = claim(census_audit)
     serious, wide, colours = [], [], set()
     for view in VIEWS:
-        count = cell_address(one["region"], f"{one['characteristic_id']}/men")
+        count = cell_address(row["region"], f"{row['characteristic_id']}/men")
         tab.goto(
             (mapped if view == "/map" else census) + {"CELL": count, "DRAWER": f"/findings?open={count}"}.get(view, view)
         )
         if view == "DRAWER":
             expect(tab.locator("#drawer").get_by_role("heading", name="Assumed")).to_be_attached()
-        found = Axe().run(tab, options={"resultTypes": ["violations"]}).response["violations"]
+        violations = Axe().run(tab, options={"resultTypes": ["violations"]}).response["violations"]
         serious += [
-            (view, rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")
+            (view, rule["id"], rule["nodes"][0]["html"]) for rule in violations if rule["impact"] in ("serious", "critical")
         ]
         for narrow in {width, 380}:
             tab.set_viewport_size({"width": narrow, "height": 800})

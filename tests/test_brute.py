@@ -28,14 +28,14 @@ SHAPES = [
 
 def all_worlds(system: System) -> dict[tuple[int, ...], Fraction]:
     """Try every combination of values, and look at the sums only then."""
-    found = {}
+    worlds = {}
     for values in itertools.product(*system.windows):
         if all(values[total] == sum(values[p] for p in parts) for total, parts in system.equations):
-            found[values] = math.prod(
+            worlds[values] = math.prod(
                 (c.mechanism.chance(c.published, x) for c, x in zip(system.cells, values, strict=True)),
                 start=Fraction(1),
             )
-    return found
+    return worlds
 
 
 @st.composite
@@ -57,10 +57,10 @@ def test_it_finds_what_trying_everything_finds() -> None:
 def finds_all_worlds(system: System) -> bool:
     """Check every number; return whether there is a solution."""
     worlds = all_worlds(system)
-    found = brute(system)
-    assert found.solutions == sorted(worlds)
-    assert found.count == len(worlds)
-    assert dict(zip(found.solutions, found.weights, strict=True)) == worlds
+    answers = brute(system)
+    assert answers.solutions == sorted(worlds)
+    assert answers.count == len(worlds)
+    assert dict(zip(answers.solutions, answers.weights, strict=True)) == worlds
     if not worlds:
         assert answer(system, None, 1) is None
         return False
@@ -69,12 +69,12 @@ def finds_all_worlds(system: System) -> bool:
         expected: dict[int, Fraction] = {}
         for values, weight in worlds.items():
             expected[values[i]] = expected.get(values[i], Fraction(0)) + weight / mass
-        assert found.marginal(i) == expected
-        assert sum(found.marginal(i).values()) == 1
-        assert list(found.marginal(i)) == sorted(expected)
-        assert (found.low(i), found.high(i)) == (min(expected), max(expected))
+        assert answers.marginal(i) == expected
+        assert sum(answers.marginal(i).values()) == 1
+        assert list(answers.marginal(i)) == sorted(expected)
+        assert (answers.low(i), answers.high(i)) == (min(expected), max(expected))
     ranked = sorted(worlds, key=lambda values: (-worlds[values], values))
-    assert found.top(3) == [(values, worlds[values] / mass) for values in ranked[:3]]
+    assert answers.top(3) == [(values, worlds[values] / mass) for values in ranked[:3]]
     return True
 
 
@@ -106,14 +106,14 @@ def test_the_paper_s_probabilities() -> None:
 
 
 def test_the_paper_s_six_cells() -> None:
-    found = brute(parse("110! = a: 30 + 65 + 10; a = 10 + 10 + 10"))
-    assert found.count == 1956
-    assert all(sum(found.marginal(i).values()) == 1 for i in range(7))
+    answers = brute(parse("110! = a: 30 + 65 + 10; a = 10 + 10 + 10"))
+    assert answers.count == 1956
+    assert all(sum(answers.marginal(i).values()) == 1 for i in range(7))
 
 
 def test_unpublished_cells_are_bounded_by_their_sums() -> None:
-    found = brute(parse("a: ?; b: ?; 4! = a + 3!; a = b + ?"))
-    assert {values[:2] for values in found.solutions} == {(1, 0), (1, 1)}
+    answers = brute(parse("a: ?; b: ?; 4! = a + 3!; a = b + ?"))
+    assert {values[:2] for values in answers.solutions} == {(1, 0), (1, 1)}
     assert brute(parse("? = 10 + 15")).count == 81
 
 
@@ -140,8 +140,8 @@ def test_a_prior_weighs_and_excludes() -> None:
 
 
 def test_a_prior_bounds_what_nothing_else_does() -> None:
-    found = brute(parse("a: ?; a = b: 5 + c: ?"), {"a": {6: 0.5, 7: 0.25}, "b": {6: 1.0, 7: 1.0}})
-    assert [values[:2] for values in found.solutions] == [(6, 6), (7, 6), (7, 7)]
+    answers = brute(parse("a: ?; a = b: 5 + c: ?"), {"a": {6: 0.5, 7: 0.25}, "b": {6: 1.0, 7: 1.0}})
+    assert [values[:2] for values in answers.solutions] == [(6, 6), (7, 6), (7, 7)]
 
 
 @pytest.mark.parametrize(
@@ -169,15 +169,15 @@ def test_hundreds_of_cells_need_no_recursion() -> None:
 
 
 def test_as_an_engine() -> None:
-    found = answer(parse("30 = 15 + 15 + 15"), None, 2)
-    assert found is not None
-    assert found.solutions == 4
-    assert found.marginals is not None
-    low, probabilities = found.marginals[0] or (None, None)
+    answered = answer(parse("30 = 15 + 15 + 15"), None, 2)
+    assert answered is not None
+    assert answered.solutions == 4
+    assert answered.marginals is not None
+    low, probabilities = answered.marginals[0] or (None, None)
     assert low == 33
     assert probabilities is not None
     assert probabilities.tolist() == [0.25, 0.75]
-    assert found.best == (((33, 11, 11, 11), 0.25), ((34, 11, 11, 12), 0.25))
+    assert answered.best == (((33, 11, 11, 11), 0.25), ((34, 11, 11, 12), 0.25))
 
 
 def test_marginals_of_windows_with_holes_keep_their_zeros() -> None:

@@ -45,7 +45,7 @@ def test_the_flat_prior_is_not_and_the_score_tells() -> None:
 
 
 def test_groups_split_the_cells() -> None:
-    groups = {name: own["fitted"].cells for name, own in short().groups.items()}
+    groups = {name: group["fitted"].cells for name, group in short().groups.items()}
     assert groups["both sexes"] + groups["men"] + groups["women"] == groups["all cells"]
     assert sum(number for name, number in groups.items() if name.startswith("published as")) == groups["all cells"]
     by_parts = [number for name, number in groups.items() if "parts" in name]
@@ -54,14 +54,14 @@ def test_groups_split_the_cells() -> None:
 
 
 def test_reliability_by_hand() -> None:
-    one = Reliability()
-    one.add(np.array([0.9, 0.9, 0.5, 1.0]), np.array([True, False, True, True]), np.array([0.9, 0.1, 0.5, 1.0]))
-    assert one.error == pytest.approx((abs(1.8 - 1) + abs(0.5 - 1) + 0) / 4)
-    assert one.bias == pytest.approx((3 - 3.3) / 4)
-    assert one.log_loss == pytest.approx(-np.log(0.9 * 0.1 * 0.5) / 4)
-    assert one.chance == pytest.approx((np.sqrt(2 / np.pi * 0.18) + np.sqrt(2 / np.pi * 0.25)) / 4)
-    assert [row["claims"] for row in one.to_json()["bins"]] == [1, 2, 1]
-    assert one.bins.shape == (BINS, 4)
+    reliability = Reliability()
+    reliability.add(np.array([0.9, 0.9, 0.5, 1.0]), np.array([True, False, True, True]), np.array([0.9, 0.1, 0.5, 1.0]))
+    assert reliability.error == pytest.approx((abs(1.8 - 1) + abs(0.5 - 1) + 0) / 4)
+    assert reliability.bias == pytest.approx((3 - 3.3) / 4)
+    assert reliability.log_loss == pytest.approx(-np.log(0.9 * 0.1 * 0.5) / 4)
+    assert reliability.chance == pytest.approx((np.sqrt(2 / np.pi * 0.18) + np.sqrt(2 / np.pi * 0.25)) / 4)
+    assert [row["claims"] for row in reliability.to_json()["bins"]] == [1, 2, 1]
+    assert reliability.bins.shape == (BINS, 4)
 
 
 def test_what_calibrated_claims_show_by_chance() -> None:
@@ -69,10 +69,10 @@ def test_what_calibrated_claims_show_by_chance() -> None:
     errors = []
     for _ in range(200):
         stated = rng.uniform(0.2, 1.0, 400)
-        one = Reliability()
-        one.add(stated, rng.random(400) < stated, stated)
-        errors.append(one.error)
-    assert np.mean(errors) == pytest.approx(one.chance, rel=0.1)
+        reliability = Reliability()
+        reliability.add(stated, rng.random(400) < stated, stated)
+        errors.append(reliability.error)
+    assert np.mean(errors) == pytest.approx(reliability.chance, rel=0.1)
 
 
 # -- claims by the count claimed --------------------------------------------------------------------------------------
@@ -114,14 +114,14 @@ def test_blocks_add_up() -> None:
     whole, parts = ClaimScore(), ClaimScore()
     whole.add_claims(values, stated, right, areas)
     for some in (areas < 20, areas >= 20):
-        one = ClaimScore()
-        one.add_claims(values[some], stated[some], right[some], areas[some])
-        parts.table += one.table
+        claim_score = ClaimScore()
+        claim_score.add_claims(values[some], stated[some], right[some], areas[some])
+        parts.table += claim_score.table
     assert parts.to_json() == whole.to_json()
-    told = whole.to_json()
-    assert [group["value"] for group in told] == ["any", "0", "1–2", "3–9", "10+"]
-    assert sum(group["claims"] for group in told[1:]) == told[0]["claims"] == 900
-    for group in told:
+    report = whole.to_json()
+    assert [group["value"] for group in report] == ["any", "0", "1–2", "3–9", "10+"]
+    assert sum(group["claims"] for group in report[1:]) == report[0]["claims"] == 900
+    for group in report:
         assert sum(band["claims"] for band in group["bands"]) == group["claims"]
 
 
@@ -171,26 +171,26 @@ def test_nothing_claimed_nothing_scored() -> None:
 def test_an_audit_and_a_calibration_say_the_same(tmp_path: Path) -> None:
     made = simulate(tmp_path / "census", areas=120, seed=5, format="tidy")
     release, truth = (read(path) for path in (made.files[1], made.truth))
-    told = calibrate_release(release, truth).to_json()["claims_by_value"]
+    claims_by_value = calibrate_release(release, truth).to_json()["claims_by_value"]
     scored = audit(release, tmp_path / "audit", AuditOptions(link=False, rounding="independent"), truth=truth)
-    assert told[0]["claims"] > 50
-    assert scored.summary["truth"]["claims_by_value"] == told
+    assert claims_by_value[0]["claims"] > 50
+    assert scored.summary["truth"]["claims_by_value"] == claims_by_value
 
 
 # -- priors -----------------------------------------------------------------------------------------------------------
 
 
 def test_few_claims_decide_nothing() -> None:
-    found = Calibration("here")
-    found.groups["all cells"] = {"flat": Reliability(cells=10, loss=9.0), "fitted": Reliability(cells=10, loss=1.0)}
-    assert found.trusted("all cells") == "too few to say"
-    found.groups["all cells"] = {
+    calibration = Calibration("here")
+    calibration.groups["all cells"] = {"flat": Reliability(cells=10, loss=9.0), "fitted": Reliability(cells=10, loss=1.0)}
+    assert calibration.trusted("all cells") == "too few to say"
+    calibration.groups["all cells"] = {
         "flat": Reliability(cells=1000, loss=1000.0),
         "fitted": Reliability(cells=1000, loss=1001.0),
     }
-    assert found.trusted("all cells") == "either"
-    found.groups["all cells"]["fitted"].loss = 1100.0
-    assert found.trusted("all cells") == "flat"
+    assert calibration.trusted("all cells") == "either"
+    calibration.groups["all cells"]["fitted"].loss = 1100.0
+    assert calibration.trusted("all cells") == "flat"
 
 
 def test_noise_is_calibrated_too() -> None:
@@ -200,9 +200,9 @@ def test_noise_is_calibrated_too() -> None:
 
 def test_a_release_and_its_truth(tmp_path: Path) -> None:
     made = simulate(tmp_path / "census", areas=90, seed=5)
-    found = calibrate_release(read(made.files[0]), read(made.truth))
-    assert found.mechanism == "exact, rounding:5"
-    assert found.groups["all cells"]["fitted"].error < 0.03
+    calibration = calibrate_release(read(made.files[0]), read(made.truth))
+    assert calibration.mechanism == "exact, rounding:5"
+    assert calibration.groups["all cells"]["fitted"].error < 0.03
     with pytest.raises(InputError, match=r"cannot be matched|no column of the truth"):
         calibrate_release(read(made.files[0]), read(Path(__file__).parents[1] / "examples" / "survey.toml"))
 
@@ -214,15 +214,17 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     assert "points off overall" in ran.out
     kept = json.loads((tmp_path / "calibrate.json").read_text(encoding="utf-8"))
     assert set(kept["groups"]["all cells"]) == {"flat", "fitted", "trust"}
-    assert next(one["world"] for one in kept["worlds"]) == kept["world"]
-    assert {one["world"] for one in kept["worlds"]} == {"census", "unlike-evenness"}
+    assert next(world["world"] for world in kept["worlds"]) == kept["world"]
+    assert {world["world"] for world in kept["worlds"]} == {"census", "unlike-evenness"}
     assert f"The worst of 2 worlds is {kept['world']}. {kept['description']}" in " ".join(ran.out.split())
     page = (tmp_path / "calibrate.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 1
     assert f"The worst of 2 worlds is {kept['world']}." in page
-    for one in kept["worlds"]:
-        assert one["claims_by_value"][0]["claims"] == sum(group["claims"] for group in one["claims_by_value"][1:])
-        assert one["overstated"] == sum(band["overstated"] for group in one["claims_by_value"] for band in group["bands"])
+    for world in kept["worlds"]:
+        assert world["claims_by_value"][0]["claims"] == sum(group["claims"] for group in world["claims_by_value"][1:])
+        assert world["overstated"] == sum(
+            band["overstated"] for group in world["claims_by_value"] for band in group["bands"]
+        )
     assert json.loads(run("calibrate", *chosen, "--json").out) == kept
 
 
@@ -243,9 +245,9 @@ def test_without_likely_claims_it_says_so(run: Run) -> None:
 def test_the_worlds_are_listed(run: Run) -> None:
     ran = run("calibrate", "--list-worlds")
     assert ran.code == 0
-    told = json.loads(run("calibrate", "--list-worlds", "--json").out)
-    assert next(iter(told)) == "census"
-    for name, sentence in told.items():
+    report = json.loads(run("calibrate", "--list-worlds", "--json").out)
+    assert next(iter(report)) == "census"
+    for name, sentence in report.items():
         assert f"{name}: {sentence}" in " ".join(ran.out.split())
 
 

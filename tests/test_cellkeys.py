@@ -142,7 +142,9 @@ def test_review_prices_what_two_tables_that_differ_by_a_few_records_tell(tmp_pat
     reviewed = unround.review(
         tmp_path / "resident.csv", earlier=[tmp_path / "all.csv"], mechanism="cellkey:2,1", repairs=[]
     ).to_json()
-    asked = {one["why"].split(" of ")[0]: one["why"] for one in reviewed["unsettled"] if "by cell keys" in one["why"]}
+    asked = {
+        matter["why"].split(" of ")[0]: matter["why"] for matter in reviewed["unsettled"] if "by cell keys" in matter["why"]
+    }
     assert set(asked) == {"Total", "Men", "Women"}
     for at, name in enumerate(("Men", "Women")):
         shown = [pl.read_csv(tmp_path / file)[name].to_numpy() for file in ("all.csv", "resident.csv")]

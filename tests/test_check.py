@@ -68,10 +68,10 @@ def release(counts, declared=None, added=(), areas=AREAS):
         block = "" if exact else "Total - Age"
         columns.append(Column(key, (str(row.id), sex), row.name, block, row.depth, Exact() if exact else declared))
     proposals = [
-        Proposal(place[table.index[one.total], s], tuple(place[table.index[part], s] for part in one.parts), "indentation")
-        for one in table.sums
+        Proposal(place[table.index[sum_.total], s], tuple(place[table.index[part], s] for part in sum_.parts), "indentation")
+        for sum_ in table.sums
         for s in range(3)
-        if all((table.index[row], s) in place for row in (one.total, *one.parts))
+        if all((table.index[row], s) in place for row in (sum_.total, *sum_.parts))
     ]
     proposals += [Proposal(place[at, 0], (place[at, 1], place[at, 2]), "sex") for at, s in cells if s == 1]
     index = {column.key: c for c, column in enumerate(columns)}
@@ -80,14 +80,14 @@ def release(counts, declared=None, added=(), areas=AREAS):
 
 
 def family(check, start):
-    (found,) = [one for one in (*check.families, *check.untested) if one.family.startswith(start)]
-    return found
+    (matching,) = [candidate for candidate in (*check.families, *check.untested) if candidate.family.startswith(start)]
+    return matching
 
 
 def test_a_healthy_release_fits():
     check = check_release(release(published()))
     assert check.verdict == FITS
-    assert {one.family for one in check.families} == {
+    assert {members.family for members in check.families} == {
         "published counts (rounding:5): all tables",
         "ages by sex: Total - Age",
         "ages under their parent: Total - Age",
@@ -109,10 +109,10 @@ def test_a_healthy_release_fits():
 )
 def test_at_most_one_healthy_family_in_a_hundred_is_flagged(rows, areas, seeds):
     """Counts of realistic sizes and slopes, areas nested in each other, all tables."""
-    families = [one for seed in seeds for one in check_release(census(rows, areas, seed)[0]).families]
-    flagged = [one for one in families if one.verdict != FITS]
+    families = [members for seed in seeds for members in check_release(census(rows, areas, seed)[0]).families]
+    flagged = [members for members in families if members.verdict != FITS]
     assert len(families) >= 12
-    assert len(flagged) <= len(families) / 100, [(one.family, one.note) for one in flagged]
+    assert len(flagged) <= len(families) / 100, [(members.family, members.note) for members in flagged]
 
 
 @pytest.mark.parametrize(("declared", "true"), [(5, 3), (5, 10), (10, 5), (3, 5), (5, 1)])
@@ -140,7 +140,7 @@ def test_an_exact_total_that_was_adjusted_in_a_tenth_of_the_areas_is_flagged():
     assert "But 8" in twice.clash
     assert twice.inexact
     assert check.doubts == {}  # an audit leaves this sum out
-    assert {one.family for one in check.families if one.verdict != FITS} == {twice.family}
+    assert {members.family for members in check.families if members.verdict != FITS} == {twice.family}
 
 
 def under_population(share):
@@ -190,7 +190,7 @@ def test_columns_with_the_same_random_numbers_are_flagged():
         "What the random numbers do is not known: neither independent rounding nor keys with one constant fit" in by_sex.note
     )
     assert check.doubts[cells.index((table.index[10], 1))] == "rounding departs from independence"
-    assert [one.family for one in check.families if one.verdict != FITS] == [by_sex.family]
+    assert [members.family for members in check.families if members.verdict != FITS] == [by_sex.family]
 
 
 def test_conventional_rounding_sold_as_random_is_flagged():
@@ -214,7 +214,7 @@ def test_an_added_sum_that_does_not_hold_is_flagged(parts):
     assert added.verdict == CONTRADICTS
     assert added.impossible > 100
     assert "so 9 " in added.clash or "But 9 " in added.clash
-    assert [one.family for one in check.families if one.verdict != FITS] == [added.family]
+    assert [members.family for members in check.families if members.verdict != FITS] == [added.family]
 
 
 def test_a_sum_of_the_plan_is_tested_too():
@@ -266,8 +266,8 @@ def test_the_residuals_of_small_counts_follow_from_their_distribution(how):
 def test_few_sums_are_not_judged_and_not_called_fitting():
     check = check_release(release(published()[:9]))
     assert check.verdict == UNTESTED
-    assert [one.family for one in check.families] == ["published counts (rounding:5): all tables"]
-    assert all(one.verdict == UNTESTED for one in check.untested)
+    assert [members.family for members in check.families] == ["published counts (rounding:5): all tables"]
+    assert all(members.verdict == UNTESTED for members in check.untested)
     assert "too few sums" in fit_in_words(check.to_json())
 
 
@@ -361,13 +361,13 @@ def test_two_roundings_of_one_count_that_never_err_together():
 
 
 def test_the_json_is_as_promised():
-    told = check_release(release(published())).to_json()
-    assert json.loads(json.dumps(told)) == told
-    assert told["verdict"] == FITS
-    for one in told["families"]:
-        assert {"family", "sums", "observed", "expected", "p_value", "tail_ratio", "verdict", "note"} <= set(one)
-        assert one["verdict"] in (FITS, DEPARTS, CONTRADICTS)
-        assert all(key.isdigit() for key in (*one["observed"], *one["expected"]))
+    report = check_release(release(published())).to_json()
+    assert json.loads(json.dumps(report)) == report
+    assert report["verdict"] == FITS
+    for members in report["families"]:
+        assert {"family", "sums", "observed", "expected", "p_value", "tail_ratio", "verdict", "note"} <= set(members)
+        assert members["verdict"] in (FITS, DEPARTS, CONTRADICTS)
+        assert all(key.isdigit() for key in (*members["observed"], *members["expected"]))
 
 
 def test_it_says_whether_the_mechanism_was_declared_or_inferred():
@@ -381,12 +381,12 @@ def test_it_says_whether_the_mechanism_was_declared_or_inferred():
         (known, plan, {"format", "description"}, "declared"),
         (inferred, plan, {"inferred", "description"}, "inferred"),
     ):
-        told = check_release(given if rules is None else said(given, rules)).to_json()
-        assert set(told["basis"]) == basis
-        sums = [one for one in told["families"] if "mechanism." in one["note"]]
+        report = check_release(given if rules is None else said(given, rules)).to_json()
+        assert set(report["basis"]) == basis
+        sums = [family for family in report["families"] if "mechanism." in family["note"]]
         assert sums
-        assert all(f"under the {word} mechanism." in one["note"] for one in sums if one["basis"] == told["basis"])
-        for table in told["mechanism"]["tables"]:
+        assert all(f"under the {word} mechanism." in family["note"] for family in sums if family["basis"] == report["basis"])
+        for table in report["mechanism"]["tables"]:
             assert table["declared"] == (table["basis"] != "inferred")
 
 
@@ -406,8 +406,8 @@ def test_the_command_prints_draws_and_writes_json(run, folder, tmp_path):
     page = (tmp_path / "check.html").read_text(encoding="utf-8")
     assert "Observed and expected residuals" in page
     assert page.count("<svg") >= 4
-    told = json.loads(run("check", str(folder.files[0]), "--json").out)
-    assert told["fit"]["verdict"] == FITS
+    report = json.loads(run("check", str(folder.files[0]), "--json").out)
+    assert report["fit"]["verdict"] == FITS
     wrong = run("check", str(folder.files[0]), "--page", "check.gif")
     assert wrong.code == 2
     assert "written as .html" in wrong.err
@@ -434,13 +434,13 @@ def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
         "auto": ("rounding by keys, which the probability accounts for", ["likely"]),
     }
     for rounding, (doubt, kinds) in said.items():
-        found = audit(release(counts), tmp_path / rounding, AuditOptions(rounding=rounding, prior="flat"))
-        assert found.summary["check"]["verdict"] == DEPARTS
+        audited = audit(release(counts), tmp_path / rounding, AuditOptions(rounding=rounding, prior="flat"))
+        assert audited.summary["check"]["verdict"] == DEPARTS
         claims = pl.read_parquet(tmp_path / rounding / "findings.parquet")
         marked = claims["assumptions"].str.contains(doubt, literal=True)
         assert (marked == claims["kind"].is_in(kinds)).all()
         assert not (marked & claims["assumptions"].str.contains("independent rounding")).any() or rounding == "independent"
-        assert all("independently" not in sentence for sentence in found.summary["mechanisms"].values())
+        assert all("independently" not in sentence for sentence in audited.summary["mechanisms"].values())
     well = audit(release(published()), tmp_path / "well", AuditOptions(prior="flat"))
     assert well.summary["check"]["verdict"] == FITS
     assert any("independently" in sentence for sentence in well.summary["mechanisms"].values())
@@ -475,7 +475,7 @@ def test_healthy_sample_data_are_not_flagged(world, tmp_path):
     import unround
 
     write_world(world, tmp_path / world, areas=1500, seed=3, mechanism="sample:5", rounded_total=True)
-    (file,) = [one for one in (tmp_path / world).glob("*.parquet") if "truth" not in one.name]
+    (file,) = [path for path in (tmp_path / world).glob("*.parquet") if "truth" not in path.name]
     assert unround.check(file).verdict == FITS
 
 
@@ -534,10 +534,10 @@ def test_probabilities_of_a_table_with_a_limit_account_for_it(tmp_path, monkeypa
         summary = audit(said(made, ADD_UP), folder, AuditOptions(estimates="means")).summary
         assert ("cutoff:4,rounding:5,unless=1/100" in summary["mechanisms"]) == heeded
         means = pl.read_parquet(folder / "estimates.parquet").filter(pl.col("characteristic_id") != "all")
-        found = means.select("region", "characteristic_id", "mean").pivot(
+        wide = means.select("region", "characteristic_id", "mean").pivot(
             on="characteristic_id", index="region", values="mean"
         )
-        ordered = found.sort(pl.col("region").str.slice(1).cast(pl.Int64)).select(f"g{k}" for k in range(10)).to_numpy()
+        ordered = wide.sort(pl.col("region").str.slice(1).cast(pl.Int64)).select(f"g{k}" for k in range(10)).to_numpy()
         error[heeded] = [float((ordered - true)[shown == value].mean()) for value in (0, 5)]
     assert all(abs(off) < 0.15 for off in error[True])
     assert error[False][1] < -0.35

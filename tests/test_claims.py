@@ -11,11 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround.audits import Auditor, block, bounds, weigh
+from unround.audits import Auditor, Model, block, bounds, weigh
 from unround.audits.claims import HeldBecause, known_alone
 from unround.audits.findings import INDEPENDENCE, Labels
 from unround.audits.keys import BY_KEYS
-from unround.audits.model import Model
 from unround.audits.selfcheck import FAILED, table_named
 from unround.checks.run import NOT_INDEPENDENT
 from unround.explanation.cell import _withheld

@@ -34,9 +34,9 @@ class Judge:
                 holes = [x != window.low + int(k) for k in np.flatnonzero(window.weights == 0)]
                 fits = z3.And(x >= window.low, x <= window.high, *holes)
                 self.members[cell.name] = self._guard(fits)
-        for one in system.sums:
-            fits = values[one.total] == z3.Sum([values[part] for part in one.parts])
-            self.members[one] = self._guard(fits)
+        for sum_ in system.sums:
+            fits = values[sum_.total] == z3.Sum([values[part] for part in sum_.parts])
+            self.members[sum_] = self._guard(fits)
 
     def _guard(self, fact: z3.BoolRef) -> z3.BoolRef:
         guard = z3.FreshBool()
@@ -70,7 +70,7 @@ def certify(system: System) -> Clash | None:
     for fewer in combinations(judge.members, len(members) - 1):
         assert judge.holds(fewer), f"{fewer} is smaller than {members}"
     assert list(clash.cells) == [cell.name for cell in system.cells if cell.name in clash.cells]
-    assert list(clash.sums) == [one for one in system.sums if one in clash.sums]
+    assert list(clash.sums) == [sum_ for sum_ in system.sums if sum_ in clash.sums]
     return clash
 
 
@@ -120,8 +120,8 @@ def test_no_smaller_set_clashes() -> None:
 
 def test_no_smaller_set_clashes_where_much_is_unpublished() -> None:
     """Then clashes span several sums."""
-    found = shapes.judge(small_systems([*HOW, *[Unpublished()] * 8]), 200, clashes)
-    assert min(found[True], found[False]) >= examples(20)
+    judged = shapes.judge(small_systems([*HOW, *[Unpublished()] * 8]), 200, clashes)
+    assert min(judged[True], judged[False]) >= examples(20)
 
 
 def test_two_levels() -> None:
@@ -160,8 +160,8 @@ def test_tables_with_one_wrong_value() -> None:
         st.sampled_from(["r0c0", "r0c2", "r2c0", "r2c2"]),
         st.sampled_from([2, 4, 8]),
     )
-    found = shapes.judge(wrong, 12, lambda system: assume(clashes(system)))
-    assert found[True] >= examples(12)  # whatever does not clash is left out
+    judged = shapes.judge(wrong, 12, lambda system: assume(clashes(system)))
+    assert judged[True] >= examples(12)  # whatever does not clash is left out
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_cut_tails_clash_like_any_window() -> None:
 def test_the_first_of_several_alike_is_named() -> None:
     clash = smallest_clash(parse("10! = 50 + 50; 20! = a: 90 + b: 90"))
     assert clash.cells == ("total", "part1")
-    assert [str(one) for one in clash.sums] == ["total = part1 + part2"]
+    assert [str(sum_) for sum_ in clash.sums] == ["total = part1 + part2"]
 
 
 def test_a_smaller_clash_across_sums_beats_one_within_a_sum() -> None:

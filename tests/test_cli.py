@@ -144,14 +144,14 @@ def test_a_fault_of_our_own_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -
 def test_output_that_cannot_be_written_is_no_clash() -> None:
     """Exit code 1 says that no true counts fit; nothing else may use it."""
     command = f"{sys.executable} -m unround solve '87! = 35 + 45'"
-    environment = {name: told for name, told in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment = {name: options for name, options in os.environ.items() if name != "PYTHONUNBUFFERED"}
     for env in (environment, environment | {"PYTHONUNBUFFERED": "1"}):
-        told = {"capture_output": True, "text": True, "check": False, "env": env}
-        done = subprocess.run(["bash", "-c", f"{command} > /dev/full"], **told)
+        options = {"capture_output": True, "text": True, "check": False, "env": env}
+        done = subprocess.run(["bash", "-c", f"{command} > /dev/full"], **options)
         assert done.returncode == 2
         assert done.stderr.startswith("error: the output cannot be written")
         assert done.stderr.count("\n") == 1
-    closed = subprocess.run(["bash", "-c", f"{command} >&-"], **told)
+    closed = subprocess.run(["bash", "-c", f"{command} >&-"], **options)
     assert (closed.returncode, closed.stderr) == (0, "")
 
 
@@ -160,11 +160,11 @@ def test_streams_that_the_caller_closed_are_no_clash_and_no_file_takes_their_pla
     command = f"{sys.executable} -m unround describe towns.csv --yes -o towns.toml"
     for number, closed in enumerate(("<&-", "2>&-", "<&- >&- 2>&-")):
         (tmp_path / "towns.toml").unlink(missing_ok=True)
-        told = subprocess.run(
+        ran = subprocess.run(
             ["bash", "-c", f"{command} {closed}"], cwd=tmp_path, capture_output=True, text=True, check=False
         )
-        assert (told.returncode, "Traceback" in told.stderr) == (0, False)
-        assert ("towns.csv" in told.stdout, "Description written" in told.stderr) == (number < 2, number < 1)
+        assert (ran.returncode, "Traceback" in ran.stderr) == (0, False)
+        assert ("towns.csv" in ran.stdout, "Description written" in ran.stderr) == (number < 2, number < 1)
         assert "[axes." in (tmp_path / "towns.toml").read_text()
 
 

@@ -48,10 +48,10 @@ def test_a_zipped_bulk_file_with_its_truth(run: Run, census: Path, tmp_path: Pat
     )
     assert ran.code == 0
     assert "Compared with the truth" in ran.out
-    told = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    assert told["truth"]["wrong"]["proved"] == 0
-    assert "--truth" in told["command"]
-    assert told["product"] == "a census simulated by `unround simulate`"
+    report = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert report["truth"]["wrong"]["proved"] == 0
+    assert "--truth" in report["command"]
+    assert report["product"] == "a census simulated by `unround simulate`"
     assert (out / "estimates.parquet").exists()
 
 

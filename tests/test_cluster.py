@@ -176,11 +176,11 @@ def test_certificates_keep_others_out(place: Path, tmp_path: Path, monkeypatch: 
     make += ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(make, check=True, capture_output=True)
     comm = "DASK_DISTRIBUTED__COMM__"
-    told = {f"{comm}REQUIRE_ENCRYPTION": "true", f"{comm}TLS__CA_FILE": str(certificate)}
+    settings = {f"{comm}REQUIRE_ENCRYPTION": "true", f"{comm}TLS__CA_FILE": str(certificate)}
     for role in ("SCHEDULER", "WORKER", "CLIENT"):
-        told |= {f"{comm}TLS__{role}__CERT": str(certificate), f"{comm}TLS__{role}__KEY": str(key)}
+        settings |= {f"{comm}TLS__{role}__CERT": str(certificate), f"{comm}TLS__{role}__KEY": str(key)}
     with monkeypatch.context() as patched:
-        for name, value in told.items():
+        for name, value in settings.items():
             patched.setenv(name, value)
         dask.config.refresh()  # for the client of this process, which asks the scheduler for its workers
         cluster = Cluster(tmp_path, "tls")

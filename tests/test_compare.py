@@ -18,11 +18,10 @@ from unround import simulate
 from unround.audits import Auditor
 from unround.audits.claims import ClaimKind
 from unround.bounds.tighten import tighten
-from unround.comparison import Material, compare, from_release, practice, simulated, what_if
+from unround.comparison import WHAT_IFS, Material, compare, from_release, practice, simulated, what_if
 from unround.comparison.attack import Attacker, Narrower, in_steps
 from unround.comparison.material import levels_of
 from unround.comparison.measure import added_up, cells_of_a_person, cost, distances
-from unround.comparison.practice import WHAT_IFS
 from unround.comparison.run import as_counts, fitted_prior
 from unround.engines import infer
 from unround.engines.forest import posteriors
@@ -77,9 +76,9 @@ def test_closed_forms() -> None:
 
 def test_errors_are_what_mechanisms_promise() -> None:
     for name in (NOISY, "gaussian:2"):
-        one = row(name)
+        row_ = row(name)
         for what in ("mean_error", "rmse", "within_4"):
-            assert one[what] == pytest.approx(one["expected"][what], rel=0.02)
+            assert row_[what] == pytest.approx(row_["expected"][what], rel=0.02)
     # Where 0 stays 0, all counts together are nearer than a large one.
     assert row(ROUNDED)["mean_error"] < row(ROUNDED)["expected"]["mean_error"] < row(ROUNDED)["mean_error_over_10"]
 
@@ -151,13 +150,13 @@ def test_claims_are_those_of_an_audit(spec: str) -> None:
     model = material.model(practice(spec, material).mechanisms)
     prior = fitted_prior(material, practice(spec, material), published(spec, material))
     audited = Auditor(model, prior).infer(counts, np.zeros(len(counts), dtype=bool)).claims
-    found = Attacker(model, prior).infer(counts, material.true).claims
+    claims = Attacker(model, prior).infer(counts, material.true).claims
     judged = material.judged()[1]
-    assert (found.kinds[:, judged] == ClaimKind.PROVED).any() == (spec == "nearest:5")
-    assert (found.kinds[:, judged] == ClaimKind.LIKELY).any()
-    assert (found.kinds[:, judged] == audited.kinds[:, judged]).all()
+    assert (claims.kinds[:, judged] == ClaimKind.PROVED).any() == (spec == "nearest:5")
+    assert (claims.kinds[:, judged] == ClaimKind.LIKELY).any()
+    assert (claims.kinds[:, judged] == audited.kinds[:, judged]).all()
     claimed = audited.kinds != 0
-    assert (found.values == audited.values)[claimed].all()
+    assert (claims.values == audited.values)[claimed].all()
 
 
 def test_the_probability_of_the_truth_is_that_of_the_engine_for_single_systems() -> None:
@@ -166,8 +165,8 @@ def test_the_probability_of_the_truth_is_that_of_the_engine_for_single_systems()
     counts = as_counts(published(ROUNDED, material))[some]
     model = material.model(material.mechanisms(Rounding(5)))
     windows, _ = WindowTable(model.mechanisms).of(counts)
-    found = posteriors(EvidenceBlock(model.compiled, windows, tighten(model.compiled, windows)), material.true[some])
-    assert found.asked is not None
+    posterior = posteriors(EvidenceBlock(model.compiled, windows, tighten(model.compiled, windows)), material.true[some])
+    assert posterior.asked is not None
     for area in range(3):
         system = model.system(counts[area], range(len(model.equations)))
         answer = infer(system, engine="tree", top=0).answer
@@ -175,7 +174,7 @@ def test_the_probability_of_the_truth_is_that_of_the_engine_for_single_systems()
         assert answer.marginals is not None
         for cell, (low, chances) in enumerate(answer.marginals):
             true = int(material.true[area, cell])
-            assert found.asked[area, cell] == pytest.approx(chances[true - low], abs=1e-9)
+            assert posterior.asked[area, cell] == pytest.approx(chances[true - low], abs=1e-9)
 
 
 def test_probabilities_are_only_looked_up_where_somebody_asks() -> None:

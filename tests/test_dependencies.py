@@ -15,8 +15,12 @@ PERMISSIVE = re.compile(r"MIT|BSD|Apache|PSF|ISC|MPL|Zlib|CC0|0BSD|LLVM", re.IGN
 
 def asked_for() -> list[Requirement]:
     project = PROJECT["project"]
-    extras = [one for name, some in project["optional-dependencies"].items() if name != "all" for one in some]
-    return [Requirement(one) for one in (*project["dependencies"], *extras, *PROJECT["dependency-groups"]["dev"])]
+    extras = [
+        requirement for name, some in project["optional-dependencies"].items() if name != "all" for requirement in some
+    ]
+    return [
+        Requirement(requirement) for requirement in (*project["dependencies"], *extras, *PROJECT["dependency-groups"]["dev"])
+    ]
 
 
 def locked() -> dict[str, str]:

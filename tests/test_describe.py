@@ -33,17 +33,17 @@ def counts(release: Release) -> Counts:
 def sums(keys: dict[str, Any]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
     """Return the sums of a description, by axis."""
     return {
-        name: [(one["total"], tuple(one["parts"])) for one in axis.get("sums", [])] for name, axis in keys["axes"].items()
+        name: [(sum_["total"], tuple(sum_["parts"])) for sum_ in axis.get("sums", [])] for name, axis in keys["axes"].items()
     }
 
 
 def published(release: Release, drawn: tables.Drawn, ages: tuple[str, ...], sexes: tuple[str, ...]) -> None:
     """Assert that every count of a drawn table stands where it should."""
-    found, index = counts(release), {column.codes: at for at, column in enumerate(release.columns)}
+    counts_read, index = counts(release), {column.codes: at for at, column in enumerate(release.columns)}
     assert len(index) == 12
     for a, age in enumerate(ages):
         for s, sex in enumerate(sexes):
-            assert found[:, index[age, sex]].tolist() == drawn.published[:, a, s].tolist(), (age, sex)
+            assert counts_read[:, index[age, sex]].tolist() == drawn.published[:, a, s].tolist(), (age, sex)
 
 
 # Five files as people make them
@@ -51,14 +51,14 @@ def published(release: Release, drawn: tables.Drawn, ages: tuple[str, ...], sexe
 
 def test_a_sheet_with_a_title_and_two_header_rows(tmp_path: Path) -> None:
     drawn = tables.draw(exact=True)
-    found = describe(tables.draft_xlsx(tmp_path / "draft.xlsx", drawn))
-    keys = found.draft.keys
+    described = describe(tables.draft_xlsx(tmp_path / "draft.xlsx", drawn))
+    keys = described.draft.keys
     assert (keys["sheet"], keys["header"], keys["rows"]) == ("Table 1", [3, 4], [5, 44])
     assert sums(keys) == {"region": [], "age": [("Total", AGES)], "sex": [("Total", ("Men", "Women"))]}
-    assert (keys["areas"], found.draft.suggested["default"]) == (["region"], "rounding:3")
-    assert found.draft.suggested["exact"] == [{"age": "Total", "sex": "Total"}]
-    published(found.release, drawn, (*AGES, "Total"), ("Men", "Women", "Total"))
-    assert set(found.structure.mechanisms) == {Rounding(3), Exact()}
+    assert (keys["areas"], described.draft.suggested["default"]) == (["region"], "rounding:3")
+    assert described.draft.suggested["exact"] == [{"age": "Total", "sex": "Total"}]
+    published(described.release, drawn, (*AGES, "Total"), ("Men", "Women", "Total"))
+    assert set(described.structure.mechanisms) == {Rounding(3), Exact()}
 
 
 def test_the_same_sheet_as_ods(tmp_path: Path) -> None:
@@ -71,29 +71,29 @@ def test_the_same_sheet_as_ods(tmp_path: Path) -> None:
 
 def test_a_wide_csv_whose_names_say_age_and_sex_at_once(tmp_path: Path) -> None:
     drawn = tables.draw(seed=2)
-    found = describe(tables.wide_csv(tmp_path / "wide.csv", drawn))
-    keys = found.draft.keys
+    described = describe(tables.wide_csv(tmp_path / "wide.csv", drawn))
+    keys = described.draft.keys
     assert sums(keys) == {"region": [], "age": [("total", AGES)], "sex": [("total", ("Men", "Women"))]}
     assert keys["axes"]["region"] == {"column": "Code", "name": "Region"}
     assert keys["counts"]["Women 15-64"] == {"age": "15-64", "sex": "Women"}
     assert "Share of women (%)" not in keys["counts"]
-    published(found.release, drawn, (*AGES, "total"), ("Men", "Women", "total"))
-    areas = next(iter(found.release.blocks())).areas
+    published(described.release, drawn, (*AGES, "total"), ("Men", "Women", "total"))
+    areas = next(iter(described.release.blocks())).areas
     assert areas.select("region", "region_name").row(0) == ("001", "Region 01")
 
 
 def test_sdmx_csv_is_known_by_the_names_of_its_columns(tmp_path: Path) -> None:
     drawn = tables.draw(seed=3, base=5, mean=400)
-    found = describe(tables.sdmx_csv(tmp_path / "sdmx.csv", drawn))
-    keys = found.draft.keys
-    assert (keys["value"], keys["status"], found.draft.suggested["default"]) == ("OBS_VALUE", "OBS_STATUS", "rounding:5")
+    described = describe(tables.sdmx_csv(tmp_path / "sdmx.csv", drawn))
+    keys = described.draft.keys
+    assert (keys["value"], keys["status"], described.draft.suggested["default"]) == ("OBS_VALUE", "OBS_STATUS", "rounding:5")
     assert sums(keys) == {
         "ref_area": [],
         "age": [("_T", ("Y0T14", "Y15T64", "Y_GE65"))],
         "sex": [("_T", ("M", "F"))],
     }
-    assert int((counts(found.release) == SUPPRESSED).sum()) == 3  # the status says why these cells are empty
-    assert found.answers == ()
+    assert int((counts(described.release) == SUPPRESSED).sum()) == 3  # the status says why these cells are empty
+    assert described.answers == ()
 
 
 def test_a_table_of_statistics_canada(tmp_path: Path) -> None:
@@ -106,20 +106,20 @@ def test_a_table_of_statistics_canada(tmp_path: Path) -> None:
         shown = ",x" if at in (7, 99) else f"{count},"
         place = f'{region},2021A0005{region[-2:]},{sexes[sex]},"{ages[age]}"'
         lines.append(f"2021,{place},Persons,0,v{466669 + at},{at // 12 + 1}.{at % 12 + 1},{shown},,0")
-    found = describe(put(tmp_path, "17100005.csv", "\n".join(lines) + "\n"))
-    keys = found.draft.keys
+    described = describe(put(tmp_path, "17100005.csv", "\n".join(lines) + "\n"))
+    keys = described.draft.keys
     assert (keys["value"], keys["status"], len(keys["areas"])) == ("VALUE", "STATUS", 1)
     assert sums(keys)["age_group"] == [("Total, all ages", ("0 to 14 years", "15 to 64 years", "65 years and over"))]
     assert keys["axes"]["geo"] == {"column": "DGUID", "name": "GEO"}
     assert sums(keys)["gender"] == [("Total - Gender", ("Men+", "Women+"))]
-    assert int((counts(found.release) == SUPPRESSED).sum()) == 2
-    assert found.answers == ()
+    assert int((counts(described.release) == SUPPRESSED).sum()) == 2
+    assert described.answers == ()
 
 
 def test_a_german_csv_with_points_between_thousands(tmp_path: Path) -> None:
     drawn = tables.draw(seed=4, mean=3000)
-    found = describe(tables.semicolon_csv(tmp_path / "orte.csv", drawn))
-    keys = found.draft.keys
+    described = describe(tables.semicolon_csv(tmp_path / "orte.csv", drawn))
+    keys = described.draft.keys
     assert (keys["thousands"], keys["decimal"], keys["areas"]) == (".", ",", ["gemeinde"])
     ages = ("unter 15 Jahre", "15 bis unter 65 Jahre", "65 Jahre und mehr")
     assert sums(keys) == {
@@ -127,8 +127,8 @@ def test_a_german_csv_with_points_between_thousands(tmp_path: Path) -> None:
         "altersgruppe": [("Insgesamt", ages)],
         "sex": [("Insgesamt", ("männlich", "weiblich"))],
     }
-    published(found.release, drawn, (*ages, "Insgesamt"), ("männlich", "weiblich", "Insgesamt"))
-    assert counts(found.release).max() > 1000
+    published(described.release, drawn, (*ages, "Insgesamt"), ("männlich", "weiblich", "Insgesamt"))
+    assert counts(described.release).max() > 1000
 
 
 @pytest.mark.parametrize("mark", [".", ",", " ", "\u00a0", "\u202f", "\u2009", "'"])
@@ -140,11 +140,11 @@ def test_thousands_are_marked_in_many_ways(mark: str, mean: float, tmp_path: Pat
     for at, region in enumerate(drawn.regions):
         shown = [f"{drawn.at(at, 3, sex):,}".replace(",", mark) for sex in (2, 0, 1)]
         lines.append(";".join([region, *shown, "12.5" if mark == "," else "12,5"]))
-    found = describe(put(tmp_path, "t.csv", "\n".join(lines)))
-    assert counts(found.release).tolist() == drawn.published[:, 3, [2, 0, 1]].tolist()
-    assert sums(found.draft.keys)["sex"] == [("Ensemble", ("Hommes", "Femmes"))]
-    assert found.draft.keys["ignore"] == [{"column": "Taux", "because": ""}]
-    assert counts(read_toml(tmp_path, found.toml())).tolist() == counts(found.release).tolist()
+    described = describe(put(tmp_path, "t.csv", "\n".join(lines)))
+    assert counts(described.release).tolist() == drawn.published[:, 3, [2, 0, 1]].tolist()
+    assert sums(described.draft.keys)["sex"] == [("Ensemble", ("Hommes", "Femmes"))]
+    assert described.draft.keys["ignore"] == [{"column": "Taux", "because": ""}]
+    assert counts(read_toml(tmp_path, described.toml())).tolist() == counts(described.release).tolist()
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "wide", "levels"])
@@ -159,10 +159,10 @@ def test_frames(kind: str) -> None:
         frame = long.pivot(index="town", columns=["age", "sex"], values="n")
     elif kind == "wide":
         frame = long.pivot(index=["town", "age"], columns="sex", values="n").reset_index()
-    found = describe(frame)
-    assert sums(found.draft.keys) == {"town": [], "age": [("Total", AGES)], "sex": [("Total", ("Men", "Women"))]}
-    published(found.release, drawn, (*AGES, "Total"), ("Men", "Women", "Total"))
-    assert found.release.source == "the frame"
+    described = describe(frame)
+    assert sums(described.draft.keys) == {"town": [], "age": [("Total", AGES)], "sex": [("Total", ("Men", "Women"))]}
+    published(described.release, drawn, (*AGES, "Total"), ("Men", "Women", "Total"))
+    assert described.release.source == "the frame"
 
 
 # What is written works at once, and says the same
@@ -219,10 +219,10 @@ def test_a_frame_is_audited_without_a_word_about_it(tmp_path: Path) -> None:
 def test_every_part_of_a_draft_is_valid_toml(tmp_path: Path) -> None:
     rows = [["Age", 'All "quoted"', "Men\\", "Women\t#"], *([f"R{at}", 6 * at, 3 * at, 3 * at] for at in range(1, 30))]
     file = tables.write_xlsx(tmp_path / "odd name.xlsx", rows)
-    found = describe(file)
-    keys = tomllib.loads(found.toml())
+    described = describe(file)
+    keys = tomllib.loads(described.toml())
     assert keys["data"] == "odd name.xlsx"
-    assert read_toml(tmp_path, found.toml()).columns[0].codes == found.release.columns[0].codes
+    assert read_toml(tmp_path, described.toml()).columns[0].codes == described.release.columns[0].codes
 
 
 def read_toml(folder: Path, text: str) -> Release:
@@ -236,12 +236,12 @@ def read_toml(folder: Path, text: str) -> Release:
 def test_a_total_that_is_none_is_refused() -> None:
     drawn = tables.draw(seed=10)
     rows = [(r, a, s, n + (120 if s == "Total" else 60) * (a == "Total")) for r, a, s, n in tables.long_rows(drawn)]
-    found = describe(pl.DataFrame(rows, schema=["region", "age", "sex", "n"], orient="row"))
-    verdict = {one.axis: one for one in found.verdicts}
+    described = describe(pl.DataFrame(rows, schema=["region", "age", "sex", "n"], orient="row"))
+    verdict = {judged.axis: judged for judged in described.verdicts}
     assert not verdict["age"].used
     assert "impossible in" in verdict["age"].why
     assert verdict["sex"].used
-    assert "# Not used (age): Total = 0-14 + 15-64 + 65+" in found.toml()
+    assert "# Not used (age): Total = 0-14 + 15-64 + 65+" in described.toml()
 
 
 def test_ages_within_ages_and_those_unknown() -> None:
@@ -254,8 +254,8 @@ def test_ages_within_ages_and_those_unknown() -> None:
     frame = pl.DataFrame(
         {"county": [f"C{at}" for at in range(40)]} | {a: tables.rounded(n, 5, rng) for a, n in true.items()}
     )
-    found = describe(frame)
-    assert sums(found.draft.keys)["age"] == [
+    described = describe(frame)
+    assert sums(described.draft.keys)["age"] == [
         ("All ages", ("0-14", "15-64", "65+", "Unknown")),
         ("0-14", ("0-4", "5-14")),
     ]
@@ -268,11 +268,11 @@ def test_the_total_of_all_regions_is_their_parent() -> None:
     rows = tables.long_rows(drawn)
     country = tables.Drawn(("Total",), true[None], tables.rounded(true[None], 3, rng))
     frame = pl.DataFrame([*rows, *tables.long_rows(country)], schema=["region", "age", "sex", "n"], orient="row")
-    found = describe(frame)
-    assert sums(found.draft.keys)["region"] == [("Total", drawn.regions)]
-    areas = next(iter(found.release.blocks())).areas
+    described = describe(frame)
+    assert sums(described.draft.keys)["region"] == [("Total", drawn.regions)]
+    areas = next(iter(described.release.blocks())).areas
     assert set(areas["parent"].drop_nulls()) == {"Total"}
-    assert found.release.areas == ("region",)
+    assert described.release.areas == ("region",)
 
 
 def test_a_table_with_areas_in_its_header() -> None:
@@ -280,19 +280,19 @@ def test_a_table_with_areas_in_its_header() -> None:
     frame = pl.DataFrame(
         {"Age": [*AGES, "Total"]} | {region: drawn.published[at, :, 2] for at, region in enumerate(drawn.regions)}
     )
-    found = describe(frame)
-    assert (found.release.areas, found.release.axes) == (("column",), ("age",))
-    assert sums(found.draft.keys)["age"] == [("Total", AGES)]
+    described = describe(frame)
+    assert (described.release.areas, described.release.axes) == (("column",), ("age",))
+    assert sums(described.draft.keys)["age"] == [("Total", AGES)]
 
 
 def test_areas_without_a_heading(tmp_path: Path) -> None:
     drawn = tables.draw(seed=17)
     rows = tables.two_header_rows(drawn)
     rows[2][0] = None
-    found = describe(tables.write_xlsx(tmp_path / "t.xlsx", rows))
-    assert found.draft.keys["axes"]["area"] == {"column": "column A"}
-    assert found.release.areas == ("area",)
-    assert counts(read_toml(tmp_path, found.toml())).tolist() == counts(found.release).tolist()
+    described = describe(tables.write_xlsx(tmp_path / "t.xlsx", rows))
+    assert described.draft.keys["axes"]["area"] == {"column": "column A"}
+    assert described.release.areas == ("area",)
+    assert counts(read_toml(tmp_path, described.toml())).tolist() == counts(described.release).tolist()
 
 
 def test_rows_in_groups(tmp_path: Path) -> None:
@@ -304,10 +304,10 @@ def test_rows_in_groups(tmp_path: Path) -> None:
             rows.append([region if row == 0 else None, name, *(drawn.at(at, age, sex) for sex in (2, 0, 1))])
     merged = [(4 * at + 1, 0, 4 * at + 4, 0) for at in range(len(drawn.regions))]
     for file in (tables.write_xlsx(tmp_path / "a.xlsx", rows, merged), tables.write_ods(tmp_path / "b.ods", rows)):
-        found = describe(file)
-        assert found.draft.keys["axes"]["region"] == {"column": "Region", "fill": "down"}
+        described = describe(file)
+        assert described.draft.keys["axes"]["region"] == {"column": "Region", "fill": "down"}
         published(
-            found.release, drawn, ("0 to 14", "15 to 64", "65 and over", "All ages"), ("Males", "Females", "Both sexes")
+            described.release, drawn, ("0 to 14", "15 to 64", "65 and over", "All ages"), ("Males", "Females", "Both sexes")
         )
     rows[3][1] = None
     with pytest.raises(InputError, match="1 row is empty in 'Age', the first of them row 4"):
@@ -325,12 +325,12 @@ def test_one_total_of_ages_and_of_sexes() -> None:
         "female": (3, 1),
     }
     counted = {name: drawn.published[:, age, sex] for name, (age, sex) in names.items()}
-    found = describe(pl.DataFrame({"geo_code": range(1000, 1060), "geo_name": drawn.regions, **counted}))
-    assert sorted(sums(found.draft.keys)["age"]) == [
+    described = describe(pl.DataFrame({"geo_code": range(1000, 1060), "geo_name": drawn.regions, **counted}))
+    assert sorted(sums(described.draft.keys)["age"]) == [
         ("total", ("age_0_14", "age_15_64", "age_65_plus")),
         ("total", ("male", "female")),
     ]
-    assert found.draft.keys["axes"]["geo_code"] == {"name": "geo_name"}
+    assert described.draft.keys["axes"]["geo_code"] == {"name": "geo_name"}
 
 
 # Where nothing can be known
@@ -349,11 +349,11 @@ def test_questions_have_defaults_and_answers_count(tmp_path: Path) -> None:
         asked.append(question)
         return {"-": "0", "(c)": "suppressed", "missing": "not applicable"}.get(question.key, "")
 
-    found = describe(file, ask=answer)
+    described = describe(file, ask=answer)
     assert {one.key for one in asked} == {"-", "(c)", "missing"}
-    flat = counts(found.release)
+    flat = counts(described.release)
     assert (int((flat == SUPPRESSED).sum()), int((flat == NOT_APPLICABLE).sum())) == (2, 1)
-    keys = found.draft.keys
+    keys = described.draft.keys
     assert (keys["symbols"], keys["missing"]) == ({"-": 0, "(c)": "suppressed"}, "not applicable")
     alone = counts(describe(file).release)
     assert (int((alone == SUPPRESSED).sum()), int((alone == NOT_AVAILABLE).sum())) == (1, 3)
@@ -361,17 +361,17 @@ def test_questions_have_defaults_and_answers_count(tmp_path: Path) -> None:
 
 def test_the_description_as_json(run: Run, tmp_path: Path) -> None:
     file = tables.semicolon_csv(tmp_path / "t.csv", tables.draw(seed=4, mean=3000))
-    told = json.loads(run("describe", str(file), "--json").out)
-    assert (told["mechanism"], told["description"]["thousands"]) == ("rounding:3", ".")
-    assert [(one["axis"], one["used"]) for one in told["sums"]] == [("altersgruppe", True), ("sex", True)]
-    assert [axis["name"] for axis in told["axes"] if axis["rows"]] == ["gemeinde"]
+    report = json.loads(run("describe", str(file), "--json").out)
+    assert (report["mechanism"], report["description"]["thousands"]) == ("rounding:3", ".")
+    assert [(sum_["axis"], sum_["used"]) for sum_ in report["sums"]] == [("altersgruppe", True), ("sex", True)]
+    assert [axis["name"] for axis in report["axes"] if axis["rows"]] == ["gemeinde"]
 
 
 @pytest.mark.parametrize(("rows", "found"), [("3-4", [3, 4]), ("3,4", [3, 4])])
 def test_the_header_can_be_said(run: Run, tmp_path: Path, rows: str, found: list[int]) -> None:
     file = tables.draft_xlsx(tmp_path / "t.xlsx", tables.draw())
-    told = json.loads(run("describe", str(file), "--header", rows, "--json").out)
-    assert (told["header"], told["rows"]) == (found, [5, 44])
+    report = json.loads(run("describe", str(file), "--header", rows, "--json").out)
+    assert (report["header"], report["rows"]) == (found, [5, 44])
     for wrong in ("0", "b", "5-4", "3-"):
         ran = run("describe", str(file), "--header", wrong)
         assert ran.code == 2
@@ -504,10 +504,10 @@ def test_pc_axis(tmp_path: Path) -> None:
     data = " ".join(map(str, [*numbers[:7], '".."', *numbers[8:]]))
     text = f'CHARSET="ANSI";\nSTUB="region","age";\nHEADING="sex";\nVALUES[sv]("age")="x";\n{values}\nDATA=\n{data};\n'
     file = put(tmp_path, "t.px", text)
-    found = describe(file)
-    assert sums(found.draft.keys) == {"region": [], "age": [("Total", AGES)], "sex": [("Total", ("Men", "Women"))]}
-    assert int((counts(found.release) == NOT_AVAILABLE).sum()) == 1
-    assert counts(read_toml(tmp_path, found.toml())).tolist() == counts(found.release).tolist()
+    described = describe(file)
+    assert sums(described.draft.keys) == {"region": [], "age": [("Total", AGES)], "sex": [("Total", ("Men", "Women"))]}
+    assert int((counts(described.release) == NOT_AVAILABLE).sum()) == 1
+    assert counts(read_toml(tmp_path, described.toml())).tolist() == counts(described.release).tolist()
     file.write_text(text.replace(" 0 ", " ", 1).replace(f"DATA=\n{numbers[0]} ", "DATA=\n"), encoding="utf-8")
     with pytest.raises(InputError, match="where its variables make 240"):
         describe(file)

@@ -81,36 +81,36 @@ AFTER = {
 
 
 def test_every_number_of_a_small_comparison(make: Make) -> None:
-    found = told(make("before", BEFORE), make("after", AFTER))
+    report = told(make("before", BEFORE), make("after", AFTER))
     # raised, found and came: 14 and 9 each; small: 1 and 1.
-    assert found["newly"] == kinds(proved=8, likely=2)
-    assert found["newly_of_known_cells"] == kinds(proved=4, likely=2)
-    assert found["newly_of_new_cells"] == kinds(proved=4)
-    assert found["lost"] == kinds(proved=4)
-    assert found["lost_because"] == {
+    assert report["newly"] == kinds(proved=8, likely=2)
+    assert report["newly_of_known_cells"] == kinds(proved=4, likely=2)
+    assert report["newly_of_new_cells"] == kinds(proved=4)
+    assert report["lost"] == kinds(proved=4)
+    assert report["lost_because"] == {
         "published_exactly": kinds(),
         "not_in_after": kinds(proved=2),
         "no_longer_follows": kinds(proved=2),
     }
-    assert found["weaker"] == kinds(likely=2)
-    assert found["unchanged"] == kinds(proved=2, likely=2)
-    assert found["other_value"] == found["proved_otherwise"] == found["now_published_exactly"] == 0
-    assert found["transitions"] == {
+    assert report["weaker"] == kinds(likely=2)
+    assert report["unchanged"] == kinds(proved=2, likely=2)
+    assert report["other_value"] == report["proved_otherwise"] == report["now_published_exactly"] == 0
+    assert report["transitions"] == {
         "none": {"likely": 2, "conditional": 0, "proved": 6},
         "likely": {"none": 0, "likely": 2, "conditional": 0, "proved": 2},
         "conditional": {"none": 0, "likely": 0, "conditional": 0, "proved": 0},
         "proved": {"none": 4, "likely": 2, "conditional": 0, "proved": 2},
     }
-    sizes = {name: (row["newly"], row["lost"]) for name, row in found["by_value"].items()}
+    sizes = {name: (row["newly"], row["lost"]) for name, row in report["by_value"].items()}
     assert list(sizes) == ["1-2", "3-9", "10+", "0"]
     assert sizes["1-2"] == (kinds(proved=2), kinds())
     assert sizes["3-9"] == (kinds(proved=3, likely=1), kinds(proved=2))
     assert sizes["0"] == (kinds(), kinds())
     assert sizes["10+"] == (kinds(proved=3, likely=1), kinds(proved=2))
-    assert found["by_area_size"]["0-99"]["newly"] == kinds(proved=8, likely=2)
-    assert sum(row["small"]["proved"] for row in found["by_block"].values()) == 2
-    assert sum(row["newly"]["proved"] for row in found["by_block"].values()) == 8
-    assert found["matched"] == {
+    assert report["by_area_size"]["0-99"]["newly"] == kinds(proved=8, likely=2)
+    assert sum(row["small"]["proved"] for row in report["by_block"].values()) == 2
+    assert sum(row["newly"]["proved"] for row in report["by_block"].values()) == 8
+    assert report["matched"] == {
         "areas_in_both": 7,
         "areas_only_before": 1,
         "areas_only_after": 2,
@@ -119,18 +119,18 @@ def test_every_number_of_a_small_comparison(make: Make) -> None:
         "counts_only_after": [],
         "counts_published_again": [],
     }
-    assert found["differences"] == []
+    assert report["differences"] == []
 
 
 def test_what_matters_most_comes_first(make: Make) -> None:
     first = told(make("before", BEFORE), make("after", AFTER))["strongest"]
-    assert [(one["area"]["town"], one["key"], one["value"], one["kind"]) for one in first[:4]] == [
+    assert [(row["area"]["town"], row["key"], row["value"], row["kind"]) for row in first[:4]] == [
         ("small", "young", 1, "proved"),
         ("small", "old", 1, "proved"),
         ("came", "old", 9, "proved"),
         ("found", "old", 9, "proved"),
     ]
-    raised = next(one for one in first if one["area"]["town"] == "raised" and one["key"] == "young")
+    raised = next(row for row in first if row["area"]["town"] == "raised" and row["key"] == "young")
     assert raised["before"]["kind"] == "likely"
     assert raised["before"]["probability"] == pytest.approx(0.64 / 2.72)
     assert (raised["value"], raised["published"], raised["published_before"]) == (14, 10, True)
@@ -139,10 +139,10 @@ def test_what_matters_most_comes_first(make: Make) -> None:
 
 def test_an_audit_compared_with_itself_changes_nothing(make: Make) -> None:
     folder = make("one", BEFORE)
-    found = told(folder, folder)
-    assert found["newly"] == found["lost"] == found["weaker"] == kinds()
-    assert found["unchanged"] == {kind: AuditFolder.open(folder).summary[kind] for kind in kinds()}
-    assert found["strongest"] == []
+    report = told(folder, folder)
+    assert report["newly"] == report["lost"] == report["weaker"] == kinds()
+    assert report["unchanged"] == {kind: AuditFolder.open(folder).summary[kind] for kind in kinds()}
+    assert report["strongest"] == []
 
 
 def test_a_count_that_is_published_twice_counts_once(make: Make) -> None:
@@ -155,34 +155,34 @@ def test_a_count_that_is_published_twice_counts_once(make: Make) -> None:
         columns=("all", "young", "old", "again"),
         sums=[{"total": "all", "parts": ["young", "old"]}, {"total": "again", "parts": ["young"]}],
     )
-    found = told(before, after)
-    assert found["matched"]["counts_in_both"] == 3
-    assert found["matched"]["counts_only_after"] == []
-    assert found["matched"]["counts_published_again"] == ["young"]
+    report = told(before, after)
+    assert report["matched"]["counts_in_both"] == 3
+    assert report["matched"]["counts_only_after"] == []
+    assert report["matched"]["counts_published_again"] == ["young"]
     # Two numbers for the young make them, and so the old, likely: two claims an area, not three.
     summary = AuditFolder.open(after).summary
     claimed = sum(summary[kind] for kind in kinds())
-    assert claimed > sum(found["newly"].values()) > 0
-    assert sum(found["newly"].values()) == sum(found["after"]["counts"].values()) <= 80
+    assert claimed > sum(report["newly"].values()) > 0
+    assert sum(report["newly"].values()) == sum(report["after"]["counts"].values()) <= 80
 
 
 def test_a_count_that_is_laid_open_is_no_relief(make: Make, run: Run) -> None:
     before = make("before", {"a": PROVED, "b": OPEN})
     after = make("after", {"a": (23, 14, 5), "b": (23, 11, 10)}, exact=["all", "young"])
-    found = told(before, after)
-    assert found["now_published_exactly"] == 2
-    assert found["lost_because"]["published_exactly"] == kinds(proved=1)
-    assert found["newly"]["proved"] == 1  # the old of b: one part under an exact total
-    assert [one["what"] for one in found["differences"]] == ["mechanism"]
+    report = told(before, after)
+    assert report["now_published_exactly"] == 2
+    assert report["lost_because"]["published_exactly"] == kinds(proved=1)
+    assert report["newly"]["proved"] == 1  # the old of b: one part under an exact total
+    assert [difference["what"] for difference in report["differences"]] == ["mechanism"]
     shown = run("review", str(after), "--against", str(before)).out
     assert "2 counts that were protected before are now published unrounded" in shown
 
 
 def test_two_proofs_that_cannot_both_be_are_told(make: Make, run: Run) -> None:
     before, after = make("before", {"a": PROVED}), make("after", {"a": (12, 15, 5)})
-    found = told(before, after)
-    assert found["proved_otherwise"] == 2  # 14 and 9; now 11 and 1
-    assert found["other_value"] == 2
+    report = told(before, after)
+    assert report["proved_otherwise"] == 2  # 14 and 9; now 11 and 1
+    assert report["other_value"] == 2
     assert "proved to be one number before and another after" in run("review", str(after), "--against", str(before)).out
 
 
@@ -201,10 +201,10 @@ def test_columns_of_one_side_are_named(make: Make) -> None:
 
 def test_other_options_are_told(make: Make, run: Run) -> None:
     before, after = make("before", {"a": LIKELY}), make("after", {"a": LIKELY}, threshold=0.5)
-    found = told(before, after)
-    assert found["lost"] == kinds(likely=2)
-    (one,) = found["differences"]
-    assert (one["what"], one["before"], one["after"]) == ("threshold", 0.232, 0.5)
+    report = told(before, after)
+    assert report["lost"] == kinds(likely=2)
+    (difference,) = report["differences"]
+    assert (difference["what"], difference["before"], difference["after"]) == ("threshold", 0.232, 0.5)
     assert (
         "The audits differ in threshold (23.2% before, 50% after)" in run("review", str(after), "--against", str(before)).out
     )
@@ -212,8 +212,8 @@ def test_other_options_are_told(make: Make, run: Run) -> None:
 
 def test_other_people_are_told(make: Make, run: Run) -> None:
     before, after = make("before", {"a": PROVED, "b": LIKELY}), make("after", {"a": PROVED, "b": (1024, 1015, 10)})
-    (one,) = told(before, after)["differences"]
-    assert (one["what"], one["before"], one["after"]) == ("unrounded counts", 23, 1024)
+    (difference,) = told(before, after)["differences"]
+    assert (difference["what"], difference["before"], difference["after"]) == ("unrounded counts", 23, 1024)
     assert "(23 before, 1,024 after): they differ in 1 of 2 areas" in " ".join(
         run("review", str(after), "--against", str(before)).out.split()
     )
@@ -228,12 +228,12 @@ def test_what_is_linked_in_one_audit_alone_is_told(tmp_path: Path) -> None:
         ("keyed", False, "auto"),
     ):
         audit(release, tmp_path / name, AuditOptions(prior="flat", link=link, rounding=rounding))
-    (one,) = told(tmp_path / "alone", tmp_path / "linked")["differences"]
-    assert (one["what"], one["before"]) == ("the number of linked families of areas", 0)
-    assert one["after"] > 0
+    (difference,) = told(tmp_path / "alone", tmp_path / "linked")["differences"]
+    assert (difference["what"], difference["before"]) == ("the number of linked families of areas", 0)
+    assert difference["after"] > 0
     assert told(tmp_path / "linked", tmp_path / "linked")["differences"] == []
-    (one,) = told(tmp_path / "alone", tmp_path / "keyed")["differences"]
-    assert (one["what"], one["before"], one["after"]) == ("rounding", "independent", "auto")
+    (difference,) = told(tmp_path / "alone", tmp_path / "keyed")["differences"]
+    assert (difference["what"], difference["before"], difference["after"]) == ("rounding", "independent", "auto")
 
 
 def test_the_terminal_and_json_say_the_same(make: Make, run: Run) -> None:

@@ -87,8 +87,8 @@ def test_examples_in_docstrings_are_true(name: str) -> None:
     module = importlib.import_module(name)
     finder, runner = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner(verbose=False)
     shown: list[str] = []
-    for found in finder.find(module, name):
-        runner.run(found, out=shown.append)
+    for example in finder.find(module, name):
+        runner.run(example, out=shown.append)
     assert runner.tries > 0
     assert not runner.failures, "".join(shown)
 

@@ -50,12 +50,12 @@ def certify(system: System) -> bool:
     listed = cpsat_solutions(equations, windows, LIMIT)
     assert rows(listed) == truth.solutions
     assert (cpsat_witness(equations, windows) is not None) == (truth.count > 0)
-    found = cpsat_bounds(equations, windows)
+    bounds = cpsat_bounds(equations, windows)
     if not truth.count:
-        assert found is None
+        assert bounds is None
         return False
     cells = range(len(system.cells))
-    assert found == ([truth.low(i) for i in cells], [truth.high(i) for i in cells])
+    assert bounds == ([truth.low(i) for i in cells], [truth.high(i) for i in cells])
     assert listed is not None
     certify_weights(listed, windows, truth)
     return True
@@ -144,8 +144,8 @@ def test_windows_with_holes(case: tuple[Equations, tuple[Window, ...]]) -> None:
     expected = worlds[fits]
     assert rows(cpsat_solutions(equations, windows, LIMIT)) == [tuple(row) for row in expected.tolist()]
     assert (cpsat_witness(equations, windows) is not None) == bool(len(expected))
-    found = cpsat_bounds(equations, windows)
-    assert found == ((expected.min(0).tolist(), expected.max(0).tolist()) if len(expected) else None)
+    bounds = cpsat_bounds(equations, windows)
+    assert bounds == ((expected.min(0).tolist(), expected.max(0).tolist()) if len(expected) else None)
 
 
 @pytest.mark.parametrize("lister", [cpsat_solutions, z3_solutions])
@@ -156,10 +156,10 @@ def test_the_paper_s_examples(lister: Lister) -> None:
         ("100! = 20 + 20", []),
     ]:
         system = parse(text)
-        found = lister(system.equations, system.windows, 10)
-        assert rows(found) == expected
-        assert found is not None
-        assert found.shape == (len(expected), len(system.cells))
+        solutions = lister(system.equations, system.windows, 10)
+        assert rows(solutions) == expected
+        assert solutions is not None
+        assert solutions.shape == (len(expected), len(system.cells))
 
 
 def test_the_paper_s_six_cells() -> None:
@@ -231,8 +231,8 @@ def test_bounds_say_which_cells_nothing_bounds() -> None:
     # a = b + a + d leaves nothing for b and d, which no single sum shows; a and c can be any count.
     assert cpsat_bounds(system.equations, system.windows) == ([0, 0, 0, 0, 16, 16], [None, 0, None, 0, 24, 24])
     system = parse("a: ?; b: ?; c: ?; a = b + c + 5; b = c")
-    found = cpsat_bounds(system.equations, system.windows)
-    assert found == ([1, 0, 0, 1], [None, None, None, 9])
+    bounds = cpsat_bounds(system.equations, system.windows)
+    assert bounds == ([1, 0, 0, 1], [None, None, None, 9])
 
 
 def test_growth_without_end_that_contradicts_itself() -> None:

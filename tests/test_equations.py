@@ -210,9 +210,9 @@ AGES = "N: 100; young: 20; middle: 60; old: 20; N = young + middle + old\n"
     ],
 )
 def test_rates(text: str, value: str, step: str, per: int) -> None:
-    (one,) = parse(f"x: 60; T: 500; {text}").figures
-    assert one.figure == Figure("x / T", FigureKind.RATE, "T", "x", grid=FigureGrid.of(Fraction(step)), per=Fraction(per))
-    assert one.value == Fraction(value)
+    (figure,) = parse(f"x: 60; T: 500; {text}").figures
+    assert figure.figure == Figure("x / T", FigureKind.RATE, "T", "x", grid=FigureGrid.of(Fraction(step)), per=Fraction(per))
+    assert figure.value == Fraction(value)
 
 
 def test_cells_may_get_their_values_in_a_rate() -> None:

@@ -60,8 +60,10 @@ def _around(total: int, base: int) -> list[int]:
 @pytest.mark.parametrize(("base", "parts", "zeros", "exact_total"), SHAPES)
 def test_shares_are_those_of_every_case_tried(base: int, parts: int, zeros: int, exact_total: bool) -> None:
     model = expectation(parts, base=base, zero_parts=zeros, exact_total=exact_total)
-    assert {one.residual: one.probability for one in model.residuals} == by_brute_force(base, parts, zeros, exact_total)
-    assert sum(one.probability for one in model.residuals) == 1
+    assert {residual.residual: residual.probability for residual in model.residuals} == by_brute_force(
+        base, parts, zeros, exact_total
+    )
+    assert sum(residual.probability for residual in model.residuals) == 1
 
 
 @pytest.mark.parametrize(
@@ -70,17 +72,17 @@ def test_shares_are_those_of_every_case_tried(base: int, parts: int, zeros: int,
 def test_every_residual_is_what_solve_finds_there(base: int, parts: int, zeros: int, exact_total: bool) -> None:
     model = expectation(parts, base=base, zero_parts=zeros, exact_total=exact_total)
     published = [base * (4 + k) for k in range(parts - zeros)] + [0] * zeros
-    for one in model.residuals:
-        total = sum(published) + one.residual
+    for residual in model.residuals:
+        total = sum(published) + residual.residual
         text = f"{total}{'!' if exact_total else ''} = {' + '.join(map(str, published))}"
         answer = solve(parse(text, Rounding(base)))
-        assert answer.solutions == one.solutions
+        assert answer.solutions == residual.solutions
         best = max(cell.probability or 0 for cell in answer.cells if cell.kind != "given")
-        assert best == pytest.approx(float(one.best_probability), abs=1e-12)
+        assert best == pytest.approx(float(residual.best_probability), abs=1e-12)
         kinds = {cell.kind for cell in answer.cells if cell.kind != "given"}
-        expected = {"proof": "proved", "strong": "likely", "open": "open"}[one.kind]
+        expected = {"proof": "proved", "strong": "likely", "open": "open"}[residual.kind]
         assert expected in kinds
-        assert one.kind != "open" or kinds == {"open"}
+        assert residual.kind != "open" or kinds == {"open"}
 
 
 def test_the_paper_in_fractions() -> None:
@@ -117,7 +119,7 @@ def test_json_has_the_fields_that_are_promised() -> None:
 
 def test_zero_parts_change_the_arithmetic_and_say_what_is_assumed() -> None:
     model = expectation(5, zero_parts=1)  # such as 60 = 20 + 20 + 20 + 20 + 0
-    assert [one.residual for one in model.residuals if one.kind == "proof"] == [-20]
+    assert [residual.residual for residual in model.residuals if residual.kind == "proof"] == [-20]
     assert any("published as 0" in sentence for sentence in model.assumptions)
     assert not any("published as 0" in sentence for sentence in expectation(5).assumptions)
 
@@ -146,13 +148,13 @@ def test_floats_give_what_fractions_give(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def _plain(model: Expectation) -> list[float]:
-    return [float(number) for one in model.residuals for number in (one.probability, one.best_probability)]
+    return [float(number) for residual in model.residuals for number in (residual.probability, residual.best_probability)]
 
 
 def test_hundreds_of_parts_are_no_trouble() -> None:
     model = expectation(400, zero_parts=100)
-    shares = np.array([float(one.probability) for one in model.residuals])
-    at = np.array([one.residual for one in model.residuals])
+    shares = np.array([float(residual.probability) for residual in model.residuals])
+    at = np.array([residual.residual for residual in model.residuals])
     assert shares.sum() == pytest.approx(1)
     assert shares @ at == pytest.approx(100 * sum(k * (5 - k) for k in range(5)) / 15)
     assert model.proof_one_in is None

@@ -41,15 +41,15 @@ def censuses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def judged(censuses: dict[str, Path]) -> dict[str, tuple[Release, Structure]]:
-    found = {}
+    verdicts = {}
     for source, path in censuses.items():
         release = read(path)
-        found[source] = release, find_structure(release)
-    return found
+        verdicts[source] = release, find_structure(release)
+    return verdicts
 
 
 def by_name(structure: Structure) -> dict[str, JudgedFigure]:
-    return {one.figure.name: one for one in structure.figures}
+    return {figure.figure.name: figure for figure in structure.figures}
 
 
 # Reading
@@ -67,12 +67,12 @@ def test_rates_find_their_counts_by_labels_and_positions() -> None:
         "Total - Tenant households - 25% sample data", "  % of tenant households in subsidized housing",
         "Population percentage change",
     )  # fmt: skip
-    found = {one.name: one for one in propose(lines)}
-    assert [(one.name, one.numerator, one.universe) for one in found.values()] == [
+    proposals = {figure.name: figure for figure in propose(lines)}
+    assert [(figure.name, figure.numerator, figure.universe) for figure in proposals.values()] == [
         ("8", "4", "0"), ("9", "5", "1"), ("10", "6", "2"), ("11", "7", "3"), ("13", "", "12"),
     ]  # fmt: skip
-    assert found["13"].sampled
-    assert not found["8"].sampled
+    assert proposals["13"].sampled
+    assert not proposals["8"].sampled
 
 
 def test_means_and_medians_find_groups_with_edges() -> None:
@@ -85,16 +85,16 @@ def test_means_and_medians_find_groups_with_edges() -> None:
         "    Under $10,000 (including loss)", "    $10,000 to $19,999", "    $20,000 and over",
         "Total - Income statistics for persons not in economic families", "  Median after-tax income in 2020 ($)",
     )  # fmt: skip
-    found = {one.name: one for one in propose(lines)}
-    assert [group.count for group in found["5"].groups] == ["2", "3", "4"]
-    assert (found["6"].kind, found["6"].universe) == (FigureKind.MEDIAN, "0")
-    assert found["5"].groups[-1].high is None
-    income = found["9"]
+    proposals = {figure.name: figure for figure in propose(lines)}
+    assert [group.count for group in proposals["5"].groups] == ["2", "3", "4"]
+    assert (proposals["6"].kind, proposals["6"].universe) == (FigureKind.MEDIAN, "0")
+    assert proposals["5"].groups[-1].high is None
+    income = proposals["9"]
     assert (income.universe, [(g.low, g.high) for g in income.groups]) == (
         "12", [(None, 10_000), (10_000, 20_000), (20_000, None)],
     )  # fmt: skip
-    assert (found["10"].universe, found["10"].groups) == ("8", ())
-    assert (found["17"].universe, found["17"].groups) == ("16", ())  # of other people than the groups
+    assert (proposals["10"].universe, proposals["10"].groups) == ("8", ())
+    assert (proposals["17"].universe, proposals["17"].groups) == ("16", ())  # of other people than the groups
 
 
 def test_edges_and_gaps() -> None:
@@ -148,8 +148,8 @@ def _lines(path: Path) -> list[dict[str, str]]:
 
 
 def _values(release: Release) -> np.ndarray:
-    found = [block.figures for block in release.blocks()]
-    return np.concatenate([one for one in found if one is not None])
+    figures = [block.figures for block in release.blocks()]
+    return np.concatenate([figure for figure in figures if figure is not None])
 
 
 # Verdicts
@@ -157,9 +157,11 @@ def _values(release: Release) -> np.ndarray:
 
 def test_figures_from_published_counts_are_recomputable(judged: dict[str, tuple[Release, Structure]]) -> None:
     _, structure = judged["published"]
-    found = Counter(one.verdict for one in structure.figures)
+    found = Counter(figure.verdict for figure in structure.figures)
     assert found["evidence"] == 0
-    assert {one.figure.name for one in structure.figures if one.verdict == "unclear"} == {"77"}  # there are no groups for it
+    assert {figure.figure.name for figure in structure.figures if figure.verdict == "unclear"} == {
+        "77"
+    }  # there are no groups for it
     rate = by_name(structure)["345"]
     assert rate.hits == rate.compared > 300
     assert rate.hits_by_chance < 0.2 * rate.compared
@@ -168,14 +170,14 @@ def test_figures_from_published_counts_are_recomputable(judged: dict[str, tuple[
 
 def test_figures_from_true_counts_are_evidence(judged: dict[str, tuple[Release, Structure]]) -> None:
     _, structure = judged["true"]
-    found = Counter(one.verdict for one in structure.figures)
+    found = Counter(figure.verdict for figure in structure.figures)
     assert found["recomputable"] == 0
     assert found["evidence"] >= len(structure.figures) - 3
-    for one in structure.figures:
-        if one.is_evidence:
-            assert one.contradictions == 0
-            assert one.contradictions_by_chance > 0.02 * one.areas
-            assert one.hits < 0.95 * one.compared
+    for figure in structure.figures:
+        if figure.is_evidence:
+            assert figure.contradictions == 0
+            assert figure.contradictions_by_chance > 0.02 * figure.areas
+            assert figure.hits < 0.95 * figure.compared
     rate = by_name(structure)["345"]
     assert rate.left is not None
     assert rate.left[0] > 8.5
@@ -208,8 +210,8 @@ def test_no_step_is_taken_for_finer_than_it_is(
 
 def _true(truth: pl.DataFrame, key: str, regions: pl.Series) -> np.ndarray:
     number, _, sex = key.partition("/")
-    own = truth.filter((pl.col("characteristic_id") == int(number)) & (pl.col("sex") == (sex or "total")))
-    return regions.replace_strict(own["region"], own["true"], return_dtype=pl.Int64).to_numpy()
+    rows = truth.filter((pl.col("characteristic_id") == int(number)) & (pl.col("sex") == (sex or "total")))
+    return regions.replace_strict(rows["region"], rows["true"], return_dtype=pl.Int64).to_numpy()
 
 
 def test_verdicts_do_not_depend_on_the_order_of_areas(judged: dict[str, tuple[Release, Structure]]) -> None:
@@ -220,7 +222,7 @@ def test_verdicts_do_not_depend_on_the_order_of_areas(judged: dict[str, tuple[Re
     order = np.random.default_rng(1).permutation(len(areas))
     turned = [Block(areas[order], counts[order], values[order])]
     again = find_structure(release, turned)
-    assert [one.to_json() for one in again.figures] == [one.to_json() for one in structure.figures]
+    assert [figure.to_json() for figure in again.figures] == [figure.to_json() for figure in structure.figures]
 
 
 def made(values: np.ndarray, counts: np.ndarray, *figures: Figure, keys: str = "xn") -> Release:
@@ -268,8 +270,8 @@ def test_placebos_samples_and_copies_are_not_evidence() -> None:
 def test_numbers_that_are_too_large_are_not_compared() -> None:
     true, values = a_rate(40)
     values[3] = 10**15
-    (found,) = find_structure(made(values, published(true) * 100_000, RATE)).figures
-    assert "too large to be compared" in found.why
+    (figure,) = find_structure(made(values, published(true) * 100_000, RATE)).figures
+    assert "too large to be compared" in figure.why
 
 
 def test_an_unlisted_numerator_is_revealed_or_not() -> None:
@@ -277,12 +279,12 @@ def test_an_unlisted_numerator_is_revealed_or_not() -> None:
     shown = published(true)
     rounded = np.rint(1000 * shown[:, 0] / np.maximum(shown[:, 1], 1)).astype(np.int64)[:, None] * 1_000
     bare = replace(RATE, numerator="", label="the share")
-    (found,) = find_structure(made(rounded, shown[:, 1:], bare, keys="n")).figures
-    assert found.verdict == "recomputable"
-    assert found.reveals == (f"the rounded count of 'the share', which is not listed, in {found.hits} areas",)
-    (found,) = find_structure(made(values, shown[:, 1:], bare, keys="n")).figures
-    assert (found.verdict, found.is_evidence, found.reveals) == ("evidence", False, ())
-    assert abs(found.hits - found.hits_by_chance) < 0.1 * found.compared
+    (figure,) = find_structure(made(rounded, shown[:, 1:], bare, keys="n")).figures
+    assert figure.verdict == "recomputable"
+    assert figure.reveals == (f"the rounded count of 'the share', which is not listed, in {figure.hits} areas",)
+    (figure,) = find_structure(made(values, shown[:, 1:], bare, keys="n")).figures
+    assert (figure.verdict, figure.is_evidence, figure.reveals) == ("evidence", False, ())
+    assert abs(figure.hits - figure.hits_by_chance) < 0.1 * figure.compared
 
 
 def test_a_universe_may_be_the_difference_of_two_counts() -> None:
@@ -321,11 +323,11 @@ def test_grids_are_found_in_values() -> None:
     step = np.select([income < 16_000, income < 32_000, income < 64_000, income < 80_000], [100, 200, 400, 500], 1_000)
     values = (np.rint(income / step) * step).astype(np.int64) * 10_000
     grid = find_grid(values, rng.integers(100, 900, len(values)))
-    found = steps_of(grid, values, np.full(len(values), 900))
-    assert (found >= step * 10_000).all()
-    assert np.mean(found == step * 10_000) > 0.9
+    steps = steps_of(grid, values, np.full(len(values), 900))
+    assert (steps >= step * 10_000).all()
+    assert np.mean(steps == step * 10_000) > 0.9
     one_by_one = [grid.step(Fraction(int(value), 10_000), 900) for value in values[:300]]
-    assert one_by_one == [Fraction(int(step), 10_000) for step in found[:300]]
+    assert one_by_one == [Fraction(int(step), 10_000) for step in steps[:300]]
 
 
 def test_a_value_tells_which_steps_it_cannot_have() -> None:
@@ -378,18 +380,18 @@ def test_a_description_says_what_figures_are_of(tmp_path: Path) -> None:
 def test_a_plan_overrules(judged: dict[str, tuple[Release, Structure]]) -> None:
     release, structure = judged["true"]
     same = find_structure(said(release, drafted(release, structure)))
-    assert [one.verdict for one in same.figures] == [one.verdict for one in structure.figures]
+    assert [figure.verdict for figure in same.figures] == [figure.verdict for figure in structure.figures]
     plan = said(release, '[[figures]]\nuse = false\ncolumns = ["345", "346"]\n', where="p.toml")
-    assert [(one.place, one.what) for one in plan.account[-2:]] == [
+    assert [(figure.place, figure.what) for figure in plan.account[-2:]] == [
         (f"figure {key}", What.UNKNOWN) for key in ("345", "346")
     ]
-    found = by_name(find_structure(plan))
-    assert found["345"].verdict == "unclear"
-    assert found["345"].why.startswith("left out by p.toml; the data suggest: not from published counts")
-    assert found["347"].verdict == "evidence"
+    named = by_name(find_structure(plan))
+    assert named["345"].verdict == "unclear"
+    assert named["345"].why.startswith("left out by p.toml; the data suggest: not from published counts")
+    assert named["347"].verdict == "evidence"
     of_others = '[[figures]]\ncolumn = "345"\nkind = "rate"\nnumerator = "355"\nuniverse = "350"\n'
-    found = by_name(find_structure(said(release, of_others)))
-    assert found["345"].figure.numerator == "355"
+    named = by_name(find_structure(said(release, of_others)))
+    assert named["345"].figure.numerator == "355"
     for text, words in (
         ('columns = ["9999"]\nuse = true', "there is no rate, mean or median '9999'"),
         ('column = "345"\nkind = "rate"\nnumerator = "0"', "there is no count '0'"),
@@ -418,10 +420,10 @@ def test_check_shows_verdicts(censuses: dict[str, Path], capsys: pytest.CaptureF
     from unround.show import show
 
     check = unround.check(censuses["true"]).fit
-    told = {one["column"]: one for one in check.to_json()["figures"]}
+    figures = {figure["column"]: figure for figure in check.to_json()["figures"]}
     wanted = {"column", "kind", "numerator", "universe", "verdict", "step", "hits", "hits_by_chance", "contradictions"}
-    assert wanted <= told["345"].keys()
-    assert (told["345"]["numerator"], told["345"]["universe"], told["345"]["verdict"]) == ("340", "335", "evidence")
+    assert wanted <= figures["345"].keys()
+    assert (figures["345"]["numerator"], figures["345"]["universe"], figures["345"]["verdict"]) == ("340", "335", "evidence")
     show(check, Console(width=150))
     text = capsys.readouterr().out
     assert "What rates, means and medians tell" in text
@@ -441,21 +443,21 @@ def test_a_census_without_figures(tmp_path: Path) -> None:
 
 
 def test_canada(census_data: Path) -> None:
-    found = by_name(find_structure(read(census_data / "canada-2021-da-censusmapper.csv.gz")))
-    subsidized = found["v_CA21_4314"]
+    named = by_name(find_structure(read(census_data / "canada-2021-da-censusmapper.csv.gz")))
+    subsidized = named["v_CA21_4314"]
     assert (subsidized.verdict, subsidized.hits, subsidized.compared) == ("recomputable", 4_576, 4_576)
     assert subsidized.reveals
     for rate in ("v_CA21_1040", "v_CA21_1085"):
-        one = found[rate]
+        one = named[rate]
         assert (one.verdict, one.is_evidence) == ("evidence", False)
         assert abs(one.hits - one.hits_by_chance) < 0.02 * one.compared
         assert one.step == Fraction(2, 5)
-    income = found["v_CA21_566"]
+    income = named["v_CA21_566"]
     assert (income.verdict, income.contradictions) == ("evidence", 0)
     assert income.excludes == pytest.approx(0.57, abs=0.02)
     steps = dict(income.figure.grid.by_units[-1][1])
     assert [steps[Fraction(start)] for start in (32_000, 64_000)] == [400, 500]
-    assert found["v_CA21_4315"].verdict == "unclear"
+    assert named["v_CA21_4315"].verdict == "unclear"
 
 
 def test_new_zealand(census_data: Path) -> None:

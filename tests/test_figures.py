@@ -11,8 +11,8 @@ import pytest
 from unround.figures import Figure, FigureGrid, FigureKind, Group, Inequality
 
 
-def holds(one: Inequality, counts: dict[str, int]) -> bool:
-    return sum((c * counts[name] for name, c in one.terms), Fraction(0)) <= one.at_most
+def holds(inequality: Inequality, counts: dict[str, int]) -> bool:
+    return sum((c * counts[name] for name, c in inequality.terms), Fraction(0)) <= inequality.at_most
 
 
 def printed(value: Fraction, step: Fraction) -> set[Fraction]:
@@ -30,7 +30,7 @@ def test_a_rate_says_no_more_than_what_is_true_and_excludes_the_rest():
         for total in range(1, 60):
             for x in range(total + 1):
                 fits = value in printed(Fraction(100 * x, total), step)
-                assert all(holds(one, {"x": x, "T": total}) for one in rows) == fits
+                assert all(holds(row, {"x": x, "T": total}) for row in rows) == fits
 
 
 @pytest.mark.parametrize("kind", [FigureKind.MEAN, FigureKind.MEDIAN])
@@ -52,8 +52,8 @@ def test_means_and_medians_say_only_what_is_true(kind):
             continue
         true = Fraction(mean(values) if kind is FigureKind.MEAN else median(values)).limit_denominator(6)
         for value in printed(true, step):
-            assert all(holds(one, counts) for one in figure.inequalities(value))
-        excluded += not all(holds(one, counts) for one in figure.inequalities(true + 4))
+            assert all(holds(inequality, counts) for inequality in figure.inequalities(value))
+        excluded += not all(holds(inequality, counts) for inequality in figure.inequalities(true + 4))
     assert excluded > 100
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from unround.audits.block import Auditor
+from unround.audits import Auditor
 from unround.audits.bounds import FIGURE
 from unround.audits.certificates import InferredBlock, proof_lines, read_proof
 from unround.audits.claims import ClaimKind, RestsOn
@@ -50,7 +50,7 @@ AVERAGES = (
 def model_with(figures: tuple[Figure, ...], how: Mechanism | None = None) -> Model:
     columns = tuple(Column(key, (key,), key) for key in KEYS)
     mechanisms = (how or Rounding(5), *[Rounding(5)] * 5)
-    placed = tuple(ModelFigure(one, place) for place, one in enumerate(figures))
+    placed = tuple(ModelFigure(figure, place) for place, figure in enumerate(figures))
     return Model.build(columns, mechanisms, SUMS, ("file",) * 2, figures=placed)
 
 
@@ -159,11 +159,11 @@ def test_probabilities_with_rates_are_those_of_brute_force(how: Mechanism | None
     assert [model.weighs_figure(f) for f in range(3)] == [True] * 3
     true, values = world(12, 5)
     counts = published(true, 6, how)
-    found = inferred_from(model, counts, values[:, :3])
-    posterior = found.probabilities.posterior
-    assert found.probabilities.by_rates is not None
-    assert found.probabilities.by_rates[:, POOR:].all()
-    assert not found.probabilities.by_rates[:, :POOR].any()
+    inferred = inferred_from(model, counts, values[:, :3])
+    posterior = inferred.probabilities.posterior
+    assert inferred.probabilities.by_rates is not None
+    assert inferred.probabilities.by_rates[:, POOR:].all()
+    assert not inferred.probabilities.by_rates[:, :POOR].any()
     for area in range(12):
         system = system_of(model, counts[area], values[area, :3])
         reference = brute(system)
@@ -220,28 +220,28 @@ def test_claims_by_figures_are_conditional_right_and_certified() -> None:
     model = model_with((*RATES, *AVERAGES))
     true, values = world(100, 9)
     counts = published(true, 10)
-    without, found = inferred_from(model, counts, None), inferred_from(model, counts, values)
-    assert (found.claims.of_kind(ClaimKind.PROVED) == without.claims.of_kind(ClaimKind.PROVED)).all()
-    conditional = found.claims.of_kind(ClaimKind.CONDITIONAL)
+    without, inferred = inferred_from(model, counts, None), inferred_from(model, counts, values)
+    assert (inferred.claims.of_kind(ClaimKind.PROVED) == without.claims.of_kind(ClaimKind.PROVED)).all()
+    conditional = inferred.claims.of_kind(ClaimKind.CONDITIONAL)
     assert conditional.sum() > 200
     assert not without.claims.of_kind(ClaimKind.CONDITIONAL).any()
-    assert (found.claims.values == true)[conditional | found.claims.of_kind(ClaimKind.PROVED)].all()
-    certificates = {(one.area, one.cell): one for one in found.claims.certified}
+    assert (inferred.claims.values == true)[conditional | inferred.claims.of_kind(ClaimKind.PROVED)].all()
+    certificates = {(certificate.area, certificate.cell): certificate for certificate in inferred.claims.certified}
     for area, cell in np.argwhere(conditional).tolist():
-        one = certificates[area, cell]
-        assert one.figures
-        assert one.rests_on == RestsOn.FIGURES
-        assert check_proof(one.system, one.proof)
-    assert (found.by_figures & conditional == conditional).all()
+        certificate = certificates[area, cell]
+        assert certificate.figures
+        assert certificate.rests_on == RestsOn.FIGURES
+        assert check_proof(certificate.system, certificate.proof)
+    assert (inferred.by_figures & conditional == conditional).all()
 
 
 def test_what_rates_make_likely_is_right_as_often_as_stated() -> None:
     model = model_with((*RATES, *AVERAGES))
     true, values = world(3000, 21, largest=90)
     auditor = Auditor(model, Prior.flat(), AuditOptions())
-    found = auditor.infer(published(true, 22), np.zeros(3000, dtype=bool), figures=values)
-    likely = found.claims.of_kind(ClaimKind.LIKELY) & found.by_figures
-    right, stated = (found.claims.values == true)[likely], found.probabilities.posterior.probability[likely]
+    inferred = auditor.infer(published(true, 22), np.zeros(3000, dtype=bool), figures=values)
+    likely = inferred.claims.of_kind(ClaimKind.LIKELY) & inferred.by_figures
+    right, stated = (inferred.claims.values == true)[likely], inferred.probabilities.posterior.probability[likely]
     assert likely.sum() > 200
     # Claims about one area are right or wrong together: areas are what counts.
     areas = likely.any(axis=1).sum()
@@ -253,9 +253,9 @@ def test_certificates_with_figures_survive_as_lines() -> None:
 
     model = model_with(RATES)
     true, values = world(40, 11)
-    found = inferred_from(model, published(true, 12), values[:, :3])
+    inferred = inferred_from(model, published(true, 12), values[:, :3])
     areas = pl.DataFrame({"region": [str(k) for k in range(40)]})
-    lines = list(proof_lines(model, found.claims.certified, areas, ("region",)))
+    lines = list(proof_lines(model, inferred.claims.certified, areas, ("region",)))
     assert any("figures" in line for line in lines)
     for line in lines:
         system, proof = read_proof(line)
@@ -271,17 +271,17 @@ def test_a_figure_that_contradicts_is_set_aside_and_spoils_nothing() -> None:
     counts = published(true, 14)
     wrong = values.copy()
     wrong[5, 0] += 300_000  # 30 points too high
-    found, without = inferred_from(model, counts, wrong), inferred_from(model, counts, values)
-    (one,) = [one for one in found.contradictions if one.kind == FIGURE]
-    assert one.area == 5
-    assert set(one.cells) == {UNIVERSE, POOR}
-    assert "It was not computed from the true counts, and is not used here." in one.text
-    assert found.figured is not None
-    assert found.figured.values[5, 0] == FIGURE_ABSENT
-    assert (found.figured.values[5, 1:] == values[5, 1:]).all()
+    inferred, without = inferred_from(model, counts, wrong), inferred_from(model, counts, values)
+    (contradiction,) = [contradiction for contradiction in inferred.contradictions if contradiction.kind == FIGURE]
+    assert contradiction.area == 5
+    assert set(contradiction.cells) == {UNIVERSE, POOR}
+    assert "It was not computed from the true counts, and is not used here." in contradiction.text
+    assert inferred.figured is not None
+    assert inferred.figured.values[5, 0] == FIGURE_ABSENT
+    assert (inferred.figured.values[5, 1:] == values[5, 1:]).all()
     others = np.arange(30) != 5
-    assert (found.claims.kinds == without.claims.kinds)[others].all()
-    assert not found.clashing.any()
+    assert (inferred.claims.kinds == without.claims.kinds)[others].all()
+    assert not inferred.clashing.any()
 
 
 def test_figures_that_clash_together_are_all_set_aside() -> None:

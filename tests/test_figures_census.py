@@ -81,8 +81,8 @@ def test_figures_from_true_counts_prove_nothing_false(census: Path) -> None:
 
 def test_explain_shows_the_arithmetic(census: Path) -> None:
     folder = audited(census, "true", "verified")
-    found = folder.findings.filter(pl.col("route").str.starts_with("rate 342 of 337"), pl.col("kind") == "conditional")
-    row = found.row(0, named=True)
+    rows = folder.findings.filter(pl.col("route").str.starts_with("rate 342 of 337"), pl.col("kind") == "conditional")
+    row = rows.row(0, named=True)
     regions = folder.areas["region"].to_list()
     code, sex = row["characteristic_id"], row["sex"]
     shown = explain_at(folder, regions.index(row["region"]), folder.model.index[code if sex == "total" else f"{code}/{sex}"])
@@ -90,7 +90,7 @@ def test_explain_shows_the_arithmetic(census: Path) -> None:
     assert shown.argument is not None
     assert "% published): " in shown.argument
     assert "figures computed from unrounded counts and rounded to the nearest step" in shown.because
-    assert any("Figures (rates, means, medians)" in one for one in shown.assumptions)
+    assert any("Figures (rates, means, medians)" in assumption for assumption in shown.assumptions)
 
 
 def test_verify_compares_figures_with_what_was_published(census: Path) -> None:
@@ -119,7 +119,7 @@ def _checker(folder: AuditFolder):  # type: ignore[no-untyped-def] # a function 
     from unround.job.verify import _Certificates, _claimed
 
     checked, claimed = _Certificates(folder), _claimed(folder)
-    return lambda told: checked.fault(json.dumps(told), claimed)[1]
+    return lambda problem: checked.fault(json.dumps(problem), claimed)[1]
 
 
 def test_figures_only_narrow_what_is_possible(census: Path) -> None:

@@ -49,15 +49,15 @@ def with_figures(draw: st.DrawFn, shape: str) -> Known:
                 value = rounded(Fraction(100 * true[system.index[x]], true[system.index[t]]), step)
                 figure = Figure(f"f{k}", kind, t, x, grid=FigureGrid.of(step))
         else:
-            one = draw(st.sampled_from(system.sums))
-            counts = [true[system.index[part]] for part in one.parts]
+            sum_ = draw(st.sampled_from(system.sums))
+            counts = [true[system.index[part]] for part in sum_.parts]
             if sum(counts):
                 groups = tuple(
                     Group(part, Fraction(10 * i), Fraction(10 * i + draw(st.sampled_from([0, 9]))))
-                    for i, part in enumerate(one.parts)
+                    for i, part in enumerate(sum_.parts)
                 )
                 value = rounded(value_of(kind, groups, counts, draw(shapes.SEEDS)), step)
-                figure = Figure(f"f{k}", kind, one.total, groups=groups, grid=FigureGrid.of(step))
+                figure = Figure(f"f{k}", kind, sum_.total, groups=groups, grid=FigureGrid.of(step))
         if figure is not None:
             figures.append(PublishedFigure(figure, value))
     assume(figures)
@@ -85,16 +85,16 @@ def agrees(known: Known, engine: str) -> str:
         assume(False)
     assert true in reference.solutions
     try:
-        found = infer(system, engine=engine, top=3)
+        inferred = infer(system, engine=engine, top=3)
     except InputError:
         assert engine != "auto"
         assume(False)
-    assert found.feasible
+    assert inferred.feasible
     for i in range(len(true)):
-        assert (found.lows[i], found.highs[i]) == (reference.low(i), reference.high(i))
-    if found.aside or found.answer is None:
+        assert (inferred.lows[i], inferred.highs[i]) == (reference.low(i), reference.high(i))
+    if inferred.aside or inferred.answer is None:
         return "bounds"
-    answer = found.answer
+    answer = inferred.answer
     assert answer.solutions in (None, reference.count)
     assert answer.marginals is not None
     for i, marginal in enumerate(answer.marginals):
@@ -103,10 +103,10 @@ def agrees(known: Known, engine: str) -> str:
         there = {low + k: p for k, p in enumerate(chances.tolist()) if p}
         expected = reference.marginal(i)
         assert set(there) == set(expected)
-        assert all(abs(there[x] - float(p)) < (1e-9 if found.errors is None else 0.1) for x, p in expected.items())
+        assert all(abs(there[x] - float(p)) < (1e-9 if inferred.errors is None else 0.1) for x, p in expected.items())
     for (_, p), (_, q) in zip(answer.best, reference.top(3), strict=False):
         assert answer.relative or abs(p - float(q)) < 1e-9
-    return found.engine
+    return inferred.engine
 
 
 @pytest.mark.parametrize("shape", shapes.ALL)
@@ -183,8 +183,8 @@ BY_FIGURE = {
 
 def proofs_of(name: str) -> list[tuple[System, Proof]]:
     system = BY_FIGURE[name]
-    found = [(system, proof) for proof in solve(system).proofs]
-    return [one for one in found if any(step["by"] == "figure" for step in one[1].steps)]
+    proofs = [(system, proof) for proof in solve(system).proofs]
+    return [one for one in proofs if any(step["by"] == "figure" for step in one[1].steps)]
 
 
 @pytest.mark.parametrize("name", BY_FIGURE)
@@ -267,7 +267,7 @@ def test_a_ratio_above_one_is_used_from_both_sides() -> None:
     for engine in ("auto", "brute"):
         answer = solve(System(cells, [], [ratio]), engine=engine)
         assert answer.solutions == 1
-        assert [(one.low, one.high) for one in answer.cells] == [(4, 4), (3, 3)]
+        assert [(cell.low, cell.high) for cell in answer.cells] == [(4, 4), (3, 3)]
 
 
 def test_the_universe_of_a_rate_is_bounded_too() -> None:
@@ -299,7 +299,7 @@ def test_a_clash_names_the_figure_and_nothing_that_could_be_left_out() -> None:
     system = System(cells, [Sum("T", ("x", "y"))], [rate("50"), rate_of_z()])
     clash = solve(system).clash
     assert clash is not None
-    assert [one.figure.name for one in clash.figures] == ["rate"]
+    assert [figure.figure.name for figure in clash.figures] == ["rate"]
     assert clash.cells == ("T", "x")
     assert clash.sums == ()
     assert solve(system).argument is not None
@@ -325,7 +325,7 @@ def test_a_mean_of_many_groups_is_used_for_bounds_alone_and_that_is_said() -> No
     )
     solution = solve(System(cells, [Sum("N", tuple(g.count for g in groups))], [figure]))
     assert not solution.figures[0].in_probabilities
-    assert any("age: used for possible ranges and proofs" in one for one in solution.assumptions)
+    assert any("age: used for possible ranges and proofs" in assumption for assumption in solution.assumptions)
     assert all(cell.low <= (cell.mode or 0) <= (cell.high or 0) for cell in solution.cells)
 
 
@@ -353,8 +353,8 @@ def test_figures_that_cannot_be_used(figure: Figure, message: str) -> None:
 
 def test_figures_survive_json() -> None:
     for system in BY_FIGURE.values():
-        for one in system.figures:
-            assert PublishedFigure.of_json(one.to_json()) == one
+        for figure in system.figures:
+            assert PublishedFigure.of_json(figure.to_json()) == figure
     with pytest.raises(InputError, match="is not a fraction"):
         PublishedFigure.of_json({**rate("12.4").to_json(), "value": "1e400000"})
 

@@ -33,8 +33,8 @@ def _table(step: int = 3, towns: int = 12) -> pl.DataFrame:
 
 def test_every_base_that_fits_is_named() -> None:
     """Five areas of a table in base 6 look like base 3: the condition says that both fit."""
-    found = find_structure(unround.describe(_table(6, 5)).release)
-    (how,) = found.how
+    structure = find_structure(unround.describe(_table(6, 5)).release)
+    (how,) = structure.how
     assert (how.mechanism, how.ground) == (Rounding(3), Ground.INFERRED)
     assert how.condition == "if counts were rounded to base 3, which 15 of 15 counts support; base 6 would fit as well"
 
@@ -42,8 +42,8 @@ def test_every_base_that_fits_is_named() -> None:
 def test_exactness_that_was_inferred_says_in_how_many_areas() -> None:
     """A total that is a multiple of 3 in some areas only may be rounded in these."""
     table = _table().with_columns((pl.col("Men") + pl.col("Women") + pl.Series(EXACTLY)).alias("Total"))
-    found = find_structure(unround.describe(table).release)
-    exact = next(one for one in found.how if one.mechanism == Exact())
+    structure = find_structure(unround.describe(table).release)
+    exact = next(one for one in structure.how if one.mechanism == Exact())
     assert exact.ground == Ground.INFERRED
     assert exact.condition == (
         "if Total is exact in every area (8 of 12 are not multiples of 3, so those were not rounded to it; nobody says so "
@@ -63,9 +63,14 @@ def test_labels_only_suggest_a_sum() -> None:
 
 def _mechanisms(release: unround.Release) -> dict[str, tuple[str, str]]:
     """Return how each column was published, and what that rests on."""
-    found = find_structure(release)
-    keys = [column.key for column in found.columns]
-    return {keys[at]: (one.mechanism.name, one.ground) for one in found.how if one.mechanism for at in one.columns}
+    structure = find_structure(release)
+    keys = [column.key for column in structure.columns]
+    return {
+        keys[at]: (evidence.mechanism.name, evidence.ground)
+        for evidence in structure.how
+        if evidence.mechanism
+        for at in evidence.columns
+    }
 
 
 def test_a_base_is_about_rounded_counts_and_leaves_exact_ones_exact() -> None:
@@ -100,8 +105,8 @@ def test_nothing_is_proved_of_a_table_that_nobody_described(inferred: Path) -> N
     """Its claims are conditional, and every page and file names the conditions."""
     folder = unround.AuditFolder.open(inferred)
     assert (folder.summary["proved"], folder.summary["conditional"]) == (0, 18)
-    told = folder.summary["conditions"]
-    assert [one["claims"] for one in told["most_claims"]] == [18, 18]
+    conditions = folder.summary["conditions"]
+    assert [one["claims"] for one in conditions["most_claims"]] == [18, 18]
     row = folder.findings.row(0, named=True)
     assert row["kind"] == "conditional"
     assert row["assumptions"].startswith("if counts were rounded to base 3, which 36 of 36 counts support; if Total = Men")

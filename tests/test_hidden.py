@@ -88,9 +88,9 @@ def worked_out(
     every = np.full(compiled.columns, len(parent) > 1)
     block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
     bounds = linked_bounds(block, np.array(parent), every, proofs_only=True)
-    found, clashing = with_hidden(block, bounds, every, printed < 0)
+    bounds_found, clashing = with_hidden(block, bounds, every, printed < 0)
     assert not clashing
-    return found
+    return bounds_found
 
 
 def interval(
@@ -115,13 +115,13 @@ def interval(
     for sign in (1, -1):
         goal = np.zeros(printed.shape)
         goal[place] = sign
-        found = milp(
+        solved = milp(
             goal.ravel(),
             integrality=np.ones(printed.size),
             bounds=limits,
             constraints=LinearConstraint(np.array(rows), 0, 0),
         )
-        ends.append(None if found.x is None else round(sign * found.fun))
+        ends.append(None if solved.x is None else round(sign * solved.fun))
     assert ends[0] is not None
     return ends[0], ends[1]
 
@@ -130,10 +130,10 @@ def interval(
 @pytest.mark.parametrize("seed", range(examples(6)))
 def test_intervals_are_those_of_an_integer_program(shape: str, seed: int) -> None:
     compiled, parent, true, printed = suppressed(shape, seed)
-    found = worked_out(compiled, parent, printed)
-    assert not found.limited.any()
+    bounds = worked_out(compiled, parent, printed)
+    assert not bounds.limited.any()
     for area, column in np.argwhere(printed < 0).tolist():
-        low, high = int(found.tight.low[area, column]), int(found.tight.high[area, column])
+        low, high = int(bounds.tight.low[area, column]), int(bounds.tight.high[area, column])
         assert low <= true[area, column] <= high
         wanted = interval(compiled, parent, printed, (area, column))
         assert (low, None if high >= NO_UPPER_BOUND else high) == wanted, (area, column)
@@ -192,20 +192,20 @@ def test_sums_that_contain_each_other_need_no_integer_program(copies: int, monke
 @pytest.mark.parametrize("seed", range(examples(4)))
 def test_one_value_has_a_certificate(shape: str, seed: int) -> None:
     compiled, parent, true, printed = suppressed(shape, seed)
-    found = worked_out(compiled, parent, printed)
+    bounds = worked_out(compiled, parent, printed)
     windows, _ = WindowTable([Exact()] * compiled.columns).of(printed)
 
     def cell_of(area: int, column: int) -> Cell:
         code = int(printed[area, column])
-        told = told_range(code)
-        how = Exact() if code >= 0 else Unpublished() if told is None else Suppressed(*told)
+        ends = told_range(code)
+        how = Exact() if code >= 0 else Unpublished() if ends is None else Suppressed(*ends)
         return Cell(f"c{column}", code if code >= 0 else None, how)
 
     names = [f"area {row}" for row in range(len(parent))]
     every = np.full(compiled.columns, len(parent) > 1)
-    block = EvidenceBlock(compiled, windows, found.tight)
-    prover = Prover(block, found, every, cell_of, names)
-    pinned = (printed < 0) & (found.tight.low == found.tight.high) & (windows.low < windows.high)
+    block = EvidenceBlock(compiled, windows, bounds.tight)
+    prover = Prover(block, bounds, every, cell_of, names)
+    pinned = (printed < 0) & (bounds.tight.low == bounds.tight.high) & (windows.low < windows.high)
     for area in np.flatnonzero(pinned.any(axis=1)).tolist():
         columns = np.flatnonzero(pinned[area]).tolist()
         proved = prover.prove(area, columns)
@@ -221,9 +221,9 @@ def test_several_sums_together_say_what_none_says_alone() -> None:
     equations = ((0, (3, 4)), (1, (4, 5)), (2, (3, 5)))
     compiled = compile_sums(6, equations, frozenset())
     printed = np.array([[5, 7, 6, SUPPRESSED, SUPPRESSED, SUPPRESSED]], dtype=np.int32)
-    found = worked_out(compiled, [-1], printed)
-    assert found.tight.low[0].tolist() == found.tight.high[0].tolist() == [5, 7, 6, 2, 3, 4]
-    assert found.moved[0, 3:].all()
+    bounds = worked_out(compiled, [-1], printed)
+    assert bounds.tight.low[0].tolist() == bounds.tight.high[0].tolist() == [5, 7, 6, 2, 3, 4]
+    assert bounds.moved[0, 3:].all()
 
 
 def test_what_was_not_looked_at_to_the_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +231,8 @@ def test_what_was_not_looked_at_to_the_end_is_said(monkeypatch: pytest.MonkeyPat
     limited = worked_out(compiled, parent, printed).limited
     assert not limited.any()
     monkeypatch.setattr(hidden_module, "MOST_OPEN", 2)
-    found = worked_out(compiled, parent, printed)
-    assert found.limited.any()
+    bounds = worked_out(compiled, parent, printed)
+    assert bounds.limited.any()
 
 
 def test_rounded_counts_around_hidden_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,12 +241,12 @@ def test_rounded_counts_around_hidden_ones(monkeypatch: pytest.MonkeyPatch) -> N
     gone = ((1, 2), (1, 3), (2, 2), (2, 3))
     for place in gone:
         printed[place] = SUPPRESSED
-    found = worked_out(compiled, parent, printed, Rounding(3))
-    assert not found.limited.any()
-    assert all(found.tight.low[place] <= true[place] <= found.tight.high[place] for place in gone)
+    bounds = worked_out(compiled, parent, printed, Rounding(3))
+    assert not bounds.limited.any()
+    assert all(bounds.tight.low[place] <= true[place] <= bounds.tight.high[place] for place in gone)
     monkeypatch.setattr(hidden_module, "MIXED", 2)
-    found = worked_out(compiled, parent, printed, Rounding(3))
-    assert all(found.limited[place] for place in gone)
+    bounds = worked_out(compiled, parent, printed, Rounding(3))
+    assert all(bounds.limited[place] for place in gone)
 
 
 def districts(number: int, hidden: list[int]) -> pl.DataFrame:
@@ -266,8 +266,8 @@ def districts(number: int, hidden: list[int]) -> pl.DataFrame:
 def test_a_margin_over_thousands_of_districts_gives_hidden_counts_away(tmp_path: Path) -> None:
     frame = districts(3_000, [1_234])
     frame.write_csv(tmp_path / "draft.csv")
-    found = audit(tmp_path / "draft.csv", out=tmp_path / "audit", prior="flat")
-    claims = found.findings.filter(pl.col("district") == "District 1234")
+    audited = audit(tmp_path / "draft.csv", out=tmp_path / "audit", prior="flat")
+    claims = audited.findings.filter(pl.col("district") == "District 1234")
     true = np.random.default_rng(3)
     men, women = true.integers(20, 60, 3_000), true.integers(20, 60, 3_000)
     assert dict(zip(claims["sex"], claims["value"], strict=True)) == {"Men": men[1_234], "Women": women[1_234]}

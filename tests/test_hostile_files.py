@@ -403,8 +403,8 @@ def test_numbers_that_are_no_counts(tmp_path: Path, layout: str) -> None:
         there = set(counts.ravel().tolist())
         if count == UNREADABLE:
             # It is told of, or its column is left out, being no column of counts: never is it a number.
-            told = UNREADABLE in there and bool(release.notes)
-            assert told or release.left_out, cell
+            named = UNREADABLE in there and bool(release.notes)
+            assert named or release.left_out, cell
         elif count > ABSENT:
             assert count in there or release.left_out, cell
         judged += 1

@@ -34,12 +34,12 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return ([at] if at else []) + [place for key, item in inner for place in places(item, (*at, key))]
 
 
-def edited(told: Any, rng: random.Random) -> str:
+def edited(value: Any, rng: random.Random) -> str:
     """Change one place of plain data, as likely deep inside as near the top; say which, and how."""
-    known = places(told)
+    known = places(value)
     depth = rng.choice(sorted({len(place) for place in known}))
     *way, last = rng.choice([place for place in known if len(place) == depth])
-    holder = told
+    holder = value
     for key in way:
         holder = holder[key]
     how = rng.choice(("value", "value", "value", "removed", "text", "negative", "wrapped", "twice"))
@@ -95,11 +95,11 @@ def change(folder: Path, name: str, rng: random.Random) -> str:
         packed = name.endswith(".gz")
         lines = gzip.decompress(path.read_bytes()).decode().splitlines() if packed else [path.read_text(encoding="utf-8")]
         at = rng.randrange(len(lines))
-        told = json.loads(lines[at])
-        key, how = edited(told, rng), ""
-        if name == "summary.json" and SEAL in told:
-            told[SEAL] = seal_of(told)
-        lines[at] = json.dumps(told)
+        report = json.loads(lines[at])
+        key, how = edited(report, rng), ""
+        if name == "summary.json" and SEAL in report:
+            report[SEAL] = seal_of(report)
+        lines[at] = json.dumps(report)
         text = "\n".join(lines).encode()
         path.write_bytes(gzip.compress(text) if packed else text)
     if name != "summary.json" and (folder / "model").is_dir():
@@ -120,7 +120,7 @@ def uses(sound: Path) -> dict[str, Callable[[Path], object]]:
     """Return everything that reads an audit."""
     known = unround.AuditFolder.open(sound)
     area, cell = known.areas[known.area_axes[0]][0], known.model.columns[1].key
-    found: dict[str, Callable[[Path], object]] = {
+    calls: dict[str, Callable[[Path], object]] = {
         "verify": unround.verify,
         "open": lambda folder: str(unround.AuditFolder.open(folder)),
         "run": lambda folder: unround.AuditFolder.open(folder).run,
@@ -129,23 +129,23 @@ def uses(sound: Path) -> dict[str, Callable[[Path], object]]:
         "pages": unround.audit,
     }
     addresses = ("/", "/areas", "/findings.csv", "/structure", "/contradictions", "/about", f"/area/{area}/{cell}")
-    return found | {address: page(address) for address in addresses}
+    return calls | {address: page(address) for address in addresses}
 
 
 def faults(folder: Path, what: dict[str, Callable[[Path], object]]) -> list[str]:
     """Return what went wrong without words."""
-    found = []
+    listed = []
     for name, use in what.items():
         try:
             use(folder)
         except InternalError as problem:
-            found.append(f"{name}: {problem!r}")
+            listed.append(f"{name}: {problem!r}")
         except UnroundError as problem:
             if len(str(problem)) < 20:
-                found.append(f"{name}: {problem!r}")
+                listed.append(f"{name}: {problem!r}")
         except Exception as problem:
-            found.append(f"{name}: {problem!r}")
-    return found
+            listed.append(f"{name}: {problem!r}")
+    return listed
 
 
 FILES = (

@@ -244,9 +244,9 @@ def test_damaged_certificates_are_told_as_such(hostile_audit: Path) -> None:
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_inputs_drawn_at_random(target: Target) -> None:
     few = 10 if target.name.startswith("audit") or target.name == "packed" else 30 if target.weight < 10 else 100
-    told = run_drawn(target, few, derandomize=True)
-    assert sum(told.values()) >= few
-    assert told["read"] > 0
+    drawn = run_drawn(target, few, derandomize=True)
+    assert sum(drawn.values()) >= few
+    assert drawn["read"] > 0
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -119,16 +119,16 @@ def joined_is_what_was_published(data: st.DataObject) -> None:
     shared = {key for part in parts for key in (column.key for column in part.columns)}
     joined = join(parts)
     assert {column.key.partition("@")[0] for column in joined.columns} == shared
-    found = dict[tuple[str, str], list[int]]()
+    places = dict[tuple[str, str], list[int]]()
     for (area, key), value in cells(joined).items():
-        found.setdefault((area, key.partition("@")[0]), []).append(value)
+        places.setdefault((area, key.partition("@")[0]), []).append(value)
     assume("too few to compare" not in " ".join(joined.notes))
     for cell, values in expected.items():
         published = [value for value in values if value > ABSENT]
         if published:
-            assert found[cell] == published
+            assert places[cell] == published
         else:
-            assert found[cell] == [SUPPRESSED]
+            assert places[cell] == [SUPPRESSED]
 
 
 def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:
@@ -373,9 +373,9 @@ def test_one_audit_of_two_files(run: Run, twice: Path, tmp_path: Path) -> None:
     ran = run("audit", *files, "-o", str(tmp_path / "both"), *truth, "--json")
     assert ran.code == 0, ran.err
     both = json.loads(ran.out)
-    found = pl.read_parquet(tmp_path / "both" / "findings.parquet")
+    frame = pl.read_parquet(tmp_path / "both" / "findings.parquet")
     once = pl.read_parquet(tmp_path / "one" / "findings.parquet")
-    first = found.filter(~pl.col("characteristic_id").cast(pl.String).str.contains("@"))
+    first = frame.filter(~pl.col("characteristic_id").cast(pl.String).str.contains("@"))
     assert first.height > 1.5 * once.height, "two roundings tell more than one"
     assert both["source"] != alone["source"]
     truth_frame = pl.read_parquet(twice / "truth.parquet").with_columns(pl.col("characteristic_id").cast(pl.String))
@@ -395,14 +395,14 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
     plan.write_text(match, encoding="utf-8")
     ran = run("check", *files, "--describe", str(plan), "--write", str(tmp_path / "new.toml"), "--json")
     assert ran.code == 0, ran.err
-    told = json.loads(ran.out)
+    report = json.loads(ran.out)
     assert "[[match]]" in (tmp_path / "new.toml").read_text(encoding="utf-8")
     assert " ".join(files) in ran.err
-    named = {key for one in told["mechanisms"] for key in one["columns"]}
+    named = {key for one in report["mechanisms"] for key in one["columns"]}
     assert "11@2" in named
     assert "10@file2" in named
     assert "10@2" not in named
-    matched = {one["total"]: one["ground"] for one in told["sums"] if one["origin"] == "files"}
+    matched = {one["total"]: one["ground"] for one in report["sums"] if one["origin"] == "files"}
     assert matched.pop("12@2") == "declared"
     assert set(matched.values()) == {"inferred"}
     ran = run("check", *files)
@@ -486,13 +486,13 @@ def test_what_one_file_leaves_out_stays_out_of_all(tmp_path: Path) -> None:
         )
         (tmp_path / f"{name}.toml").write_text(f'data = "{name}.csv"\n{sums}', encoding="utf-8")
     files = [tmp_path / "a.toml", tmp_path / "b.toml"]
-    assert any(len(one.parts) == 2 for one in check(files).structure.sums)
+    assert any(len(sum_.parts) == 2 for sum_ in check(files).structure.sums)
     with files[0].open("a", encoding="utf-8") as file:
         file.write('[[sums]]\naxis = "age"\ntotal = "all"\nparts = ["young", "old"]\n')
         file.write('use = false\nbecause = "others are in neither"\n')
-    found = check(files).structure
-    assert not any(one.total == 0 and len(one.parts) == 2 for one in found.sums)
-    assert any(one.cause == "decided" for one in found.rejected)
-    (entry,) = (one for one in check(files[0]).release.account if one.place.startswith("sum "))
+    structure = check(files).structure
+    assert not any(sum_.total == 0 and len(sum_.parts) == 2 for sum_ in structure.sums)
+    assert any(sum_.cause == "decided" for sum_ in structure.rejected)
+    (entry,) = (sum_ for sum_ in check(files[0]).release.account if sum_.place.startswith("sum "))
     assert (entry.what.value, entry.used) == ("note", False)
     assert "others are in neither" in entry.why

@@ -50,13 +50,13 @@ def shares(published: np.ndarray, large: np.ndarray, steps: int) -> tuple[np.nda
     shown = large & (published != sim.MISSING).all(-1)
     off = np.abs(published[..., 0] - published[..., 1:].sum(-1))[shown]
     assert (off % 5 == 0).all()
-    found = np.bincount(off // 5, minlength=steps)
-    return found / found.sum(), int(found.sum())
+    numbers = np.bincount(off // 5, minlength=steps)
+    return numbers / numbers.sum(), int(numbers.sum())
 
 
-def agrees(found: tuple[np.ndarray, int], expected: tuple[float, ...]) -> bool:
+def agrees(answer: tuple[np.ndarray, int], expected: tuple[float, ...]) -> bool:
     """Whether shares lie within four standard errors, and the three digits that are known, of what is expected."""
-    share, number = found
+    share, number = answer
     assert share.size == len(expected)
     error = np.sqrt(np.array(expected) * (1 - np.array(expected)) / number)
     return bool((np.abs(share - expected) < 4 * error + 0.0015).all())
@@ -69,11 +69,11 @@ def agrees(found: tuple[np.ndarray, int], expected: tuple[float, ...]) -> bool:
 def test_men_and_women_under_their_total(c: float) -> None:
     true, published = joined(6000, "age", keyed(1 - c), "true", "published")
     rows = slice(7, None)  # from row 8 on: ages
-    found = shares(published[:, rows], (true[:, rows, 1:] >= 15).all(-1), 3)
-    assert found[1] > 50_000
-    assert agrees(found, TWO_PARTS[c])
+    shares_of_tables = shares(published[:, rows], (true[:, rows, 1:] >= 15).all(-1), 3)
+    assert shares_of_tables[1] > 50_000
+    assert agrees(shares_of_tables, TWO_PARTS[c])
     others = [expected for other, expected in TWO_PARTS.items() if min(abs(other - c), abs(1 - other - c)) > 0.05]
-    assert not any(agrees(found, expected) for expected in (*others, INDEPENDENT))
+    assert not any(agrees(shares_of_tables, expected) for expected in (*others, INDEPENDENT))
 
 
 @pytest.mark.parametrize("c", sorted(THREE_PARTS))
@@ -81,10 +81,10 @@ def test_three_ages_under_their_total(c: float) -> None:
     at = sim.schema("age").index
     rows = [at[8], at[9], at[13], at[24]]
     true, published = joined(20_000, "age", keyed(1 - c / 2), "true", "published")
-    found = shares(published[:, rows].swapaxes(1, 2), (true[:, rows] >= 15).all(1), 4)
-    assert found[1] > 50_000
-    assert agrees(found, THREE_PARTS[c])
-    assert not any(agrees(found, expected) for other, expected in THREE_PARTS.items() if other != c)
+    shares_of_tables = shares(published[:, rows].swapaxes(1, 2), (true[:, rows] >= 15).all(1), 4)
+    assert shares_of_tables[1] > 50_000
+    assert agrees(shares_of_tables, THREE_PARTS[c])
+    assert not any(agrees(shares_of_tables, expected) for other, expected in THREE_PARTS.items() if other != c)
 
 
 # -- keys add up as records do ---------------------------------------------------------------------------------------
@@ -95,23 +95,23 @@ def test_the_sums_of_keys_add_up_like_the_counts(rows: str) -> None:
     true, keys = joined(150, rows, keyed(None), "true", "keys")
     table = sim.schema(rows)
     # A person who lives alone is another record than the household.
-    sums = [one for one in table.sums if (one.total, one.parts) not in ((97, (51,)), (92, (86,)))]
-    assert any(one.why == "universe" for one in sums)
+    sums = [sum_ for sum_ in table.sums if (sum_.total, sum_.parts) not in ((97, (51,)), (92, (86,)))]
+    assert any(sum_.why == "universe" for sum_ in sums)
     at = table.index
     for values in (true, keys):
-        for one in sums:
-            members = [at[row] for row in (one.total, *one.parts)]
+        for sum_ in sums:
+            members = [at[row] for row in (sum_.total, *sum_.parts)]
             cells = table.shown[members].all(0)
             assert cells.any()
-            assert (values[:, members[0]][:, cells] == values[:, members[1:]][:, :, cells].sum(1)).all(), one
+            assert (values[:, members[0]][:, cells] == values[:, members[1:]][:, :, cells].sum(1)).all(), sum_
         both = table.shown[:, 1]
         assert (values[:, both, 0] == values[:, both, 1] + values[:, both, 2]).all()
     assert (keys[true == 0] == 0).all()
 
 
 def test_a_parent_has_the_keys_of_the_areas_in_it() -> None:
-    found = blocks(400, "age", keyed(None))
-    regions = pl.concat([block.regions for block in found])
+    named_blocks = blocks(400, "age", keyed(None))
+    regions = pl.concat([block.regions for block in named_blocks])
     (keys,) = joined(400, "age", keyed(None), "keys")
     parent, region = regions["parent"].to_list(), regions["region"].to_list()
     inside = {name: [at for at, above in enumerate(parent) if above == name] for name in region}

@@ -120,10 +120,10 @@ def test_repeats_place_the_constants_of_all_tables():
     assert len(repeated.columns) >= 5  # those that differ in fewer than an eighth of the areas are taken for one
     assert max(repeated.errors) < 0.02
     family = next(one for one in check.families if one.family == "other counts by sex: Table 0")
-    told = json.loads(json.dumps(family.to_json()))
-    assert told["table"] == "Table 0"
-    assert set(told["rounding"]) >= {"model", "constant", "error", "whole", "p_value"}
-    assert {one["model"] for one in told["by_sum"]} <= {"keyed", "independent", "unknown"}
+    report = json.loads(json.dumps(family.to_json()))
+    assert report["table"] == "Table 0"
+    assert set(report["rounding"]) >= {"model", "constant", "error", "whole", "p_value"}
+    assert {one["model"] for one in report["by_sum"]} <= {"keyed", "independent", "unknown"}
 
 
 def test_no_independent_table_is_called_keyed():

@@ -11,9 +11,8 @@ import pytest
 
 from tests.keyed import keyed_census
 from tests.test_structure import release_of, said
-from unround.audits import Auditor
+from unround.audits import Auditor, Model
 from unround.audits.keys import KeyedTable, Keys, SameCount
-from unround.audits.model import Model
 from unround.errors import InputError
 from unround.evidence.keys import _ratios
 from unround.explanation.cell import explain_at
@@ -204,8 +203,8 @@ def test_claims_are_right_as_often_as_stated_and_there_are_more(keyed):
     bands = {band["from"]: band for band in with_keys["calibration"]["findings"]}
     assert abs(bands[0.99]["right"] - bands[0.99]["stated"]) < 0.015
     sure = [
-        sum(b["claims"] * (b["right"] or 0) for b in one["calibration"]["findings"] if b["from"] >= 0.95)
-        for one in (with_keys, without)
+        sum(b["claims"] * (b["right"] or 0) for b in audited_["calibration"]["findings"] if b["from"] >= 0.95)
+        for audited_ in (with_keys, without)
     ]
     assert sure[0] > 2 * sure[1]
     assert with_keys["wrong"]["likely"] < 0.1 * with_keys["checked"]["likely"]
@@ -214,10 +213,10 @@ def test_claims_are_right_as_often_as_stated_and_there_are_more(keyed):
 
 def test_summary_report_and_explanations_tell(keyed):
     folder = keyed["auto"]
-    told = folder.summary["keys"]
-    assert {one["table"] for one in told["tables"]} <= {f"Table {k}" for k in range(6)}
-    assert len(told["tables"]) >= 5
-    assert len(told["repeats"]) == 3
+    keys = folder.summary["keys"]
+    assert {table["table"] for table in keys["tables"]} <= {f"Table {k}" for k in range(6)}
+    assert len(keys["tables"]) >= 5
+    assert len(keys["repeats"]) == 3
     nothing = {"rounding": "independent", "tables": [], "repeats": [], "columns_withheld": 0}
     assert keyed["independent"].summary["keys"] == nothing
     likely = pl.read_parquet(folder.path / "findings.parquet").filter(kind="likely")
@@ -227,9 +226,9 @@ def test_summary_report_and_explanations_tell(keyed):
         shown = explain_at(folder, place[claim["region"]], cells[claim["characteristic_id"], claim["sex"]])
         assert dict(shown.distribution)[claim["value"]] == pytest.approx(claim["probability"], abs=1e-9)
     said = key_sentences(folder.summary)
-    assert said[0].startswith(f"In {len(told['tables'])} tables, the random number of a total is the sum of its parts'")
+    assert said[0].startswith(f"In {len(keys['tables'])} tables, the random number of a total is the sum of its parts'")
     assert said[1].startswith("3 counts that appear in several tables are rounded with one random number")
-    assert len(key_rows(folder.summary)) == len(told["tables"])
+    assert len(key_rows(folder.summary)) == len(keys["tables"])
 
 
 def test_repeats_of_which_nothing_is_known_count_once(tmp_path):
@@ -354,13 +353,13 @@ def test_tables_of_ratios_are_the_law_worked_out_pair_by_pair() -> None:
 def test_counts_that_sums_cannot_tie_together_are_withheld(tmp_path):
     """With rows of two parts, the sums of all tables do not fit into one forest: what is left apart would count twice."""
     constants = [0.31, 0.8, 0.43, 0.62, 0.93, 0.55]
-    told = {}
+    known = {}
     for parts in (2, 3):
         release, _ = keyed_census(700, constants, 1, parts=parts)
-        told[parts] = audit(release, tmp_path / str(parts)).summary
-    assert told[3]["keys"]["columns_withheld"] == 0
-    assert told[3]["likely"] > 5000
-    assert told[2]["keys"]["columns_withheld"] > 0
-    assert told[2]["held_back"]["likely"] > 1000
-    assert any("likely claims there are withheld" in one for one in key_sentences(told[2]))
-    assert not any("withheld" in one for one in key_sentences(told[3]))
+        known[parts] = audit(release, tmp_path / str(parts)).summary
+    assert known[3]["keys"]["columns_withheld"] == 0
+    assert known[3]["likely"] > 5000
+    assert known[2]["keys"]["columns_withheld"] > 0
+    assert known[2]["held_back"]["likely"] > 1000
+    assert any("likely claims there are withheld" in one for one in key_sentences(known[2]))
+    assert not any("withheld" in one for one in key_sentences(known[3]))

@@ -151,11 +151,11 @@ def test_a_seed_publishes_the_same_table_again(truth: Path, tmp_path: Path) -> N
     assert published(tmp_path / "a").equals(published(tmp_path / "b"))
     unround.protect(truth, tmp_path / "c", "rounding:5", keys=True, seed=SEED + 1)
     assert not published(tmp_path / "a").equals(published(tmp_path / "c"))
-    told = made[0].to_json()
-    assert (told["mechanism"], told["declared"], told["keys"]) == ("keyed:5", "rounding:5", "keyed")
-    assert set(told["constants"]) >= {"8", "58", "383", "388"}
+    report = made[0].to_json()
+    assert (report["mechanism"], report["declared"], report["keys"]) == ("keyed:5", "rounding:5", "keyed")
+    assert set(report["constants"]) >= {"8", "58", "383", "388"}
     assert "constant 383 " in made[0].note.read_text()
-    assert json.loads(json.dumps(told)) == told
+    assert json.loads(json.dumps(report)) == report
 
 
 def test_repeats_are_alike_only_without_constants(truth: Path, tmp_path: Path) -> None:
@@ -395,11 +395,13 @@ def test_what_ifs_know_keys(ages: Material) -> None:
 def test_calibration_takes_published_counts_as_they_are() -> None:
     from research.calibration import calibrate
 
-    found = calibrate(repeating(2, 150), "keyed:5")
-    assert found.mechanism == "keyed:5"
-    assert found.areas == 150
+    calibration = calibrate(repeating(2, 150), "keyed:5")
+    assert calibration.mechanism == "keyed:5"
+    assert calibration.areas == 150
     cells = (
-        found.groups["all cells"]["fitted"] if "all cells" in found.groups else next(iter(found.groups.values()))["fitted"]
+        calibration.groups["all cells"]["fitted"]
+        if "all cells" in calibration.groups
+        else next(iter(calibration.groups.values()))["fitted"]
     )
     assert cells.log_loss < 3
 

@@ -55,15 +55,15 @@ def test_sample_data_are_estimates_however_much_of_them_is_there(areas: int, tmp
     assert not {"proved", "conditional"} & set(kinds(frame, tmp_path / "of a frame"))
 
 
-def assert_same(one: unround.Release, other: unround.Release) -> None:
-    assert one.file_format == other.file_format
-    assert (one.columns, one.proposals, one.figures, one.left_out) == (
+def assert_same(release: unround.Release, other: unround.Release) -> None:
+    assert release.file_format == other.file_format
+    assert (release.columns, release.proposals, release.figures, release.left_out) == (
         other.columns,
         other.proposals,
         other.figures,
         other.left_out,
     )
-    for mine, its in zip(one.blocks(), other.blocks(), strict=True):
+    for mine, its in zip(release.blocks(), other.blocks(), strict=True):
         assert np.array_equal(mine.counts, its.counts)
         assert mine.figures is None or np.array_equal(mine.figures, its.figures)
 
@@ -151,7 +151,7 @@ def data_table(path: Path, dates: int = 2, metadata: str = METADATA) -> Path:
 
 def sums_of(release: unround.Release) -> set[tuple[str, tuple[str, ...]]]:
     keys = [column.key for column in release.columns]
-    return {(keys[one.total], tuple(keys[part] for part in one.parts)) for one in release.proposals}
+    return {(keys[proposal.total], tuple(keys[part] for part in proposal.parts)) for proposal in release.proposals}
 
 
 def test_a_data_table_is_read_by_its_metadata(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_data_table_is_read_by_its_metadata(tmp_path: Path) -> None:
     # A note says that the total has persons of neither sex in it: it is not the sum of men and women.
     assert not any(total.endswith("Both sexes") and "Males" in parts[0] for total, parts in sums)
     assert any(
-        "is not taken for the sum of its parts: Both sexes includes persons of unknown sex" in one for one in release.notes
+        "is not taken for the sum of its parts: Both sexes includes persons of unknown sex" in note for note in release.notes
     )
 
 

@@ -88,19 +88,19 @@ def linked(
     windows, misfits = WindowTable([Rounding(base)] * columns).of(counts)
     assert not misfits.any()
     tight = tighten(compiled, windows)
-    found = link(EvidenceBlock(compiled, windows, tight), np.array(parent), np.ones(columns, dtype=np.bool_), **more)  # type: ignore[arg-type]
-    return compiled, windows, found
+    joined = link(EvidenceBlock(compiled, windows, tight), np.array(parent), np.ones(columns, dtype=np.bool_), **more)  # type: ignore[arg-type]
+    return compiled, windows, joined
 
 
-def agrees(found: BlockPosterior, reference: Brute, mean: float, chance: float) -> None:
+def agrees(posterior: BlockPosterior, reference: Brute, mean: float, chance: float) -> None:
     """Compare with all solutions: means, and the probability of the likeliest count."""
-    areas, columns = found.mode.shape
+    areas, columns = posterior.mode.shape
     for a in range(areas):
         for c in range(columns):
             expected = reference.marginal(a * columns + c)
-            assert found.mean[a, c] == pytest.approx(float(sum(x * p for x, p in expected.items())), abs=mean)
-            assert found.probability[a, c] == pytest.approx(float(expected[int(found.mode[a, c])]), abs=chance)
-            assert found.probability[a, c] == pytest.approx(float(max(expected.values())), abs=chance)
+            assert posterior.mean[a, c] == pytest.approx(float(sum(x * p for x, p in expected.items())), abs=mean)
+            assert posterior.probability[a, c] == pytest.approx(float(expected[int(posterior.mode[a, c])]), abs=chance)
+            assert posterior.probability[a, c] == pytest.approx(float(max(expected.values())), abs=chance)
 
 
 # --- drawing whole areas ----------------------------------------------------------------------------------------
@@ -116,14 +116,14 @@ def draws_are_fair(known: shapes.Known) -> None:
     compiled, windows, tight = block([system])
     assert not compiled.unused
     assert (tight.high < 1000).all()
-    found = brute(system)
-    assume(found.count <= 2000)  # or too few draws would fall on each
+    answers = brute(system)
+    assume(answers.count <= 2000)  # or too few draws would fall on each
     number = 4000
     drawn = samples(EvidenceBlock(compiled, windows, tight), number, seed=1)[:, 0]
     tally: dict[tuple[int, ...], int] = {}
     for state in drawn.tolist():
         tally[tuple(state)] = tally.get(tuple(state), 0) + 1
-    chance = dict(zip(found.solutions, (float(w / found.mass) for w in found.weights), strict=True))
+    chance = dict(zip(answers.solutions, (float(w / answers.mass) for w in answers.weights), strict=True))
     assert set(tally) <= set(chance)
     # Pearson's chi-squared is near its degrees of freedom; rare states are put together.
     common = [state for state, p in chance.items() if p * number >= 5]
@@ -154,9 +154,9 @@ def test_areas_are_drawn_independently() -> None:
 def test_an_only_child_is_its_parent(base: int, seed: int) -> None:
     parent = [-1, 0, 1]
     _, counts = tiny(seed, BY_SEX, CROSSED, parent, base, 12)
-    _, _, found = linked(CROSSED, counts, parent, base)
-    assert found.method.tolist() == [MERGED] * 3
-    agrees(found.posterior, brute(family_system(BY_SEX, CROSSED, counts, parent, Rounding(base))), 1e-9, 1e-9)
+    _, _, joined = linked(CROSSED, counts, parent, base)
+    assert joined.method.tolist() == [MERGED] * 3
+    agrees(joined.posterior, brute(family_system(BY_SEX, CROSSED, counts, parent, Rounding(base))), 1e-9, 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_small_families_agree_with_brute_force(
         parent = [-1, *[0] * children]
         _, counts = tiny(10 * children + seed, names, equations, parent, base, 4)
         effort = EFFORT._replace(sweeps=600, swaps=50)
-        _, _, found = linked(equations, counts, parent, base, effort=effort)
-        assert found.method.tolist() == [GIBBS] * (children + 1)
-        assert (found.rhat < 1.05).all()
+        _, _, joined = linked(equations, counts, parent, base, effort=effort)
+        assert joined.method.tolist() == [GIBBS] * (children + 1)
+        assert (joined.rhat < 1.05).all()
         reference = brute(family_system(names, equations, counts, parent, Rounding(base)))
-        agrees(found.posterior, reference, 0.05, 0.025)
+        agrees(joined.posterior, reference, 0.05, 0.025)
 
 
 def test_messages_are_exact_where_nothing_closes_a_loop() -> None:
@@ -188,10 +188,10 @@ def test_messages_are_exact_where_nothing_closes_a_loop() -> None:
         true = rng.integers(5, 16, (6, 1))
         true[0] = true[1:].sum()
         counts = Rounding(5).publish(true, rng).astype(np.int32)
-        _, _, found = linked((), counts, parent, 5)
-        assert found.method.tolist() == [LOOPY] * 6
+        _, _, joined = linked((), counts, parent, 5)
+        assert joined.method.tolist() == [LOOPY] * 6
         reference = brute(family_system(("t",), (), counts, parent, Rounding(5)))
-        agrees(found.posterior, reference, 1e-6, 1e-6)
+        agrees(joined.posterior, reference, 1e-6, 1e-6)
 
 
 def test_totals_that_do_not_add_up_do_not_lean_on_their_parts() -> None:
@@ -205,15 +205,15 @@ def test_totals_that_do_not_add_up_do_not_lean_on_their_parts() -> None:
     windows, _ = WindowTable([Rounding(5)] * 3).of(counts)
     none = np.zeros((6, 1), dtype=np.bool_)
     tight = tighten(compiled, windows, none)
-    found = link(EvidenceBlock(compiled, windows, tight, None, none), np.array(parent), np.ones(3, dtype=np.bool_))
-    assert found.method.tolist() == [LOOPY] * 6
+    joined = link(EvidenceBlock(compiled, windows, tight, None, none), np.array(parent), np.ones(3, dtype=np.bool_))
+    assert joined.method.tolist() == [LOOPY] * 6
     # The total itself hears nothing: messages are about its parts.
     for column in (1, 2):
         reference = brute(family_system(("t",), (), counts[:, [column]], parent, Rounding(5)))
         for a in range(6):
             expected = reference.marginal(a)
             mean = float(sum(x * p for x, p in expected.items()))
-            assert found.posterior.mean[a, column] == pytest.approx(mean, abs=1e-6)
+            assert joined.posterior.mean[a, column] == pytest.approx(mean, abs=1e-6)
 
 
 @pytest.mark.parametrize("hidden", [[], [1], [1, 2, 3]])
@@ -228,15 +228,15 @@ def test_a_count_that_nothing_tells_does_not_stop_the_others(hidden: list[int]) 
     compiled = compile_sums(2, (), frozenset())
     windows, _ = WindowTable([Rounding(5)] * 2).of(counts)
     tight, second = tighten(compiled, windows), np.array([False, True])
-    found = link(
+    joined = link(
         EvidenceBlock(compiled, windows, tight), np.array([-1, 0, 0, 0]), second, effort=EFFORT._replace(sweeps=500)
     )
-    assert found.method.tolist() == [GIBBS] * 4
+    assert joined.method.tolist() == [GIBBS] * 4
     reference = brute(family_system(("t",), (), told, [-1, 0, 0, 0], Rounding(5)))
     for a in range(4):
         expected = reference.marginal(a)
-        assert found.posterior.mean[a, 1] == pytest.approx(float(sum(x * p for x, p in expected.items())), abs=0.1)
-        assert found.posterior.probability[a, 1] == pytest.approx(float(max(expected.values())), abs=0.03)
+        assert joined.posterior.mean[a, 1] == pytest.approx(float(sum(x * p for x, p in expected.items())), abs=0.1)
+        assert joined.posterior.probability[a, 1] == pytest.approx(float(max(expected.values())), abs=0.03)
 
 
 @settings(max_examples=shapes.examples(25), deadline=None)
@@ -253,16 +253,16 @@ def test_the_distributions_of_a_family_add_up(seed: int) -> None:
     windows, _ = WindowTable([Rounding(base)] * 9).of(counts)
     tight = tighten(compiled, windows, active)
     for keep in range(len(parent)):
-        found = link(
+        joined = link(
             EvidenceBlock(compiled, windows, tight, None, active), np.array(parent), np.ones(9, dtype=np.bool_), keep=keep
         )
-        if not found.posterior.possible[keep]:
+        if not joined.posterior.possible[keep]:
             continue
-        for column, (low, chances) in found.kept.items():
+        for column, (low, chances) in joined.kept.items():
             assert chances.sum() == pytest.approx(1.0)
             assert (chances >= 0).all()
-            assert found.tight.low[keep, column] <= low <= found.tight.high[keep, column]
-            assert chances.max() == pytest.approx(found.posterior.probability[keep, column], abs=1e-9)
+            assert joined.tight.low[keep, column] <= low <= joined.tight.high[keep, column]
+            assert chances.max() == pytest.approx(joined.posterior.probability[keep, column], abs=1e-9)
             judged += 1
     assert judged >= 9  # every cell of at least one area
 
@@ -292,9 +292,9 @@ def test_columns_that_are_not_linked_stay_with_their_area() -> None:
     compiled = compile_sums(3, PLAIN, frozenset())
     windows, _ = WindowTable([Rounding(5)] * 3).of(counts)
     only_total = np.array([True, False, False])
-    found = link(EvidenceBlock(compiled, windows, tighten(compiled, windows)), parent, only_total)
-    assert found.posterior.mean[0, 0] == found.posterior.mean[1, 0]
-    assert found.posterior.mode[0, 1] != found.posterior.mode[1, 1]
+    joined = link(EvidenceBlock(compiled, windows, tighten(compiled, windows)), parent, only_total)
+    assert joined.posterior.mean[0, 0] == joined.posterior.mean[1, 0]
+    assert joined.posterior.mode[0, 1] != joined.posterior.mode[1, 1]
 
 
 def test_what_is_published_alike_counts_once() -> None:
@@ -319,12 +319,14 @@ def test_only_children_that_no_count_fits_are_taken_apart() -> None:
     weights = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
     low = np.array([[10], [9]], dtype=np.int32)
     windows = Windows(low, low + 4, np.zeros((2, 1), dtype=np.int64), weights, np.ones(1, dtype=np.bool_))
-    found = link(EvidenceBlock(compiled, windows, tighten(compiled, windows)), np.array([-1, 0]), np.ones(1, dtype=np.bool_))
-    assert found.method.tolist() == [OWN] * 2
-    assert found.posterior.possible.all()
-    np.testing.assert_allclose(found.posterior.mean[:, 0], [12, 11])
-    assert [one.parent for one in found.unlinked] == [0]
-    assert "only child" in found.unlinked[0].why
+    joined = link(
+        EvidenceBlock(compiled, windows, tighten(compiled, windows)), np.array([-1, 0]), np.ones(1, dtype=np.bool_)
+    )
+    assert joined.method.tolist() == [OWN] * 2
+    assert joined.posterior.possible.all()
+    np.testing.assert_allclose(joined.posterior.mean[:, 0], [12, 11])
+    assert [one.parent for one in joined.unlinked] == [0]
+    assert "only child" in joined.unlinked[0].why
 
 
 # --- bounds and proofs ------------------------------------------------------------------------------------------
@@ -343,19 +345,19 @@ def test_bounds_are_nearly_those_of_all_sums_together(base: int, parent: list[in
         compiled = compile_sums(9, CROSSED, frozenset())
         windows, _ = WindowTable([Rounding(base)] * 9).of(counts)
         every = np.ones(9, dtype=np.bool_)
-        found = linked_bounds(EvidenceBlock(compiled, windows, tighten(compiled, windows)), np.array(parent), every)
-        assert not found.clashes
+        bounds = linked_bounds(EvidenceBlock(compiled, windows, tighten(compiled, windows)), np.array(parent), every)
+        assert not bounds.clashes
         system = family_system(BY_SEX, CROSSED, counts, parent, Rounding(base))
         expected = cpsat_bounds(system.equations, system.windows)
         assert expected is not None
-        assert (found.tight.low <= true).all()
-        assert (true <= found.tight.high).all()
+        assert (bounds.tight.low <= true).all()
+        assert (true <= bounds.tight.high).all()
         low, high = (np.array(side).reshape(counts.shape) for side in expected)
-        assert (found.tight.low <= low).all()
-        assert (high <= found.tight.high).all()
-        looser += int((found.tight.low < low).sum() + (found.tight.high > high).sum())
+        assert (bounds.tight.low <= low).all()
+        assert (high <= bounds.tight.high).all()
+        looser += int((bounds.tight.low < low).sum() + (bounds.tight.high > high).sum())
         cells += low.size
-        np.testing.assert_array_equal(found.tight.low == found.tight.high, low == high)
+        np.testing.assert_array_equal(bounds.tight.low == bounds.tight.high, low == high)
     assert looser <= 0.01 * cells
 
 
@@ -372,10 +374,10 @@ def test_proofs_across_areas_are_checked() -> None:
             compiled = compile_sums(3, PLAIN, frozenset())
             windows, _ = WindowTable([Rounding(3)] * 3).of(counts)
             every = np.ones(3, dtype=np.bool_)
-            one = EvidenceBlock(compiled, windows, tighten(compiled, windows))
-            bounds = linked_bounds(one, np.array(parent), every, proofs_only=True)
+            evidence_block = EvidenceBlock(compiled, windows, tighten(compiled, windows))
+            bounds = linked_bounds(evidence_block, np.array(parent), every, proofs_only=True)
             names = [f"area {row}" for row in range(len(parent))]
-            prover = Prover(one, bounds, every, partial(one_cell, counts), names)
+            prover = Prover(evidence_block, bounds, every, partial(one_cell, counts), names)
             moved = bounds.moved & (bounds.tight.low == bounds.tight.high) & bounds.tight.feasible[:, np.newaxis]
             for area in np.flatnonzero(moved.any(axis=1)).tolist():
                 columns = np.flatnonzero(moved[area])
@@ -410,9 +412,9 @@ def test_a_contradiction_that_only_an_area_shows_drops_its_family() -> None:
     windows.high[:] = [[24, 19, 7], [22, 14, 9]]
     tight = tighten(compiled, windows)
     assert tight.feasible.all()
-    found = linked_bounds(EvidenceBlock(compiled, windows, tight), np.array([-1, 0]), np.ones(3, dtype=np.bool_))
-    assert [clash.parent for clash in found.clashes] == [0]
-    np.testing.assert_array_equal(found.tight.low, tight.low)
+    bounds = linked_bounds(EvidenceBlock(compiled, windows, tight), np.array([-1, 0]), np.ones(3, dtype=np.bool_))
+    assert [clash.parent for clash in bounds.clashes] == [0]
+    np.testing.assert_array_equal(bounds.tight.low, tight.low)
 
 
 # --- who belongs to whom ----------------------------------------------------------------------------------------
@@ -420,18 +422,18 @@ def test_a_contradiction_that_only_an_area_shows_drops_its_family() -> None:
 
 def test_chains_of_only_children_are_one_unit() -> None:
     #        country  one CD  its CSD  two DAs; another CD that is its own DA
-    found = find_families(np.array([-1, 0, 1, 2, 2, 0, 5]))
-    assert found.unit.tolist() == [0, 2, 2, 3, 4, 6, 6]
-    assert {at: rows.tolist() for at, rows in found.families.items()} == {0: [2, 6], 2: [3, 4]}
-    assert found.height.tolist() == [0, 1, 0, 0, 0, 1, 0]
+    families = find_families(np.array([-1, 0, 1, 2, 2, 0, 5]))
+    assert families.unit.tolist() == [0, 2, 2, 3, 4, 6, 6]
+    assert {at: rows.tolist() for at, rows in families.families.items()} == {0: [2, 6], 2: [3, 4]}
+    assert families.height.tolist() == [0, 1, 0, 0, 0, 1, 0]
 
 
 def test_families_with_too_many_children_are_not_linked_and_named() -> None:
     parent = np.array([-1, *[0] * 20, 1, 1])
-    found = find_families(parent, most=12)
-    assert found.large == (0,)
-    assert list(found.families) == [1]
-    (batch,) = components(found, 100)
+    families = find_families(parent, most=12)
+    assert families.large == (0,)
+    assert list(families.families) == [1]
+    (batch,) = components(families, 100)
     assert batch.tolist() == [1, 21, 22]
 
 
@@ -474,11 +476,11 @@ def test_a_family_of_which_too_much_is_hidden_is_not_linked_for_probabilities() 
 
 def test_one_person_adds_up_in_every_sum() -> None:
     for columns, equations in ((9, CROSSED), (7, ((0, (1, 2)), (0, (3, 4)), (3, (5, 6))))):
-        found = swap_moves(columns, equations)
-        assert len(found.first) > 3
-        for first, last in zip(found.first[:-1], found.first[1:], strict=True):
+        moves = swap_moves(columns, equations)
+        assert len(moves.first) > 3
+        for first, last in zip(moves.first[:-1], moves.first[1:], strict=True):
             person = np.zeros(columns, dtype=np.int64)
-            person[found.cells[first:last]] = 1
+            person[moves.cells[first:last]] = 1
             for total, parts in equations:
                 assert person[total] == person[list(parts)].sum()
 
@@ -496,10 +498,10 @@ def test_ages_by_sex_are_near_long_chains(children: int, base: int, families: in
     """The short version; see `docs/linked-methods.md` for all sizes of families, and `make thorough`."""
     from bench.linked import accuracy
 
-    found = accuracy(children, base, families, longer=700 if LONG else 120)
-    assert found.mean < (0.02 if LONG else 0.025)  # the short chains err too
-    assert found.worst < 0.15
-    assert found.unlinked > 1.5 * found.mean
+    errors = accuracy(children, base, families, longer=700 if LONG else 120)
+    assert errors.mean < (0.02 if LONG else 0.025)  # the short chains err too
+    assert errors.worst < 0.15
+    assert errors.unlinked > 1.5 * errors.mean
 
 
 @pytest.mark.parametrize(("children", "base", "families"), [(1, 5, 300), (1, 3, 100), (2, 3, 20), (7, 3, 12)])

@@ -159,21 +159,21 @@ def test_other_areas_give_more_away_and_claims_stay_right(linked: AuditFolder, a
         assert abs(right - stated) < 0.02 + 2 * (stated * (1 - stated) / number) ** 0.5
     assert linked.summary["likely"] > alone.summary["likely"]
     assert linked.summary["proved"] > alone.summary["proved"]
-    told = linked.summary["linked"]
-    assert sum(told["areas_by_method"].values()) == linked.summary["areas"]
-    assert set(told["areas_by_method"]) >= {"merged", "sampled", "messages"}
-    assert [(level["parents"], level["linked"]) for level in told["levels"]] == [(60, 60), (12, 12)]
-    assert sum(told["likely_by_method"].values()) == linked.summary["likely"]
+    joined = linked.summary["linked"]
+    assert sum(joined["areas_by_method"].values()) == linked.summary["areas"]
+    assert set(joined["areas_by_method"]) >= {"merged", "sampled", "messages"}
+    assert [(level["parents"], level["linked"]) for level in joined["levels"]] == [(60, 60), (12, 12)]
+    assert sum(joined["likely_by_method"].values()) == linked.summary["likely"]
     by_method = linked.summary["truth"]["by_method"]
-    assert {name: part["findings"]["cells"] for name, part in by_method.items()} == told["likely_by_method"]
-    need = told["claims_that_need_other_areas"]
+    assert {name: part["findings"]["cells"] for name, part in by_method.items()} == joined["likely_by_method"]
+    need = joined["claims_that_need_other_areas"]
     assert need["proved"] > 0
     assert need["likely"] > 0
     routes = linked.findings.filter(pl.col("route").str.starts_with("areas "))
     assert routes.filter(pl.col("kind") == "proved").height == need["proved"]
     listed = routes.filter(pl.col("kind") == "likely").height
     assert need["likely"] - linked.summary["zeros_not_listed"] <= listed <= need["likely"]
-    assert set(linked.findings["method"]) <= {method["name"] for method in told["methods"]}
+    assert set(linked.findings["method"]) <= {method["name"] for method in joined["methods"]}
 
 
 def test_without_links_it_is_the_audit_of_areas_that_have_nothing_to_do_with_each_other(
@@ -274,8 +274,8 @@ def test_a_family_of_which_a_ward_is_missing_is_left_alone(tmp_path: Path) -> No
 
 def some(folder: AuditFolder, kind: str) -> list[dict[str, object]]:
     """Return two findings by each method, those that need other areas first."""
-    found = folder.findings.filter(pl.col("kind") == kind)
-    order = found.with_columns(first=~pl.col("route").str.starts_with("areas ")).sort("first", maintain_order=True)
+    rows = folder.findings.filter(pl.col("kind") == kind)
+    order = rows.with_columns(first=~pl.col("route").str.starts_with("areas ")).sort("first", maintain_order=True)
     return order.group_by("method", maintain_order=True).head(2).to_dicts()
 
 
@@ -391,11 +391,11 @@ def test_certificates_of_families_are_verified_against_all_their_areas(linked: A
     file = tmp_path / "audit" / "proofs.jsonl.gz"
     lines = [json.loads(line) for line in proofs_in(file)]
     number, between = next(
-        (k, one)
+        (k, sum_)
         for k, line in enumerate(lines)
         if "area" in line["cells"][0]
-        for one in line["sums"]
-        if one["total"].split(" · ")[0] != one["parts"][0].split(" · ")[0]
+        for sum_ in line["sums"]
+        if sum_["total"].split(" · ")[0] != sum_["parts"][0].split(" · ")[0]
     )
     between["parts"].pop()  # an area is left out
     write_proofs(file, lines)

@@ -20,23 +20,23 @@ from unround.web.explorer import Explorer, Shelf
 
 
 def test_no_request_is_lost(census_audit: Path) -> None:
-    told = run(census_audit, RATE, 3)
-    assert told.sent == 3 * RATE
-    assert told.ok, str(told)
+    ran = run(census_audit, RATE, 3)
+    assert ran.sent == 3 * RATE
+    assert ran.ok, str(ran)
     # Good and bad requests alike are answered by what they deserve.
-    assert {200, 400, 404} <= set(told.statuses)
-    assert told.statuses[200] > told.sent * 3 // 4
-    assert 0 < told.work < 60
-    assert "ms of processor time a request" in str(told)
+    assert {200, 400, 404} <= set(ran.statuses)
+    assert ran.statuses[200] > ran.sent * 3 // 4
+    assert 0 < ran.work < 60
+    assert "ms of processor time a request" in str(ran)
 
 
 def test_memory_stays_flat_in_mixed_use(census_audit: Path) -> None:
     """What `make soak` does for an hour."""
-    found = soak.run(census_audit, minutes=20 if "UNROUND_THOROUGH" in os.environ else 0.15)
-    assert found.ok, str(found)
-    assert found.told.sent + found.left > 200
-    assert len(found.memory) == soak.SLICES
-    assert min(found.memory) > 50 << 20
+    ran = soak.run(census_audit, minutes=20 if "UNROUND_THOROUGH" in os.environ else 0.15)
+    assert ran.ok, str(ran)
+    assert ran.told.sent + ran.left > 200
+    assert len(ran.memory) == soak.SLICES
+    assert min(ran.memory) > 50 << 20
 
 
 def test_memory_that_grows_is_noticed() -> None:
@@ -83,10 +83,10 @@ def test_a_connection_that_was_idle_may_be_closed_but_a_new_one_may_not() -> Non
             port = server.sockets[0].getsockname()[1]
             return await send("127.0.0.1", port, itertools.repeat(b"GET / HTTP/1.1\r\n\r\n"), 50, number / 50)
 
-    told = asyncio.run(ask(4))
-    assert told.ok, str(told)
-    assert 0 < told.again < 4
-    assert "sent twice" in str(told)
+    ran = asyncio.run(ask(4))
+    assert ran.ok, str(ran)
+    assert 0 < ran.again < 4
+    assert "sent twice" in str(ran)
     asked.clear()
     assert asyncio.run(ask(20)).lost, "a new connection that is closed without an answer is a loss"
 
@@ -109,13 +109,13 @@ def test_a_machine_that_stands_still_loses_nothing_but_patience_ends(monkeypatch
             port = server.sockets[0].getsockname()[1]
             return await send("127.0.0.1", port, itertools.repeat(b"GET / HTTP/1.1\r\n\r\n"), 50, 1 / 50)
 
-    told = asyncio.run(ask(True))
-    assert told.ok, str(told)
-    assert (told.busy, told.failed) == (1, 0)
-    assert told.stood_still > 1
-    told = asyncio.run(ask(False))
-    assert not told.ok
-    assert "no answer in time" in str(told)
+    ran = asyncio.run(ask(True))
+    assert ran.ok, str(ran)
+    assert (ran.busy, ran.failed) == (1, 0)
+    assert ran.stood_still > 1
+    ran = asyncio.run(ask(False))
+    assert not ran.ok
+    assert "no answer in time" in str(ran)
 
 
 def test_what_is_lost_is_told() -> None:

@@ -168,13 +168,13 @@ def test_a_window_is_exactly_what_can_lead_there(m):
     if isinstance(m, Suppressed) and m.then in NOISY:
         table[np.abs(published[:, None] - true) > m.then.reach] = 0
         published, table = published[8:], table[8:]
-    found = windows(m, published.tolist())
-    assert sorted(found) == published[table.any(axis=1)].tolist()
-    assert found, "nothing could be published"
+    windows_of_cells = windows(m, published.tolist())
+    assert sorted(windows_of_cells) == published[table.any(axis=1)].tolist()
+    assert windows_of_cells, "nothing could be published"
     for y, row in zip(published.tolist(), table, strict=True):
-        if y not in found:
+        if y not in windows_of_cells:
             continue
-        window = found[y]
+        window = windows_of_cells[y]
         assert list(window) == np.flatnonzero(row).tolist()
         assert window.weights.tolist() == row[window.low : window.high + 1].tolist()
         assert window.weights[0] > 0

@@ -104,11 +104,11 @@ def test_enumeration_agrees_with_brute_force(how: Mechanism, seed: int) -> None:
     (table,) = multiway_tables(len(added), system.equations)
     assert table is not None
     wanted = infer(system, engine="brute", top=3)
-    found = infer(system, engine="auto", top=3)
+    inferred = infer(system, engine="auto", top=3)
     assert wanted.answer is not None
-    assert found.answer is not None
-    assert found.answer.solutions == wanted.answer.solutions
-    assert (found.lows, found.highs) == (wanted.lows, wanted.highs)
+    assert inferred.answer is not None
+    assert inferred.answer.solutions == wanted.answer.solutions
+    assert (inferred.lows, inferred.highs) == (wanted.lows, wanted.highs)
     given = _weights(system)
     listed = list_tables(table, given, 1_000_000, 3)
     assert listed.complete[0]
@@ -214,10 +214,10 @@ def test_tables_that_no_move_joins_are_noticed() -> None:
     assert listed.number.tolist() == [2]
     ended = set()
     for seed in range(20):
-        found = sample(table, given, np.array([seed], dtype=np.uint64), Effort())
+        samples = sample(table, given, np.array([seed], dtype=np.uint64), Effort())
         # Chains end in both tables or in one of them, or find none; nothing of this counts as agreement.
-        ended.add(int(found.status[0]))
-        seen = found.chances * 16
+        ended.add(int(samples.status[0]))
+        seen = samples.chances * 16
         assert np.allclose(seen, seen.round())  # no chain ever moved
     assert ended <= {STUCK, APART, FROZEN}
     assert {APART, FROZEN} <= ended
@@ -246,9 +246,9 @@ def test_an_area_that_cannot_be_started_says_so() -> None:
     for c in range(9):
         given.weights[given.place[0, c] : given.place[0, c] + high[0, c] - low[0, c] + 1] = 1.0
     given.weights[given.place[0, 4]] = given.weights[given.place[0, 8] + 1] = 0.0  # one of them is 1, the other 0
-    found = sample(table, given, np.zeros(1, dtype=np.uint64), Effort(100, 0))
-    assert found.status.tolist() == [STUCK]
-    assert not found.chances.any()
+    samples = sample(table, given, np.zeros(1, dtype=np.uint64), Effort(100, 0))
+    assert samples.status.tolist() == [STUCK]
+    assert not samples.chances.any()
     listed = list_tables(table, given, 1000)
     assert listed.complete[0]
     assert listed.number[0] == 0
@@ -301,8 +301,8 @@ def test_estimates_are_as_good_as_their_errors_say(monkeypatch: pytest.MonkeyPat
     exact, estimated = solve(system), solve(system, engine="chains")
     assert (exact.engine, estimated.engine) == ("enumeration", "chains")
     off = []
-    for one, other in zip(exact.cells, estimated.cells, strict=True):
-        chances = dict(one.distribution)
+    for cell, other in zip(exact.cells, estimated.cells, strict=True):
+        chances = dict(cell.distribution)
         assert other.mode is not None
         assert other.probability is not None
         assert other.error is not None
@@ -370,7 +370,7 @@ def test_chains_that_do_not_agree_give_no_probability(
     assert "do not agree" in answer.why
     assert all(cell.probability is None and cell.error is None for cell in answer.cells if cell.low != cell.high)
     assert all(cell.low <= x <= (cell.high or 0) for cell, x in zip(answer.cells, true, strict=True))
-    assert any("Probabilities are not available" in one for one in answer.assumptions)
+    assert any("Probabilities are not available" in assumption for assumption in answer.assumptions)
     show(answer, Console(width=120))
     assert "No probabilities:" in capsys.readouterr().out
 

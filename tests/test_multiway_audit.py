@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 import unround
 from tests.tables import cube_release
-from unround.audits.block import Auditor
-from unround.audits.model import Model
+from unround.audits import Auditor, Model
 from unround.bounds.tighten import tighten
 from unround.engines import enumeration, multiway_block
 from unround.engines.chains import Effort
@@ -179,10 +178,10 @@ def test_missing_counts_and_sums_that_do_not_hold() -> None:
     windows, tight = _bounds(model.compiled, counts)
     active = np.ones((3, len(model.equations)), dtype=np.bool_)
     active[1, 2] = False
-    found = posteriors(EvidenceBlock(model.compiled, windows, tight, None, active))
-    assert found.method[1] == EXACT
-    assert np.isin(found.method[[0, 2]], [BY_CHAINS, BY_LISTING]).all()
-    assert found.probability[0, -1] > 0
+    posterior = posteriors(EvidenceBlock(model.compiled, windows, tight, None, active))
+    assert posterior.method[1] == EXACT
+    assert np.isin(posterior.method[[0, 2]], [BY_CHAINS, BY_LISTING]).all()
+    assert posterior.probability[0, -1] > 0
 
 
 def test_a_whole_audit(tmp_path: Path) -> None:

@@ -67,17 +67,17 @@ def test_wards_make_up_their_districts(by: str, exact: bool) -> None:
     frame, true = country()
     counts, how = published(true, exact=exact)
     shown = frame if by == "parent" else frame.with_columns(parent=pl.lit(None, dtype=pl.String))
-    found = look(shown, counts, how)
-    assert parents(found, frame) == dict(zip(frame["region"], frame["parent"], strict=True))
-    (level,) = found.levels
+    proposals = look(shown, counts, how)
+    assert parents(proposals, frame) == dict(zip(frame["region"], frame["parent"], strict=True))
+    (level,) = proposals.levels
     assert (level.name, level.by, level.parents, level.children) == ("ward in district", by, 60, 210)
     assert level.by_k == {"1": 10, "2": 10, "3-4": 20, "5-10": 20}
     assert level.columns.all()
     assert level.alike is False
-    assert found.sure.sum() == (60 if exact else 0)
-    families = found.families()
+    assert proposals.sure.sum() == (60 if exact else 0)
+    families = proposals.families()
     assert sum(map(len, families.values())) == 210
-    assert all((found.parent[children] == head).all() for head, children in families.items())
+    assert all((proposals.parent[children] == head).all() for head, children in families.items())
 
 
 def test_a_district_whose_ward_is_missing_is_not_linked() -> None:
@@ -87,10 +87,10 @@ def test_a_district_whose_ward_is_missing_is_not_linked() -> None:
     there = (~frame["region"].is_in(gone)).to_numpy()
     for exact in (True, False):
         counts, how = published(true, exact=exact)
-        found = look(frame.filter(pl.Series(there)), counts[there], how)
-        linked = {parent for parent in parents(found, frame.filter(pl.Series(there))).values() if parent}
+        proposals = look(frame.filter(pl.Series(there)), counts[there], how)
+        linked = {parent for parent in parents(proposals, frame.filter(pl.Series(there))).values() if parent}
         assert linked == {f"{district:03}" for district in range(60) if district % 6 != 3}
-        (level,) = found.levels
+        (level,) = proposals.levels
         assert sum(level.rejected.values()) == 10
         assert "some area is missing" in next(iter(level.rejected))
         assert level.columns.all(), "what is missing in some families says nothing against columns"
@@ -101,13 +101,13 @@ def test_a_single_count_that_cannot_be_leaves_its_family_alone() -> None:
     counts, how = published(true)
     at = frame["region"].to_list().index("007")
     counts[at, 3] += 100
-    found = look(frame, counts, how)
-    assert {code for code, parent in parents(found, frame).items() if parent is None and len(code) == 5} == {
+    proposals = look(frame, counts, how)
+    assert {code for code, parent in parents(proposals, frame).items() if parent is None and len(code) == 5} == {
         "00700",
         "00701",
     }
-    assert found.levels[0].rejected == {"some count cannot be the sum of the children's": 1}
-    assert found.levels[0].columns.all()
+    assert proposals.levels[0].rejected == {"some count cannot be the sum of the children's": 1}
+    assert proposals.levels[0].columns.all()
 
 
 def test_what_is_hidden_in_a_ward_does_not_unlink_it() -> None:
@@ -126,9 +126,9 @@ def test_adjusted_populations_may_be_a_little_off() -> None:
     counts[:, 0] = np.maximum(counts[:, 0], 0)
     assert look(frame, counts, how).levels[0].parents < 40
     moved = frame.with_columns(adjustable=pl.col("level") == "ward")
-    found = look(moved, counts, how, adjusted=5)
-    assert found.levels[0].parents >= 59
-    assert found.sure.sum() < 40, "only what adds up to the last person is sure"
+    proposals = look(moved, counts, how, adjusted=5)
+    assert proposals.levels[0].parents >= 59
+    assert proposals.sure.sum() < 40, "only what adds up to the last person is sure"
 
 
 def test_a_column_that_counts_others_is_left_out_with_its_table() -> None:
@@ -137,8 +137,8 @@ def test_a_column_that_counts_others_is_left_out_with_its_table() -> None:
     tops = (frame["level"] == "district").to_numpy()
     elsewhere[tops, 1:4] += 40  # people who work in the district, in no known ward
     counts, how = published(elsewhere)
-    found = look(frame, counts, how)
-    assert found.levels[0].columns.tolist() == [True, *[False] * 6]
+    proposals = look(frame, counts, how)
+    assert proposals.levels[0].columns.tolist() == [True, *[False] * 6]
 
 
 @pytest.mark.parametrize("alike", [True, False])
@@ -158,8 +158,8 @@ def test_areas_that_have_nothing_to_do_with_each_other() -> None:
     frame, true = country()
     counts, how = published(true)
     wards = (frame["level"] == "ward").to_numpy()
-    found = look(frame.filter(pl.Series(wards)), counts[wards], how)
-    assert (found.linked, found.levels) == (0, ())
+    proposals = look(frame.filter(pl.Series(wards)), counts[wards], how)
+    assert (proposals.linked, proposals.levels) == (0, ())
     none = find_nesting(frame, lambda rows: counts[rows], find_structure(_empty(frame, counts)), ("region", "year"))
     assert none.linked == 0
 
@@ -170,9 +170,9 @@ def test_areas_that_would_lie_in_each_other_are_not_linked_in_a_circle(levels: b
     counts, how = published(true)
     ward = pl.col("region").replace_strict({"000": "00000"}, default=None)  # the district's only ward
     frame = frame.with_columns(parent=pl.coalesce("parent", ward))
-    found = parents(look(frame if levels else frame.with_columns(level=pl.lit("")), counts, how), frame)
-    assert None in (found["000"], found["00000"])
-    assert found["00101"] == "001", "the others are linked as ever"
+    parents_of_areas = parents(look(frame if levels else frame.with_columns(level=pl.lit("")), counts, how), frame)
+    assert None in (parents_of_areas["000"], parents_of_areas["00000"])
+    assert parents_of_areas["00101"] == "001", "the others are linked as ever"
 
 
 def _empty(frame: pl.DataFrame, counts: Counts) -> Release:
@@ -241,15 +241,15 @@ def test_a_file_a_level_and_together_again(tmp_path: Path, layout: str) -> None:
     ]
     assert together.nesting is not None
     assert all(pl.read_parquet(made.truth).equals(pl.read_parquet(together.truth)) for made in apart)
-    one, four = read(together.files[0]), join([read(made.files[0]) for made in apart])
-    keys = [column.key for column in one.columns]
+    table, four = read(together.files[0]), join([read(made.files[0]) for made in apart])
+    keys = [column.key for column in table.columns]
     rows = {}
-    for release in (one, four):
+    for release in (table, four):
         blocks = list(release.blocks())
         codes = pl.concat([block.areas for block in blocks])["region"]
         counts = np.concatenate([block.counts for block in blocks])[:, [release.index[key] for key in keys]]
         rows[release.source] = {code: counts[at].tolist() for at, code in enumerate(codes)}
-    assert rows[one.source] == rows[four.source]
+    assert rows[table.source] == rows[four.source]
     note = together.note.read_text(encoding="utf-8")
     assert "--levels da,csd,cd,province\n" in note
     assert "areas.csv" in note
@@ -271,14 +271,14 @@ def test_what_simulate_cannot_write(tmp_path: Path, given: dict[str, object], wo
 
 def test_inspect_shows_which_areas_make_up_which(run: Run, tmp_path: Path) -> None:
     made = simulate(tmp_path, areas=300, seed=6, levels="da,csd,cd,province")
-    told = json.loads(run("check", str(made.files[0]), "--nesting", str(made.nesting), "--json").out)
-    assert [(level["child"], level["parent"]) for level in told["nesting"]["levels"]] == [
+    report = json.loads(run("check", str(made.files[0]), "--nesting", str(made.nesting), "--json").out)
+    assert [(level["child"], level["parent"]) for level in report["nesting"]["levels"]] == [
         ("Dissemination area", "Census subdivision"),
         ("Census subdivision", "Census division"),
         ("Census division", "Province"),
     ]
-    assert told["nesting"]["linked"] == 299
-    assert all(level["rejected"] == {} for level in told["nesting"]["levels"])
+    assert report["nesting"]["linked"] == 299
+    assert all(level["rejected"] == {} for level in report["nesting"]["levels"])
     shown = " ".join(run("check", str(made.files[0]), "--nesting", str(made.nesting)).out.split())
     assert "299 areas are parts of others" in shown
     assert "rounded anew" in shown
@@ -293,9 +293,9 @@ def test_inspect_shows_which_areas_make_up_which(run: Run, tmp_path: Path) -> No
 def test_new_zealand_in_one_command(run: Run, census_data: Path, tmp_path: Path) -> None:
     files = [str(census_data / f"nz-2013-individual-{level}.csv.gz") for level in ("sa2", "ta", "rc")]
     areas = ("--nesting", str(census_data / "nz-2018-areas.csv.gz"))
-    told = json.loads(run("check", *files, *areas, "--json").out)
-    assert told["areas"] == 2339
-    first, second = told["nesting"]["levels"]
+    report = json.loads(run("check", *files, *areas, "--json").out)
+    assert report["areas"] == 2339
+    first, second = report["nesting"]["levels"]
     assert (first["child"], first["parent"], first["parents"], first["children"]) == ("sa2", "ta", 68, 2253)
     assert first["rejected"] == {}
     # Districts that lie in two regions leave these incomplete; regions of one district show its numbers.

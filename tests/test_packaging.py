@@ -113,7 +113,7 @@ def test_it_works_once_installed(dist: Path, tmp_path: Path) -> None:
     python = place / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check", "--quiet"]
     subprocess.run([*pip, "install", "--no-deps", "--no-index", str(dist / WHEEL)], check=True)
-    environment = {name: told for name, told in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    environment = {name: report for name, report in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
 
     def printed(code: str) -> str:
         return subprocess.check_output([python, "-c", code], cwd=tmp_path, env=environment, text=True).strip()
@@ -124,8 +124,8 @@ def test_it_works_once_installed(dist: Path, tmp_path: Path) -> None:
     (own / "dependencies.pth").write_text("\n".join(there) + "\n", encoding="utf-8")
     assert Path(printed("import unround; print(unround.__file__)")).is_relative_to(own)
     command = [str(place / "bin" / "unround"), "solve", "48! = 20 + 20 + 20", "--json"]
-    told = json.loads(subprocess.check_output(command, cwd=tmp_path, env=environment, text=True))
-    assert [cell["kind"] for cell in told["cells"]] == ["given", "proved", "proved", "proved"]
+    report = json.loads(subprocess.check_output(command, cwd=tmp_path, env=environment, text=True))
+    assert [cell["kind"] for cell in report["cells"]] == ["given", "proved", "proved", "proved"]
     code = "import unround; print(len(unround.solve('87! = 35 + 45')._repr_html_()))"  # needs the templates
     assert int(printed(code)) > 1000
     for words in EVERY_COMMAND:

@@ -230,7 +230,7 @@ def test_the_experiment_counts_what_a_plain_loop_counts() -> None:
                     if min(values) > 10:
                         counted[search.key][0] += 1
                         counted[search.key][1] += abs(values[0] - sum(values[1:])) == search.residual
-    assert counted == {one.search.key: [one.groups, one.found] for one in run.outcomes}
+    assert counted == {outcome.search.key: [outcome.groups, outcome.found] for outcome in run.outcomes}
 
 
 def test_areas_that_repeat_the_one_inside_them() -> None:
@@ -301,14 +301,14 @@ def test_an_experiment_survives_json_and_reports_progress() -> None:
 
 def test_an_adjusted_population_would_explain_the_excess() -> None:
     cases = excess()
-    assert [one.reach for one in cases] == [1, 2, 3, 4, 5]
-    for one in cases:
-        assert one.expected[SEX.key] == pytest.approx(SEX.found)
-        assert 0 < one.share < 1
-        assert 0 < one.wrong < 1
-        assert all(chance > 0.01 for chance in one.surprise.values())
-        assert one.expected[AGE.key] / AGE.groups > float(expectation(3, exact_total=True).proof_share)
-    json.dumps([one.to_json() for one in cases], allow_nan=False)
+    assert [case.reach for case in cases] == [1, 2, 3, 4, 5]
+    for case in cases:
+        assert case.expected[SEX.key] == pytest.approx(SEX.found)
+        assert 0 < case.share < 1
+        assert 0 < case.wrong < 1
+        assert all(chance > 0.01 for chance in case.surprise.values())
+        assert case.expected[AGE.key] / AGE.groups > float(expectation(3, exact_total=True).proof_share)
+    json.dumps([case.to_json() for case in cases], allow_nan=False)
 
 
 def test_the_simplest_adjustment_by_hand() -> None:

@@ -53,14 +53,14 @@ def test_it_finds_what_the_experiment_finds_in_the_same_census(searched: Release
 
 
 def test_the_sums_are_named(searched: ReleaseSearches) -> None:
-    told = searched.to_json()
-    assert told["exact"] == ["1"]
-    by_key = {one["search"]: one for one in told["searches"]}
+    report = searched.to_json()
+    assert report["exact"] == ["1"]
+    by_key = {one["search"]: one for one in report["searches"]}
     assert by_key["sex exact"]["sums"] == [{"total": "1", "parts": ["8/men", "8/women"]}]
     assert by_key["age strong"]["sums"] == [{"total": "1", "parts": ["9", "13", "24"]}]
     assert by_key["free strong"]["predicted"]["low"] <= by_key["free strong"]["found"]
     assert by_key["sex exact"]["paper"] == {"groups": 61_010, "found": 285}
-    assert json.loads(json.dumps(told)) == told
+    assert json.loads(json.dumps(report)) == report
 
 
 def table(rows: list[tuple[int, int, int]], folder: Path) -> Path:
@@ -139,10 +139,10 @@ def test_too_many_finds_are_out_of_range(tmp_path: Path) -> None:
     rows = [
         (int(m + w) + (8 if at % 10 == 0 else 0), int(m), int(w)) for at, (m, w) in enumerate(zip(men, women, strict=True))
     ]
-    found = paper(release=table(rows, tmp_path))
-    assert found["sex exact"].found == 30
-    assert found["sex exact"].within is False
-    assert "Out of range: men and women under the exact population." in shown(found)
+    numbers_of_paper = paper(release=table(rows, tmp_path))
+    assert numbers_of_paper["sex exact"].found == 30
+    assert numbers_of_paper["sex exact"].within is False
+    assert "Out of range: men and women under the exact population." in shown(numbers_of_paper)
 
 
 def test_what_goes_with_what(census: Path) -> None:

@@ -211,14 +211,14 @@ def test_weights_are_those_of_the_mixtures(clump: float, low: int, width: int) -
     lows = np.full((1, 3), low, dtype=np.int32)
     for v, variant in enumerate(VARIANTS):
         exposures = told_apart(mixtures.exposures(counts, v)[0])
-        found = prior.weights(counts, lows, lows + width - 1, variant)
-        assert found is not None
+        weights = prior.weights(counts, lows, lows + width - 1, variant)
+        assert weights is not None
         for c, power in enumerate((1, 2, -1)):
-            own = found.weights[found.start[0, c] : found.start[0, c] + width]
+            weight = weights.weights[weights.start[0, c] : weights.start[0, c] + width]
             law = mixtures.rates[v, c], mixtures.weights[v, c], clump, float(mixtures.few[v, c])
             expected = mixture(np.arange(low, low + width), float(exposures[c]), *law)
             expected = np.maximum(expected / expected.max(), FLOOR) ** power
-            assert own == pytest.approx(expected, rel=1e-10)
+            assert weight == pytest.approx(expected, rel=1e-10)
 
 
 def test_likelihoods_add_up_what_windows_leave_possible() -> None:
@@ -333,7 +333,7 @@ def test_the_size_of_an_area_is_its_largest_total_or_an_exact_one_of_comparable_
     assert AreaSizes.find(counts, exact, hierarchy).column == 0
     assert found.kinds_for(3, counts, exact, hierarchy) == []
     kinds = found.kinds_for(1, counts, exact, hierarchy)
-    assert [one.kind for one in kinds] == [BY_SIZE, ROOT, CORRECTED]
+    assert [kind.kind for kind in kinds] == [BY_SIZE, ROOT, CORRECTED]
     assert (kinds[-1].above, kinds[-1].share, kinds[-1].caution) == (0, 3.0, CAUTION)
     nothing = np.full((3, 6), SUPPRESSED, dtype=np.int32)
     assert AreaSizes.find(nothing, rounded, hierarchy).usual == 1
@@ -366,39 +366,39 @@ BY_SEX = ((0, (1, 2)), (3, (4, 5)), (6, (7, 8)), (0, (3, 6)), (1, (4, 7)), (2, (
 
 
 def test_a_tree_weighs_its_leaves() -> None:
-    found = of_sums(6, (0, (1, 2)), (2, (3, 4)))
-    assert found.leaves == (1, 3, 4, 5)
-    assert found.parent == (0, 0, 0, 2, 2, 5)
-    assert found.top == (0, 0, 0, 0, 0, 5)
-    assert (found.split, found.repeated) == ((), {})
+    forest = of_sums(6, (0, (1, 2)), (2, (3, 4)))
+    assert forest.leaves == (1, 3, 4, 5)
+    assert forest.parent == (0, 0, 0, 2, 2, 5)
+    assert forest.top == (0, 0, 0, 0, 0, 5)
+    assert (forest.split, forest.repeated) == ((), {})
 
 
 def test_parallel_sums_are_one_sum_of_totals() -> None:
-    found = of_sums(9, *BY_SEX)
-    assert [(one.total, one.parts) for one in found.sums] == [(0, (3, 6))]
-    assert sorted(found.pairs) == [(0, 1, 2), (3, 4, 5), (6, 7, 8)]
-    assert found.leaves == (3, 6)
-    assert sorted(found.split) == [(3, 4, 5), (6, 7, 8)]
-    assert found.repeated == {}
-    assert found.parent == (0, 0, 0, 0, 0, 0, 0, 0, 0)
-    assert found.top == (0,) * 9
+    forest = of_sums(9, *BY_SEX)
+    assert [(sum_.total, sum_.parts) for sum_ in forest.sums] == [(0, (3, 6))]
+    assert sorted(forest.pairs) == [(0, 1, 2), (3, 4, 5), (6, 7, 8)]
+    assert forest.leaves == (3, 6)
+    assert sorted(forest.split) == [(3, 4, 5), (6, 7, 8)]
+    assert forest.repeated == {}
+    assert forest.parent == (0, 0, 0, 0, 0, 0, 0, 0, 0)
+    assert forest.top == (0,) * 9
 
 
 def test_a_total_with_several_partitions_counts_once() -> None:
-    found = of_sums(7, (0, (1, 2)), (0, (3, 4)), (0, (5, 6)))
-    assert found.leaves == (1, 2, 3, 4, 5, 6)
-    assert found.repeated == {0: 2}
+    forest = of_sums(7, (0, (1, 2)), (0, (3, 4)), (0, (5, 6)))
+    assert forest.leaves == (1, 2, 3, 4, 5, 6)
+    assert forest.repeated == {0: 2}
 
 
 def test_a_count_shown_twice_counts_once() -> None:
     """Also where each of the two is divided in a way of its own."""
     once = of_sums(3, (0, (2,)), (2, (1,)))
     assert (once.leaves, once.repeated) == ((0,), {})
-    found = of_sums(7, (0, (1, 2)), (3, (4, 5)), (3, (0,)), (6, (4,)))
-    assert found.leaves == (1, 2, 4, 5)
-    assert found.repeated == {0: 1}
-    assert found.top[6] == found.top[4] == 0
-    assert found.parent[6] == 0
+    forest = of_sums(7, (0, (1, 2)), (3, (4, 5)), (3, (0,)), (6, (4,)))
+    assert forest.leaves == (1, 2, 4, 5)
+    assert forest.repeated == {0: 1}
+    assert forest.top[6] == forest.top[4] == 0
+    assert forest.parent[6] == 0
 
 
 @pytest.mark.parametrize(
@@ -413,35 +413,35 @@ def test_a_count_shown_twice_counts_once() -> None:
 def test_a_table_by_sex_of_which_one_count_is_divided_further(
     further: tuple[int, tuple[int, ...]], leaves: tuple[int, ...], repeated: dict[int, int]
 ) -> None:
-    found = of_sums(11, *BY_SEX, further)
-    assert found.leaves == leaves
-    assert found.repeated == repeated
-    assert sorted(found.split) == [(3, 4, 5), (6, 7, 8)]
+    forest = of_sums(11, *BY_SEX, further)
+    assert forest.leaves == leaves
+    assert forest.repeated == repeated
+    assert sorted(forest.split) == [(3, 4, 5), (6, 7, 8)]
 
 
 def test_two_partitions_by_sex_count_men_and_women_twice() -> None:
     other = ((9, (10, 11)), (12, (13, 14)), (0, (9, 12)), (1, (10, 13)), (2, (11, 14)))
-    found = of_sums(15, *BY_SEX, *other)
-    assert found.leaves == (3, 6, 9, 12)
-    assert found.repeated == {1: 1, 2: 1}
-    assert len(found.split) == 4
+    forest = of_sums(15, *BY_SEX, *other)
+    assert forest.leaves == (3, 6, 9, 12)
+    assert forest.repeated == {1: 1, 2: 1}
+    assert len(forest.split) == 4
 
 
 def test_a_pair_that_is_shown_several_times_splits_once() -> None:
     """Three tables that show the same total, men and women."""
     twice = tuple((3 * k, (3 * k + 1, 3 * k + 2)) for k in range(3))
     same = tuple((sex, (3 * k + sex,)) for k in (1, 2) for sex in range(3))
-    found = of_sums(9, *twice, *same)
-    assert found.leaves == (0,)
-    assert len(found.split) == 1
-    assert found.repeated == {}
+    forest = of_sums(9, *twice, *same)
+    assert forest.leaves == (0,)
+    assert len(forest.split) == 1
+    assert forest.repeated == {}
 
 
 def test_circles_through_exact_counts_do_not_hang() -> None:
     """An exact count joins nothing, so that sums may lead through it back to where they began."""
-    found = of_sums(6, (0, (1, 2)), (1, (3, 4)), (3, (0, 5)), fixed=frozenset({0}))
-    assert len(found.top) == 6
-    assert set(found.leaves) <= {0, 2, 4, 5}
+    forest = of_sums(6, (0, (1, 2)), (1, (3, 4)), (3, (0, 5)), fixed=frozenset({0}))
+    assert len(forest.top) == 6
+    assert set(forest.leaves) <= {0, 2, 4, 5}
 
 
 @pytest.mark.parametrize("shape", shapes.ALL)
@@ -598,11 +598,11 @@ def test_weights_alone_are_those_of_the_mixture_without_exposure() -> None:
     prior = plain_prior(2, np.array([0, 1]), np.random.default_rng(1), clump=np.array([2.0, 0.0]))
     assert prior.fitted is not None
     low = np.array([[0, 11]], dtype=np.int32)
-    found = prior.weights_alone(low, low + 8)
-    assert found is not None
+    weights = prior.weights_alone(low, low + 8)
+    assert weights is not None
     for c in range(2):
         expected = mixture(np.arange(low[0, c], low[0, c] + 9), 1.0, *prior.fitted.mixtures.alone[:, c], 0.0)
-        assert found.weights[9 * c : 9 * c + 9] == pytest.approx(expected / expected.max(), rel=1e-10)
+        assert weights.weights[9 * c : 9 * c + 9] == pytest.approx(expected / expected.max(), rel=1e-10)
     assert Prior.flat().weights_alone(low, low + 8) is None
 
 
@@ -620,12 +620,12 @@ def test_weights_are_positive_and_finite_whatever_the_counts() -> None:
     low = np.array([[10**8 - 299] * 4, [0] * 4, [0] * 4, [0] * 4, [7, 4, 3, 7]], dtype=np.int32)
     high = np.array([[10**8 + 300] * 4, [4] * 4, [1 << 30] * 4, [599] * 4, [7, 4, 3, 7]], dtype=np.int32)
     for variant in VARIANTS:
-        found = prior.weights(counts, low, high, variant)
-        assert found is not None
-        assert finite(found)
-        assert (found.start[[2, 4]] == -1).all()  # too many possible counts, and only one
-        assert (found.start[[0, 1, 3]] >= 0).all()
-        assert (found.weights <= 1e300 ** (1 / 3)).all()
+        weights = prior.weights(counts, low, high, variant)
+        assert weights is not None
+        assert finite(weights)
+        assert (weights.start[[2, 4]] == -1).all()  # too many possible counts, and only one
+        assert (weights.start[[0, 1, 3]] >= 0).all()
+        assert (weights.weights <= 1e300 ** (1 / 3)).all()
     assert finite(prior.weights_alone(low, high))
     nothing = prior.weights(counts[:0], low[:0], high[:0])
     assert nothing is not None
@@ -680,9 +680,9 @@ def flattened(rows: str, areas: int, seed: int) -> tuple[Array, Array, Equations
     place = {tuple(at): column for column, at in enumerate(np.argwhere(table.shown).tolist())}
     equations = [(place[r, 0], (place[r, 1], place[r, 2])) for r in range(len(table.rows)) if (r, 1) in place]
     at = table.index
-    for one in table.sums:
+    for sum_ in table.sums:
         for sex in range(3):
-            cells = [(at[row], sex) for row in (one.total, *one.parts)]
+            cells = [(at[row], sex) for row in (sum_.total, *sum_.parts)]
             if all(cell in place for cell in cells):
                 equations.append((place[cells[0]], tuple(place[cell] for cell in cells[1:])))
     blocks = list(Rounds(seed).counts(areas, rows))
@@ -774,13 +774,13 @@ def test_rare_counts_in_areas_of_all_sizes_may_be_of_people_in_groups() -> None:
     size = np.exp(rng.normal(6.0, 2.0, 500)).astype(np.int64)
     rare = np.where(rng.random(500) < 0.0016 * np.sqrt(size), rng.geometric(0.3, 500), 0)
     counts = np.column_stack([size + rare, Rounding(5).publish(size, rng), Rounding(5).publish(rare, rng)]).astype(np.int32)
-    found = ColumnFitter(counts, [Exact(), Rounding(5), Rounding(5)], Hierarchy.of(one_sum(2))).fit()
+    fitted = ColumnFitter(counts, [Exact(), Rounding(5), Rounding(5)], Hierarchy.of(one_sum(2))).fit()
 
     def single(variant: str) -> float:
         """How many of those with anybody have one person, in all areas."""
         v = VARIANTS.index(variant)
-        law = found.rates[v, 2], found.weights[v, 2], found.clump[v, 2], found.few[v, 2]
-        none, one = np.array([mixture(np.arange(2), exposure, *law) for exposure in found.exposures(counts, v)[:, 2]]).T
+        law = fitted.rates[v, 2], fitted.weights[v, 2], fitted.clump[v, 2], fitted.few[v, 2]
+        none, one = np.array([mixture(np.arange(2), exposure, *law) for exposure in fitted.exposures(counts, v)[:, 2]]).T
         return float(one.sum() / (1 - none).sum())
 
     assert np.mean(rare[rare > 0] == 1) < 0.25
@@ -933,9 +933,9 @@ def test_shares_follow_the_area_as_far_as_it_is_large() -> None:
     )
     counts = np.zeros((4, 9), dtype=np.int32)
     counts[:, 1], counts[:, 2] = (0, 9_000, 6, SUPPRESSED), (0, 1_000, 0, 5)
-    found = splits.shares(counts)
-    assert found[:, 0] == pytest.approx([0.5, 0.9, 16 / 26, 0.5], abs=0.002)
-    assert found[:, 1] == pytest.approx([0.9] * 4)
+    shares_of_tables = splits.shares(counts)
+    assert shares_of_tables[:, 0] == pytest.approx([0.5, 0.9, 16 / 26, 0.5], abs=0.002)
+    assert shares_of_tables[:, 1] == pytest.approx([0.9] * 4)
     assert splits.odd(counts).tolist() == [
         False,
         True,
@@ -962,10 +962,10 @@ def test_splits_of_huge_counts_of_suppressed_ones_and_without_any_top() -> None:
     for variant in VARIANTS:
         weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
         assert finite(weights)
-        found = posteriors(EvidenceBlock(layout, windows, tight, weights))
+        posterior = posteriors(EvidenceBlock(layout, windows, tight, weights))
         bounded = tight.high < 1 << 30
-        assert found.possible[:60].all()
-        assert np.isfinite(found.mean[bounded & found.possible[:, np.newaxis]]).all()
+        assert posterior.possible[:60].all()
+        assert np.isfinite(posterior.mean[bounded & posterior.possible[:, np.newaxis]]).all()
     never = published.copy()
     never[:, :3] = SUPPRESSED  # the top is not published at all
     assert all(np.isfinite(array).all() for array in arrays(fitted_to(never, layout, how)).values())
@@ -981,10 +981,10 @@ def test_columns_without_any_small_or_any_count_at_all_are_flat() -> None:
     flat = ~prior.fitted.mixtures.weights.any(axis=(0, 2))
     assert flat.tolist() == [True, True, False, True, False]
     low = np.maximum(published - 4, 0).astype(np.int32)
-    found = prior.weights(published.astype(np.int32), low, low + 8)
-    assert found is not None
-    assert (found.weights[found.start[0, 1] : found.start[0, 1] + 9] == 1).all()
-    zeros = found.weights[found.start[0, 4] : found.start[0, 4] + 5]
+    weights = prior.weights(published.astype(np.int32), low, low + 8)
+    assert weights is not None
+    assert (weights.weights[weights.start[0, 1] : weights.start[0, 1] + 9] == 1).all()
+    zeros = weights.weights[weights.start[0, 4] : weights.start[0, 4] + 5]
     assert zeros[0] == 1
     assert (np.diff(zeros) < 0).all()
 
@@ -1001,22 +1001,22 @@ def claims(
     windows, _ = WindowTable(how).of(published.astype(np.int32))
     tight = tighten(layout, windows)
     weights = prior.weights(published.astype(np.int32), tight.low, tight.high, prior.variants[0])
-    found = posteriors(EvidenceBlock(layout, windows, tight, weights))
-    is_open = (tight.high > tight.low) & (published > ABSENT) & found.possible[:, np.newaxis]
-    return found.probability, found.mode == true, found.mean - true, is_open
+    posterior = posteriors(EvidenceBlock(layout, windows, tight, weights))
+    is_open = (tight.high > tight.low) & (published > ABSENT) & posterior.possible[:, np.newaxis]
+    return posterior.probability, posterior.mode == true, posterior.mean - true, is_open
 
 
 def lowest(layout: CompiledSums, how: list[Mechanism], published: Array, prior: Prior) -> Floats:
     """Return the least probability that any prior of the set gives to the likeliest count."""
     windows, _ = WindowTable(how).of(published.astype(np.int32))
     tight = tighten(layout, windows)
-    found, value = [], None
+    lows, value = [], None
     for variant in prior.variants:
         weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
-        one = posteriors(EvidenceBlock(layout, windows, tight, weights), value)
-        found.append(one.probability if one.asked is None else one.asked)
-        value = one.mode if value is None else value
-    return np.asarray(np.minimum.reduce(found))
+        posterior = posteriors(EvidenceBlock(layout, windows, tight, weights), value)
+        lows.append(posterior.probability if posterior.asked is None else posterior.asked)
+        value = posterior.mode if value is None else value
+    return np.asarray(np.minimum.reduce(lows))
 
 
 def gaps(p: Floats, right: NDArray[np.bool_]) -> list[tuple[float, float]]:
@@ -1187,7 +1187,7 @@ def test_large_powers_stay_floats(power: int) -> None:
     nothing = np.zeros((1, 1))
     law = np.array([[2.0]]), np.array([[1.0]]), np.zeros(1), np.zeros(1)
     given = np.ones((1, 1)), *law, np.array([power]), nothing, np.zeros(1, dtype=np.bool_), nothing
-    found = area_weights(low, high, AreaLaws(*given)).weights
-    assert np.isfinite(found).all()
-    assert (found > 0).all()
-    assert (np.argmax(found) == 0 if power < 0 else found.argmax() in (1, 2)) or found[-1] == found.max()
+    weights = area_weights(low, high, AreaLaws(*given)).weights
+    assert np.isfinite(weights).all()
+    assert (weights > 0).all()
+    assert (np.argmax(weights) == 0 if power < 0 else weights.argmax() in (1, 2)) or weights[-1] == weights.max()

@@ -174,7 +174,7 @@ def test_an_exact_total_is_a_neighbour_of_what_its_parts_come_to() -> None:
     assert np.array_equal(published[:, 0], true[:, 0])
     assert (published[:, 0] % 5 != 0).any()
     assert (np.abs(published[:, 0] - published[:, [3, 6, 9]].sum(axis=1)) < 5).all()
-    assert adds_up(published, tuple(one for one in sums if 0 not in (one[0], *one[1])))
+    assert adds_up(published, tuple(sum_ for sum_ in sums if 0 not in (sum_[0], *sum_[1])))
 
 
 LOOPS: Sums = ((0, (3, 4)), (1, (4, 5)), (2, (3, 5)), (6, (0, 1, 2)))
@@ -309,15 +309,15 @@ def test_the_score_of_a_small_table() -> None:
     published = np.array([[10, 9, 5], [HIDDEN, 4, HIDDEN], [6, 9, -1]])
     score = ProtectionScore()
     score.add(published, true, ((0, (1, 2)),), exact=frozenset([0]))
-    told = score.to_json()
-    assert told["counts"] == 5
-    assert told["mean_error"] == (5 + 1 + 5 + 2 + 1) / 5
-    assert told["rmse"] == pytest.approx(np.sqrt((25 + 1 + 25 + 4 + 1) / 5))
-    assert told["within_4"] == 3 / 5
-    assert told["bias"] == (5 - 1 - 5 + 2 - 1) / 5
-    assert told["small_bias"] == (5 - 1) / 2
-    assert (told["largest_error"], told["negative"], told["hidden"]) == (5, 1, 0)
-    assert (told["sums"], told["sums_off"], told["mean_gap"]) == (2, 1.0, 3.0)
+    report = score.to_json()
+    assert report["counts"] == 5
+    assert report["mean_error"] == (5 + 1 + 5 + 2 + 1) / 5
+    assert report["rmse"] == pytest.approx(np.sqrt((25 + 1 + 25 + 4 + 1) / 5))
+    assert report["within_4"] == 3 / 5
+    assert report["bias"] == (5 - 1 - 5 + 2 - 1) / 5
+    assert report["small_bias"] == (5 - 1) / 2
+    assert (report["largest_error"], report["negative"], report["hidden"]) == (5, 1, 0)
+    assert (report["sums"], report["sums_off"], report["mean_gap"]) == (2, 1.0, 3.0)
     assert ProtectionScore().to_json()["rmse"] is None
 
 
@@ -354,18 +354,18 @@ def test_a_release_that_audits_as_declared(census: Path, tmp_path: Path) -> None
         made = protect(truth, out, spec, seed=7)
         assert made.sums == 42
         folder = audit(read(made.table), tmp_path / "audit", truth=read(census / "truth.parquet"))
-        told = folder.summary
-        assert told["truth"]["wrong"]["proved"] == told["truth"]["outside_bounds"] == 0
-        assert told["contradictions"] == 0
-        assert not [note for note in told["notes"] if "cannot come from" in note]
-        kept[spec] = told["structure"]["sums_kept"], told["structure"]["sums_added_up_afterwards"]
+        summary = folder.summary
+        assert summary["truth"]["wrong"]["proved"] == summary["truth"]["outside_bounds"] == 0
+        assert summary["contradictions"] == 0
+        assert not [note for note in summary["notes"] if "cannot come from" in note]
+        kept[spec] = summary["structure"]["sums_kept"], summary["structure"]["sums_added_up_afterwards"]
         if spec == "laplace:1.45":
-            assert told["proved"] == 0
-            assert told["areas_not_weighed"] > 100
-            wrong, likely = told["truth"]["wrong"]["likely"], told["truth"]["checked"]["likely"]
+            assert summary["proved"] == 0
+            assert summary["areas_not_weighed"] > 100
+            wrong, likely = summary["truth"]["wrong"]["likely"], summary["truth"]["checked"]["likely"]
             assert wrong <= 0.34 * max(likely, 1) + 5
         if spec == "rounding:5":
-            assert told["likely"] > 50
+            assert summary["likely"] > 50
     assert kept["rounding:5"] == kept["laplace:1.45"] == (42, 0)
     used, unused = kept["controlled:5"]
     assert used <= 5
@@ -484,11 +484,11 @@ def test_the_command(run: Run, census: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     for said in ("4 of them unrounded (1, 2, 4, 5)", "mean error", "made to add up", "0.0%", "seed 7", "PROTECTED.txt"):
         assert said in ran.out
-    told = json.loads(run(*arguments, "--json").out)
-    assert told["seed"] is None
-    assert told["mechanism"] == told["declared"] == "laplace:1.45"
-    assert [step["step"] for step in told["steps"]] == ["laplace:1.45"]
-    assert told["steps"][0]["within_4"] == pytest.approx(0.9576, abs=0.01)
+    report = json.loads(run(*arguments, "--json").out)
+    assert report["seed"] is None
+    assert report["mechanism"] == report["declared"] == "laplace:1.45"
+    assert [step["step"] for step in report["steps"]] == ["laplace:1.45"]
+    assert report["steps"][0]["within_4"] == pytest.approx(0.9576, abs=0.01)
     ran = run(*arguments[:-1], "lapalce:1")
     assert ran.code == 2
     assert "Did you mean laplace?" in ran.err

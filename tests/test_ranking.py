@@ -46,8 +46,8 @@ def test_every_step_of_the_order_decides_before_the_next() -> None:
         (ClaimKind.LIKELY, 0, 0.8),
     ]
     shuffled = [wanted[at] for at in np.random.default_rng(3).permutation(len(wanted))]
-    found = ranked(frame(shuffled))
-    assert list(zip(found["kind"], found["value"], found["probability_low"], strict=True)) == [
+    ranks = ranked(frame(shuffled))
+    assert list(zip(ranks["kind"], ranks["value"], ranks["probability_low"], strict=True)) == [
         (KINDS[kind], value, low) for kind, value, low in wanted
     ]
 
@@ -58,9 +58,9 @@ def test_claims_are_ranked_by_kind_size_doubt_and_people(claims: list[tuple[Clai
         kind, value, low = claim
         return kind, int(size_class(value)), int(np.rint(10_000 * (1 - low))), min(value, (1 << 20) - 1)
 
-    found = ranked(frame(claims))
-    assert found["place"].to_list() == sorted(range(len(claims)), key=lambda at: key(claims[at]))
-    assert (found[RANK].to_numpy() < 1 << 40).all()
+    ranks = ranked(frame(claims))
+    assert ranks["place"].to_list() == sorted(range(len(claims)), key=lambda at: key(claims[at]))
+    assert (ranks[RANK].to_numpy() < 1 << 40).all()
 
 
 def test_what_is_equal_keeps_its_place() -> None:

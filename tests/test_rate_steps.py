@@ -119,22 +119,22 @@ def test_errors_are_a_quarter_of_a_step(told: dict[str, Any]) -> None:
 
 
 def test_a_rate_that_is_not_printed_yet(files: Path, told: dict[str, Any]) -> None:
-    found = rate_steps(read(files / "plain.toml"), ["poor of all"], FLAT, truth=read(files / "truth.toml")).to_json()
-    assert found["as_printed"] is None
-    assert found["rates"][0]["verdict"] is None
-    assert [row["newly"] for row in found["steps"]] == [row["newly"] for row in told["steps"]]
+    report = rate_steps(read(files / "plain.toml"), ["poor of all"], FLAT, truth=read(files / "truth.toml")).to_json()
+    assert report["as_printed"] is None
+    assert report["rates"][0]["verdict"] is None
+    assert [row["newly"] for row in report["steps"]] == [row["newly"] for row in told["steps"]]
 
 
 def test_without_the_truth_plausible_counts_are_drawn(files: Path, told: dict[str, Any]) -> None:
-    found = rate_steps(read(files / "true.toml"), ["share"], FLAT).to_json()
-    assert found["method"] == "simulated"
-    assert found["drawn"] == {"areas": AREAS, "times": 6}
-    assert found["as_printed"]["newly"] == told["as_printed"]["newly"]  # of the real areas
-    exact, drawn = claims(told["steps"][0]), claims(found["steps"][0])
+    report = rate_steps(read(files / "true.toml"), ["share"], FLAT).to_json()
+    assert report["method"] == "simulated"
+    assert report["drawn"] == {"areas": AREAS, "times": 6}
+    assert report["as_printed"]["newly"] == told["as_printed"]["newly"]  # of the real areas
+    exact, drawn = claims(told["steps"][0]), claims(report["steps"][0])
     assert 0.5 * exact < drawn < 2 * exact
-    assert not found["steps"][0]["adds_nothing"]
-    assert claims(found["from_published_counts"]) == 0
-    assert found["steps"] == rate_steps(read(files / "true.toml"), ["share"], FLAT).to_json()["steps"]
+    assert not report["steps"][0]["adds_nothing"]
+    assert claims(report["from_published_counts"]) == 0
+    assert report["steps"] == rate_steps(read(files / "true.toml"), ["share"], FLAT).to_json()["steps"]
 
 
 def test_where_nothing_plausible_can_be_drawn_the_truth_is_needed(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,15 +151,15 @@ def test_where_nothing_plausible_can_be_drawn_the_truth_is_needed(files: Path, m
 def test_rates_are_rounded_to_the_nearest_step_and_halves_up() -> None:
     top = np.array([1, 1, 3, 9, 0, 2, NOT_AVAILABLE, 4], np.int32)
     whole = np.array([3, 8, 8, 8, 5, 0, 5, NOT_AVAILABLE], np.int32)
-    found = rate_values(top, whole, Fraction(100), Fraction(5))
-    assert found[:5].tolist() == [350_000, 150_000, 400_000, 1_000_000, 0]  # 33.3, 12.5, 37.5, more than all, none
-    assert (found[5:] == FIGURE_ABSENT).all()
+    rates = rate_values(top, whole, Fraction(100), Fraction(5))
+    assert rates[:5].tolist() == [350_000, 150_000, 400_000, 1_000_000, 0]  # 33.3, 12.5, 37.5, more than all, none
+    assert (rates[5:] == FIGURE_ABSENT).all()
 
 
 def test_a_rate_is_not_printed_where_a_count_is_not(files: Path) -> None:
     release = read(files / "plain.toml")
     rates = choose_rates(release, ["poor of all", "poor  of  all", "poor young of young"])
-    assert [one.name for one in rates] == ["poor of all", "poor young of young"]
+    assert [rate.name for rate in rates] == ["poor of all", "poor young of young"]
     made = printing(release, rates, STEPS[0], None)
     (block,) = made.blocks()
     assert block.figures is not None

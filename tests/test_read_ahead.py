@@ -13,7 +13,7 @@ from unround.tables.bulk import ahead
 
 
 def threads() -> list[str]:
-    return [one.name for one in threading.enumerate() if one.name.startswith("unround-ahead")]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("unround-ahead")]
 
 
 def test_items_come_in_their_order() -> None:

@@ -244,12 +244,12 @@ def test_chunks_and_blocks_cut_no_area_apart(census: Path, monkeypatch: pytest.M
 
 def test_progress_goes_up_to_the_size(census: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "CHUNK", 100_000)
-    release, told = read(data(census)), list[int]()
-    for _ in release.blocks(told.append):
+    release, steps = read(data(census)), list[int]()
+    for _ in release.blocks(steps.append):
         pass
-    assert told == sorted(told)
-    assert told[-1] == release.size
-    assert len(told) > 10
+    assert steps == sorted(steps)
+    assert steps[-1] == release.size
+    assert len(steps) > 10
 
 
 # Cells and kinds
@@ -452,20 +452,20 @@ def test_the_scanner_reads_as_the_csv_module_does(
     ).writerows(rows)
     content = text.getvalue().encode()
     most = content.count(b"\n")
-    found = ScanBuffers(
+    scan_buffers = ScanBuffers(
         np.empty(most, np.int32), np.zeros((most, 3), np.int32), np.empty(most, np.int64), np.empty(most, np.int64),
         np.empty((3 * most, 6), np.int64), np.empty(0, np.int64), np.empty((0, 3), np.int64),
     )  # fmt: skip
     where = FieldPlaces(ord(delimiter), 1, 2, np.array([3, 5, 7]), np.array([4, 6, 8]), 8)
     counted = np.ones(13, dtype=np.uint8)
     counted[12] = 0
-    number, areas, odd, _ = scan(np.frombuffer(content, np.uint8), where, counted, found)
+    number, areas, odd, _ = scan(np.frombuffer(content, np.uint8), where, counted, scan_buffers)
     assert number == len(rows)
-    assert found.ids[:number].tolist() == [line[1] for line in lines]
+    assert scan_buffers.ids[:number].tolist() == [line[1] for line in lines]
     begins = [at for at, line in enumerate(lines) if at == 0 or line[0] != lines[at - 1][0]]
-    assert found.begins[:areas].tolist() == begins
+    assert scan_buffers.begins[:areas].tolist() == begins
     left = {}
-    for line, sex, *ends_ in found.odd[:odd].tolist():
+    for line, sex, *ends_ in scan_buffers.odd[:odd].tolist():
         left[line, sex] = (content[ends_[0] : ends_[1]].decode(), content[ends_[2] : ends_[3]].decode())
     for at, (_, characteristic, cells) in enumerate(lines):
         for sex, (cell, sign) in enumerate(cells):
@@ -473,32 +473,34 @@ def test_the_scanner_reads_as_the_csv_module_does(
                 assert left[at, sex] == (cell.replace('"', '""'), sign)
             else:
                 meant = as_counts(pl.Series([cell]), pl.Series([sign]))[0][0] if characteristic != 12 else 0
-                assert found.counts[at, sex] == meant
+                assert scan_buffers.counts[at, sex] == meant
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["a", "b", '"a,\n"'])), max_size=4), max_size=8))
 def test_lines_are_taken_for_those_of_the_area_before_only_where_they_are(areas: list[list[tuple[int, str]]]) -> None:
     """The ID and the label are not read again where both are as in the same line of the area before."""
-    lines = [(area, *line, 10 * at + area) for area, own in enumerate(areas) for at, line in enumerate(own)]
+    lines = [
+        (area, *line, 10 * at + area) for area, lines_of_area in enumerate(areas) for at, line in enumerate(lines_of_area)
+    ]
     content = "".join(f"1,area{area},{number},{label},{count}\n" for area, number, label, count in lines).encode()
     most = content.count(b"\n")
-    found = ScanBuffers(
+    scan_buffers = ScanBuffers(
         np.empty(most, np.int32), np.zeros((most, 1), np.int32), np.empty(most, np.int64), np.empty(most, np.int64),
         np.empty((most, 6), np.int64), np.empty(0, np.int64), np.empty((0, 1), np.int64),
     )  # fmt: skip
     where = FieldPlaces(ord(","), 1, 2, np.array([4]), np.array([-1]), 4)
-    number, begun, odd, _ = scan(np.frombuffer(content, np.uint8), where, np.ones(4, dtype=np.uint8), found)
+    number, begun, odd, _ = scan(np.frombuffer(content, np.uint8), where, np.ones(4, dtype=np.uint8), scan_buffers)
     assert (number, odd) == (len(lines), 0)
-    assert begun == sum(bool(own) for own in areas)
-    assert found.ids[:number].tolist() == [line[1] for line in lines]
-    assert found.counts[:number, 0].tolist() == [line[3] for line in lines]
+    assert begun == sum(bool(lines_of_area) for lines_of_area in areas)
+    assert scan_buffers.ids[:number].tolist() == [line[1] for line in lines]
+    assert scan_buffers.counts[:number, 0].tolist() == [line[3] for line in lines]
 
 
 @pytest.mark.parametrize(
     ("line", "number"), [(b"1,A,x,3\n", NO_ID), (b"1,A\n", SHORT), (b'1,"A,2,3\n', SHORT), (b"1,A,,\n", NO_ID)]
 )
 def test_lines_that_cannot_be_scanned(line: bytes, number: int) -> None:
-    found = ScanBuffers(
+    scan_buffers = ScanBuffers(
         np.empty(1, np.int32),
         np.zeros((1, 1), np.int32),
         np.empty(1, np.int64),
@@ -508,5 +510,5 @@ def test_lines_that_cannot_be_scanned(line: bytes, number: int) -> None:
         np.empty((0, 1), np.int64),
     )
     where = FieldPlaces(ord(","), 1, 2, np.array([3]), np.array([-1]), 3)
-    assert scan(np.frombuffer(line, np.uint8), where, np.ones(1, dtype=np.uint8), found)[0] == 1
-    assert found.ids[0] == number
+    assert scan(np.frombuffer(line, np.uint8), where, np.ones(1, dtype=np.uint8), scan_buffers)[0] == 1
+    assert scan_buffers.ids[0] == number

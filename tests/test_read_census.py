@@ -171,11 +171,11 @@ def test_censusmapper_tells_slips_from_columns_of_figures(tmp_path: Path) -> Non
 def test_censusmapper_goes_through_blocks_twice_and_tells_how_far(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "GeoUID,v_CA21_1: A", *(f"{area},{5 * area}" for area in range(4500)))
     release = read(path)
-    told: list[int] = []
-    sizes = [len(block.areas) for block in release.blocks(told.append)]
+    steps: list[int] = []
+    sizes = [len(block.areas) for block in release.blocks(steps.append)]
     assert sizes == [2000, 2000, 500]
-    assert told == sorted(told)
-    assert told[-1] == release.size == path.stat().st_size
+    assert steps == sorted(steps)
+    assert steps[-1] == release.size == path.stat().st_size
     _, counts = whole(release)
     assert counts["v_CA21_1"] == [5 * area for area in range(4500)]
 
@@ -220,11 +220,11 @@ def test_a_simulated_census_reads_back(tmp_path: Path) -> None:
     areas, counts = whole(release)
     assert len(areas) == 120
     assert set(areas["parent"].drop_nulls()) <= set(areas["region"])
-    found = sums(release)
-    assert ("universe", "Population", ("v_CA21_8",)) in found
-    assert ("names", "v_CA21_11/men", ("v_CA21_14/men", "v_CA21_32/men", "v_CA21_50/men")) in found
-    assert sum(origin == "names" for origin, _, _ in found) == 15
-    for _, total, parts in found:
+    sums_of_release = sums(release)
+    assert ("universe", "Population", ("v_CA21_8",)) in sums_of_release
+    assert ("names", "v_CA21_11/men", ("v_CA21_14/men", "v_CA21_32/men", "v_CA21_50/men")) in sums_of_release
+    assert sum(origin == "names" for origin, _, _ in sums_of_release) == 15
+    for _, total, parts in sums_of_release:
         values = np.array([counts[key] for key in (total, *parts)])
         shown = values[:, (values > ABSENT).all(axis=0)]
         assert shown.shape[1] > 100

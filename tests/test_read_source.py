@@ -105,12 +105,12 @@ def test_lone_carriage_returns_end_lines(tmp_path: Path) -> None:
 
 def test_progress_ends_at_the_size_on_disk(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv.gz", gzip.compress("".join(f"{n},{n * n}\n" for n in range(50_000)).encode()))
-    told: list[int] = []
-    for _ in Source(path).chunks(told.append, size=50_000):
+    steps: list[int] = []
+    for _ in Source(path).chunks(steps.append, size=50_000):
         pass
-    assert told == sorted(told)
-    assert len(set(told)) > 3
-    assert told[-1] == path.stat().st_size
+    assert steps == sorted(steps)
+    assert len(set(steps)) > 3
+    assert steps[-1] == path.stat().st_size
 
 
 # Zips
@@ -332,19 +332,19 @@ def test_lines_below_percentages_are_percentages() -> None:
 
 def test_every_line_of_the_real_profile_is_of_the_right_kind(census_data: Path) -> None:
     lines = (census_data / "canada-2021-characteristics.txt").read_text(encoding="cp1252").splitlines()
-    found = profile_lines((number, label) for number, label in (line.split("\t") for line in lines))
-    kinds = [line.kind for line in found]
+    lines_of_profile = profile_lines((number, label) for number, label in (line.split("\t") for line in lines))
+    kinds = [line.kind for line in lines_of_profile]
     page = (census_data / "canada-2021-vancouver-profile-page.csv").read_bytes().decode("cp1252").splitlines()[4:]
-    cells = [re.findall(r'("[^"]*"|[^,]*)(?:,|$)', line)[3].strip(' "') for line in page[: len(found)]]
+    cells = [re.findall(r'("[^"]*"|[^,]*)(?:,|$)', line)[3].strip(' "') for line in page[: len(lines_of_profile)]]
     counts, decimals = as_counts(pl.Series(cells))
-    for line, kind, count, decimal in zip(found, kinds, counts.tolist(), decimals, strict=True):
+    for line, kind, count, decimal in zip(lines_of_profile, kinds, counts.tolist(), decimals, strict=True):
         if kind == "count":
             # Of one large city every count is there; all are multiples of 5 but those published as they are.
             assert not decimal, line
             assert count > ABSENT, line
             assert count % 5 == 0 or line.id in ("1", "2", "4", "5"), line
     assert kinds.count("count") == 2502
-    tables = [line.table for line in found]
+    tables = [line.table for line in lines_of_profile]
     assert tables[:7] == ["Population and dwellings"] * 7
     assert tables[9] == "Total - Age groups of the population - 100% data"
 

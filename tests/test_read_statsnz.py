@@ -87,10 +87,10 @@ def frame(release: Release) -> pl.DataFrame:
 
 def sums(release: Release) -> dict[str, set[str]]:
     key = [column.key for column in release.columns]
-    found: dict[str, set[str]] = {}
+    parts: dict[str, set[str]] = {}
     for item in release.proposals:
-        found.setdefault(item.origin, set()).add(f"{key[item.total]} = {' + '.join(key[part] for part in item.parts)}")
-    return found
+        parts.setdefault(item.origin, set()).add(f"{key[item.total]} = {' + '.join(key[part] for part in item.parts)}")
+    return parts
 
 
 def test_men_and_women_are_columns_of_their_group(tmp_path: Path) -> None:
@@ -120,25 +120,25 @@ def test_men_and_women_are_columns_of_their_group(tmp_path: Path) -> None:
 
 def test_labels_are_for_people(tmp_path: Path) -> None:
     release = load(tmp_path)
-    told = {column.key: (column.label, column.block, column.depth) for column in release.columns}
-    assert told["age:01_0_to_4_years_curp/men"] == ("0 to 4 years", "Age", 1)
-    assert told["age:by_sex_total_curp"][0] == "Total - Age by sex"
-    assert told["smoking:01_smoker_curp_15years_and_over"] == ("Smoker", "Smoking, 15years and over", 2)
-    assert told["smoking:total_curp_15years_and_over"] == (
+    columns = {column.key: (column.label, column.block, column.depth) for column in release.columns}
+    assert columns["age:01_0_to_4_years_curp/men"] == ("0 to 4 years", "Age", 1)
+    assert columns["age:by_sex_total_curp"][0] == "Total - Age by sex"
+    assert columns["smoking:01_smoker_curp_15years_and_over"] == ("Smoker", "Smoking, 15years and over", 2)
+    assert columns["smoking:total_curp_15years_and_over"] == (
         "Total - Smoking, 15years and over",
         "Smoking, 15years and over",
         0,
     )
-    assert told["usually_resident_population_count"][0] == "Usually resident population count"
-    assert told["class:level_2_11_very_high_curp"] == ("Very high", "Class", 2)
+    assert columns["usually_resident_population_count"][0] == "Usually resident population count"
+    assert columns["class:level_2_11_very_high_curp"] == ("Very high", "Class", 2)
     assert release.product == "Stats NZ, 2013 Census"
 
 
 def test_sums_that_names_suggest(tmp_path: Path) -> None:
-    found = sums(load(tmp_path))
+    sums_of_release = sums(load(tmp_path))
     over = "_curp_15years_and_over"
     travel, answers = "travel_by_workplace_address:counts_", "answers_total_responses:"
-    assert found["names"] == {
+    assert sums_of_release["names"] == {
         "age:total_curp = age:01_0_to_4_years_curp + age:02_5_years_and_over_curp",
         "age:total_curp/men = age:01_0_to_4_years_curp/men + age:02_5_years_and_over_curp/men",
         "age:total_curp/women = age:01_0_to_4_years_curp/women + age:02_5_years_and_over_curp/women",
@@ -151,7 +151,7 @@ def test_sums_that_names_suggest(tmp_path: Path) -> None:
         f"{answers}total_stated_curp = {answers}level_1_1_yes_curp",
         f"{answers}total_curp = {answers}total_stated_curp + {answers}9_not_stated_curp",
     }
-    assert found["sex"] == {
+    assert sums_of_release["sex"] == {
         f"{key} = {key}/men + {key}/women"
         for key in ("sex:total_curp", "age:01_0_to_4_years_curp", "age:02_5_years_and_over_curp", "age:total_curp")
     }
@@ -164,7 +164,7 @@ def test_sums_that_names_suggest(tmp_path: Path) -> None:
         "class:total_curp",
         "answers_total_responses:total_curp",
     )
-    assert found["universe"] == {f"{everyone} = {key}" for key in again} | {
+    assert sums_of_release["universe"] == {f"{everyone} = {key}" for key in again} | {
         "sex:total_curp/men = age:total_curp/men",
         "sex:total_curp/women = age:total_curp/women",
     }
@@ -204,9 +204,9 @@ def test_blanks_are_suppressed_and_lines_that_are_not_there_are_not(tmp_path: Pa
     gone = [line for line in lines if not line.startswith('7002,"Place, 7002",sex,2_female')]
     assert len(gone) == len(lines) - 1
     release = load(tmp_path, "\r\n".join(gone) + "\r\n")
-    found = counts(release)
-    assert found[:, release.index["sex:total_curp/men"]].tolist() == [SUPPRESSED, 6, 6]
-    assert found[:, release.index["sex:total_curp/women"]].tolist() == [9, NOT_AVAILABLE, 9]
+    counts_read = counts(release)
+    assert counts_read[:, release.index["sex:total_curp/men"]].tolist() == [SUPPRESSED, 6, 6]
+    assert counts_read[:, release.index["sex:total_curp/women"]].tolist() == [9, NOT_AVAILABLE, 9]
 
 
 def test_areas(tmp_path: Path) -> None:
@@ -265,10 +265,10 @@ FILES = ["2013-individual-sa2", *(f"{year}-individual-{level}" for year in (2013
 def test_real_tables(census_data: Path, name: str) -> None:
     path = census_data / f"nz-{name}.csv.gz"
     release = statsnz.load(Source(path))
-    found = counts(release)
+    counts_read = counts(release)
     raw = pl.read_csv(path, infer_schema=False)
     areas = {"sa2": 2254, "ta": 69, "rc": 18, "ward": 246}[name.rpartition("-")[2]]
-    assert found.shape == (areas, len(release.columns))
+    assert counts_read.shape == (areas, len(release.columns))
     assert release.product == f"Stats NZ, {name[:4]} Census"
 
     # Nothing is dropped: every variable and group is a column, or left out by name; and every count is where it belongs.
@@ -286,10 +286,10 @@ def test_real_tables(census_data: Path, name: str) -> None:
             continue
         at = release.index[one.id if one.sex == "total" else f"{one.id}/{one.sex}"]
         wanted = cells["count"].cast(pl.Int64).fill_null(SUPPRESSED).to_numpy()
-        assert (found[[rows[code] for code in cells["code"]], at] == wanted).all()
+        assert (counts_read[[rows[code] for code in cells["code"]], at] == wanted).all()
 
     # Base 3: what is left is multiples of it.
-    shown = found[found > ABSENT]
+    shown = counts_read[counts_read > ABSENT]
     assert (shown % 3 == 0).all()
     ages = [
         column for column in release.columns if column.codes[0].startswith("age_5_year_groups:") and column.codes[1] == "men"
@@ -300,12 +300,12 @@ def test_real_tables(census_data: Path, name: str) -> None:
 
 def test_real_sums(census_data: Path) -> None:
     release = read(census_data / "nz-2013-individual-sa2.csv.gz", areas=census_data / "nz-2018-areas.csv.gz")
-    found = counts(release).astype(np.int64)
+    counted = counts(release).astype(np.int64)
     assert frame(release).filter(pl.col("parent").is_null())["region"].to_list() == ["total"]
     # All that is proposed holds but for what people may answer several times over.
     for item in release.proposals:
-        there = (found[:, [item.total, *item.parts]] > ABSENT).all(axis=1)
-        gap = found[there, item.total] - found[there][:, list(item.parts)].sum(axis=1)
+        there = (counted[:, [item.total, *item.parts]] > ABSENT).all(axis=1)
+        gap = counted[there, item.total] - counted[there][:, list(item.parts)].sum(axis=1)
         possible = np.abs(gap) <= 2 * (len(item.parts) + 1)
         variable = release.columns[item.total].codes[0].partition(":")[0]
         assert there.sum() > 2000
@@ -313,7 +313,7 @@ def test_real_sums(census_data: Path) -> None:
     proved = 0
     for item in release.proposals:
         if item.origin == "sex":
-            there = (found[:, [item.total, *item.parts]] > ABSENT).all(axis=1)
-            gap = found[there, item.total] - found[there][:, list(item.parts)].sum(axis=1)
+            there = (counted[:, [item.total, *item.parts]] > ABSENT).all(axis=1)
+            gap = counted[there, item.total] - counted[there][:, list(item.parts)].sum(axis=1)
             proved += int((np.abs(gap) == 6).sum())
     assert proved > 100

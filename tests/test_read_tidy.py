@@ -129,8 +129,8 @@ def test_a_table_without_areas_is_one_row(tmp_path: Path) -> None:
 def test_what_is_missing_and_why(tmp_path: Path) -> None:
     data = "town,age,n\nAa,all,\nAa,young,x\nAa,old,?\nBo,all,-\nBo,young, 1 205 \n"
     toml = 'missing = "suppressed"\nsymbols = { "?" = "not applicable", "-" = 0 }\n' + TOML.replace("[axes.group]\n", "")
-    found = counts(load(tmp_path, toml, data))
-    assert found.tolist() == [[SUPPRESSED, SUPPRESSED, NOT_APPLICABLE], [0, 1205, NOT_AVAILABLE]]
+    counts_read = counts(load(tmp_path, toml, data))
+    assert counts_read.tolist() == [[SUPPRESSED, SUPPRESSED, NOT_APPLICABLE], [0, 1205, NOT_AVAILABLE]]
 
 
 def test_text_that_is_no_count_is_told(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ age = "all"
 group = "both"
 """
     )
-    found = {column.key: column.mechanism.name for column in load(tmp_path, toml).columns if column.mechanism}
-    assert found == {
+    names = {column.key: column.mechanism.name for column in load(tmp_path, toml).columns if column.mechanism}
+    assert names == {
         "all/both": "exact", "all/f": "rounding:5", "young/both": "rounding:3", "young/f": "rounding:3",
         "old/both": "rounding:3", "old/f": "nearest:10",
     }  # fmt: skip

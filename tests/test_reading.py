@@ -47,19 +47,19 @@ def by_sex(total: str = "", step: int = 1) -> list[str]:
     return lines
 
 
-def sums(found: Described, axis: str) -> dict[str, int]:
-    used = [one for one in found.verdicts if one.used and one.axis == axis]
-    return {one.total: len(one.parts) for one in used}
+def sums(described: Described, axis: str) -> dict[str, int]:
+    used = [verdict for verdict in described.verdicts if verdict.used and verdict.axis == axis]
+    return {verdict.total: len(verdict.parts) for verdict in used}
 
 
-def entries(found: Described, what: What) -> list[str]:
-    return [one.place for one in found.release.account if one.what is what]
+def entries(described: Described, what: What) -> list[str]:
+    return [entry.place for entry in described.release.account if entry.what is what]
 
 
 def test_ranges_in_place_of_counts_bound_them(tmp_path: Path) -> None:
     table = put(tmp_path, [*by_sex(), "E1,8,<5,1-4"])
-    found = unround.audit(table, tmp_path / "audit", mechanism="exact").findings.filter(pl.col("district") == "E1")
-    assert sorted(found["low"].to_list()) == [4, 4]
+    rows = unround.audit(table, tmp_path / "audit", mechanism="exact").findings.filter(pl.col("district") == "E1")
+    assert sorted(rows["low"].to_list()) == [4, 4]
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_totals_of_regions_that_are_called_alike_are_told_apart(tmp_path: Path, 
         stub = "" if headings else ","
         first = [f"{region},,,", few[0]] if headings else [f"{region},{few[0]}"]
         lines += [*first, *(f"{stub}{row}" for row in (*few[1:], whole))]
-    found = unround.describe(put(tmp_path, lines))
-    assert sums(found, "area") == {"Total (North)": 5, "Total (South)": 7}
-    (tmp_path / "draft.toml").write_text(found.toml())
+    described = unround.describe(put(tmp_path, lines))
+    assert sums(described, "area") == {"Total (North)": 5, "Total (South)": 7}
+    (tmp_path / "draft.toml").write_text(described.toml())
     again = [block.areas["parent"].to_list() for block in unround.read(tmp_path / "draft.toml").blocks()]
-    assert again == [block.areas["parent"].to_list() for block in found.release.blocks()]
+    assert again == [block.areas["parent"].to_list() for block in described.release.blocks()]
 
 
 def test_ages_over_sexes_with_years_in_the_headings(tmp_path: Path) -> None:
@@ -104,19 +104,19 @@ def test_ages_over_sexes_with_years_in_the_headings(tmp_path: Path) -> None:
     rows = []
     for at, name in enumerate(NAMES):
         cells = [((7 * at * at + 4 * age) % 31 + 11, (5 * at * at + 3 * age) % 23 + 9) for age in range(3)]
-        men, women = sum(one[0] for one in cells), sum(one[1] for one in cells)
+        men, women = sum(cell[0] for cell in cells), sum(cell[1] for cell in cells)
         rows.append(",".join([name, *(f"{m + w},{m},{w}" for m, w in [(men, women), *cells])]))
-    found = unround.describe(put(tmp_path, ["A table of ages", *header, *rows]))
-    assert (sums(found, "age"), sums(found, "sex")) == ({"All ages": 3}, {"Total": 2})
-    assert entries(found, What.UNKNOWN) == []
+    described = unround.describe(put(tmp_path, ["A table of ages", *header, *rows]))
+    assert (sums(described, "age"), sums(described, "sex")) == ({"All ages": 3}, {"Total": 2})
+    assert entries(described, What.UNKNOWN) == []
 
 
 def test_flags_are_numbers_and_an_unrounded_one_gives_itself_away(tmp_path: Path) -> None:
     lines = [row.replace("Castle,", "Castle ,") for row in by_sex(step=5)]
     lines[4] = lines[4].replace(",", "*,", 2).replace("Dunmore*", "Dunmore")
     lines[6] = "Fairfield,70,1r,70"
-    found = unround.describe(put(tmp_path, [*lines, "r = revised"]))
-    assert entries(found, What.EXACT) == ["cells of Fairfield, Men"]
+    described = unround.describe(put(tmp_path, [*lines, "r = revised"]))
+    assert entries(described, What.EXACT) == ["cells of Fairfield, Men"]
     assert unround.review(put(tmp_path, lines), repairs=()).decision in ("revise", "stop")
 
 
@@ -137,39 +137,39 @@ def test_notes_say_how_counts_were_rounded(note: str, how: object) -> None:
 
 def test_a_dash_is_nil_where_a_note_says_so(tmp_path: Path) -> None:
     lines = [*by_sex(), "Moor,30,-,30", "- = nil"]
-    found = unround.describe(put(tmp_path, lines))
-    assert found.draft.keys["symbols"] == {"-": 0}
-    assert "- stands for 0; so a note says" in [one.why for one in found.release.account]
+    described = unround.describe(put(tmp_path, lines))
+    assert described.draft.keys["symbols"] == {"-": 0}
+    assert "- stands for 0; so a note says" in [entry.why for entry in described.release.account]
 
 
 def test_a_note_that_the_counts_contradict_is_not_believed(tmp_path: Path) -> None:
-    found = unround.describe(put(tmp_path, [*by_sex(step=3), "Counts are randomly rounded to base 5."]))
-    assert entries(found, What.UNKNOWN) == ["notes"]
+    described = unround.describe(put(tmp_path, [*by_sex(step=3), "Counts are randomly rounded to base 5."]))
+    assert entries(described, What.UNKNOWN) == ["notes"]
 
 
 def test_numbers_of_which_nothing_is_known_are_said_to_be_left_out(tmp_path: Path) -> None:
     lines = by_sex(step=5)
     file = put(tmp_path, [f"{lines[0]},Ref", *(f"{row},{41 + 7 * at % 13}" for at, row in enumerate(lines[1:]))])
-    found = unround.describe(file)
-    (entry,) = [one for one in found.release.account if one.what is What.UNKNOWN]
+    described = unround.describe(file)
+    (entry,) = [one for one in described.release.account if one.what is What.UNKNOWN]
     assert (entry.place, entry.used) == ("column E: Ref", False)
     assert '[[ignore]] column = "Ref"' in entry.settle
     toml = tmp_path / "draft.toml"
-    toml.write_text(found.toml().replace('because = ""', 'because = "a number of ours"'))
+    toml.write_text(described.toml().replace('because = ""', 'because = "a number of ours"'))
     assert [one.what for one in unround.read(toml).account if "Ref" in one.place] == [What.SILENT]
 
 
 def test_those_who_answered_no_are_counted(tmp_path: Path) -> None:
     lines = ["Place,Households,Yes,No", *(row for row in by_sex()[1:])]
-    found = unround.describe(put(tmp_path, lines))
-    assert sums(found, "column") == {"Households": 2}
+    described = unround.describe(put(tmp_path, lines))
+    assert sums(described, "column") == {"Households": 2}
 
 
 def test_every_table_of_a_file_is_read_or_named(tmp_path: Path) -> None:
     other = [f"{name},{30 + at},{10 + at},20" for at, name in enumerate(NAMES)]
     file = put(tmp_path, ["Table 1", *by_sex(), "", "Table 2", "District,All homes,Owned,Rented", *other])
-    found = [unround.describe(file, header=place.header) for place in tables_of(file)]
-    assert [sums(one, one.axes.across[0].name) for one in found] == [{"Total": 2}, {"All homes": 2}]
+    tables = [unround.describe(file, header=place.header) for place in tables_of(file)]
+    assert [sums(table, table.axes.across[0].name) for table in tables] == [{"Total": 2}, {"All homes": 2}]
     assert entries(unround.describe(file), What.UNKNOWN) == ["rows 18–29"]
 
 
@@ -193,14 +193,16 @@ def test_percentages_beside_counts_are_figures(tmp_path: Path) -> None:
         owned, rented = 37 + 3 * at, 24 + 2 * at
         shares = [round(100 * part / (owned + rented), 1) for part in (owned, rented)]
         lines.append(f"{name},{owned + rented},{5 * (owned // 5)},{5 * (rented // 5)},{shares[0]},{shares[1]}")
-    found = unround.describe(put(tmp_path, lines))
-    assert [one["numerator"] for one in found.draft.keys["figures"]] == ["Owned", "Rented"]
-    assert [one.is_evidence for one in found.structure.figures] == [True, True]
+    described = unround.describe(put(tmp_path, lines))
+    assert [figure["numerator"] for figure in described.draft.keys["figures"]] == ["Owned", "Rented"]
+    assert [figure.is_evidence for figure in described.structure.figures] == [True, True]
 
 
 def test_a_total_that_includes_others_is_not_the_sum_of_what_is_shown(tmp_path: Path) -> None:
-    found = unround.describe(put(tmp_path, [*by_sex(), "The total includes persons of another gender, who are not shown."]))
-    assert [one.used for one in found.verdicts] == [False]
+    described = unround.describe(
+        put(tmp_path, [*by_sex(), "The total includes persons of another gender, who are not shown."])
+    )
+    assert [verdict.used for verdict in described.verdicts] == [False]
 
 
 def test_one_file_describes_a_table_and_decides_on_its_sums(tmp_path: Path) -> None:

@@ -64,15 +64,15 @@ def best_of(mean: np.ndarray, sums: Equations) -> float:
     for total, parts in sums:
         model.add(cells[total] == sum(cells[part] for part in parts))
     costs = []
-    for cell, one in zip(cells, mean, strict=True):
+    for cell, value in zip(cells, mean, strict=True):
         costs.append(model.new_int_var(0, 10**10, ""))
-        pairs = [(count, round(fine * (count - float(one)) ** 2)) for count in range(51)]
+        pairs = [(count, round(fine * (count - float(value)) ** 2)) for count in range(51)]
         model.add_allowed_assignments([cell, costs[-1]], pairs)
     model.minimize(sum(costs))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     assert solver.solve(model) == cp_model.OPTIMAL
-    return float(sum((solver.value(cell) - one) ** 2 for cell, one in zip(cells, mean, strict=True)))
+    return float(sum((solver.value(cell) - value) ** 2 for cell, value in zip(cells, mean, strict=True)))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -80,11 +80,11 @@ def test_whole_numbers_are_the_optimum_of_an_integer_program(shape: str) -> None
     cells, sums = SHAPES[shape]
     mean = means_of(cells, sums, 5, seed=3)
     rounder = Rounder(compile_sums(cells, sums, frozenset()), sums, estimates_of(mean, sums), [])
-    found = rounder.round()
-    for row, numbers in enumerate(found):
+    rounded = rounder.round()
+    for row, numbers in enumerate(rounded):
         assert all(numbers[total] == sum(numbers[part] for part in parts) for total, parts in sums)
         assert ((numbers - mean[row]) ** 2).sum() == pytest.approx(best_of(mean[row], sums), abs=0.02)
-    assert (found >= 0).all()
+    assert (rounded >= 0).all()
     assert not rounder.left
 
 
@@ -102,14 +102,14 @@ def test_areas_that_make_up_others_add_up_too_and_stay_in_bounds() -> None:
     estimates.high[5:] = np.ceil(mean[5:]) + 1
     rounder = Rounder(compile_sums(cells, sums, frozenset()), sums, estimates, families)
     assert rounder.settle_means().any()
-    found = rounder.round()
+    rounded = rounder.round()
     assert not rounder.left
     assert not rounder.apart
     for parent, children in [(0, range(1, 5)), *enumerate(regions, start=1)]:
-        assert (found[parent] == sum(found[child] for child in children)).all()
-    assert all((found[:, total] == found[:, list(parts)].sum(axis=1)).all() for total, parts in sums)
-    assert (found >= estimates.low).all()
-    assert (found <= estimates.high).all()
+        assert (rounded[parent] == sum(rounded[child] for child in children)).all()
+    assert all((rounded[:, total] == rounded[:, list(parts)].sum(axis=1)).all() for total, parts in sums)
+    assert (rounded >= estimates.low).all()
+    assert (rounded <= estimates.high).all()
 
 
 # -- whole tables -----------------------------------------------------------------------------------------------------
@@ -152,14 +152,14 @@ def reconciled(census: Path) -> run.Reconciled:
 
 
 def test_every_sum_holds_and_the_error_is_less(reconciled: run.Reconciled) -> None:
-    counts, told = reconciled.to_polars(), reconciled.summary
+    counts, summary = reconciled.to_polars(), reconciled.summary
     assert counts.columns[:3] == ["region", "characteristic_id", "sex"]
     assert counts.columns[3:] == ["published", "reconciled", "mean", "standard_error", "low", "high", "method"]
     assert off_in(wide(counts, "published")) > 500
     assert off_in(wide(counts, "reconciled")) == 0
-    assert told["sums_off_before"] > 500
-    assert told["sums_off_after"] == 0
-    assert told["mean_error"] < 0.85 * told["mean_error_published"]
+    assert summary["sums_off_before"] > 500
+    assert summary["sums_off_after"] == 0
+    assert summary["mean_error"] < 0.85 * summary["mean_error_published"]
     inside = counts.select((pl.col("reconciled") >= pl.col("low")) & (pl.col("reconciled") <= pl.col("high")))
     assert inside.to_series().all()
     exact = counts.filter(pl.col("method") == "published exactly")
@@ -188,9 +188,9 @@ def test_errors_measured_here_are_those_of_the_summary(reconciled: run.Reconcile
 @pytest.mark.parametrize("how", ["rounding:3", "gaussian:2", "laplace:1.45"])
 def test_the_error_is_less_under_other_mechanisms(how: str, census: Path, tmp_path: Path) -> None:
     unround.protect(census / "truth.parquet", tmp_path, mechanism=how, seed=1, exact=["population"])
-    told = unround.reconcile(tmp_path / "release.toml", truth=census / "truth.parquet").summary
-    assert told["sums_off_after"] == 0
-    assert told["mean_error"] < 0.85 * told["mean_error_published"]
+    summary = unround.reconcile(tmp_path / "release.toml", truth=census / "truth.parquet").summary
+    assert summary["sums_off_after"] == 0
+    assert summary["mean_error"] < 0.85 * summary["mean_error_published"]
 
 
 WORLDS = ("households", "neighbourhoods", "one-even-part", "deep-tree")
@@ -203,11 +203,11 @@ def test_the_error_is_less_in_worlds_that_no_prior_of_ours_assumes(world: str, t
     for how in MECHANISMS:
         write_world(world, tmp_path / how, areas=150, seed=2, mechanism=how)
         paths = tmp_path / how / "release.toml", tmp_path / how / "truth.parquet"
-        measured, own = unround.reconcile(paths[0], truth=paths[1]).summary, unround.reconcile(paths[0]).summary
+        measured, summary = unround.reconcile(paths[0], truth=paths[1]).summary, unround.reconcile(paths[0]).summary
         assert measured["sums_off_after"] == 0
         gain = 0.05 if (world, how) in (("households", "rounding:5"), ("neighbourhoods", "cellkey:3,2")) else 0.1
         assert measured["mean_error"] < (1 - gain) * measured["mean_error_published"]
-        assert own["mean_error"] == pytest.approx(measured["mean_error"], rel=0.35)  # too high where households clump
+        assert summary["mean_error"] == pytest.approx(measured["mean_error"], rel=0.35)  # too high where households clump
 
 
 def test_costs_of_likely_zeros_are_those_of_their_law() -> None:
@@ -379,7 +379,7 @@ def test_work_that_was_stopped_goes_on(census: Path, tmp_path: Path, monkeypatch
 
     with pytest.raises(KeyboardInterrupt, match="kept"):
         unround.reconcile(census / "release.toml", tmp_path, progress=stop)
-    assert [one.name for one in tmp_path.iterdir()] == [".reconcile"]
+    assert [path.name for path in tmp_path.iterdir()] == [".reconcile"]
     done = len(list((tmp_path / ".reconcile" / "blocks").iterdir()))
     assert done
     made: list[Any] = []
@@ -420,10 +420,10 @@ def test_the_command_line(tmp_path: Path) -> None:
     done = CliRunner().invoke(
         app, ["reconcile", str(tmp_path / "towns.csv"), "-o", str(tmp_path / "out"), "--base=5", "--json"]
     )
-    told = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     kept = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert told == {key: value for key, value in kept.items() if key != "hashes"}  # by which a later run knows its files
-    assert {"sums_off_before", "sums_off_after", "mean_error_published", "mean_error"} <= set(told)
+    assert report == {key: value for key, value in kept.items() if key != "hashes"}  # by which a later run knows its files
+    assert {"sums_off_before", "sums_off_after", "mean_error_published", "mean_error"} <= set(report)
 
 
 def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
@@ -456,8 +456,8 @@ def test_the_explorer_shows_published_reconciled_and_the_difference(reconciled: 
     status, page = unround.view(reconciled, f"/area/{area}")
     assert status == 200
     assert all(name in page.decode() for name in ("published", "reconciled", "difference", "not official counts"))
-    told = json.loads(unround.view(reconciled, f"/area/{area}.json")[1])
-    assert told == counts.filter(pl.col("region") == area).to_dicts()
+    report = json.loads(unround.view(reconciled, f"/area/{area}.json")[1])
+    assert report == counts.filter(pl.col("region") == area).to_dicts()
     status, page = unround.view(reconciled, "/")
     assert status == 200
     assert area in page.decode()

@@ -89,8 +89,8 @@ def write_table(folder: Path, name: str, persons: pl.DataFrame, axes: Sequence[s
         )
     codes = [["all", *VALUES[axis]] for axis in axes]
     whole = pl.DataFrame({"area": persons["area"].unique().sort()})
-    for axis, own in zip(axes, codes, strict=True):
-        whole = whole.join(pl.DataFrame({axis: own}), how="cross")
+    for axis, code in zip(axes, codes, strict=True):
+        whole = whole.join(pl.DataFrame({axis: code}), how="cross")
     table = whole.join(pl.concat(rows), on=["area", *axes], how="left").with_columns(pl.col("count").fill_null(0))
     everyone = pl.all_horizontal([pl.col(axis) == "all" for axis in axes]) if axes else pl.lit(True)
     shown = how.publish(table["count"].to_numpy().astype(np.int64), np.random.default_rng(seed))
@@ -109,12 +109,14 @@ def measured(
     folder: Path, persons: pl.DataFrame, tables: Sequence[Path], out: str = "out", **options: object
 ) -> dict[str, object]:
     persons.write_parquet(folder / "persons.parquet")
-    found = unround.reconstruct(list(tables), folder / out, truth=folder / "persons.parquet", **{"sample": 0, **options})
-    return found.to_json()
+    reconstruction = unround.reconstruct(
+        list(tables), folder / out, truth=folder / "persons.parquet", **{"sample": 0, **options}
+    )
+    return reconstruction.to_json()
 
 
-def share(told: dict, guess: str, group: str = "everyone") -> float:
-    return told["guesses"][guess]["agreement"][group]["share"]
+def share(report: dict, guess: str, group: str = "everyone") -> float:
+    return report["guesses"][guess]["agreement"][group]["share"]
 
 
 # -- the tests that decide --------------------------------------------------------------------------------------------
@@ -123,15 +125,15 @@ def share(told: dict, guess: str, group: str = "everyone") -> float:
 def test_saturated_exact_tables_give_every_record_away(tmp_path: Path) -> None:
     persons = people(6, 20)
     table = write_table(tmp_path, "all", persons, ("age", "sex", "status"), Exact())
-    told = measured(tmp_path, persons, [table], sample=6, ways=[])
-    assert share(told, "tables") == share(told, "unrounded") == 1.0
-    assert told["guesses"]["tables"]["calibration"][-1]["stated"] > 0.98
-    assert share(told, "national") < 0.9
+    reconstruction = measured(tmp_path, persons, [table], sample=6, ways=[])
+    assert share(reconstruction, "tables") == share(reconstruction, "unrounded") == 1.0
+    assert reconstruction["guesses"]["tables"]["calibration"][-1]["stated"] > 0.98
+    assert share(reconstruction, "national") < 0.9
     worlds = research_variability([table], tmp_path / "persons.parquet", areas=6)
     assert (worlds["low"], worlds["high"], worlds["determined"]) == (0.0, 0.0, 6)
-    assert told["claims"]["at_least"] == 0
-    assert told["claims"]["true"] == told["claims"]["exactly"] > 10
-    assert told["claims"]["certified"] > 10
+    assert reconstruction["claims"]["at_least"] == 0
+    assert reconstruction["claims"]["true"] == reconstruction["claims"]["exactly"] > 10
+    assert reconstruction["claims"]["certified"] > 10
 
 
 def test_people_who_are_alone_are_asked_for_one_by_one() -> None:
@@ -151,12 +153,12 @@ def test_knowing_more_finds_more_of_those_who_are_alone(tmp_path: Path) -> None:
     persons = people(150, 9)
     tables = [write_table(tmp_path, f"{one}_{two}", persons, (one, two), Exact()) for one, two in
               (("age", "sex"), ("age", "status"), ("sex", "status"))]  # fmt: skip
-    told = measured(tmp_path, persons, tables, worlds=16, seeds=2)
-    assert told["groups"]["alone"] > 300
-    more = told["gain"]["national"]["alone"]
+    reconstruction = measured(tmp_path, persons, tables, worlds=16, seeds=2)
+    assert reconstruction["groups"]["alone"] > 300
+    more = reconstruction["gain"]["national"]["alone"]
     assert more["share"] > 2 * more["standard_error"]
-    assert share(told, "tables", "alone") == share(told, "unrounded", "alone")
-    assert "alone" not in told["guesses"]["tables"]["within_one_year"]
+    assert share(reconstruction, "tables", "alone") == share(reconstruction, "unrounded", "alone")
+    assert "alone" not in reconstruction["guesses"]["tables"]["within_one_year"]
 
 
 @pytest.mark.parametrize(("each", "seeds"), [(8, 3), (16, 1)])
@@ -175,9 +177,9 @@ def test_confidence_holds_where_few_worlds_overstate_it(each: int, seeds: int) -
     claims, stated, right = np.sum(raw, axis=0)
     assert right / claims < stated / claims - 0.02  # the shares of worlds themselves
     tally = GuessTally.joined(scores)
-    told = tally.to_json()["calibration"]
-    assert len(told) >= 4
-    for band in told:
+    calibration = tally.to_json()["calibration"]
+    assert len(calibration) >= 4
+    for band in calibration:
         error = (band["right"] * (1 - band["right"]) / band["claims"]) ** 0.5
         assert band["stated"] < band["right"] + 3 * error + 0.01
         assert band["stated"] > band["right"] - 0.08  # and not much understated
@@ -200,8 +202,8 @@ def test_without_tables_it_is_the_baseline(tmp_path: Path) -> None:
     sizes.write_parquet(tmp_path / "size.parquet")
     text = 'data = "size.parquet"\nvalue = "number"\ndefault = "exact"\n[axes.area]\n[axes.age]\n'
     (tmp_path / "size.toml").write_text(text, encoding="utf-8")
-    told = measured(tmp_path, persons, [tmp_path / "size.toml"], attributes=["age", "sex", "status"])
-    more = told["gain"]["national"]["everyone"]
+    reconstruction = measured(tmp_path, persons, [tmp_path / "size.toml"], attributes=["age", "sex", "status"])
+    more = reconstruction["gain"]["national"]["everyone"]
     assert abs(more["share"]) < 3 * more["standard_error"] + 0.005
 
 
@@ -216,7 +218,7 @@ def test_the_truth_of_other_areas_is_not_found(tmp_path: Path) -> None:
     options = ReconstructOptions(worlds=24, seeds=2)
     case = read_case(tables, tmp_path / "persons.parquet", options, tmp_path / "case")
     inquiry = inquiry_of(case, options)
-    asked = {one.name: one for one in questions_of(case)}
+    asked = {question.name: question for question in questions_of(case)}
     everywhere = np.arange(len(case.records.areas))
 
     def found(who: Inquiry, part: str) -> dict:
@@ -224,8 +226,8 @@ def test_the_truth_of_other_areas_is_not_found(tmp_path: Path) -> None:
         tallies = who.answers([asked[TABLES], asked[NATIONAL]], everywhere, tmp_path / part, lambda *_: None)
         return gain(*tallies.values())["everyone"]
 
-    own = found(inquiry, "own")
-    assert own["share"] > 3 * own["standard_error"]
+    answer = found(inquiry, "own")
+    assert answer["share"] > 3 * answer["standard_error"]
     names = case.records.areas
     persons.with_columns(pl.col("area").replace(dict(zip(names, np.roll(names, 1), strict=True)))).write_parquet(
         tmp_path / "m.pq"
@@ -243,13 +245,13 @@ def worlds_that_fit(queries: Sequence[Query], low: np.ndarray, high: np.ndarray,
     inside = np.array(
         [[all(cell[names.index(name)] in values for name, values in one) for cell in cells] for one in queries], dtype=int
     )
-    found = []
+    worlds = []
     for chosen in itertools.combinations_with_replacement(range(len(cells)), number):
         world = np.bincount(chosen, minlength=len(cells))
         counts = inside @ world
         if (counts >= low).all() and (counts <= high).all():
-            found.append(world)
-    return found
+            worlds.append(world)
+    return worlds
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -272,9 +274,9 @@ def test_variability_and_bounds_equal_brute_force(seed: int) -> None:
     assert (bounds.least <= np.min(fitting, axis=0)).all()
     assert (bounds.most >= np.max(fitting, axis=0)).all()
     widest = max(int(np.maximum(one - other, 0).sum()) for one in fitting for other in fitting)
-    found = variability(table, bounds, number, 60.0)
-    assert (found.low, found.high, found.why) == (widest / number, widest / number, "solved")
-    assert found.determined == (len(fitting) == 1)
+    spread = variability(table, bounds, number, 60.0)
+    assert (spread.low, spread.high, spread.why) == (widest / number, widest / number, "solved")
+    assert spread.determined == (len(fitting) == 1)
     common = common_cells(table, bounds, number, 60.0)
     always = np.flatnonzero(np.min(fitting, axis=0) > 0)
     assert sorted([*common, *np.flatnonzero(bounds.least > 0)]) == always.tolist()
@@ -389,7 +391,7 @@ def proved(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, list[dict]]:
     out = tmp_path_factory.mktemp("exact")
     tables = ["age_sex", "age_sex_marital"]
     unround.simulate(out, persons=True, areas=6, people=30, tables=tables, mechanism="exact")
-    found = unround.reconstruct(
+    reconstruction = unround.reconstruct(
         [out / f"{name}.toml" for name in tables],
         out / "out",
         truth=out / "persons.parquet",
@@ -399,12 +401,12 @@ def proved(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, list[dict]]:
         seeds=1,
     )
     lines = (out / "out" / "proofs.jsonl").read_text(encoding="utf-8").splitlines()
-    return found.to_json()["claims"], [json.loads(line) for line in lines]
+    return reconstruction.to_json()["claims"], [json.loads(line) for line in lines]
 
 
 def test_claims_are_written_out_and_the_independent_checker_accepts_them(proved: tuple[dict, list[dict]]) -> None:
-    told, lines = proved
-    assert told["certified"] == len(lines) == told["written_out"] > 20
+    claims, lines = proved
+    assert claims["certified"] == len(lines) == claims["written_out"] > 20
     assert {bool(line.get("at_least")) for line in lines} == {True, False}
     for line in lines:
         assert unround.check_proof(*read_claim(line))
@@ -440,13 +442,13 @@ def fewer_steps(line: dict) -> None:
 def test_an_altered_certificate_is_rejected(
     proved: tuple[dict, list[dict]], change: Callable[[dict], None], at_least: bool
 ) -> None:
-    line = copy.deepcopy(next(one for one in proved[1] if bool(one.get("at_least")) == at_least))
+    line = copy.deepcopy(next(claim for claim in proved[1] if bool(claim.get("at_least")) == at_least))
     change(line)
     assert not unround.check_proof(*read_claim(line))
 
 
 def test_at_least_is_never_taken_for_exactly(proved: tuple[dict, list[dict]]) -> None:
-    line = next(one for one in proved[1] if one.get("at_least"))
+    line = next(claim for claim in proved[1] if claim.get("at_least"))
     system, proof = read_claim(line)
     assert not unround.check_proof(system, replace(proof, at_least=False))
     # The certificates of audits are of values: there, "at least" says nothing.
@@ -463,7 +465,7 @@ def test_the_sums_of_certificates_hold_in_the_truth() -> None:
     for names in pairs:
         every = itertools.product(*(range(sizes[name]) for name in names))
         sets += [{name: frozenset({value}) for name, value in zip(names, held, strict=True)} for held in every]
-    queries = [query(one, sizes) for one in sets]
+    queries = [query(set_, sizes) for set_ in sets]
     table = cross_table(queries, sizes)
     used = [queries[at] for at in table.used]
     columns = Columns.of(table, used, ["t"] * len(used), [Exact()] * len(used), values)
@@ -480,9 +482,9 @@ def test_the_sums_of_certificates_hold_in_the_truth() -> None:
             if made is None:
                 continue
             written += 1
-            for one in made[0].sums:  # groups are of nobody, since the column that rules them out is
-                assert known[one.total] == sum(known.get(part, 0) for part in one.parts)
-                for part in one.parts:
+            for set_ in made[0].sums:  # groups are of nobody, since the column that rules them out is
+                assert known[set_.total] == sum(known.get(part, 0) for part in set_.parts)
+                for part in set_.parts:
                     assert part in known or part.startswith(("those of [", "the others in ["))
     assert written > 50
 
@@ -499,24 +501,24 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_simulated_people_are_reconstructed_with_their_confidence(census: Path, tmp_path: Path) -> None:
     tables = [census / "profile.toml", census / "age_sex_marital.toml"]
-    found = unround.reconstruct(tables, tmp_path / "out", truth=census / "persons.parquet", sample=2)
-    told = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
-    assert told == found.to_json()
-    assert told["simulated"]
+    reconstruction = unround.reconstruct(tables, tmp_path / "out", truth=census / "persons.parquet", sample=2)
+    report = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert report == reconstruction.to_json()
+    assert report["simulated"]
     guessed, true = pl.read_parquet(tmp_path / "out" / "reconstructed.parquet"), pl.read_parquet(census / "persons.parquet")
     assert guessed.height == true.height
     assert guessed["confidence"].is_between(0, 1).all()
-    names = list(told["attributes"])
+    names = list(report["attributes"])
     both = guessed.group_by(["region", *names]).len("found").join(
         true.with_columns(pl.col("age").cast(pl.String)).group_by(["region", *names]).len("true"), on=["region", *names]
     )  # fmt: skip
     hits = both.select(pl.min_horizontal("found", "true").sum()).item()
-    assert hits / true.height == pytest.approx(share(told, "tables"))
-    assert [one["name"] for one in told["compared"]["ways"]][:2] == ["exact", "rounding:3"]
-    assert {one["name"] for one in told["compared"]["without"]} == {"profile", "age_sex_marital"}
+    assert hits / true.height == pytest.approx(share(report, "tables"))
+    assert [way["name"] for way in report["compared"]["ways"]][:2] == ["exact", "rounding:3"]
+    assert {way["name"] for way in report["compared"]["without"]} == {"profile", "age_sex_marital"}
     page = (tmp_path / "out" / "reconstruct.html").read_text(encoding="utf-8")
     assert "Four guesses" in page
-    assert "reconstruction" in str(found)
+    assert "reconstruction" in str(reconstruction)
 
 
 def test_records_of_others_give_aggregates_alone(census: Path, tmp_path: Path) -> None:
@@ -527,10 +529,10 @@ def test_records_of_others_give_aggregates_alone(census: Path, tmp_path: Path) -
     for name in ("profile.parquet", "profile.toml", "SIMULATED.txt"):
         (tmp_path / name).write_bytes((census / name).read_bytes())
     persons.with_columns(pl.Series("religion", religion)).write_parquet(tmp_path / "persons.parquet")
-    found = unround.reconstruct(
+    reconstruction = unround.reconstruct(
         tmp_path / "profile.toml", tmp_path / "out", truth=tmp_path / "persons.parquet", sample=2, ways=[], worlds=4
     )
-    assert not found.to_json()["simulated"]
+    assert not reconstruction.to_json()["simulated"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["reconstruct.html", "summary.json"]
     assert "aggregates alone" in (tmp_path / "out" / "reconstruct.html").read_text(encoding="utf-8")
     for area in persons["region"].unique():
@@ -632,8 +634,8 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path: Path) -> Non
 
     # The same files: a file of persons that was written again is another one, and nothing of the earlier run would count.
     options = {"truth": tmp_path / "persons.parquet", "sample": 0, "worlds": 4, "seeds": 1}
-    told = unround.reconstruct([table], tmp_path / "half", progress=look, **options).to_json()
-    assert told["guesses"] == whole["guesses"]
+    report = unround.reconstruct([table], tmp_path / "half", progress=look, **options).to_json()
+    assert report["guesses"] == whole["guesses"]
     assert first[:3] == [0, areas, areas + BLOCK]  # what was done is counted at once
     assert last[-1] == 3
     assert not (tmp_path / "half" / ".reconstruct").exists()
@@ -642,19 +644,19 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path: Path) -> Non
 def test_the_order_of_persons_and_areas_does_not_matter(tmp_path: Path) -> None:
     persons = people(10, 12)
     table = write_table(tmp_path, "one", persons, ("age", "status"), mechanism("laplace:1.45"))
-    told = measured(tmp_path, persons, [table], worlds=6)
+    reconstruction = measured(tmp_path, persons, [table], worlds=6)
     mixed = persons.sample(fraction=1.0, shuffle=True, seed=3)
     counts = pl.read_parquet(tmp_path / "one.parquet").sample(fraction=1.0, shuffle=True, seed=4)
     counts.write_parquet(tmp_path / "one.parquet")
     again = measured(tmp_path, mixed, [table], "again", worlds=6)
-    assert told["guesses"] == again["guesses"]
+    assert reconstruction["guesses"] == again["guesses"]
 
 
 def test_a_single_area_has_nothing_to_learn_from_and_says_so(tmp_path: Path) -> None:
     persons = people(1, 15)
     table = write_table(tmp_path, "one", persons, ("age", "sex"), Rounding(3))
-    told = measured(tmp_path, persons, [table], worlds=4)
-    assert not told["law_from_other_areas"]
+    reconstruction = measured(tmp_path, persons, [table], worlds=4)
+    assert not reconstruction["law_from_other_areas"]
 
 
 def test_tables_of_others_are_understood_by_their_words(tmp_path: Path) -> None:
@@ -670,14 +672,14 @@ def test_tables_of_others_are_understood_by_their_words(tmp_path: Path) -> None:
         rounded = Rounding(5).publish(np.array(list(row.values())), rng).tolist()
         rows.append({"area": area, "Total": own.height, **dict(zip(row, rounded, strict=True))})
     pl.DataFrame(rows).write_csv(tmp_path / "table.csv")
-    found = unround.reconstruct(
+    report = unround.reconstruct(
         tmp_path / "table.csv", tmp_path / "out", truth=tmp_path / "persons.csv", base=5, sample=0, worlds=4
     ).to_json()
-    assert found["attributes"] == {"age": 76, "sex": 2}
-    assert found["tables"] == [{"name": "table", "columns": 6}]
-    assert found["exact_people"]
-    assert found["mechanisms"] == ["exact", "rounding:5"]
-    assert not found["simulated"]
+    assert report["attributes"] == {"age": 76, "sex": 2}
+    assert report["tables"] == [{"name": "table", "columns": 6}]
+    assert report["exact_people"]
+    assert report["mechanisms"] == ["exact", "rounding:5"]
+    assert not report["simulated"]
 
 
 def test_it_runs_from_the_command_line(census: Path, tmp_path: Path) -> None:
@@ -705,7 +707,7 @@ def prepared(folder: Path, areas: int) -> tuple[int, tuple[Case, Inquiry, list[A
     persons = people(areas, 12)
     persons.write_parquet(folder / "persons.parquet")
     axes = (("age", "sex", "status"), ("age", "status"))
-    tables = [unround.read(write_table(folder, "_".join(own), persons, own, Rounding(3))) for own in axes]
+    tables = [unround.read(write_table(folder, "_".join(axis), persons, axis, Rounding(3))) for axis in axes]
     options = ReconstructOptions()
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
@@ -754,14 +756,14 @@ def test_persons_are_read_in_any_order_and_in_blocks_of_any_size(tmp_path: Path,
     true = mixed.sort("area", maintain_order=True)
     for size, name in ((7, "mixed.parquet"), (10_000, "mixed.parquet"), (7, "mixed.csv")):
         monkeypatch.setattr("unround.reconstruction.records.AT_ONCE_TEXT", size)
-        found = read_records(tmp_path / name, tmp_path)
-        assert list(found.areas) == sorted(set(persons["area"]))
-        codes = found.codes_of(0, len(found.areas))
+        records = read_records(tmp_path / name, tmp_path)
+        assert list(records.areas) == sorted(set(persons["area"]))
+        codes = records.codes_of(0, len(records.areas))
         for attribute in ("age", "sex", "status"):
-            values = [found.values[attribute][code] for code in codes[attribute]]
+            values = [records.values[attribute][code] for code in codes[attribute]]
             assert values == true[attribute].cast(pl.String).to_list()
-        few = np.array([0, 3, 4, found.people - 1])
-        assert all((found.codes_at(few)[name] == codes[name][few]).all() for name in codes)
+        few = np.array([0, 3, 4, records.people - 1])
+        assert all((records.codes_at(few)[name] == codes[name][few]).all() for name in codes)
 
 
 def test_parts_that_were_damaged_since_are_made_again_and_edited_tables_are_others(tmp_path: Path) -> None:
@@ -780,8 +782,8 @@ def test_parts_that_were_damaged_since_are_made_again_and_edited_tables_are_othe
     for path in tallies:
         path.write_bytes(path.read_bytes()[:-9])
     truth = tmp_path / "persons.parquet"
-    told = unround.reconstruct([table], tmp_path / "half", truth=truth, **options).to_json()
-    assert (len(tallies), told["guesses"]) == (4, whole["guesses"])
+    report = unround.reconstruct([table], tmp_path / "half", truth=truth, **options).to_json()
+    assert (len(tallies), report["guesses"]) == (4, whole["guesses"])
     # Size and time of the file are those of before; what is in it is not.
     released, before = table.with_suffix(".parquet"), table.with_suffix(".parquet").stat()
     keys = []

@@ -55,8 +55,8 @@ def survey(survey_audit: Path) -> AuditFolder:
 def copied(folder: AuditFolder, to: Path, **changes: Any) -> AuditFolder:
     """Return a copy of an audit with another summary."""
     shutil.copytree(folder.path, to)
-    told = {**folder.summary, **changes}
-    (to / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    summary = {**folder.summary, **changes}
+    (to / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     seal(to, OURS)
     return AuditFolder.open(to)
 
@@ -135,38 +135,38 @@ def test_the_sections_come_in_order(census: AuditFolder) -> None:
 
 
 def test_the_numbers_are_those_of_the_summary(census: AuditFolder) -> None:
-    told = census.summary
-    assert told["likely"] > 50
+    summary = census.summary
+    assert summary["likely"] > 50
     for outline in map(Outline, texts(census)):
         for name in CLAIMS:
-            assert f"{told[name]:,} {name}" in outline.text
-        assert " ".join(verdict(told)) in outline.text
-        assert told["prior_in_words"] in outline.text
-        for size, numbers in told["by_area_size"].items():
+            assert f"{summary[name]:,} {name}" in outline.text
+        assert " ".join(verdict(summary)) in outline.text
+        assert summary["prior_in_words"] in outline.text
+        for size, numbers in summary["by_area_size"].items():
             if numbers["areas"]:
                 assert f"{size.replace('-', '–')} {numbers['areas']:,} " in outline.text
-        assert f"likely {told['truth']['checked']['likely']:,} {told['truth']['wrong']['likely']:,}" in outline.text
+        assert f"likely {summary['truth']['checked']['likely']:,} {summary['truth']['wrong']['likely']:,}" in outline.text
         assert "unround 0" in outline.text
 
 
 def test_claims_by_size_of_area_add_up(census: AuditFolder, survey: AuditFolder) -> None:
     for folder in (census, survey):
-        told, sizes = folder.summary, folder.summary["by_area_size"]
+        summary, sizes = folder.summary, folder.summary["by_area_size"]
         assert list(sizes) == [name for _, name in AREA_SIZES]
-        assert sum(row["areas"] for row in sizes.values()) == told["areas"] - told["areas_hidden"]
-        assert sum(row["cells_published"] for row in sizes.values()) == told["cells_published"]
+        assert sum(row["areas"] for row in sizes.values()) == summary["areas"] - summary["areas_hidden"]
+        assert sum(row["cells_published"] for row in sizes.values()) == summary["cells_published"]
         for kind in CLAIMS:
-            assert sum(row[kind] for row in sizes.values()) == told[kind]
+            assert sum(row[kind] for row in sizes.values()) == summary[kind]
     small = pl.read_parquet(survey.path / "model" / "published.parquet")["counts"].to_numpy().max(axis=1)
     assert survey.summary["by_area_size"]["100-499"]["areas"] == ((small >= 100) & (small < 500)).sum() > 0
 
 
 def test_chance_by_table_adds_up_to_chance(census: AuditFolder) -> None:
-    told = census.summary
+    summary = census.summary
     for what in ("groups", "proved", "proved_expected", "strong", "strong_expected"):
-        by_kind = sum(one[what] for one in told["chance"])
-        assert sum(one[what] for one in told["chance_by_block"].values()) == pytest.approx(by_kind)
-    assert set(told["by_block"]) <= set(told["chance_by_block"])
+        by_kind = sum(part[what] for part in summary["chance"])
+        assert sum(part[what] for part in summary["chance_by_block"].values()) == pytest.approx(by_kind)
+    assert set(summary["by_block"]) <= set(summary["chance_by_block"])
 
 
 def test_the_strongest_findings_come_with_their_arithmetic(survey: AuditFolder) -> None:
@@ -174,24 +174,24 @@ def test_the_strongest_findings_come_with_their_arithmetic(survey: AuditFolder) 
     proved = strongest(survey, "proved")
     groups = pl.read_parquet(survey.path / "findings.parquet").filter(kind="proved").select("district", "route").unique()
     assert len(proved) == min(MOST["proved"], groups.height) > 3
-    for one in proved:
-        assert one.cells[0][0] == "A"
-        assert one.steps[-1] == f"So A = {one.finding['value']}."
-        assert one.sums
-        for step in one.steps:
+    for card in proved:
+        assert card.cells[0][0] == "A"
+        assert card.steps[-1] == f"So A = {card.finding['value']}."
+        assert card.sums
+        for step in card.steps:
             assert step in text
-    values = [one.finding["value"] for one in proved]
+    values = [card.finding["value"] for card in proved]
     assert values == sorted(values, key=lambda value: (value == 0, value > 2, value > 9))
     likely = strongest(survey, "likely")
     assert len(likely) == MOST["likely"]
-    for one in likely:
-        assert dict(one.distribution)[one.finding["value"]] == pytest.approx(one.finding["probability"], abs=1e-6)
-        assert one.growth[-1][1] == pytest.approx(one.finding["probability"], abs=1e-6)
-        assert f"How probable {one.finding['value']:,} becomes" in text
+    for card in likely:
+        assert dict(card.distribution)[card.finding["value"]] == pytest.approx(card.finding["probability"], abs=1e-6)
+        assert card.growth[-1][1] == pytest.approx(card.finding["probability"], abs=1e-6)
+        assert f"How probable {card.finding['value']:,} becomes" in text
 
 
 def test_one_finding_stands_for_those_from_the_same_sums(survey: AuditFolder) -> None:
-    shown = [(one.code, one.finding["route"]) for one in strongest(survey, "proved")]
+    shown = [(card.code, card.finding["route"]) for card in strongest(survey, "proved")]
     assert len(set(shown)) == len(shown)
 
 
@@ -307,7 +307,7 @@ def test_the_check_is_shown(survey: AuditFolder, tmp_path: Path, worst: str, sai
 )
 def test_the_verdict_in_two_sentences(proved: int, conditional: int, likely: int, small: int, zero: int, said: str) -> None:
     by_value = {"1-2": {"likely": small}, "0": {"likely": zero}}
-    told = {
+    summary = {
         "areas": 40,
         "cells_published": 880,
         "threshold": 0.66,
@@ -316,7 +316,7 @@ def test_the_verdict_in_two_sentences(proved: int, conditional: int, likely: int
         "likely": likely,
         "sensitive_claims": {"by_value": by_value},
     }
-    first, second = verdict(told)
+    first, second = verdict(summary)
     assert said in f"{first} {second}"
     assert first.startswith("From 880 published counts in 40 areas, ")
     assert first.endswith(".")
@@ -453,7 +453,7 @@ def test_a_page_can_be_read_without_seeing_it(which: str, request: pytest.Fixtur
     for text in texts(request.getfixturevalue(which)):
         outline = Outline(text)
         assert text.startswith("<!doctype html>")
-        assert [one["lang"] for one in outline.all("html")] == ["en"]
+        assert [drawing["lang"] for drawing in outline.all("html")] == ["en"]
         assert text.partition("<body")[0].count("<title>") == 1  # charts have titles too
         for landmark in ("header", "nav", "main", "footer"):
             assert len(list(outline.all(landmark))) == 1, landmark
@@ -463,14 +463,14 @@ def test_a_page_can_be_read_without_seeing_it(which: str, request: pytest.Fixtur
             assert link["href"][1:] in ids
         for section in outline.all("section"):
             assert section["aria-labelledby"] in ids
-        assert all(one.get("scope") in ("col", "row", "colgroup") for one in outline.all("th"))
+        assert all(drawing.get("scope") in ("col", "row", "colgroup") for drawing in outline.all("th"))
         # A drawing is told in words, or is a bar next to its number, which says the same.
-        hidden = [one for one in outline.all("svg") if one.get("aria-hidden") == "true"]
-        told = [one["aria-label"] for one in outline.all("svg") if one.get("role") == "img"]
-        assert len(told) + len(hidden) == len(list(outline.all("svg")))
-        assert len(told) >= 2
-        assert all(len(words) > 30 for words in told)
-        assert {one["class"] for one in hidden} <= {"chart strip"}
+        hidden = [drawing for drawing in outline.all("svg") if drawing.get("aria-hidden") == "true"]
+        labels = [drawing["aria-label"] for drawing in outline.all("svg") if drawing.get("role") == "img"]
+        assert len(labels) + len(hidden) == len(list(outline.all("svg")))
+        assert len(labels) >= 2
+        assert all(len(words) > 30 for words in labels)
+        assert {drawing["class"] for drawing in hidden} <= {"chart strip"}
 
 
 def luminance(colour: str) -> float:
@@ -619,16 +619,16 @@ def first_page(text: str) -> str:
 
 def test_the_first_page_says_whether_why_and_what_next(census: AuditFolder, survey: AuditFolder) -> None:
     for folder in (census, survey):
-        told = folder.summary
+        summary = folder.summary
         for text in texts(folder):
             said = first_page(text)
-            assert said.startswith(headline(told))
-            assert " ".join(verdict(told)) in said
+            assert said.startswith(headline(summary))
+            assert " ".join(verdict(summary)) in said
             assert "Of 10,000 published counts, " in said
             assert "What to do next" in said
             assert "Declared rounding fits the data" in said
             assert "Probabilities self-check passed" in said
-            assert notice(told["product"]).replace("`", "") in said.replace(" .", ".")
+            assert notice(summary["product"]).replace("`", "") in said.replace(" .", ".")
         full, public = map(first_page, texts(folder))
         assert "For example" in full
         assert re.search(r"A is [^;]+; B is ", full)
@@ -679,18 +679,18 @@ def test_the_headline(numbers: tuple[int, ...], said: str) -> None:
         "3-9": none,
         "10+": none,
     }
-    told = {"proved": proved, "conditional": conditional, "likely": likely, "threshold": 0.66, "areas_not_weighed": 0}
-    told |= {"sensitive_claims": {"by_value": by_value}, "held_back": none, "unsettled": [], "cells_published": 9}
-    told |= {"contradictions_by_kind": {}, "conditions": {"most_claims": [], "number": 0}}
-    assert headline(told).startswith(said)
+    summary = {"proved": proved, "conditional": conditional, "likely": likely, "threshold": 0.66, "areas_not_weighed": 0}
+    summary |= {"sensitive_claims": {"by_value": by_value}, "held_back": none, "unsettled": [], "cells_published": 9}
+    summary |= {"contradictions_by_kind": {}, "conditions": {"most_claims": [], "number": 0}}
+    assert headline(summary).startswith(said)
 
 
 def test_the_headline_of_nothing_says_when_claims_are_held_back() -> None:
     none = dict.fromkeys(CLAIMS, 0)
-    told = none | {"threshold": 0.66, "areas_not_weighed": 0, "held_back": none | {"likely": 4}}
-    told |= {"sensitive_claims": {"by_value": dict.fromkeys(("0", "1-2", "3-9", "10+"), none)}, "unsettled": []}
-    told |= {"contradictions_by_kind": {}, "cells_published": 9}
-    assert "holds claims back, which is no sign of safety" in headline(told)
+    summary = none | {"threshold": 0.66, "areas_not_weighed": 0, "held_back": none | {"likely": 4}}
+    summary |= {"sensitive_claims": {"by_value": dict.fromkeys(("0", "1-2", "3-9", "10+"), none)}, "unsettled": []}
+    summary |= {"contradictions_by_kind": {}, "cells_published": 9}
+    assert "holds claims back, which is no sign of safety" in headline(summary)
 
 
 def test_zeros_are_folded(census: AuditFolder, census_audit: Path) -> None:
@@ -704,7 +704,7 @@ def test_zeros_are_folded(census: AuditFolder, census_audit: Path) -> None:
     folded = folded[: folded.index("</details>")]
     assert f"<summary>{number:,} likely zeros</summary>" in folded
     assert folded.count("<tr>") == 1 + MOST_ZEROS
-    assert all(one.finding["value"] != 0 for one in strongest(census, "likely"))
+    assert all(card.finding["value"] != 0 for card in strongest(census, "likely"))
     assert 'id="zeros"' not in public
 
 
@@ -718,8 +718,8 @@ def test_10_000_squares(numbers: tuple[int, ...], wanted: list[int]) -> None:
     assert found == wanted
     drawn = ElementTree.fromstring(waffle(shares, sum(numbers), "squares"))
     covered = dict.fromkeys((*CLAIMS, "open"), 0.0)
-    for one in drawn.iter("{http://www.w3.org/2000/svg}rect"):
-        covered[one.get("class", "").split()[-1]] += float(one.get("width", 0)) * float(one.get("height", 0)) / 9
+    for square in drawn.iter("{http://www.w3.org/2000/svg}rect"):
+        covered[square.get("class", "").split()[-1]] += float(square.get("width", 0)) * float(square.get("height", 0)) / 9
     assert [round(area) for area in covered.values()] == wanted
 
 
@@ -780,7 +780,11 @@ def test_the_strip_says_what_else_is_in_doubt(survey: AuditFolder) -> None:
 def test_nothing_is_called_independent_where_the_check_found_otherwise(survey: AuditFolder, tmp_path: Path) -> None:
     assert "rounded independently of each other" in Outline(page(survey)).text
     check = survey.summary["check"]
-    departs = {**check, "verdict": "departs", "families": [{**one, "otherwise": "departs"} for one in check["families"]]}
+    departs = {
+        **check,
+        "verdict": "departs",
+        "families": [{**family, "otherwise": "departs"} for family in check["families"]],
+    }
     mechanisms = {
         name: said.replace(", each count independently", "") for name, said in survey.summary["mechanisms"].items()
     }

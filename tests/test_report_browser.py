@@ -49,13 +49,13 @@ def tab(browser: Browser) -> Iterator[Page]:
 
 def texts_on(pdf: bytes) -> list[int]:
     """Return how many pieces of text each page of a PDF has, as Chromium writes it."""
-    objects = {int(found[1]): found[2] for found in re.finditer(rb"(\d+) 0 obj\s(.*?)\sendobj", pdf, re.DOTALL)}
+    objects = {int(match[1]): match[2] for match in re.finditer(rb"(\d+) 0 obj\s(.*?)\sendobj", pdf, re.DOTALL)}
     pages = []
     for _, one in sorted(objects.items()):
         if re.search(rb"/Type\s*/Page\b(?!s)", one):
-            found = re.search(rb"/Contents (\d+) 0 R", one)
-            assert found is not None
-            stream = objects[int(found[1])].split(b"stream", 1)[1].lstrip(b"\r\n")
+            match = re.search(rb"/Contents (\d+) 0 R", one)
+            assert match is not None
+            stream = objects[int(match[1])].split(b"stream", 1)[1].lstrip(b"\r\n")
             drawn = zlib.decompress(stream[: stream.rindex(b"endstream")].rstrip(b"\r\n"))
             pages.append(len(re.findall(rb"T[jJ]\b", drawn)))
     return pages
@@ -95,8 +95,8 @@ def test_everybody_can_read_it(browser: Browser, report: str, scheme: str, width
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    found = Axe().run(page).response["violations"]
-    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+    violations = Axe().run(page).response["violations"]
+    assert [violation["id"] for violation in violations if violation["impact"] in ("serious", "critical")] == []
     page.close()
 
 

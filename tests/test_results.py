@@ -180,11 +180,11 @@ def test_checks_and_explanations_are_tables(checked: unround.Check, audited: unr
 
 
 def test_a_posterior_holds_what_explain_shows(audited: unround.AuditFolder) -> None:
-    found = audited.posterior("D03")
-    assert list(found) == [column.key for column in audited.model.columns]
-    assert len(found) == 27
+    posterior = audited.posterior("D03")
+    assert list(posterior) == [column.key for column in audited.model.columns]
+    assert len(posterior) == 27
     for key in ("15-64/men", "0-14/total", "80+/women"):
-        one, shown = found[key], unround.explain(audited, "D03", key)
+        one, shown = posterior[key], unround.explain(audited, "D03", key)
         assert isinstance(one.counts, np.ndarray)
         assert list(zip(one.counts.tolist(), one.probabilities.tolist(), strict=True)) == list(shown.distribution)
         assert (one.kind, one.published, one.low, one.high) == (shown.kind, shown.published, shown.low, shown.high)
@@ -192,7 +192,7 @@ def test_a_posterior_holds_what_explain_shows(audited: unround.AuditFolder) -> N
         assert one.probabilities.sum() == pytest.approx(1)
     proved = audited.posterior("D08")["30-44/men"]
     assert (proved.counts.tolist(), proved.probabilities.tolist(), proved.mode, proved.sd) == ([11], [1.0], 11, 0.0)
-    table = found.to_polars()
+    table = posterior.to_polars()
     assert table.height == 27
     assert (table["probabilities"].list.sum() - 1).abs().max() < 1e-6
 

@@ -140,10 +140,10 @@ def test_a_full_disk_stops_it_and_what_is_done_is_kept(place: Path) -> None:
 
     command = [sys.executable, "-m", "unround", *COMMAND]
     stopped = subprocess.run(command, cwd=place, capture_output=True, preexec_fn=little_room, check=False)
-    told = stopped.stderr.decode()
-    assert stopped.returncode == 2, told
-    assert "cannot continue writing to" in told
-    assert "run the same command again to continue" in told
+    printed = stopped.stderr.decode()
+    assert stopped.returncode == 2, printed
+    assert "cannot continue writing to" in printed
+    assert "run the same command again to continue" in printed
     assert _parts(out / FOLDER) == json.loads((place / "undisturbed" / "run.json").read_text())["blocks"]
     assert not (out / "summary.json").exists()
     assert run_in(place, *COMMAND) == 0
@@ -400,17 +400,17 @@ def test_killed_at_the_last_step_at_reading_and_when_the_disk_is_full(place: Pat
 def test_blocks_add_up(place: Path, tmp_path: Path) -> None:
     """However areas are put into blocks, the numbers are the same."""
     release, truth = read(place / RELEASE), read(place / "census" / "truth.parquet")
-    told = []
+    summaries = []
     for block in (7, 4096):
         folder = audit(release, tmp_path / str(block), AuditOptions(block=block), truth=truth)
-        told.append(folder.summary)
+        summaries.append(folder.summary)
         assert folder.findings.equals(AuditFolder.open(place / "undisturbed").findings)
-    for other in told[1:]:
-        for name, value in told[0].items():
+    for other in summaries[1:]:
+        for name, value in summaries[0].items():
             if name not in ("truth", "files", "seal"):  # Parquet keeps the blocks it was written in
                 assert other[name] == value, name
-        assert other["truth"]["checked"] == told[0]["truth"]["checked"]
-        assert other["truth"]["mean_error"] == pytest.approx(told[0]["truth"]["mean_error"])
+        assert other["truth"]["checked"] == summaries[0]["truth"]["checked"]
+        assert other["truth"]["mean_error"] == pytest.approx(summaries[0]["truth"]["mean_error"])
 
 
 def test_numbers_of_parts_add_up() -> None:
@@ -425,9 +425,9 @@ def test_findings_are_sorted_range_by_range_as_if_at_once(
     from unround.job import work
 
     monkeypatch.setattr(work, "ROWS_AT_A_TIME", 5)
-    found = audit(read(place / RELEASE), tmp_path / "out", AuditOptions(block=10)).findings
-    assert found.height > 3 * work.ROWS_AT_A_TIME, "there must be something to sort"
-    assert found.equals(AuditFolder.open(place / "undisturbed").findings)
+    findings = audit(read(place / RELEASE), tmp_path / "out", AuditOptions(block=10)).findings
+    assert findings.height > 3 * work.ROWS_AT_A_TIME, "there must be something to sort"
+    assert findings.equals(AuditFolder.open(place / "undisturbed").findings)
 
 
 def test_a_job_can_be_opened_by_anybody(place: Path, tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from research.calibration import material_of_world
 
-from unround.audits.block import Auditor
+from unround.audits import Auditor, Model
 from unround.audits.claims import ClaimKind
-from unround.audits.model import Model
 from unround.audits.selfcheck import (
     FAILED,
     PASSED,
@@ -21,7 +20,7 @@ from unround.audits.selfcheck import (
     choose_and_check,
     self_check,
 )
-from unround.comparison.practice import practice
+from unround.comparison import practice
 from unround.comparison.run import as_counts
 from unround.prior import VARIANTS, Prior, PriorFit
 from unround.release import Counts
@@ -41,24 +40,24 @@ def fitted(model: Model, counts: Counts) -> tuple[Prior, Counts]:
 
 
 def checked(model: Model, counts: Counts) -> tuple[Prior, SelfCheck]:
-    prior, found = choose_and_check(model, *fitted(model, counts))
-    assert found is not None
-    return prior, found
+    prior, outcome = choose_and_check(model, *fitted(model, counts))
+    assert outcome is not None
+    return prior, outcome
 
 
 @pytest.mark.parametrize("world", ["unlike-evenness", "couples", "households"])
 def test_a_prior_that_suits_a_table_passes(world: str) -> None:
-    prior, found = checked(*published(world, 1200))
-    told = found.to_json()
-    assert told["cells"] >= 2000
-    assert 0.5 < told["rms_z"] < 1.6
-    assert [one.verdict for one in found.tables] == [PASSED]
+    prior, outcome = checked(*published(world, 1200))
+    report = outcome.to_json()
+    assert report["cells"] >= 2000
+    assert 0.5 < report["rms_z"] < 1.6
+    assert [table.verdict for table in outcome.tables] == [PASSED]
     assert prior.withheld == ()
-    assert told["log_score"]["best"] > told["log_score"]["flat"]
-    sure = [band for band in told["calibration"] if band["low"] >= 0.5 and band["predictions"] >= 100]
+    assert report["log_score"]["best"] > report["log_score"]["flat"]
+    sure = [band for band in report["calibration"] if band["low"] >= 0.5 and band["predictions"] >= 100]
     assert sure
     assert all(abs(band["stated"] - band["observed"]) < 0.12 for band in sure)
-    assert sum(band["predictions"] for band in told["calibration"]) == told["cells"]
+    assert sum(band["predictions"] for band in report["calibration"]) == report["cells"]
 
 
 def test_a_prior_of_other_data_fails_and_its_claims_are_withheld() -> None:
@@ -67,15 +66,15 @@ def test_a_prior_of_other_data_fails_and_its_claims_are_withheld() -> None:
     emptier = counts.copy()
     emptier[:, 1:] = np.where(np.random.default_rng(1).random(emptier[:, 1:].shape) < 0.5, 0, emptier[:, 1:])
     wrong, _ = fitted(model, emptier)
-    found = self_check(model, wrong, counts)
-    assert found is not None
-    assert found.rms_z is not None
-    assert found.rms_z > 2
-    assert [one.verdict for one in found.tables] == [FAILED]
-    assert "less often than predicted" in found.tables[0].why
+    checks = self_check(model, wrong, counts)
+    assert checks is not None
+    assert checks.rms_z is not None
+    assert checks.rms_z > 2
+    assert [table.verdict for table in checks.tables] == [FAILED]
+    assert "less often than predicted" in checks.tables[0].why
     nobody = np.zeros(300, dtype=np.bool_)
     open_to_all = Auditor(model, wrong).infer(counts[:300], nobody).claims
-    held = Auditor(model, replace(wrong, withheld=found.failed)).infer(counts[:300], nobody).claims
+    held = Auditor(model, replace(wrong, withheld=checks.failed)).infer(counts[:300], nobody).claims
     assert open_to_all.of_kind(ClaimKind.LIKELY).any()
     assert not held.of_kind(ClaimKind.LIKELY).any()
     assert (held.held_back == ClaimKind.LIKELY).sum() == open_to_all.of_kind(ClaimKind.LIKELY).sum()
@@ -84,7 +83,7 @@ def test_a_prior_of_other_data_fails_and_its_claims_are_withheld() -> None:
 def test_what_is_right_on_the_whole_and_wrong_in_small_and_large_areas_fails() -> None:
     """Areas are of types that go with their size: one law for all sizes is wrong in each of them."""
     prior, found = checked(*published("neighbourhoods", 900))
-    assert [one.verdict for one in found.tables] == [FAILED]
+    assert [table.verdict for table in found.tables] == [FAILED]
     assert "in some sizes of areas" in found.tables[0].why
     assert prior.withheld == found.failed == tuple(range(10))
 
@@ -145,10 +144,10 @@ def test_where_the_best_prior_predicts_clearly_better_more_is_claimed() -> None:
     assert prior.doubted[VARIANTS.index("tilted")].max() > 0.5
     true = material_of_world("households", 300, 11, rounded_total=False).true
     claims = [
-        Auditor(model, one).infer(counts, np.zeros(300, dtype=np.bool_)).claims
-        for one in (prior, replace(prior, doubted=None))
+        Auditor(model, claim).infer(counts, np.zeros(300, dtype=np.bool_)).claims
+        for claim in (prior, replace(prior, doubted=None))
     ]
-    likely = [one.of_kind(ClaimKind.LIKELY) for one in claims]
+    likely = [claim.of_kind(ClaimKind.LIKELY) for claim in claims]
     assert likely[0].sum() > 1.1 * likely[1].sum()
     assert not (likely[1] & ~likely[0]).any()
     more = likely[0] & ~likely[1]
@@ -158,8 +157,8 @@ def test_where_the_best_prior_predicts_clearly_better_more_is_claimed() -> None:
 def test_the_order_of_areas_makes_no_difference() -> None:
     model, counts = published("couples", 600)
     order = np.random.default_rng(2).permutation(len(counts))
-    one, other = checked(model, counts)[1].to_json(), checked(model, counts[order])[1].to_json()
-    assert one == other
+    report, other = checked(model, counts)[1].to_json(), checked(model, counts[order])[1].to_json()
+    assert report == other
 
 
 def test_a_flat_prior_is_not_checked() -> None:

@@ -157,10 +157,12 @@ def test_the_share_of_doubt_is_the_same_for_one_count_as_for_many() -> None:
 
 
 def test_words_for_probabilities() -> None:
-    one = {"kind": "likely", "probability_low": 0.71, "probability": 0.78, "probability_high": 0.84}
-    assert probabilities(one | {"kind": "open"}, 3) == "71.0% to 84.0% under different priors"  # not all may have been run
-    assert probabilities(one, 3) == "at least 71.0% (78.0% on average over several priors; highest found 84.0%)"
-    assert at_least(one) == "≥ 71.0%"
+    finding_ = {"kind": "likely", "probability_low": 0.71, "probability": 0.78, "probability_high": 0.84}
+    assert (
+        probabilities(finding_ | {"kind": "open"}, 3) == "71.0% to 84.0% under different priors"
+    )  # not all may have been run
+    assert probabilities(finding_, 3) == "at least 71.0% (78.0% on average over several priors; highest found 84.0%)"
+    assert at_least(finding_) == "≥ 71.0%"
     for low, high in ((None, None), (0.78, 0.78)):
         alone = {"kind": "likely", "probability_low": low, "probability": 0.78, "probability_high": high}
         assert probabilities(alone, 3) == at_least(alone) == "78.0%"
@@ -182,13 +184,13 @@ def test_explain_shows_all_three_and_why(census: AuditFolder, run: Run) -> None:
     assert WHY_SEVERAL in shown
     assert due(row) in shown
     assert "with all sums and the fitted priors, on average" in shown
-    told = json.loads(run("explain", str(census.path), *where, "--json").out)
+    report = json.loads(run("explain", str(census.path), *where, "--json").out)
     for name in ("probability_low", "probability", "probability_high", "due_to_sums"):
-        assert told[name] == pytest.approx(row[name], abs=1e-9)
-    assert told["priors"] == ["best", "tilted", "looser", "denser"] == census.summary["priors"]["variants"]
-    assert told["threshold"] == 0.66
-    assert told["held_back"] is told["withheld"] is None
-    assert told["known_alone"] is False
+        assert report[name] == pytest.approx(row[name], abs=1e-9)
+    assert report["priors"] == ["best", "tilted", "looser", "denser"] == census.summary["priors"]["variants"]
+    assert report["threshold"] == 0.66
+    assert report["held_back"] is report["withheld"] is None
+    assert report["known_alone"] is False
 
 
 def test_a_count_that_was_run_under_one_prior_shows_just_its_probability(census: AuditFolder) -> None:
@@ -281,10 +283,10 @@ def test_a_conditional_claim_that_is_held_back_is_not_called_certain() -> None:
 def test_counts_that_only_some_priors_make_likely_are_counted(census_audit: Path) -> None:
     """They are counted anew here, cell by cell, in areas that are not linked: others depend on their families."""
     census = AuditFolder.open(census_audit)
-    told, least = census.summary, census.summary["threshold"]
-    assert 0 < told["more_likely_on_average"] < told["more_likely_at_highest_found"]
+    summary, least = census.summary, census.summary["threshold"]
+    assert 0 < summary["more_likely_on_average"] < summary["more_likely_at_highest_found"]
     highest = average = 0
-    for row in range(told["areas"]):
+    for row in range(summary["areas"]):
         seen = infer_area(census, row)
         weighed, inferred = seen.inferred.probabilities, seen.inferred
         for cell in np.flatnonzero(weighed.highest[0] >= least).tolist():
@@ -294,7 +296,7 @@ def test_counts_that_only_some_priors_make_likely_are_counted(census_audit: Path
                 continue
             highest += 1
             average += (one.probability or 0) >= least
-    assert (highest, average) == (told["more_likely_at_highest_found"], told["more_likely_on_average"])
+    assert (highest, average) == (summary["more_likely_at_highest_found"], summary["more_likely_on_average"])
 
 
 def held(conditional: int) -> dict[str, dict[str, int]]:
@@ -359,8 +361,8 @@ def test_the_explorer_shows_all_three(census: AuditFolder) -> None:
     assert probabilities(row, 3) in cell.text
     assert WHY_SEVERAL in cell.text
     assert due(row).replace("'", "&#39;") in cell.text
-    told = client.get(f"{row['address']}.json").json()
-    assert [told[name] for name in names] == pytest.approx([row[name] for name in names], abs=1e-9)
+    page_data = client.get(f"{row['address']}.json").json()
+    assert [page_data[name] for name in names] == pytest.approx([row[name] for name in names], abs=1e-9)
     area = row["address"].rsplit("/", 1 + row["key"].count("/"))[0]
     lines = [line for table in client.get(f"{area}.json").json()["tables"] for line in table["lines"]]
     (shown,) = [cell for line in lines for cell in line["cells"] if cell and cell["key"] == row["key"]]
@@ -380,9 +382,9 @@ def test_whole_distributions_are_worked_out_for_single_counts_only(
     for address in (f"/area/{code}", f"/area/{code}.json", f"/area/{code}.csv"):
         assert client.get(address).status_code == 200
     assert not asked
-    told = client.get(f"/area/{code}/{census.model.columns[-1].key}.json").json()
+    page_data = client.get(f"/area/{code}/{census.model.columns[-1].key}.json").json()
     assert asked == list(census.prior.variants)
-    assert told["mean"] == pytest.approx(sum(count * chance for count, chance in told["distribution"]))
+    assert page_data["mean"] == pytest.approx(sum(count * chance for count, chance in page_data["distribution"]))
     client.get(f"/area/{code}/{census.model.columns[-2].key}.json")
     client.get(f"/area/{code}/{census.model.columns[-1].key}.json")
     assert len(asked) == 2 * len(census.prior.variants), "a count that was explained is not explained again"
@@ -476,7 +478,7 @@ def test_a_withheld_claim_is_explained(tmp_path: Path, census: AuditFolder) -> N
     where = row["region"], row["characteristic_id"], row["sex"]
     before = explain(census, *where)
     written = census.summary["selfcheck"]
-    failed = [one | {"verdict": "failed", "why": "zeros fail", "rms_z": 4.0} for one in written["tables"]]
+    failed = [table | {"verdict": "failed", "why": "zeros fail", "rms_z": 4.0} for table in written["tables"]]
     folder = told_otherwise(census, tmp_path / "audit", selfcheck=written | {"tables": failed})
     prior = replace(folder.prior, withheld=tuple(range(len(folder.model.columns))))
     prior.save(next((folder.path / "model").glob("prior*")))

@@ -19,7 +19,7 @@ from unround import simulation as sim
 from unround._version import __version__
 from unround.errors import InputError
 from unround.options import FORMATS
-from unround.simulation.files import LAYOUTS as WRITERS
+from unround.simulation import LAYOUTS as WRITERS
 from unround.simulation.geography import numbers, plan
 from unround.tables.canada_2021 import expand
 
@@ -408,9 +408,9 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, name):
 
 
 def test_progress_counts_areas(tmp_path):
-    told = []
-    done = unround.simulate(tmp_path, areas=300, seed=1, progress=lambda _, done, whole: told.append((done, whole)))
-    assert told == [(128, 300), (256, 300), (300, 300)]
+    counted = []
+    done = unround.simulate(tmp_path, areas=300, seed=1, progress=lambda _, done, whole: counted.append((done, whole)))
+    assert counted == [(128, 300), (256, 300), (300, 300)]
     assert done.areas == 300
     assert done.bytes == sum(path.stat().st_size for path in (*done.files, done.truth))
     assert sorted(path.name for path in tmp_path.iterdir()) == [DATA, "SIMULATED.txt", "truth.parquet"]

@@ -30,9 +30,9 @@ def test_every_table_counts_the_records(folder: Path) -> None:
     persons = pl.read_parquet(folder / "exact" / "persons.parquet")
     table = pl.read_parquet(folder / "exact" / "age_sex_marital.parquet")
     for region, low, high, label in (("A00003", 35, 44, "35 to 44 years"), ("A00007", 75, 100, "75 years and over")):
-        own = persons.filter((pl.col("region") == region) & pl.col("age").is_between(low, high))
+        rows = persons.filter((pl.col("region") == region) & pl.col("age").is_between(low, high))
         for sex, marital in (("women", "married"), ("all", "widowed"), ("men", "all")):
-            inside = own
+            inside = rows
             if sex != "all":
                 inside = inside.filter(pl.col("sex") == sex)
             if marital != "all":
@@ -107,12 +107,12 @@ def test_queries_are_answered_together_as_each_alone() -> None:
     block = next(person_blocks(2, 8, 100))
     queries = [query({}, SIZES)]
     queries += [query({"age": frozenset(range(low, low + 7)), "sex": frozenset({1})}, SIZES) for low in (0, 3, 50)]
-    found = counted(margins(queries, SIZES), len(queries), block.area, 2, block.codes)
+    numbers = counted(margins(queries, SIZES), len(queries), block.area, 2, block.codes)
     for at, one in enumerate(queries):
         inside = np.ones(len(block.area), dtype=bool)
         for name, values in one:
             inside &= np.isin(block.codes[name], list(values))
-        assert found[:, at].tolist() == np.bincount(block.area[inside], minlength=2).tolist()
+        assert numbers[:, at].tolist() == np.bincount(block.area[inside], minlength=2).tolist()
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,11 @@ def test_the_papers_sample_tables_have_one_solution(text: str, true: list[int]) 
 def test_87_leaves_two_ways() -> None:
     solution = solve(parse("87! = men: 35 + women: 45"))
     assert solution.solutions == 2
-    assert [one.values for one in solution.top] == [
+    assert [way.values for way in solution.top] == [
         {"total": 87, "men": 38, "women": 49},
         {"total": 87, "men": 39, "women": 48},
     ]
-    assert [one.probability for one in solution.top] == pytest.approx([0.5, 0.5])
+    assert [way.probability for way in solution.top] == pytest.approx([0.5, 0.5])
     assert solution.top[0].times_next == 1
     assert solution.top[1].times_next is None
 
@@ -105,7 +105,7 @@ def test_the_six_cell_example_in_full_precision() -> None:
     assert young.mean == pytest.approx(float(mean), rel=1e-14)
     assert young.sure == (30, 31, 32, 33, 34)
     best = [float(p) for _, p in exact.top(6)]
-    assert [one.probability for one in solution.top] == pytest.approx(best[:5], rel=1e-13)
+    assert [way.probability for way in solution.top] == pytest.approx(best[:5], rel=1e-13)
     assert solution.top[4].times_next == pytest.approx(best[4] / best[5])
 
 
@@ -141,7 +141,7 @@ def test_a_system_without_solution_names_the_smallest_clash() -> None:
     assert not solution.feasible
     assert solution.clash is not None
     assert set(solution.clash.cells) == {"t", "a", "b"}
-    assert [str(one) for one in solution.clash.sums] == ["t = a + b"]
+    assert [str(sum_) for sum_ in solution.clash.sums] == ["t = a + b"]
     assert solution.to_json()["clash"] == {
         "cells": ["t", "a", "b"],
         "sums": [{"total": "t", "parts": ["a", "b"]}],
@@ -254,7 +254,7 @@ def test_every_shape_has_a_consistent_answer(data: st.DataObject) -> None:
     for cell in solution.cells:
         check(cell)
     assume(solution.top)
-    probabilities = [one.probability for one in solution.top]
+    probabilities = [way.probability for way in solution.top]
     assert probabilities == sorted(probabilities, reverse=True)
     assert sum(probabilities) <= 1 + 1e-9
 

@@ -399,9 +399,9 @@ def test_a_total_and_what_is_inside_it_are_never_repeats():
 
 
 def detected(counts, columns):
-    found = Divisibility.none(len(columns))
-    found.add(np.asarray(counts, dtype=np.int32))
-    return detect(found, columns, ["format"] * len(columns))
+    divisibility = Divisibility.none(len(columns))
+    divisibility.add(np.asarray(counts, dtype=np.int32))
+    return detect(divisibility, columns, ["format"] * len(columns))
 
 
 @pytest.mark.parametrize("how", ["rounding:3", "rounding:5", "rounding:10", "sample:5", "exact"])

@@ -39,11 +39,11 @@ def feasible(hidden: dict[int, str]) -> dict[int, tuple[int, int]]:
 def test_a_jj_file_gets_its_feasibility_intervals(tmp_path: Path, hidden: dict[int, str], decision: str) -> None:
     file = tmp_path / "table.jj"
     file.write_text(jj(hidden), encoding="utf-8")
-    found = unround.review(file, out=tmp_path / "review", repairs=[])
-    assert found.decision == decision
+    review = unround.review(file, out=tmp_path / "review", repairs=[])
+    assert review.decision == decision
     ranges = pl.read_parquet(tmp_path / "review" / "audit" / "hidden.parquet")
-    told = {int(cell): (low, high) for cell, low, high in ranges.select("cell", "low", "high").rows()}
-    assert told == feasible(hidden)
+    rows = {int(cell): (low, high) for cell, low, high in ranges.select("cell", "low", "high").rows()}
+    assert rows == feasible(hidden)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ C,F,8,{0}
 def test_counts_that_sdctable_hides_are_hidden(tmp_path: Path, others: str, ranges: set[tuple[int, int]]) -> None:
     file = tmp_path / "protected.csv"
     file.write_text(STATUSES.format(others), encoding="utf-8")
-    found = unround.review(file, out=tmp_path / "review", mechanism="exact", repairs=[])
-    assert found.decision == ("publish" if others == "x" else "stop")
+    review = unround.review(file, out=tmp_path / "review", mechanism="exact", repairs=[])
+    assert review.decision == ("publish" if others == "x" else "stop")
     hidden = pl.read_parquet(tmp_path / "review" / "audit" / "hidden.parquet")
     assert set(hidden.select("low", "high").rows()) == ranges
 
@@ -100,13 +100,13 @@ def true_count(cell: str) -> int:
 
 def test_what_outputs_of_acro_give_away_together(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in (ACRO / "leaky").iterdir()}
-    found = unround.review(ACRO / "leaky", out=tmp_path / "review", repairs=[])
-    told = found.to_json()
-    decisions = {table["name"]: table["decision"] for table in told["tables"]}
+    review = unround.review(ACRO / "leaky", out=tmp_path / "review", repairs=[])
+    report = review.to_json()
+    decisions = {table["name"]: table["decision"] for table in report["tables"]}
     assert decisions == {"output_0": "publish", "output_1": "publish", "output_2": "publish", "together": "stop"}
-    assert [entry["what"] for entry in told["unsettled"]] == ["together|output_3"]  # means: not looked at
-    assert {cell["claim"] for cell in told["cells"]} == {"conditional"}  # on that all outputs count the same records
-    proved = {cell["key"]: cell["value"] for cell in told["cells"]}
+    assert [entry["what"] for entry in report["unsettled"]] == ["together|output_3"]  # means: not looked at
+    assert {cell["claim"] for cell in report["cells"]} == {"conditional"}  # on that all outputs count the same records
+    proved = {cell["key"]: cell["value"] for cell in report["cells"]}
     assert len(proved) == 15
     assert "output_0: East / R/G" in proved
     assert proved == {cell: true_count(cell) for cell in proved}

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from unround.audits import Model
 from unround.audits.claims import HeldBecause
-from unround.audits.model import Model
 from unround.audits.suspects import LEVEL, _bound, chance_below, find_suspects
 from unround.explanation.cell import explain
 from unround.job import AuditFolder, audit
@@ -78,7 +78,7 @@ def test_an_absurd_area_is_set_apart(folders: tuple[AuditFolder, AuditFolder]) -
     assert sound.summary["suspect"] == {"areas": 0, "sums": 0, "level": LEVEL, "chance_below": LEVEL / 300}
     assert pl.read_csv(sound.path / "suspects.csv").is_empty()
     listed = pl.read_csv(spoiled.path / "suspects.csv").to_dicts()
-    assert [one["area"] for one in listed] == ["A7"]
+    assert [suspect["area"] for suspect in listed] == ["A7"]
     assert listed[0]["published"] - listed[0]["parts_add_up_to"] == 4 * len(PARTS) - 1
     assert listed[0]["chance_at_most"] < LEVEL / 300
     assert spoiled.summary["suspect"]["areas"] == 1
@@ -90,9 +90,9 @@ def test_it_makes_no_likely_claims_and_says_so(folders: tuple[AuditFolder, Audit
     assert spoiled.findings.filter(pl.col("kind") != "proved", area="A7").is_empty()
     held = spoiled.summary["held_back_because"][HeldBecause.SUSPECT.label]
     assert held["likely"] == spoiled.summary["held_back"]["likely"] >= 10
-    one = explain(spoiled, "A7", PARTS[0])
-    assert (one.kind, one.held_back) == ("open", "likely")
-    assert "suspect" in conclusion(one)
+    explanation = explain(spoiled, "A7", PARTS[0])
+    assert (explanation.kind, explanation.held_back) == ("open", "likely")
+    assert "suspect" in conclusion(explanation)
     others = [folder.findings.filter(pl.col("area") != "A7")["value"].to_list() for folder in folders]
     assert others[0], "there must be something to compare"
     assert spoiled.summary["likely"] == spoiled.findings.filter(kind="likely").height
@@ -143,6 +143,6 @@ def test_likely_claims_are_held_back_where_the_mechanism_is_refuted(wrong: int, 
     asked = audit(release, tmp_path / "asked", AuditOptions(doubtful=True, zeros=True))
     assert asked.summary["likely"] == held > 0
     row = asked.findings.row(0, named=True)
-    one = explain(folder, row["area"], row["column"])
-    assert (one.kind, one.held_back) == ("open", "likely")
-    assert "contradict the mechanism" in conclusion(one)
+    explanation = explain(folder, row["area"], row["column"])
+    assert (explanation.kind, explanation.held_back) == ("open", "likely")
+    assert "contradict the mechanism" in conclusion(explanation)

@@ -111,7 +111,7 @@ def test_the_real_sums_are_documented_and_a_table_has_one_mechanism(census_data:
     hidden = verdict(structure, "v_CA21_453", "v_CA21_456", "v_CA21_477")
     assert hidden.kept
     assert hidden.areas > 26_000
-    assert all(one.is_documented for one in structure.sums)
+    assert all(sum_.is_documented for sum_ in structure.sums)
 
 
 # --- readers ---------------------------------------------------------------------------------------------
@@ -135,10 +135,10 @@ def test_income_groups_add_to_the_exact_households_and_men_to_men(tmp_path: Path
         for number, name in ((66, "Not married"), (67, "Never"), (68, "Separated"), (69, "Divorced"), (70, "Widowed"))
         for step, sex in enumerate(("Total", "Male", "Female"))
     ]
-    found = sums(read(censusmapper(tmp_path / "s.csv", sexes, np.full((2, 15), 5))))
+    sums_of_release = sums(read(censusmapper(tmp_path / "s.csv", sexes, np.full((2, 15), 5))))
     for ending in ("", "/men", "/women"):
         parts = tuple(f"v_CA21_{number}{ending}" for number in (480, 483, 486, 489))
-        assert found[f"v_CA21_477{ending}", parts].origin == "names"
+        assert sums_of_release[f"v_CA21_477{ending}", parts].origin == "names"
 
 
 def test_numbers_that_are_not_those_of_2021_are_read_by_their_names(tmp_path: Path) -> None:
@@ -221,9 +221,9 @@ def test_claims_through_a_hidden_total_are_proved(tmp_path: Path) -> None:
     assert [column.key for column in read(path).columns if not column.is_in_file] == ["v_CA21_453"]
     assert unround.check(path).to_json()["added_totals"] == ["v_CA21_453"]
     folder = unround.audit(path, tmp_path / "audit", prior="flat")
-    found = pl.read_csv(folder.path / "findings.csv").filter(pl.col("region") == 59_000_000)
-    assert set(found["kind"]) == {"proved"}
-    values = dict(zip(found["characteristic_id"], found["value"], strict=True))
+    rows = pl.read_csv(folder.path / "findings.csv").filter(pl.col("region") == 59_000_000)
+    assert set(rows["kind"]) == {"proved"}
+    values = dict(zip(rows["characteristic_id"], rows["value"], strict=True))
     expected = {f"v_CA21_{vector_of(number)}": value for number, value in zip(labels, true[0].tolist(), strict=True)}
     assert values == expected | {"v_CA21_453": 593}
 
@@ -247,12 +247,12 @@ def test_small_counts_that_lean_are_told_from_a_part_that_is_missing(missing: bo
     columns = [*columns_of("all", how=Exact()), *columns_of(*(f"p{at}" for at in range(parts.shape[1])))]
     names = tuple(range(1, parts.shape[1] + 1))
     structure = find_structure(release_of(np.column_stack([total, parts]), columns, [Proposal(0, names, "names")]))
-    (judged,) = [one for one in (*structure.sums, *structure.rejected) if one.parts == names]
+    (judged,) = [sum_ for sum_ in (*structure.sums, *structure.rejected) if sum_.parts == names]
     assert judged.mean > 1
     assert judged.kept is not missing
     assert ("small parts are published" in judged.why) is not missing
-    found = find_structure(release_of(np.column_stack([total, parts]), columns, [Proposal(0, names, "data")]))
-    assert not any(one.parts == names and one.kept for one in found.sums)  # nobody vouches for it
+    verified = find_structure(release_of(np.column_stack([total, parts]), columns, [Proposal(0, names, "data")]))
+    assert not any(sum_.parts == names and sum_.kept for sum_ in verified.sums)  # nobody vouches for it
 
 
 def test_what_does_not_hold_for_everybody_does_not_hold_for_men() -> None:
@@ -361,12 +361,12 @@ def test_inspect_tells_documented_found_and_rejected_sums_apart(tmp_path: Path) 
     headers = [f"v_CA06_{at + 1}: {label}" for at, label in enumerate(labels)]
     path = censusmapper(tmp_path / "t.csv", headers, rounded(whole, rng))
     seen = unround.check(path)
-    told = seen.to_json()
-    assert sorted((one["table"], one["origin"], one["ground"]) for one in told["sums"]) == [
+    report = seen.to_json()
+    assert sorted((one["table"], one["origin"], one["ground"]) for one in report["sums"]) == [
         ("Colours", "data", "inferred"),
         ("Shapes of things", "data", "inferred"),
     ]
-    assert [(one["table"], one["columns"], one["sums"]["found"]) for one in told["tables"]] == [
+    assert [(one["table"], one["columns"], one["sums"]["found"]) for one in report["tables"]] == [
         ("Colours", 4, 1),
         ("Shapes of things", 3, 1),
     ]
@@ -389,8 +389,7 @@ def test_documented_sums_that_share_a_total_name_it() -> None:
 
 
 def test_what_is_hidden_is_no_more_than_the_people_or_households_of_its_area(tmp_path: Path) -> None:
-    from unround.audits.block import Auditor
-    from unround.audits.model import Model
+    from unround.audits import Auditor, Model
     from unround.prior import Prior
 
     rng = RNG(8)
@@ -432,7 +431,7 @@ def test_a_proof_may_rest_on_the_people_that_there_are(tmp_path: Path) -> None:
     lines[1] = lines[1].replace("CD,9,0,", "CD,9,NA,")
     path.write_text("\n".join(lines) + "\n")
     folder = unround.audit(path, tmp_path / "audit", prior="flat")
-    found = pl.read_csv(folder.path / "findings.csv").filter(pl.col("region") == 59_000_000)
-    assert set(found["kind"]) == {"proved"}
-    assert sorted(found["value"]) == [1, 1, 1, 6, 9]
+    rows = pl.read_csv(folder.path / "findings.csv").filter(pl.col("region") == 59_000_000)
+    assert set(rows["kind"]) == {"proved"}
+    assert sorted(rows["value"]) == [1, 1, 1, 6, 9]
     assert unround.verify(folder).to_json()["problems"] == []

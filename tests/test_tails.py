@@ -18,7 +18,7 @@ def test_chi_square_is_scipys(freedom, times):
 @pytest.mark.parametrize("mean", [0.01, 0.7, 3.0, 195.2, 4000.0])
 @pytest.mark.parametrize("times", [0.0, 0.2, 0.9, 1.0, 1.1, 3.0])
 def test_poisson_is_scipys(mean, times):
-    found = int(times * mean)
-    assert poisson_at_most(found, mean) == pytest.approx(pdtr(found, mean), rel=1e-8, abs=1e-290)
-    least = 1.0 if found == 0 else gammainc(found, mean)
-    assert poisson_at_least(found, mean) == pytest.approx(least, rel=1e-8, abs=1e-290)
+    count = int(times * mean)
+    assert poisson_at_most(count, mean) == pytest.approx(pdtr(count, mean), rel=1e-8, abs=1e-290)
+    least = 1.0 if count == 0 else gammainc(count, mean)
+    assert poisson_at_least(count, mean) == pytest.approx(least, rel=1e-8, abs=1e-290)

@@ -65,9 +65,9 @@ def test_quiet_prints_nothing_unless_json_is_asked_for(
     loud, quiet = run(*arguments), run(*arguments, "--quiet")
     assert loud.out
     assert quiet == (0, "", "")
-    told = run(*arguments, "--quiet", "--json")
-    assert json.loads(told.out)
-    assert told.err == ""
+    ran = run(*arguments, "--quiet", "--json")
+    assert json.loads(ran.out)
+    assert ran.err == ""
     assert run(*arguments).out == loud.out  # it is for one run only
 
 
@@ -116,7 +116,7 @@ def test_a_list_has_commas_or_is_given_one_at_a_time(run: Run) -> None:
     old = run("compare", "--mechanism", "rounding:5,rounding:10", *same)
     new = run("compare", "--mechanism", "rounding:5", "--mechanism", "rounding:10", *same)
     assert (old.code, old.out) == (0, new.out)
-    assert [one["name"] for one in json.loads(new.out)["mechanisms"]] == ["rounding:5", "rounding:10"]
+    assert [mechanism["name"] for mechanism in json.loads(new.out)["mechanisms"]] == ["rounding:5", "rounding:10"]
 
 
 # -- completion -------------------------------------------------------------------------------------------------------

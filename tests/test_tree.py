@@ -33,16 +33,16 @@ def reference(system: System, prior: dict[str, dict[int, float]] | None = None) 
 def certify(system: System, engine: str = "tree", prior: dict[str, dict[int, float]] | None = None) -> bool:
     """Check every number that the engine gives against exact fractions; return whether there is a solution."""
     truth = reference(system, prior)
-    found = infer(system, engine=engine, prior=prior, top=4)
-    assert found.feasible == (truth.count > 0)
-    if not found.feasible:
+    inferred = infer(system, engine=engine, prior=prior, top=4)
+    assert inferred.feasible == (truth.count > 0)
+    if not inferred.feasible:
         return False
-    assert found.answer is not None
-    assert found.answer.marginals is not None
-    assert found.answer.solutions == truth.count
-    for i, marginal in enumerate(found.answer.marginals):
+    assert inferred.answer is not None
+    assert inferred.answer.marginals is not None
+    assert inferred.answer.solutions == truth.count
+    for i, marginal in enumerate(inferred.answer.marginals):
         expected = truth.marginal(i)
-        assert (found.lows[i], found.highs[i]) == (min(expected), max(expected))
+        assert (inferred.lows[i], inferred.highs[i]) == (min(expected), max(expected))
         assert marginal is not None
         low, probabilities = marginal
         got = {low + k: p for k, p in enumerate(probabilities.tolist()) if p > 0}
@@ -51,11 +51,11 @@ def certify(system: System, engine: str = "tree", prior: dict[str, dict[int, flo
             assert got[value] == pytest.approx(float(probability), rel=1e-12)
     best = truth.top(4)
     total = sum(truth.weights, Fraction(0))
-    assert [p for _, p in found.answer.best] == pytest.approx([float(p) for _, p in best], rel=1e-12)
+    assert [p for _, p in inferred.answer.best] == pytest.approx([float(p) for _, p in best], rel=1e-12)
     weight = dict(zip(truth.solutions, truth.weights, strict=True))
-    for values, probability in found.answer.best:
+    for values, probability in inferred.answer.best:
         assert probability == pytest.approx(float(weight[values] / total), rel=1e-12)
-    assert len({values for values, _ in found.answer.best}) == len(found.answer.best)
+    assert len({values for values, _ in inferred.answer.best}) == len(inferred.answer.best)
     return True
 
 
@@ -79,8 +79,8 @@ def test_loops_cut_open_agree_with_brute_force(shape: str) -> None:
 
 def test_a_loop_is_cut_at_its_cheapest_cell() -> None:
     text = "t: 105!; a: 30; b: 40; c: 36 @3; u: 75; t = a + b + c; u = b + c"
-    found = infer(parse(text))
-    assert (found.engine, found.why) == ("cutset", "the sums form loops, cut open at c")
+    inferred = infer(parse(text))
+    assert (inferred.engine, inferred.why) == ("cutset", "the sums form loops, cut open at c")
     with pytest.raises(InputError, match="too many combinations of values"):
         infer(parse("t: ?; a: ?; b: ?; u: ?; v: 9,000!; t = a + b; u = a + b; v = t + u"), engine="cutset")
 
@@ -107,15 +107,15 @@ def test_a_given_prior_agrees_with_brute_force(known: shapes.Known, data: st.Dat
 @given(data=st.data())
 def test_the_truth_lies_inside_the_bounds_and_has_a_probability(shape: str, data: st.DataObject) -> None:
     system, true = data.draw(shapes.ALL[shape])
-    found = infer(system)
-    assert found.feasible
-    assert found.answer is not None
-    assert found.answer.marginals is not None
+    inferred = infer(system)
+    assert inferred.feasible
+    assert inferred.answer is not None
+    assert inferred.answer.marginals is not None
     for i, value in enumerate(true):
-        high = found.highs[i]
-        assert found.lows[i] <= value
+        high = inferred.highs[i]
+        assert inferred.lows[i] <= value
         assert high is None or value <= high
-        marginal = found.answer.marginals[i]
+        marginal = inferred.answer.marginals[i]
         assert marginal is not None
         low, probabilities = marginal
         assert probabilities[value - low] > 0
@@ -130,20 +130,20 @@ def test_relabelling_changes_nothing(shape: str, data: st.DataObject) -> None:
     cells = data.draw(st.permutations(system.cells))
     sums = data.draw(st.permutations([type(s)(s.total, tuple(data.draw(st.permutations(s.parts)))) for s in system.sums]))
     other = System(cells, sums)
-    one, two = infer(system), infer(other)
-    assert one.answer is not None
+    inferred, two = infer(system), infer(other)
+    assert inferred.answer is not None
     assert two.answer is not None
-    assert one.answer.solutions == two.answer.solutions
-    assert one.answer.marginals is not None
+    assert inferred.answer.solutions == two.answer.solutions
+    assert inferred.answer.marginals is not None
     assert two.answer.marginals is not None
     for i, cell in enumerate(system.cells):
         j = other.index[cell.name]
-        assert (one.lows[i], one.highs[i]) == (two.lows[j], two.highs[j])
-        mine, theirs = one.answer.marginals[i], two.answer.marginals[j]
+        assert (inferred.lows[i], inferred.highs[i]) == (two.lows[j], two.highs[j])
+        mine, theirs = inferred.answer.marginals[i], two.answer.marginals[j]
         assert mine is not None
         assert theirs is not None
         np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-11)
-    np.testing.assert_allclose([p for _, p in one.answer.best], [p for _, p in two.answer.best], rtol=1e-11)
+    np.testing.assert_allclose([p for _, p in inferred.answer.best], [p for _, p in two.answer.best], rtol=1e-11)
 
 
 @pytest.mark.parametrize("shape", shapes.ALL)
@@ -152,25 +152,25 @@ def test_relabelling_changes_nothing(shape: str, data: st.DataObject) -> None:
 def test_an_added_sum_never_widens_a_bound(shape: str, data: st.DataObject) -> None:
     system, _ = data.draw(shapes.ALL[shape])
     fewer = System(system.cells, system.sums[:-1])
-    one, two = infer(fewer), infer(system)
+    inferred, two = infer(fewer), infer(system)
     for i in range(len(system.cells)):
-        wide, tight = one.highs[i], two.highs[i]
-        assert two.lows[i] >= one.lows[i]
+        wide, tight = inferred.highs[i], two.highs[i]
+        assert two.lows[i] >= inferred.lows[i]
         assert wide is None or (tight is not None and tight <= wide)
 
 
 def test_long_sums_neither_overflow_nor_underflow() -> None:
     """300 parts: over 10^242 solutions, and weights far below the smallest double."""
     parts = " + ".join(["20"] * 300)
-    found = infer(parse(f"5,400! = {parts}"), top=2)
-    assert found.answer is not None
-    assert found.answer.solutions is not None
-    assert found.answer.marginals is not None
+    inferred = infer(parse(f"5,400! = {parts}"), top=2)
+    assert inferred.answer is not None
+    assert inferred.answer.solutions is not None
+    assert inferred.answer.marginals is not None
     # The coefficient of x^600 in (1 + x + … + x^8)^300, by one multiplication of very long numbers.
     bits = 1024
     polynomial = sum(1 << (bits * k) for k in range(9)) ** 300
-    assert found.answer.solutions == (polynomial >> (bits * (5400 - 300 * 16))) % (1 << bits)
-    first, last = found.answer.marginals[1], found.answer.marginals[300]
+    assert inferred.answer.solutions == (polynomial >> (bits * (5400 - 300 * 16))) % (1 << bits)
+    first, last = inferred.answer.marginals[1], inferred.answer.marginals[300]
     assert first is not None
     assert last is not None
     np.testing.assert_allclose(first[1], last[1], rtol=1e-10)
@@ -180,9 +180,9 @@ def test_long_sums_neither_overflow_nor_underflow() -> None:
 
 def test_counts_beyond_any_machine_number_are_exact() -> None:
     """Free parts under an unpublished total: the number of solutions is a product of windows."""
-    found = infer(parse("? = " + " + ".join(["20"] * 40)), top=0)
-    assert found.answer is not None
-    assert found.answer.solutions == 9**40
+    inferred = infer(parse("? = " + " + ".join(["20"] * 40)), top=0)
+    assert inferred.answer is not None
+    assert inferred.answer.solutions == 9**40
 
 
 def test_a_split_is_found_whatever_the_order_of_its_parts() -> None:
@@ -206,14 +206,14 @@ def test_a_cell_with_one_value_cannot_close_a_loop() -> None:
 
 
 def test_a_cell_that_nothing_bounds_leaves_the_others_alone() -> None:
-    found = infer(parse("? = 20 + ?"))
-    assert found.highs[0] is None
-    assert found.highs[2] is None
-    assert found.answer is not None
-    assert found.answer.solutions is None
-    assert found.answer.marginals is not None
-    assert found.answer.marginals[0] is None
-    low, probabilities = found.answer.marginals[1] or (0, np.zeros(0))
+    inferred = infer(parse("? = 20 + ?"))
+    assert inferred.highs[0] is None
+    assert inferred.highs[2] is None
+    assert inferred.answer is not None
+    assert inferred.answer.solutions is None
+    assert inferred.answer.marginals is not None
+    assert inferred.answer.marginals[0] is None
+    low, probabilities = inferred.answer.marginals[1] or (0, np.zeros(0))
     assert low == 16
     np.testing.assert_allclose(probabilities, [0.04, 0.08, 0.12, 0.16, 0.2, 0.16, 0.12, 0.08, 0.04])
 
@@ -222,58 +222,58 @@ def test_loops_among_cells_that_nothing_bounds_do_say_something() -> None:
     """t = a + b and t = a + c: whatever t and a are, b and c are the same count."""
     loop = "t: ?; a: ?; b: 5; c: {}; t = a + b; t = a + c"
     assert not infer(parse(loop.format(50))).feasible
-    found = infer(parse(loop.format(10)))
-    assert (found.lows[2:], found.highs[2:]) == ((6, 6), (9, 9))
-    assert found.highs[:2] == (None, None)
+    inferred = infer(parse(loop.format(10)))
+    assert (inferred.lows[2:], inferred.highs[2:]) == ((6, 6), (9, 9))
+    assert inferred.highs[:2] == (None, None)
 
 
 def test_tiny_likelihoods_are_not_impossible_ones() -> None:
     """28 parts, each 39 away from what was published: a likelihood of about 10^-330, but the only way."""
     parts = " + ".join(["50 @laplace:1.45"] * 28)
-    found = infer(parse(f"{28 * 89}! = {parts}"))
-    assert found.feasible
-    assert found.answer is not None
-    assert found.answer.marginals is not None
-    low, probabilities = found.answer.marginals[1] or (0, np.zeros(0))
+    inferred = infer(parse(f"{28 * 89}! = {parts}"))
+    assert inferred.feasible
+    assert inferred.answer is not None
+    assert inferred.answer.marginals is not None
+    low, probabilities = inferred.answer.marginals[1] or (0, np.zeros(0))
     assert float(np.arange(low, low + probabilities.size) @ probabilities) == pytest.approx(89, rel=1e-9)
 
 
 def test_tiny_priors_are_not_impossible_ones() -> None:
     system = parse("? = p0: 20 + p1: 20 + p2: 20")
-    found = infer(system, prior={f"p{i}": {16: 1e-200, 17: 1e-200} for i in range(3)})
-    assert found.answer is not None
-    assert found.answer.marginals is not None
-    np.testing.assert_allclose((found.answer.marginals[1] or (0, 0))[1], [1 / 3, 2 / 3])
+    inferred = infer(system, prior={f"p{i}": {16: 1e-200, 17: 1e-200} for i in range(3)})
+    assert inferred.answer is not None
+    assert inferred.answer.marginals is not None
+    np.testing.assert_allclose((inferred.answer.marginals[1] or (0, 0))[1], [1 / 3, 2 / 3])
 
 
 def test_one_count_published_very_often() -> None:
     """The same count 1,000 times over, as 10 or 15: each repeat multiplies its distribution once more."""
     repeats = 1000
     cells = "; ".join(f"a{i}: {10 if i % 5 < 3 else 15}" for i in range(repeats))
-    found = infer(parse(f"t: ?; {cells}; " + "; ".join(f"t = a{i}" for i in range(repeats))), top=4)
-    assert found.answer is not None
-    assert found.answer.marginals is not None
-    low, probabilities = found.answer.marginals[0] or (0, np.zeros(0))
+    inferred = infer(parse(f"t: ?; {cells}; " + "; ".join(f"t = a{i}" for i in range(repeats))), top=4)
+    assert inferred.answer is not None
+    assert inferred.answer.marginals is not None
+    low, probabilities = inferred.answer.marginals[0] or (0, np.zeros(0))
     logs = [600 * np.log((15 - x) / 5) + 400 * np.log((x - 10) / 5) for x in range(11, 15)]
     np.testing.assert_allclose(np.log(probabilities / probabilities.max()), np.array(logs) - max(logs), rtol=1e-9, atol=1e-9)
-    assert (low, len(found.answer.best)) == (11, 4)
+    assert (low, len(inferred.answer.best)) == (11, 4)
 
 
 def test_wide_windows_do_not_overflow() -> None:
     """170 windows of 100 values each: more solutions than the largest double."""
-    found = infer(parse("? = " + " + ".join(["?0..99"] * 170)), top=0)
-    assert found.answer is not None
-    assert found.answer.solutions is None  # counting them would take too long
-    assert found.answer.marginals is not None
-    np.testing.assert_allclose((found.answer.marginals[1] or (0, 0))[1], 0.01)
+    inferred = infer(parse("? = " + " + ".join(["?0..99"] * 170)), top=0)
+    assert inferred.answer is not None
+    assert inferred.answer.solutions is None  # counting them would take too long
+    assert inferred.answer.marginals is not None
+    np.testing.assert_allclose((inferred.answer.marginals[1] or (0, 0))[1], 0.01)
 
 
 def test_bounds_travel_the_whole_length_of_a_chain() -> None:
     n = 700
     cells = "; ".join(f"a{i}: ?{i}..{n + 5}" for i in range(n + 1))
-    found = infer(parse(f"{cells}; " + "; ".join(f"a{i} = a{i + 1}" for i in range(n))), top=0)
-    assert set(found.lows) == {n}
-    assert set(found.highs) == {n + 5}
+    inferred = infer(parse(f"{cells}; " + "; ".join(f"a{i} = a{i + 1}" for i in range(n))), top=0)
+    assert set(inferred.lows) == {n}
+    assert set(inferred.highs) == {n + 5}
 
 
 def test_cells_that_nothing_bounds_leave_the_bounds_of_the_others_tight() -> None:
@@ -287,15 +287,15 @@ def test_cells_that_nothing_bounds_leave_the_bounds_of_the_others_tight() -> Non
 
 
 def test_the_least_value_of_a_cell_that_nothing_bounds() -> None:
-    found = infer(parse("t: 20!; u: ?; v: ?; a: ?; b: ?; t = a + b; u = a + b + v"))
-    assert (found.lows[1], found.highs[1]) == (20, None)
+    inferred = infer(parse("t: 20!; u: ?; v: ?; a: ?; b: ?; t = a + b; u = a + b + v"))
+    assert (inferred.lows[1], inferred.highs[1]) == (20, None)
 
 
 def test_the_order_of_the_best_survives_probabilities_below_any_double() -> None:
     triples = "; ".join(f"t{i}: 40 = x{i}: 20 + y{i}: 20" for i in range(300))
-    found = infer(parse(triples), top=3)
-    assert found.answer is not None
-    assert set(found.answer.best[0][0]) == {20, 40}
+    inferred = infer(parse(triples), top=3)
+    assert inferred.answer is not None
+    assert set(inferred.answer.best[0][0]) == {20, 40}
 
 
 def test_bounds_do_not_rest_on_probabilities_too_small_for_doubles() -> None:
@@ -303,16 +303,16 @@ def test_bounds_do_not_rest_on_probabilities_too_small_for_doubles() -> None:
     parts = "; ".join(f"p{i}: 20" for i in range(31))
     loop = "t: 620 = " + " + ".join(f"p{i}" for i in range(31)) + "; u: 40; u = p0 + p1"
     prior = {f"p{i}": {20: 1.0, 21: 1e-12} for i in range(31)}
-    found = infer(parse(f"{parts}; {loop}"), prior=prior, top=0)
-    assert found.engine == "cutset"
-    assert (set(found.lows[:31]), set(found.highs[:31])) == ({20}, {21})
-    assert (found.lows[31], found.highs[31]) == (620, 624)
+    inferred = infer(parse(f"{parts}; {loop}"), prior=prior, top=0)
+    assert inferred.engine == "cutset"
+    assert (set(inferred.lows[:31]), set(inferred.highs[:31])) == ({20}, {21})
+    assert (inferred.lows[31], inferred.highs[31]) == (620, 624)
 
 
 def test_cells_without_any_sum() -> None:
-    found = infer(parse("; ".join(f"a{i}: 20" for i in range(40))), top=0)
-    assert found.answer is not None
-    assert found.answer.solutions == 9**40
+    inferred = infer(parse("; ".join(f"a{i}: 20" for i in range(40))), top=0)
+    assert inferred.answer is not None
+    assert inferred.answer.solutions == 9**40
 
 
 @pytest.mark.parametrize("text", ["1000000000! = ? + ?", "?1..1000000000000 = 5 + ?", "a: 500 @within:100000000"])
@@ -325,9 +325,9 @@ def test_what_would_not_fit_into_memory_is_left_or_refused(text: str) -> None:
 
 
 def test_wide_windows_are_left_to_bounds() -> None:
-    found = infer(parse("9,000,000! = ? + ? + ? + 20"))
-    assert found.answer is None
-    assert found.highs[1] == 9_000_000 - 16
+    inferred = infer(parse("9,000,000! = ? + ? + ? + 20"))
+    assert inferred.answer is None
+    assert inferred.highs[1] == 9_000_000 - 16
 
 
 @settings(max_examples=shapes.examples(150))
@@ -335,11 +335,11 @@ def test_wide_windows_are_left_to_bounds() -> None:
 def test_propagated_bounds_are_tight_on_trees_by_sex(known: shapes.Known) -> None:
     """The fixpoint of single sums equals the support of the exact posterior, which knows all sums at once."""
     system, _ = known
-    assume(len({one.total for one in system.sums}) < len(system.sums))  # the total's own sum over the tree is there
+    assume(len({sum_.total for sum_ in system.sums}) < len(system.sums))  # the total's own sum over the tree is there
     bounds = Bounds.of(system.windows)
     assert propagate(system.equations, bounds)
-    found = infer(system, engine="tree", top=0)
-    assert (bounds.lows, bounds.highs) == (list(found.lows), list(found.highs))
+    inferred = infer(system, engine="tree", top=0)
+    assert (bounds.lows, bounds.highs) == (list(inferred.lows), list(inferred.highs))
 
 
 def test_the_tree_engine_says_when_it_cannot() -> None:
@@ -354,6 +354,6 @@ def test_the_tree_engine_says_when_it_cannot() -> None:
         infer(system, engine="tree")
     with pytest.raises(InputError, match="no engine 'magic'"):
         infer(system, engine="magic")
-    found = infer(system, engine="cp-sat", top=0)
-    assert found.answer is None
-    assert "are not available" in found.why
+    inferred = infer(system, engine="cp-sat", top=0)
+    assert inferred.answer is None
+    assert "are not available" in inferred.why

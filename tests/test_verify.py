@@ -39,12 +39,12 @@ def rewritten(folder: Path, change: Callable[[Lines], object]) -> Sequence[str]:
 
 
 def test_an_audit_is_as_it_was_left(folder: Path) -> None:
-    found = unround.verify(folder)
-    assert found.holds
+    verification = unround.verify(folder)
+    assert verification.holds
     certain = pl.read_parquet(folder / "findings.parquet").filter(pl.col("kind") != "likely").height
-    assert found.certificates == found.findings == certain > 0
-    assert found.files == len(AuditFolder.open(folder).summary["files"]) >= 9
-    assert unround.verify(AuditFolder.open(folder)) == found
+    assert verification.certificates == verification.findings == certain > 0
+    assert verification.files == len(AuditFolder.open(folder).summary["files"]) >= 9
+    assert unround.verify(AuditFolder.open(folder)) == verification
 
 
 def invented(lines: Lines) -> None:
@@ -55,8 +55,8 @@ def invented(lines: Lines) -> None:
         {"step": k, "cell": cell, "bound": side, "value": 7, "by": "published", "uses": []}
         for k, side in enumerate(("low", "high"), 1)
     ]
-    told = {"cell": cell, "value": 7, "text": f"{cell} = 7 (exact). So {cell} = 7.", "depth": 0, "rests_on": []}
-    lines[0].update(told, cells=[exact], sums=[], steps=steps)
+    claim = {"cell": cell, "value": 7, "text": f"{cell} = 7 (exact). So {cell} = 7.", "depth": 0, "rests_on": []}
+    lines[0].update(claim, cells=[exact], sums=[], steps=steps)
 
 
 def test_bytes_that_are_no_text_are_no_certificate(folder: Path) -> None:
@@ -76,7 +76,7 @@ def test_certificates_that_cannot_be_unpacked_are_none(folder: Path, how: Callab
     file.write_bytes(how(file.read_bytes()))
     seal(folder, OURS)
     problems = unround.verify(folder).problems
-    assert any("proofs.jsonl.gz cannot be unpacked" in one for one in problems), problems
+    assert any("proofs.jsonl.gz cannot be unpacked" in problem for problem in problems), problems
     with pytest.raises(unround.InputError, match=r"proofs\.jsonl\.gz"):
         unround.audit(folder)
 
@@ -120,9 +120,9 @@ def test_a_certificate_that_was_tampered_with_is_found(
 def test_a_claim_that_was_made_stronger_is_found(folder: Path) -> None:
     """A finding that is conditional is not proved because somebody says so, in both files."""
     lines = [json.loads(line) for line in proofs_in(folder / "proofs.jsonl.gz")]
-    found = pl.read_parquet(folder / "findings.parquet")
-    found = found.with_columns(pl.col("kind").replace({"conditional": "proved"}))
-    found.write_parquet(folder / "findings.parquet")
+    frame = pl.read_parquet(folder / "findings.parquet")
+    frame = frame.with_columns(pl.col("kind").replace({"conditional": "proved"}))
+    frame.write_parquet(folder / "findings.parquet")
     conditional = sum(line["kind"] == "conditional" for line in lines)
     assert conditional
     problems = rewritten(folder, lambda lines: [line.update(kind="proved") for line in lines])
@@ -146,8 +146,8 @@ def test_every_damaged_file_is_named_by_whoever_needs_it(folder: Path, how: str)
             with pytest.raises(unround.InputError, match="no finished audit"):
                 unround.verify(folder)
         else:
-            found = unround.verify(folder)
-            assert [one for one in found.problems if one.startswith(name)], (name, found.problems)
+            verification = unround.verify(folder)
+            assert [problem for problem in verification.problems if problem.startswith(name)], (name, verification.problems)
         if name.startswith("model/") or name == "summary.json":
             with pytest.raises(unround.InputError, match=name if name != "summary.json" else "audit"):
                 unround.explain(folder, code, cell.codes[0])

@@ -155,8 +155,8 @@ def test_a_cell_says_what_explain_says(hostile: TestClient, hostile_audit: Path)
 
 
 def test_an_area_shows_every_finding_of_the_audit(census: TestClient, census_audit: Path) -> None:
-    found = pl.read_parquet(census_audit / "findings.parquet")
-    worst = found["region"].value_counts(sort=True)["region"][:3].to_list()
+    frame = pl.read_parquet(census_audit / "findings.parquet")
+    worst = frame["region"].value_counts(sort=True)["region"][:3].to_list()
     for region in worst:
         shown = {
             (cell["characteristic_id"], cell["sex"]): cell
@@ -165,26 +165,26 @@ def test_an_area_shows_every_finding_of_the_audit(census: TestClient, census_aud
             for cell in line["cells"]
             if cell
         }
-        own = found.filter(pl.col("region") == region).to_dicts()
-        assert own
+        findings_there = frame.filter(pl.col("region") == region).to_dicts()
+        assert findings_there
         claimed = {place for place, cell in shown.items() if cell["kind"] not in ("open", "given")}
-        assert claimed == {(one["characteristic_id"], one["sex"]) for one in own}
-        for one in own:
-            cell = shown[one["characteristic_id"], one["sex"]]
+        assert claimed == {(finding["characteristic_id"], finding["sex"]) for finding in findings_there}
+        for finding in findings_there:
+            cell = shown[finding["characteristic_id"], finding["sex"]]
             assert [cell[name] for name in ("published", "low", "high", "value", "kind")] == [
-                one[name] for name in ("published", "low", "high", "value", "kind")
+                finding[name] for name in ("published", "low", "high", "value", "kind")
             ]
-            assert cell["probability"] == pytest.approx(one["probability"], abs=1e-12)
+            assert cell["probability"] == pytest.approx(finding["probability"], abs=1e-12)
 
 
 def test_certificates_hold(hostile: TestClient, hostile_audit: Path) -> None:
     proved = pl.read_parquet(hostile_audit / "findings.parquet").filter(pl.col("kind") == "proved").to_dicts()[:5]
     assert proved
-    for one in proved:
-        line = told(hostile, cell_address(one["district"], f"{one['age']}/{one['sex']}", "certificate") + ".json")
+    for claim in proved:
+        line = told(hostile, cell_address(claim["district"], f"{claim['age']}/{claim['sex']}", "certificate") + ".json")
         system, proof = read_proof(line)
         assert check_proof(system, proof)
-        assert proof.value == one["value"]
+        assert proof.value == claim["value"]
     assert hostile.get("/certificate/D01/total/total.json").status_code == 404
 
 
@@ -207,7 +207,10 @@ def test_a_table_that_is_not_by_sex(tmp_path: Path) -> None:
     audit(read(tmp_path / "t.toml"), tmp_path / "audit")
     asked = TestClient(explorer_app(tmp_path / "audit", hosts_for("127.0.0.1")), base_url=HERE)
     proved = told(asked, "/findings.json?kind=proved")["findings"]
-    assert {(one["name"], one["key"], one["value"]) for one in proved} >= {("2020/p0", "young", 16), ("2021/p9", "old", 16)}
+    assert {(claim["name"], claim["key"], claim["value"]) for claim in proved} >= {
+        ("2020/p0", "young", 16),
+        ("2021/p9", "old", 16),
+    }
     for view in (
         "/",
         "/findings",
@@ -264,31 +267,31 @@ def test_search_pages(census: TestClient) -> None:
 
 
 def test_filters_keep_what_they_say(census: TestClient, census_audit: Path) -> None:
-    found = pl.read_parquet(census_audit / "findings.parquet")
+    frame = pl.read_parquet(census_audit / "findings.parquet")
     areas = pl.read_parquet(census_audit / "model" / "areas.parquet")
-    level = found.join(areas.select("region", "level"), on="region")["level"]
+    level = frame.join(areas.select("region", "level"), on="region")["level"]
     expected = {
-        "": found.height,
-        "?kind=likely": (found["kind"] == "likely").sum(),
-        "?kind=likely&kind=conditional": found["kind"].is_in(["likely", "conditional"]).sum(),
-        "?probability=90": (found["probability_low"] >= 0.9).sum(),
-        "?size=1-2": found["value"].is_between(1, 2).sum(),
-        "?size=10%2B": (found["value"] >= 10).sum(),
+        "": frame.height,
+        "?kind=likely": (frame["kind"] == "likely").sum(),
+        "?kind=likely&kind=conditional": frame["kind"].is_in(["likely", "conditional"]).sum(),
+        "?probability=90": (frame["probability_low"] >= 0.9).sum(),
+        "?size=1-2": frame["value"].is_between(1, 2).sum(),
+        "?size=10%2B": (frame["value"] >= 10).sum(),
         "?level=Census+subdivision": (level == "Census subdivision").sum(),
-        "?area=1001000": found["region"].str.contains("1001000", literal=True).sum(),
+        "?area=1001000": frame["region"].str.contains("1001000", literal=True).sum(),
         "?kind=likely&size=0&probability=80": (
-            (found["kind"] == "likely") & (found["value"] == 0) & (found["probability_low"] >= 0.8)
+            (frame["kind"] == "likely") & (frame["value"] == 0) & (frame["probability_low"] >= 0.8)
         ).sum(),
     }
     for query, number in expected.items():
         assert told(census, f"/findings.json{query}")["total"] == number, query
-    assert 0 < expected["?probability=90"] <= (found["probability"] >= 0.9).sum()  # the least counts, not the mean
-    assert 0 < expected["?level=Census+subdivision"] < found.height
+    assert 0 < expected["?probability=90"] <= (frame["probability"] >= 0.9).sum()  # the least counts, not the mean
+    assert 0 < expected["?level=Census+subdivision"] < frame.height
     tables = told(census, "/structure.json")["tables"]
-    assert sum(told(census, f"/findings.json?table={one['at']}")["total"] for one in tables) == found.height
+    assert sum(told(census, f"/findings.json?table={table['at']}")["total"] for table in tables) == frame.height
     sizes = [told(census, f"/findings.json?area_size={quote(band)}")["total"] for band in AREA_SIZES]
-    assert sum(sizes) <= found.height
-    assert max(sizes) < found.height
+    assert sum(sizes) <= frame.height
+    assert max(sizes) < frame.height
 
 
 def test_findings_come_the_most_sensitive_first_or_as_asked(census: TestClient, census_audit: Path) -> None:
@@ -330,10 +333,10 @@ def test_findings_come_the_most_sensitive_first_or_as_asked(census: TestClient, 
 )
 def test_facets_say_how_many_findings_each_choice_would_show(census: TestClient, query: str) -> None:
     """The number beside a choice is what the list shows when it is the only one chosen of its facet."""
-    found = told(census, f"/findings.json?{query}")
-    assert {"kind", "size", "table", "place", "level", "route", "area_size"} == set(found["facets"])
+    report = told(census, f"/findings.json?{query}")
+    assert {"kind", "size", "table", "place", "level", "route", "area_size"} == set(report["facets"])
     compared = 0
-    for facet, offered in found["facets"].items():
+    for facet, offered in report["facets"].items():
         others = "&".join(part for part in query.split("&") if part and not part.startswith(f"{facet}="))
         for one in offered[:5]:
             alone = told(census, f"/findings.json?{others}&{facet}={quote(one['key'])}")
@@ -343,11 +346,11 @@ def test_facets_say_how_many_findings_each_choice_would_show(census: TestClient,
 
 
 def test_choices_of_one_facet_add_up_and_of_several_narrow_down(census: TestClient) -> None:
-    sizes = {one["key"]: one["number"] for one in told(census, "/findings.json")["facets"]["size"]}
+    sizes = {finding["key"]: finding["number"] for finding in told(census, "/findings.json")["facets"]["size"]}
     assert told(census, "/findings.json?size=1-2&size=0")["total"] == sizes["1-2"] + sizes["0"]
     both = told(census, "/findings.json?size=0&q=women")
     assert 0 < both["total"] < sizes["0"]
-    assert all(one["sex"] == "women" and one["value"] == 0 for one in both["findings"])
+    assert all(finding["sex"] == "women" and finding["value"] == 0 for finding in both["findings"])
 
 
 def test_zeros_are_folded_and_lead_to_their_list(census: TestClient) -> None:
@@ -361,20 +364,20 @@ def test_zeros_are_folded_and_lead_to_their_list(census: TestClient) -> None:
 
 
 def test_a_row_is_a_sentence(census: TestClient) -> None:
-    one = told(census, "/findings.json?size=1-2&kind=likely")["findings"][0]
+    finding = told(census, "/findings.json?size=1-2&kind=likely")["findings"][0]
     text = re.sub(r"<[^>]+>|\s+", " ", census.get("/findings?size=1-2&kind=likely").text)
     said = re.sub(r"\s+", " ", text)
-    sex = "" if one["sex"] == "total" else f", {one['sex']}"
+    sex = "" if finding["sex"] == "total" else f", {finding['sex']}"
     sure = (
         "almost certainly"
-        if one["probability_low"] >= 0.99
+        if finding["probability_low"] >= 0.99
         else "very likely"
-        if one["probability_low"] >= 0.9
+        if finding["probability_low"] >= 0.9
         else "probably"
     )
     assert re.search(
-        rf"{re.escape(one['label'] + sex)} ?, {re.escape(one['name'])} ?: "
-        rf"published {one['published']}, {sure} {one['value']}",
+        rf"{re.escape(finding['label'] + sex)} ?, {re.escape(finding['name'])} ?: "
+        rf"published {finding['published']}, {sure} {finding['value']}",
         said.replace(" ,", ","),
     )
 
@@ -386,7 +389,7 @@ def test_places_have_names(census: TestClient) -> None:
     assert area["name"] == "Dissemination area 10010001"
     places = told(census, "/findings.json")["facets"]["place"]
     assert places
-    assert all(not one["label"].isdigit() for one in places)
+    assert all(not place["label"].isdigit() for place in places)
 
 
 def test_places_come_from_the_columns_of_the_file() -> None:
@@ -420,47 +423,47 @@ def test_places_come_from_the_columns_of_the_file() -> None:
 
 
 def test_searching_finds_characteristics_too(census: TestClient) -> None:
-    found = told(census, "/areas.json?q=20+to+24")
-    names = [one["name"] for one in found["characteristics"]]
+    report = told(census, "/areas.json?q=20+to+24")
+    names = [characteristic["name"] for characteristic in report["characteristics"]]
     assert names == ["20 to 24 years"]
-    assert found["characteristics"][0]["findings"] > 0
-    listed = told(census, found["characteristics"][0]["address"].replace("?", ".json?"))
-    assert listed["total"] == found["characteristics"][0]["findings"]
-    assert {one["label"] for one in listed["findings"]} == {"20 to 24 years"}
+    assert report["characteristics"][0]["findings"] > 0
+    listed = told(census, report["characteristics"][0]["address"].replace("?", ".json?"))
+    assert listed["total"] == report["characteristics"][0]["findings"]
+    assert {characteristic["label"] for characteristic in listed["findings"]} == {"20 to 24 years"}
     assert "20 to 24 years" in census.get("/areas?q=20+to+24").text
 
 
 def test_areas_come_with_the_most_findings_first(census: TestClient, census_audit: Path) -> None:
-    found = pl.read_parquet(census_audit / "findings.parquet")
-    weights = found.group_by("region").agg(
+    frame = pl.read_parquet(census_audit / "findings.parquet")
+    weights = frame.group_by("region").agg(
         small=pl.col("value").is_between(1, 2).sum(), other=(pl.col("value") > 2).sum(), all=pl.len()
     )
     best = weights.sort("small", "other", "all", descending=True).row(0, named=True)
     first = told(census, "/areas.json")["areas"][0]
     assert (first["small"], first["findings"]) == (best["small"], best["all"])
     files = told(census, "/areas.json?sort=file")["areas"]
-    assert [one["code"] for one in files] == pl.read_parquet(census_audit / "model" / "areas.parquet")["region"][
+    assert [file["code"] for file in files] == pl.read_parquet(census_audit / "model" / "areas.parquet")["region"][
         :50
     ].to_list()
     assert census.get("/areas?sort=up").status_code == 400
 
 
 def test_an_area_opens_at_its_findings(census: TestClient, census_audit: Path) -> None:
-    found = pl.read_parquet(census_audit / "findings.parquet")
-    region = found.filter(pl.col("value") > 0)["region"].value_counts(sort=True)["region"][0]
-    own = found.filter(pl.col("region") == region)
+    frame = pl.read_parquet(census_audit / "findings.parquet")
+    region = frame.filter(pl.col("value") > 0)["region"].value_counts(sort=True)["region"][0]
+    rows = frame.filter(pl.col("region") == region)
     page = census.get(area_address(region)).text
-    assert page.count('<li class="row') == own.height
+    assert page.count('<li class="row') == rows.height
     assert page.index('<li class="row') < page.index("All counts of this area")
     assert '<details class="all-counts" id="counts">' in page  # folded
     assert '<details class="all-counts" id="counts" open>' in census.get(f"{area_address(region)}?table=0").text
-    assert len(told(census, f"{area_address(region)}.json")["findings"]) == own.height
+    assert len(told(census, f"{area_address(region)}.json")["findings"]) == rows.height
 
 
 def test_only_a_count_opens_beside_a_list(census: TestClient) -> None:
-    one = told(census, "/findings.json?size=0")["findings"][0]
-    page = census.get(f"/findings?size=0&open={quote(one['address'])}").text
-    assert f'data-open="{one["address"]}"' in page
+    finding = told(census, "/findings.json?size=0")["findings"][0]
+    page = census.get(f"/findings?size=0&open={quote(finding['address'])}").text
+    assert f'data-open="{finding["address"]}"' in page
     for address in ("https://elsewhere.example/", "//elsewhere.example", "javascript:alert(1)", "/try"):
         assert census.get(f"/findings?open={quote(address)}").status_code == 400
 
@@ -492,8 +495,8 @@ def test_a_filter_that_means_nothing_is_refused(census: TestClient, query: str) 
 def test_export_is_what_is_on_the_screen(census: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = told(census, "/findings.json?kind=likely&page=2")["findings"]
     exported = list(csv.DictReader(io.StringIO(census.get("/findings.csv?kind=likely&page=2").text)))
-    assert [(one["region"], one["key"], str(one["value"])) for one in shown] == [
-        (one["region"], one["key"], one["value"]) for one in exported
+    assert [(line["region"], line["key"], str(line["value"])) for line in shown] == [
+        (line["region"], line["key"], line["value"]) for line in exported
     ]
     everything = list(csv.DictReader(io.StringIO(census.get("/findings.csv?kind=likely&all=1").text)))
     assert len(everything) == told(census, "/findings.json?kind=likely")["total"] > len(exported)
@@ -509,7 +512,7 @@ def test_export_is_what_is_on_the_screen(census: TestClient, monkeypatch: pytest
 def test_no_export_runs_in_a_spreadsheet(hostile: TestClient) -> None:
     rows = list(csv.DictReader(io.StringIO(hostile.get(f"/findings.csv?area={quote('HYPERLINK')}").text)))
     assert rows
-    assert all(one["district"] == f"'{FORMULA}" for one in rows)
+    assert all(line["district"] == f"'{FORMULA}" for line in rows)
     for path in (f"{area_address(FORMULA)}.csv", "/areas.csv", "/findings.csv?all=1"):
         table = csv.reader(io.StringIO(hostile.get(path).text))
         assert not any(field.startswith(("=", "+", "-", "@", "\t", "\r")) for row in table for field in row)
@@ -815,9 +818,9 @@ def test_it_serves_until_interrupted_and_ends_quietly(hostile_audit: Path) -> No
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         said = server.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
-        assert found is not None, said
-        asked = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=600)
+        match = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
+        assert match is not None, said
+        asked = http.client.HTTPConnection("127.0.0.1", int(match[1]), timeout=600)
         asked.request("GET", "/about.json")
         answer = asked.getresponse()
         assert answer.status == 200

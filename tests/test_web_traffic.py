@@ -417,7 +417,7 @@ def test_stopped_at_work_it_ends_without_a_traceback(hostile_audit: Path, sign: 
                 while server.stdout.readline() != "at work\n":
                     pass
                 server.send_signal(sign)
-                told = server.communicate(timeout=600)[1]
+                printed = server.communicate(timeout=600)[1]
         finally:
             server.kill()
-    assert "Traceback" not in told, told
+    assert "Traceback" not in printed, printed

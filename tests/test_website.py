@@ -48,14 +48,14 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = {name: value or "" for name, value in attrs}
-        self.anchors |= {told[name] for name in ("id", "name") if name in told}
-        if tag == "a" and "href" in told:
-            self.links.append(told["href"])
-        elif tag == "link" and told.get("rel") in ("stylesheet", "icon", "preload", "preconnect"):
-            self.loaded.append(told["href"])
-        elif tag in ("script", "img", "iframe", "source") and "src" in told:
-            self.loaded.append(told["src"])
+        attributes = {name: value or "" for name, value in attrs}
+        self.anchors |= {attributes[name] for name in ("id", "name") if name in attributes}
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
+        elif tag == "link" and attributes.get("rel") in ("stylesheet", "icon", "preload", "preconnect"):
+            self.loaded.append(attributes["href"])
+        elif tag in ("script", "img", "iframe", "source") and "src" in attributes:
+            self.loaded.append(attributes["src"])
 
 
 @pytest.fixture(scope="module")

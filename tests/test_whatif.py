@@ -70,9 +70,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tried(files: Path, table: str = "table", **keys: Any) -> dict[str, Any]:
-    found = unround.review(files / f"{table}.toml", earlier=files / "release.toml", **keys)
-    assert isinstance(found, Review)
-    return found.to_json()
+    review = unround.review(files / f"{table}.toml", earlier=files / "release.toml", **keys)
+    assert isinstance(review, Review)
+    return review.to_json()
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +80,8 @@ def with_truth(files: Path) -> dict[str, Any]:
     return tried(files, truth=files / "truth.parquet")
 
 
-def row(told: dict[str, Any], name: str) -> dict[str, Any]:
-    return next(one for one in told["repairs"] if one["name"] == name)
+def row(report: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(repair for repair in report["repairs"] if repair["name"] == name)
 
 
 def test_counts_that_are_rounded_anew_expose_more(with_truth: dict[str, Any]) -> None:
@@ -103,12 +103,15 @@ def test_what_repairs_leave(with_truth: dict[str, Any]) -> None:
     # Random rounding to base b is off by (b² − 1) / 3b on average: 8/9 for 3, 35/18 for 6; counts near 0 by less.
     assert 0.3 < row(with_truth, "base=6")["cost"]["mean_added_error"] < 1.2
     assert row(with_truth, "base=6")["method"] == "exact"
-    assert "drop-repeats" in [one["name"] for one in with_truth["not_tried"]]  # nothing would be left
+    assert "drop-repeats" in [refused["name"] for refused in with_truth["not_tried"]]  # nothing would be left
 
 
 def test_without_the_truth_another_base_is_tried_on_plausible_counts(files: Path, with_truth: dict[str, Any]) -> None:
     told = tried(files, repairs=["base", "same-numbers"])
-    assert {one["name"]: one["method"] for one in told["repairs"]} == {"same-numbers": "exact", "base=6": "estimated"}
+    assert {repair["name"]: repair["method"] for repair in told["repairs"]} == {
+        "same-numbers": "exact",
+        "base=6": "estimated",
+    }
     assert 0.5 < row(told, "base=6")["cells_left"] / row(with_truth, "base=6")["cells_left"] < 2
     assert told == tried(files, repairs=["base", "same-numbers"])
 
@@ -119,19 +122,19 @@ def test_counts_that_are_out_can_be_left_out(files: Path, tmp_path: Path) -> Non
     babies = children.with_columns(pl.lit("babies").alias("characteristic_id"), pl.col("published") // 2 // 3 * 3)
     pl.concat([children, babies]).write_csv(tmp_path / "more.csv")
     (tmp_path / "more.toml").write_text(f'data = "more.csv"\n{FEWER}')
-    told = unround.review(tmp_path / "more.toml", earlier=files / "release.toml", repairs=["drop-repeats"]).to_json()
-    dropped = row(told, "drop-repeats")
+    report = unround.review(tmp_path / "more.toml", earlier=files / "release.toml", repairs=["drop-repeats"]).to_json()
+    dropped = row(report, "drop-repeats")
     assert dropped["cost"]["counts_lost"] == 3 * AREAS
-    assert dropped["cells_left"] < told["cells_to_act_on"]
+    assert dropped["cells_left"] < report["cells_to_act_on"]
 
 
 def test_a_table_that_is_exact_lays_counts_open(files: Path, tmp_path: Path) -> None:
     true = true_counts().filter(pl.col("characteristic_id") == "child").rename({"true": "published"})
     true.write_csv(tmp_path / "exact.csv")
     (tmp_path / "exact.toml").write_text(f'data = "exact.csv"\n{FEWER.replace("rounding:3", "exact")}')
-    told = unround.review(tmp_path / "exact.toml", earlier=files / "release.toml", repairs=["same-numbers"]).to_json()
-    assert told["diff"]["now_published_exactly"] == 3 * AREAS
-    assert row(told, "same-numbers")["cells_left_most"] == 0
+    report = unround.review(tmp_path / "exact.toml", earlier=files / "release.toml", repairs=["same-numbers"]).to_json()
+    assert report["diff"]["now_published_exactly"] == 3 * AREAS
+    assert row(report, "same-numbers")["cells_left_most"] == 0
 
 
 def test_the_command_writes_a_folder(files: Path, tmp_path: Path, run: Run) -> None:
@@ -144,14 +147,14 @@ def test_the_command_writes_a_folder(files: Path, tmp_path: Path, run: Run) -> N
     assert "What it adds to what is out" in said
     names = {"audit", "before", "cells.xlsx", "review.html", "review.json"}
     assert {path.name for path in out.iterdir()} == names
-    told = json.loads((out / "review.json").read_text("utf-8"))
-    assert told["diff"]["before"]["path"] == str(out / "before")
+    report = json.loads((out / "review.json").read_text("utf-8"))
+    assert report["diff"]["before"]["path"] == str(out / "before")
     assert "What it adds to what is out" in (out / "review.html").read_text("utf-8")
     # What it says is what `--against` says of the two folders.
     again = json.loads(run("review", str(out / "audit"), "--against", str(out / "before"), "--json").out)
-    assert again == told["diff"]
+    assert again == report["diff"]
     other = run("review", str(files / "table.toml"), "--earlier", str(files / "release.toml"), "--repairs", "none", "--json")
-    assert json.loads(other.out)["diff"]["newly"] == told["diff"]["newly"]
+    assert json.loads(other.out)["diff"]["newly"] == report["diff"]["newly"]
 
 
 def test_what_cannot_be_tried(files: Path, tmp_path: Path, run: Run) -> None:

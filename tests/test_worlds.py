@@ -65,10 +65,10 @@ def test_a_sentence_says_what_is_special(one: World) -> None:
 @pytest.mark.parametrize("rounded_total", [False, True])
 def test_every_world_is_audited_however_it_is_published(one: World, spec: str, rounded_total: bool) -> None:
     material = from_world(one, 70, 5, rounded_total=rounded_total)
-    found = calibrate(material, spec, seed=2)
-    assert found.areas == 70
-    assert found.groups["all cells"]["fitted"].cells > 0
-    assert found.mechanism == spec
+    calibration = calibrate(material, spec, seed=2)
+    assert calibration.areas == 70
+    assert calibration.groups["all cells"]["fitted"].cells > 0
+    assert calibration.mechanism == spec
     assert material.exact == (frozenset() if rounded_total else {0})
 
 
@@ -79,16 +79,16 @@ def test_worlds_do_not_share_their_random_numbers() -> None:
 
 
 def test_a_hand_made_world_adds_up() -> None:
-    one = World(
+    tiny = World(
         "tiny", "", {TOTAL: ("a", "b"), "b": ("c", "d")}, lambda n, _: np.arange(6 * n).reshape(n, 3, 2), by_sex=True
     )
-    assert one.nodes == (TOTAL, "a", "b", "c", "d")
-    assert one.leaves == ("a", "c", "d")
-    assert one.add_up(one.draw(1, np.random.default_rng(0))).tolist() == [
+    assert tiny.nodes == (TOTAL, "a", "b", "c", "d")
+    assert tiny.leaves == ("a", "c", "d")
+    assert tiny.add_up(tiny.draw(1, np.random.default_rng(0))).tolist() == [
         [15, 6, 9, 1, 0, 1, 14, 6, 8, 5, 2, 3, 9, 4, 5]
     ]  # total, men and women of each: a is 0 + 1, c is 2 + 3, d is 4 + 5
-    assert one.equations[:3] == ((0, (3, 6)), (1, (4, 7)), (2, (5, 8)))
-    assert one.equations[-1] == (12, (13, 14))
+    assert tiny.equations[:3] == ((0, (3, 6)), (1, (4, 7)), (2, (5, 8)))
+    assert tiny.equations[-1] == (12, (13, 14))
 
 
 @pytest.mark.parametrize(
@@ -111,36 +111,36 @@ def test_what_cannot_be_drawn_is_said(call, said: str) -> None:  # type: ignore[
 
 
 def test_evenness_differs_between_kinds_of_the_same_size() -> None:
-    found = leaves("unlike-evenness")
-    size = sum(found.values())
+    leaves_of_world = leaves("unlike-evenness")
+    size = sum(leaves_of_world.values())
     spread = {name: float((counts / np.maximum(size, 1)).std() / (counts / np.maximum(size, 1)).mean())
-              for name, counts in found.items()}  # fmt: skip
+              for name, counts in leaves_of_world.items()}  # fmt: skip
     assert spread["kind 2"] > 3 * spread["kind 1"]
     assert spread["kind 8"] > 1.3 * spread["kind 7"]
-    small = found["kind 10"]
+    small = leaves_of_world["kind 10"]
     assert small.mean() < 3
     assert excess(small) < 4
-    assert excess(found["kind 6"]) > 10
+    assert excess(leaves_of_world["kind 6"]) > 10
 
 
 def test_one_part_is_even_and_small() -> None:
-    found = leaves("one-even-part")
-    assert excess(found["small and even"]) == pytest.approx(1, abs=0.1)
-    assert found["small and even"].mean() == pytest.approx(1.2, abs=0.1)
-    assert excess(found["large"]) > 50
-    assert excess(found["medium"]) > 50
+    leaves_of_world = leaves("one-even-part")
+    assert excess(leaves_of_world["small and even"]) == pytest.approx(1, abs=0.1)
+    assert leaves_of_world["small and even"].mean() == pytest.approx(1.2, abs=0.1)
+    assert excess(leaves_of_world["large"]) > 50
+    assert excess(leaves_of_world["medium"]) > 50
 
 
 def test_rare_languages_live_in_one_to_three_areas() -> None:
-    found = leaves("rare-languages")
-    present = {name: int((counts > 0).sum()) for name, counts in found.items()}
+    leaves_of_world = leaves("rare-languages")
+    present = {name: int((counts > 0).sum()) for name, counts in leaves_of_world.items()}
     rare = [number for name, number in present.items() if "rare" in name]
     assert len(rare) == 12
     assert set(rare) <= {1, 2, 3}
-    assert all(counts[counts > 0].min() >= 3 for name, counts in found.items() if "rare" in name)
-    scattered = [name for name in found if "scattered" in name]
+    assert all(counts[counts > 0].min() >= 3 for name, counts in leaves_of_world.items() if "rare" in name)
+    scattered = [name for name in leaves_of_world if "scattered" in name]
     assert len(scattered) == 6
-    assert all(present[name] > 80 and found[name].max() <= 3 for name in scattered)
+    assert all(present[name] > 80 and leaves_of_world[name].max() <= 3 for name in scattered)
 
 
 def test_families_make_ones_and_twos_rarer_than_chance() -> None:
@@ -154,24 +154,24 @@ def test_families_make_ones_and_twos_rarer_than_chance() -> None:
 
 
 def test_institutions_are_there_and_prisons_hold_men() -> None:
-    found = leaves("institutions")
-    young = found["20 to 24"] + found["25 to 29"] + found["30 to 34"]
+    leaves_of_world = leaves("institutions")
+    young = leaves_of_world["20 to 24"] + leaves_of_world["25 to 29"] + leaves_of_world["30 to 34"]
     men = young[:, 0] - young[:, 1] > 40
     assert 0.01 < men.mean() < 0.08
     assert np.median(young[~men, 0] / np.maximum(young[~men, 1], 1)) == pytest.approx(1, abs=0.1)
-    old = found["85 and over"]
+    old = leaves_of_world["85 and over"]
     homes = old[:, 1] > 20
     assert 0.02 < homes.mean() < 0.15
     assert old[homes, 1].sum() > 2.5 * old[homes, 0].sum()
 
 
 def test_couples_have_a_man_and_a_woman() -> None:
-    found = leaves("couples")
+    leaves_of_world = leaves("couples")
     for name in ("married", "common-law"):
-        assert np.array_equal(found[name][:, 0], found[name][:, 1])
-    widowed = found["widowed"].sum(axis=0)
+        assert np.array_equal(leaves_of_world[name][:, 0], leaves_of_world[name][:, 1])
+    widowed = leaves_of_world["widowed"].sum(axis=0)
     assert widowed[1] > 3 * widowed[0]
-    assert not np.array_equal(found["single"][:, 0], found["single"][:, 1])
+    assert not np.array_equal(leaves_of_world["single"][:, 0], leaves_of_world["single"][:, 1])
 
 
 def test_sizes_are_zipfs() -> None:
@@ -184,30 +184,30 @@ def test_sizes_are_zipfs() -> None:
 
 
 def test_neighbourhoods_are_of_types() -> None:
-    found = leaves("neighbourhoods")
-    size = sum(found.values())
-    share = found["detached house"] / size
+    leaves_of_world = leaves("neighbourhoods")
+    size = sum(leaves_of_world.values())
+    share = leaves_of_world["detached house"] / size
     shares = [(low <= share) & (share < high) for low, high in ((0, 0.1), (0.1, 0.33), (0.33, 0.65), (0.65, 1.1))]
     assert [float(here.mean()) for here in shares] == pytest.approx([0.15, 0.25, 0.15, 0.45], abs=0.05)
     assert ((share > 0.62) & (share < 0.72)).mean() < 0.03  # between two types there is nobody
-    assert (found["mobile home"] / size > 0.15).mean() == pytest.approx(0.15, abs=0.04)
+    assert (leaves_of_world["mobile home"] / size > 0.15).mean() == pytest.approx(0.15, abs=0.04)
 
 
 def test_most_categories_are_empty() -> None:
-    found = leaves("mostly-empty")
-    assert len(found) == 40
-    empty = np.mean([(counts == 0).mean() for counts in found.values()])
+    leaves_of_world = leaves("mostly-empty")
+    assert len(leaves_of_world) == 40
+    empty = np.mean([(counts == 0).mean() for counts in leaves_of_world.values()])
     assert 0.7 < empty < 0.9
 
 
 def test_the_deep_tree_is_deep() -> None:
-    one = world("deep-tree")
+    tree = world("deep-tree")
 
     def depth(node: str) -> int:
-        return 1 + max((depth(part) for part in one.tree.get(node, ())), default=0)
+        return 1 + max((depth(part) for part in tree.tree.get(node, ())), default=0)
 
     assert depth(TOTAL) == 4
-    assert len(one.leaves) == 31
+    assert len(tree.leaves) == 31
     zeros = np.mean([(counts == 0).mean() for name, counts in leaves("deep-tree").items() if "country" in name])
     assert zeros > 0.5
 
@@ -216,15 +216,17 @@ def test_the_deep_tree_is_deep() -> None:
 
 
 def test_the_worst_world_comes_first() -> None:
-    found = calibrate_worlds(["couples", "one-even-part", "rare-languages"], areas=700)
-    assert found.worst is found.worlds[0]
-    assert {one.world for one in found.worlds} == {"couples", "one-even-part", "rare-languages"}
-    over = [(one.claims.worst.overstated, one.claims.worst.gap) for one in found.worlds if one.claims.worst is not None]
+    calibration = calibrate_worlds(["couples", "one-even-part", "rare-languages"], areas=700)
+    assert calibration.worst is calibration.worlds[0]
+    assert {one.world for one in calibration.worlds} == {"couples", "one-even-part", "rare-languages"}
+    over = [
+        (one.claims.worst.overstated, one.claims.worst.gap) for one in calibration.worlds if one.claims.worst is not None
+    ]
     assert over == sorted(over, reverse=True)
-    told = found.to_json()
-    assert told["world"] == found.worst.world
-    assert [one["world"] for one in told["worlds"]] == [one.world for one in found.worlds]
-    assert told["worlds"][0] | {"worlds": told["worlds"]} == told
+    report = calibration.to_json()
+    assert report["world"] == calibration.worst.world
+    assert [one["world"] for one in report["worlds"]] == [one.world for one in calibration.worlds]
+    assert report["worlds"][0] | {"worlds": report["worlds"]} == report
 
 
 def test_the_short_set_has_the_census_and_others() -> None:

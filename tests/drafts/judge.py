@@ -34,11 +34,11 @@ class Facts:
         """
         windows = self.propagated()
         wanted = set(self.windows if wanted is None else wanted)
-        found = {cell: windows[cell] for cell in wanted if windows[cell][0] == windows[cell][1]}
+        bounds = {cell: windows[cell] for cell in wanted if windows[cell][0] == windows[cell][1]}
         for cells, facts in self.components(windows):
             if asked := [cell for cell in cells if cell in wanted]:
-                found |= Program(cells, windows, facts).bounds(asked, enough)
-        return found
+                bounds |= Program(cells, windows, facts).bounds(asked, enough)
+        return bounds
 
     def propagated(self) -> dict[Cell, tuple[int, int]]:
         """Narrow the windows by one fact at a time, until nothing changes: all that most cells need."""

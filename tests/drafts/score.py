@@ -60,10 +60,10 @@ def judge(name: str, folder: Path) -> Verdict:
 
 
 def _question(review: object) -> str:
-    found = review.to_json()  # type: ignore[attr-defined]
-    unsettled = [f"{entry.get('what')}: {entry.get('settle')}" for entry in found.get("unsettled", ())]
+    report = review.to_json()  # type: ignore[attr-defined]
+    unsettled = [f"{entry.get('what')}: {entry.get('settle')}" for entry in report.get("unsettled", ())]
     reasons = [
-        reason if isinstance(reason, str) else str(reason.get("sentence", reason)) for reason in found.get("reasons", ())
+        reason if isinstance(reason, str) else str(reason.get("sentence", reason)) for reason in report.get("reasons", ())
     ]
     return " | ".join([*unsettled, *reasons])[:400]
 
@@ -74,12 +74,12 @@ def _question(review: object) -> str:
 def read_wrongly(draft: Draft, path: Path) -> str:
     """Return what is read wrongly (a count that is missing, misplaced or another number; a sum), or ""."""
     try:
-        found = list(_read(path))
+        read = list(_read(path))
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:200]}"
     faults = []
     for at, table in enumerate(draft.tables):
-        wrong = [_table_wrongly(table, release, sums) for release, sums in found]
+        wrong = [_table_wrongly(table, release, sums) for release, sums in read]
         if all(wrong):
             faults.append(
                 (f"table {at + 1}: " if len(draft.tables) > 1 else "")

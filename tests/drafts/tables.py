@@ -199,7 +199,7 @@ class Table:
         while rule.complements:
             bounds = self.facts(out).bounds(out, NARROW)
             weak = [cell for cell in out if bounds[cell][1] - bounds[cell][0] < NARROW]
-            choice = next((found for cell in weak for found in self._beside(cell, out)), None)
+            choice = next((cell_found for cell in weak for cell_found in self._beside(cell, out)), None)
             if choice is None:
                 break
             out[choice] = second
