@@ -33,7 +33,7 @@ would go.
 
 - `messages` up and down a forest, `marginals` (summaries, draws), and `rates`, published rates in it
 - `chains` (with `chain_kernel`): Markov chains over whole tables, their moves, and whether they agree
-- `enumeration`: all tables that fit, where they are few; the likeliest; how far each cell can go
+- `enumeration`: all tables that fit, where they are few; the likeliest
 """
 
 from unround.engines.answer import Inference

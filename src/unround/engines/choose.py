@@ -251,7 +251,6 @@ def _by_tree(problem: Problem) -> Inference | str:
 
 def _by_table(problem: Problem) -> Inference | str:
     """Answer a multi-way table."""
-    from unround.bounds.search import cpsat_bounds
     from unround.engines.multiway import NoTable, solve_table
     from unround.sums.multiway import multiway_tables
 
@@ -262,15 +261,9 @@ def _by_table(problem: Problem) -> Inference | str:
     if len(tables) != 1 or tables[0] is None:
         return LOOPS
     try:
-        answered = solve_table(tables[0], problem)
+        return solve_table(tables[0], problem) or WIDE
     except NoTable:
         return Inference(False, "bounds", "no combination of the possible values adds up")
-    if answered is None:
-        return WIDE
-    inferred, shown = answered
-    ends = cpsat_bounds(equations, problem.windows, shown)
-    assert ends is not None  # solutions were found
-    return replace(inferred, lows=tuple(ends[0]), highs=tuple(ends[1]))
 
 
 def _open_ended(problem: Problem, unbounded: list[int], ends: list[tuple[int, int]], answer: Answer, why: str) -> Inference:

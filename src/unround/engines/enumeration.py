@@ -1,20 +1,18 @@
 """All tables that fit, one after the other, depth first: exact, and the judge of everything else where they are few.
 
 The likeliest tables near those that chains have seen: climbed to, and then their neighbours.
-
-How far each cell can go, shown by tables that fit: what they show needs no other search.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.engines.chain_kernel import CellWeights, Moves, TableLeaves, Targets, find_table, has_pinned_total
+from unround.engines.chain_kernel import CellWeights, TableLeaves, has_pinned_total
 from unround.engines.chains import moves_of
 from unround.jit import in_threads, inner, kernel
 from unround.mechanisms.base import FloatArray
@@ -258,39 +256,3 @@ def _changes(start: Ints, cell: Ints, step: Ints, at: NDArray[np.int64], logs: F
                 change += logs[k + (1 - 2 * sign) * step[j]] - logs[k]
             changes[m, sign] = change
     return changes
-
-
-TRIES = 20_000
-"""Moves after which a bound is left for others to find."""
-
-
-def shown_ends(
-    table: MultiwayTable, given: CellWeights, seen: Sequence[tuple[int, int]], begin: Ints
-) -> tuple[tuple[int, int], ...]:
-    """Return for every cell the least and the greatest count of tables seen, or found by leading it to its bounds."""
-    ends = np.array(seen, dtype=np.int32).T.copy()
-    goal = Targets(given.low[0], given.high[0], given.weights[: given.area[1]].astype(np.float32), given.place[0])
-    _lead(moves_of(table), TableLeaves.of(table), goal, begin.astype(np.int32), ends)
-    return tuple((int(low), int(high)) for low, high in ends.T)
-
-
-@kernel
-def _lead(moves: Moves, table: TableLeaves, bounds: Targets, begin: Ints, ends: Ints) -> None:
-    """Lead one cell after the other to each of its bounds, from a table that fits."""
-    random = np.array([1], dtype=np.uint64)
-    low, high, place = bounds.low, bounds.high, bounds.place
-    goal = Targets(low.copy(), high.copy(), bounds.weights, place.copy())
-    value = begin.copy()
-    for c in range(len(low)):
-        for side in range(2):
-            target = low[c] if side == 0 else high[c]
-            if ends[side, c] == target:
-                continue
-            value[:] = begin
-            goal.low[c] = goal.high[c] = target
-            goal.place[c] = place[c] + target - low[c]
-            if find_table(moves, table, low, high, goal, value, random, TRIES):
-                for other in range(len(low)):
-                    ends[0, other] = min(ends[0, other], value[other])
-                    ends[1, other] = max(ends[1, other], value[other])
-            goal.low[c], goal.high[c], goal.place[c] = low[c], high[c], place[c]

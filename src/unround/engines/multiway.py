@@ -7,15 +7,17 @@ agree. What none of these answers has no probabilities. `TableAreas` does this f
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.bounds.search import cpsat_witness
-from unround.engines.answer import Answer, Inference, Problem, support_of
+from unround.bounds.attain import attained_ends
+from unround.bounds.search import cpsat_bounds, cpsat_witness
+from unround.engines.answer import Answer, Inference, Marginal, Problem, support_of
 from unround.engines.chain_kernel import CellWeights
 from unround.engines.chains import AGREED, FROZEN, STUCK, Effort, sample
-from unround.engines.enumeration import FEW_VISITS, Listed, best_near, list_tables, shown_ends
+from unround.engines.enumeration import FEW_VISITS, Listed, best_near, list_tables
 from unround.evidence.block import BY_CHAINS, BY_LISTING, UNSETTLED
 from unround.jit import kernel, seeds
 from unround.mechanisms import Window
@@ -145,22 +147,18 @@ class NoTable(Exception):  # noqa: N818 - it is an answer, and no error
     """No values add up."""
 
 
-Ends = tuple[tuple[int, int], ...]
-"""For every cell a low and a high value that occur in some table that fits."""
-
-
-def solve_table(table: MultiwayTable, problem: Problem) -> tuple[Inference, Ends] | None:
-    """Answer a system that is one table; its bounds are still to be found.
+def solve_table(table: MultiwayTable, problem: Problem) -> Inference | None:
+    """Answer a system that is one table.
 
     None where possible ranges are too wide. Raises `NoTable` if no values add up.
     """
-    bounds, top, only_chains = problem.bounds, problem.top, problem.engine == "chains"
+    bounds, only_chains = problem.bounds, problem.engine == "chains"
     if max(high - low for low, high in zip(bounds.lows, bounds.highs, strict=True)) >= WIDEST:
         return None
     given = _given(table, problem)
     free = int(np.count_nonzero((given.high > given.low)[0, table.leaves]))
     visits = 0 if only_chains else SOME_VISITS if free < MANY_LEAVES else FEW_VISITS
-    few = list_tables(table, given, visits, top)
+    few = list_tables(table, given, visits, problem.top)
     areas = TableAreas(table, problem.system.equations, given)
     effort = Effort(min(EFFORT // max(free, 8), MOST_SWEEPS), ROUNDS, LARGEST_ERROR, LARGEST_RHAT)
     areas.answer(effort, few, 0 if only_chains else MANY_VISITS)
@@ -168,27 +166,54 @@ def solve_table(table: MultiwayTable, problem: Problem) -> tuple[Inference, Ends
         raise NoTable
     sizes = zip(given.low[0].tolist(), given.place[0].tolist(), (given.high - given.low + 1)[0].tolist(), strict=True)
     marginals = tuple((low, areas.chances[place : place + size].copy()) for low, place, size in sizes)
-    seen, kind, rhat = tuple(map(support_of, marginals)), table_in_words(table), float(areas.rhat[0])
+    seen = [support_of(marginal) for marginal in marginals]
+    lows, highs = _ends(problem, seen, 0 in areas.listed)
     if 0 in areas.listed:
-        number, values, weights = areas.listed[0]
-        best = [(tuple(row), float(p)) for row, p in zip(values.tolist(), weights, strict=True) if p > 0]
-        best.sort(key=lambda solution: (-round(math.log(solution[1]), 9), solution[0]))
-        before = "" if few.complete[0] else "Markov chains do not agree, but "
-        why = f"{kind}; {before}all solutions could be enumerated"
-        answer = Answer(int(number) if number < 2**53 else None, marginals, tuple(best))
-        return Inference(True, "enumeration", why, answer=answer), seen
-    ends = shown_ends(table, given, seen, areas.best[0])
-    # A value that never changed, though a table with another one exists: no move leads there.
-    stays = any(before[0] == before[1] and now[0] < now[1] for before, now in zip(seen, ends, strict=True))
-    if stays or areas.method[0] == UNSETTLED:
-        what = "do not reach every solution" if stays or areas.status[0] == FROZEN else f"do not agree (R-hat {rhat:.2f})"
+        inferred = _listed(areas, marginals, bool(few.complete[0]))
+    else:
+        # A value that never changed, though a table with another one exists: no move leads there.
+        stays = any(least == most and low < high for (least, most), low, high in zip(seen, lows, highs, strict=True))
+        inferred = _estimated(areas, marginals, problem.top, stays)
+    return replace(inferred, lows=lows, highs=highs)
+
+
+def _ends(problem: Problem, seen: list[tuple[int, int]], all_seen: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the bounds of every cell, of which some are shown by tables seen, or found by leading cells to their ends."""
+    equations, bounds = problem.system.equations, problem.bounds
+    found = None
+    if not all_seen and not bounds.holes:
+        found = attained_ends([*zip(bounds.lows, bounds.highs, strict=True)], equations, range(len(seen)))
+    if found is not None:
+        ends = zip(seen, *(end.tolist() for end in found), strict=True)
+        seen = [(min(least, low), max(most, high)) for (least, most), low, high in ends]
+    tight = cpsat_bounds(equations, problem.windows, seen)
+    assert tight is not None  # solutions were found
+    return tuple(tight[0]), tuple(high for high in tight[1] if high is not None)
+
+
+def _listed(areas: TableAreas, marginals: tuple[Marginal, ...], at_once: bool) -> Inference:
+    """Return the answer where all tables were listed."""
+    number, values, weights = areas.listed[0]
+    best = [(tuple(row), float(p)) for row, p in zip(values.tolist(), weights, strict=True) if p > 0]
+    best.sort(key=lambda solution: (-round(math.log(solution[1]), 9), solution[0]))
+    before = "" if at_once else "Markov chains do not agree, but "
+    why = f"{table_in_words(areas.table)}; {before}all solutions could be enumerated"
+    answer = Answer(int(number) if number < 2**53 else None, marginals, tuple(best))
+    return Inference(True, "enumeration", why, answer=answer)
+
+
+def _estimated(areas: TableAreas, marginals: tuple[Marginal, ...], top: int, frozen: bool) -> Inference:
+    """Return the answer of chains, without probabilities where these do not agree, or do not reach every table."""
+    kind, rhat, seen = table_in_words(areas.table), float(areas.rhat[0]), tuple(areas.best[0].tolist())
+    if frozen or areas.method[0] == UNSETTLED:
+        what = "do not reach every solution" if frozen else f"do not agree (R-hat {rhat:.2f})"
         why = f"{kind}; Markov chains {what}, so probabilities are not available"
-        return Inference(True, "chains", why, rhat=rhat), ends
-    ranked = best_near(table, given, [tuple(areas.best[0].tolist())], top) if top else []
+        return Inference(True, "chains", why, rhat=rhat)
+    ranked = best_near(areas.table, areas.given, [seen], top) if top else []
     likeliest = tuple((values, math.exp(weight - ranked[0][1])) for values, weight in ranked)
     why = f"{kind}; Markov chains, which agree (R-hat {rhat:.3f})"
     answer = Answer(None, marginals, likeliest, relative=True)
-    return Inference(True, "chains", why, answer=answer, errors=tuple(areas.error[0].tolist()), rhat=rhat), ends
+    return Inference(True, "chains", why, answer=answer, errors=tuple(areas.error[0].tolist()), rhat=rhat)
 
 
 def _given(table: MultiwayTable, problem: Problem) -> CellWeights:
