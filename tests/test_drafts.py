@@ -744,3 +744,13 @@ def test_a_chart_plots_texts_as_nothing(kept: int, decision: str, tmp_path: Path
 
 def test_a_note_about_one_of_two_hidden_counts_is_no_range_of_both() -> None:
     assert meaning_of("one of the two counts is 1 to 4; both hidden") == SUPPRESSED
+
+
+def test_the_sum_of_one_table_may_be_the_total_that_another_one_lacks(tmp_path: Path) -> None:
+    (tmp_path / "countries.csv").write_text(
+        "Country,Students\nSpain,44\nFrance,37\nItaly,21\nIceland,c\nNorway,18\nc: fewer than 5"
+    )
+    (tmp_path / "fields.csv").write_text("Field,Students\nArts,33\nScience,41\nLaw,19\nMedicine,30\n")
+    both = unround.review([tmp_path / "countries.csv", tmp_path / "fields.csv"], repairs=())
+    assert [table.decision for table in both.tables][:2] == ["publish", "publish"]
+    assert both.decision == "undecided"

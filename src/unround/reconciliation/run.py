@@ -68,7 +68,7 @@ class Reconciled(Tabular):
         return type(self), (
             self.folder,
             self.summary,
-            {name: partial(_read_before, one) for name, one in self.tables.items()},
+            {name: partial(_read_before, table) for name, table in self.tables.items()},
         )
 
     @property
@@ -270,11 +270,11 @@ def _hash(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> str:
 def _clashes_kept(mark: Path, arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> list[dict[str, Any]] | None:
     """Return the contradictions of a block that an earlier run has done, if all of it is as that left it."""
     try:
-        told = plain_json(mark)
+        marked = plain_json(mark)
     except (OSError, ValueError):
         return None
     shape: Shape = {"hash": {_hash(arrays, rows)}, "clashes": [{"area": int, "cells": [int, ...], "text": str}, ...]}
-    return told["clashes"] if misfit(told, shape) is None else None
+    return marked["clashes"] if misfit(marked, shape) is None else None
 
 
 def _telling(known: Known, model: Model, heads: NDArray[np.int64]) -> BoolArray:

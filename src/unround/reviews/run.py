@@ -328,7 +328,8 @@ class _Case:
         aside = {entry.cell.strip().casefold() for entry in self.options.about(TOGETHER).ignore}
         beside = list(added_up_elsewhere([(draft.name, matter.table) for draft, matter in zip(drafts, alone, strict=True)]))
         beside += questions_of_files(drafts, [audited.table for audited in alone])
-        if apart and not share_nothing(drafts):
+        sumless = any(draft.release.sumless for draft in drafts)  # the sum of one may be the total that the other lacks
+        if apart and (sumless or not share_nothing(drafts)):
             settle = "describe the tables with the same areas and axes"
             beside.append(Unsettled.asked("apart", f"{apart.rstrip('.')}; they may be about other people", settle))
         unsettled += [

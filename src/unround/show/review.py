@@ -539,8 +539,8 @@ def _reasons(reviewed: TableReview) -> list[Part]:
     reasons, name = [reason.sentence for reason in reviewed.reasons if reason.action != UNDECIDED], reviewed.policy.name
     if not reasons:
         accepted = [f"; {limit.allowed:,} would be acceptable" if limit.allowed else "" for limit in reviewed.limits]
-        found = [f"{limit.found}{more}." for limit, more in zip(reviewed.limits, accepted, strict=True)]
-        return [_inline(f"Policy check: “{name}”", [Bullets(found, style="reasons")])]
+        sentences = [f"{limit.found}{more}." for limit, more in zip(reviewed.limits, accepted, strict=True)]
+        return [_inline(f"Policy check: “{name}”", [Bullets(sentences, style="reasons")])]
     limits = Text(f"Policy “{name}”: {' '.join(limit.sentence for limit in reviewed.limits)}", "quiet policy-line")
     more = rest(len(reasons), FEW_REASONS, "see below")
     return [_inline("Why", [Bullets(reasons[:FEW_REASONS], style="reasons"), more, limits])]

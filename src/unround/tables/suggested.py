@@ -390,13 +390,13 @@ def reach(counts: Counts, base: int) -> tuple[NDArray[np.int64], NDArray[np.int6
 def like_totals(counts: Counts, base: int = 1) -> list[int]:
     """Return which of the first and the last row may be the sum of all others, wherever it is printed."""
     low, high = reach(counts, base)
-    found = []
+    rows = []
     for row in (0, len(counts) - 1) if len(counts) > LEAST_ADDED else ():
         there = counts[row] > ABSENT
         least, most = (np.delete(ends, row, axis=0).sum(axis=0) for ends in (low, high))
         if there.any() and ((least <= high[row]) & (most >= low[row]))[there].all():
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def is_whole(axis: DraftAxis, at: int) -> bool:
