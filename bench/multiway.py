@@ -1,6 +1,6 @@
 """Multi-way tables: speed against plain numpy, and how exact an audit's probabilities are, for docs/tables.md.
 
-`python -m bench.multiway` prints the second: with a fitted prior, against enumeration, or chains twelve times as long.
+`python -m bench.multiway` prints the second: with a fitted prior, against enumeration, or much longer chains.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ in turn, compiled ones last, and says why one was chosen; its table has what eac
 - `answer`: `Problem`, `Inference`, and what they are made of
 - `tree` (with `arrays`): sums without loops, in plain numpy; the likeliest solutions
 - `cutset`: loops that few values cut open, and figures
-- `multiway`: multi-way tables: `enumeration` or `chains`
+- `multiway`: multi-way tables, for the areas of a block as well: `enumeration` or `chains`
 - `brute`: the reference, in exact fractions
 
 A block of areas (`unround audit`): a `Block` in, a `Posterior` out, compiled. `forest.posteriors` answers every area on its

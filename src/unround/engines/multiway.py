@@ -38,9 +38,8 @@ class TableAreas:
 
     def __init__(self, table: MultiwayTable, equations: Equations, given: CellWeights) -> None:
         at = {cell: place for place, cell in enumerate(table.cells.tolist())}
-        own = [equations[e] for e in table.equations]
         self.table, self.given = table, given
-        self.sums = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in own)
+        self.sums = tuple((at[equations[e][0]], tuple(at[part] for part in equations[e][1])) for e in table.equations)
         self.seeds = seeds(np.stack([given.low, given.high, given.centre], axis=1))
         self.possible = np.ones(len(given.low), dtype=np.bool_)
         self.method = np.full(len(given.low), BY_CHAINS, dtype=np.int8)
@@ -180,11 +179,11 @@ def solve_table(table: MultiwayTable, problem: Problem) -> Inference | None:
 def _ends(problem: Problem, seen: list[tuple[int, int]], all_seen: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the bounds of every cell, of which some are shown by tables seen, or found by leading cells to their ends."""
     equations, bounds = problem.system.equations, problem.bounds
-    found = None
+    tables = None
     if not all_seen and not bounds.holes:
-        found = attained_ends([*zip(bounds.lows, bounds.highs, strict=True)], equations, range(len(seen)))
-    if found is not None:
-        ends = zip(seen, *(end.tolist() for end in found), strict=True)
+        tables = attained_ends([*zip(bounds.lows, bounds.highs, strict=True)], equations, range(len(seen)))
+    if tables is not None:
+        ends = zip(seen, *(end.tolist() for end in tables), strict=True)
         seen = [(min(least, low), max(most, high)) for (least, most), low, high in ends]
     tight = cpsat_bounds(equations, problem.windows, seen)
     assert tight is not None  # solutions were found
