@@ -287,24 +287,24 @@ def test_every_area_has_a_prior_of_its_own_and_a_cell_can_be_left_flat() -> None
             for c in cells
         }
 
-    def check(found: BlockPosterior, a: int, area: int, cells: list[int]) -> None:
+    def check(answer: BlockPosterior, a: int, area: int, cells: list[int]) -> None:
         expected = infer(systems[area], engine="brute", prior=prior(area, cells), top=0).answer
         assert expected is not None
         assert expected.marginals is not None
         for c, marginal in enumerate(expected.marginals):
-            agrees(found, a, c, marginal)
+            agrees(answer, a, c, marginal)
 
-    found = posteriors(EvidenceBlock(layout, windows, tight, weights))
+    answer = posteriors(EvidenceBlock(layout, windows, tight, weights))
     for a in range(3):
-        check(found, a, a, [0, 1, 2])
+        check(answer, a, a, [0, 1, 2])
     order = np.array([2, 0])
-    found = posteriors(EvidenceBlock(layout, windows, tight, weights).rows(order))
+    answer = posteriors(EvidenceBlock(layout, windows, tight, weights).rows(order))
     for a, area in enumerate(order.tolist()):
-        check(found, a, area, [0, 1, 2])
+        check(answer, a, area, [0, 1, 2])
     flat = weights.without(np.array([1]), np.array([True, False, False]))
-    found = posteriors(EvidenceBlock(layout, windows, tight, flat))
+    answer = posteriors(EvidenceBlock(layout, windows, tight, flat))
     for a in range(3):
-        check(found, a, a, [1, 2] if a == 1 else [0, 1, 2])
+        check(answer, a, a, [1, 2] if a == 1 else [0, 1, 2])
     assert (weights.start >= 0).all()  # what is left out is left out of a copy
 
 

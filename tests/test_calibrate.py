@@ -194,8 +194,8 @@ def test_few_claims_decide_nothing() -> None:
 
 
 def test_noise_is_calibrated_too() -> None:
-    found = calibrate(simulated(50, 5), "laplace:1.45", seed=2).groups["all cells"]
-    assert found["fitted"].error < 0.025
+    scored = calibrate(simulated(50, 5), "laplace:1.45", seed=2).groups["all cells"]
+    assert scored["fitted"].error < 0.025
 
 
 def test_a_release_and_its_truth(tmp_path: Path) -> None:

@@ -124,9 +124,9 @@ def test_what_nobody_could_decide_is_not_published(name: str, tmp_path: Path) ->
 def test_a_draft_is_decided_by_its_description_as_by_itself(name: str, tmp_path: Path) -> None:
     DRAFTS[name].write(tmp_path / name)
     unround.describe(tmp_path / name, out=tmp_path / "described.toml")
-    found = [unround.review(tmp_path / source, repairs=()) for source in (name, "described.toml")]
-    assert found[0].decision == found[1].decision != "publish"
-    asked = [[entry["what"] for entry in review.to_json()["unsettled"]] for review in found]
+    reviews = [unround.review(tmp_path / source, repairs=()) for source in (name, "described.toml")]
+    assert reviews[0].decision == reviews[1].decision != "publish"
+    asked = [[entry["what"] for entry in review.to_json()["unsettled"]] for review in reviews]
     assert asked[0] == asked[1]
 
 
@@ -297,8 +297,8 @@ def test_a_list_that_goes_on_beside_itself_is_asked_about(tmp_path: Path) -> Non
 def test_a_row_that_is_called_a_total_and_is_none_is_asked_about(tmp_path: Path) -> None:
     rows = [f"Ward {name},{40 + 7 * at},{20 + 3 * at},{20 + 4 * at}" for at, name in enumerate("ABCDEFGH")]
     (tmp_path / "table.csv").write_text("\n".join(["Ward,Total,Men,Women", *rows, "Total,900,450,450"]))
-    found = [entry for entry in unround.read(tmp_path / "table.csv").account if entry.place == "row Total"]
-    assert [(entry.used, "which rows add up to it is not known" in entry.why) for entry in found] == [(False, True)]
+    entries = [entry for entry in unround.read(tmp_path / "table.csv").account if entry.place == "row Total"]
+    assert [(entry.used, "which rows add up to it is not known" in entry.why) for entry in entries] == [(False, True)]
 
 
 @pytest.mark.parametrize("gone", ["", "H"])

@@ -296,8 +296,8 @@ def test_a_universe_may_be_the_difference_of_two_counts() -> None:
 
     def verdict(numbers: np.ndarray, figure: Figure) -> JudgedFigure:
         rate = np.rint(1000 * numbers[:, 0] / (numbers[:, 1] - numbers[:, 2])).astype(np.int64)[:, None] * 1_000
-        (found,) = find_structure(made(rate, shown, figure, keys="xao")).figures
-        return found
+        (judged_figure,) = find_structure(made(rate, shown, figure, keys="xao")).figures
+        return judged_figure
 
     rounded = verdict(shown, replace(within, outside="o"))
     assert (rounded.verdict, rounded.hits) == ("recomputable", rounded.compared)

@@ -102,8 +102,8 @@ def test_inequalities_of_a_block_are_those_of_each_area() -> None:
         expected = {
             (tuple(sorted((KEYS.index(system.cells[c].name), f) for c, f in row.terms)), row.at_most) for row in system.rows
         }
-        found = [rows.row(area, r) for r in range(len(rows.figures))]
-        assert {(tuple(sorted(row.terms)), row.at_most) for row in found if row.terms} == expected
+        of_area = [rows.row(area, r) for r in range(len(rows.figures))]
+        assert {(tuple(sorted(row.terms)), row.at_most) for row in of_area if row.terms} == expected
     assert (rows.limits[3, [2, 3]] == OFF).all()
 
 

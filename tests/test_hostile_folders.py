@@ -189,20 +189,20 @@ def test_so_is_a_table_that_was_made_to_add_up(tmp_path: Path, name: str) -> Non
 @pytest.mark.parametrize(
     ("change_it", "said"),
     [
-        (lambda told: told.update(proved="3"), r"summary\.json is not a summary of an audit \(it\.proved is '3'\)"),
-        (lambda told: told["check"]["families"][0].pop("sums"), r"it\.check\.families\[0\]\.sums is missing"),
-        (lambda told: told.update(threshold=float("nan")), r"it\.threshold is nan"),
-        (lambda told: told.update(files=[]), r"it\.files is \[\]"),
+        (lambda summary: summary.update(proved="3"), r"summary\.json is not a summary of an audit \(it\.proved is '3'\)"),
+        (lambda summary: summary["check"]["families"][0].pop("sums"), r"it\.check\.families\[0\]\.sums is missing"),
+        (lambda summary: summary.update(threshold=float("nan")), r"it\.threshold is nan"),
+        (lambda summary: summary.update(files=[]), r"it\.files is \[\]"),
     ],
 )
 def test_what_is_wrong_with_a_summary_is_named(
     survey_audit: Path, tmp_path: Path, change_it: Callable[[Any], object], said: str
 ) -> None:
     folder = shutil.copytree(survey_audit, tmp_path / "audit")
-    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    change_it(told)
-    told[SEAL] = seal_of(told)
-    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    change_it(summary)
+    summary[SEAL] = seal_of(summary)
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     with pytest.raises(Damaged, match=said):
         unround.AuditFolder.open(folder)
 

@@ -98,12 +98,12 @@ def test_constants_are_found(constants, whole):
     """One table a release, so that sums alone tell."""
     for seed, constant in enumerate(constants):
         release, _ = keyed_census(4000, [constant], seed, whole=whole)
-        found = check_release(release).numbers.tables["Table 0"]
-        assert found.model == "keyed"
-        assert apart(found.constant - constant) < 0.02 + 2 * found.error
-        assert found.error < 0.05
-        assert found.p_value > 1e-4
-        assert found.whole in (whole, None)
+        table_found = check_release(release).numbers.tables["Table 0"]
+        assert table_found.model == "keyed"
+        assert apart(table_found.constant - constant) < 0.02 + 2 * table_found.error
+        assert table_found.error < 0.05
+        assert table_found.p_value > 1e-4
+        assert table_found.whole in (whole, None)
 
 
 def test_repeats_place_the_constants_of_all_tables():

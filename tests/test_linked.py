@@ -280,10 +280,10 @@ def test_of_two_families_alike_it_is_the_own_one_that_counts() -> None:
 def test_an_area_in_two_families_is_sampled_in_the_smaller() -> None:
     parent = [-1, 0, 0, 0, 1, 1]
     _, counts = tiny(3, NAMES, PLAIN, parent, 5, 12)
-    _, _, found = linked(PLAIN, counts, parent, 5)
-    assert found.method.tolist() == [GIBBS] * 6
-    assert found.children.tolist() == [3, 2, 3, 3, 2, 2]
-    assert found.posterior.possible.all()
+    _, _, joined = linked(PLAIN, counts, parent, 5)
+    assert joined.method.tolist() == [GIBBS] * 6
+    assert joined.children.tolist() == [3, 2, 3, 3, 2, 2]
+    assert joined.posterior.possible.all()
 
 
 def test_columns_that_are_not_linked_stay_with_their_area() -> None:
@@ -395,12 +395,12 @@ def test_a_link_that_contradicts_is_dropped_and_spoils_nothing() -> None:
     _, counts = tiny(4, NAMES, PLAIN, parent, 3, 30)
     _, _, right = linked(PLAIN, counts, parent, 3)
     counts[3] += np.array([60, 30, 30], dtype=np.int32)  # this parent was misprinted
-    _, _, found = linked(PLAIN, counts, parent, 3)
-    assert [clash.parent for clash in found.clashes] == [3]
-    assert found.parent.tolist() == [-1, 0, 0, -1, -1, -1]
-    assert found.method.tolist() == [GIBBS] * 3 + [OWN] * 3
-    np.testing.assert_array_equal(found.posterior.probability[:3], right.posterior.probability[:3])
-    assert found.posterior.possible.all()
+    _, _, joined = linked(PLAIN, counts, parent, 3)
+    assert [clash.parent for clash in joined.clashes] == [3]
+    assert joined.parent.tolist() == [-1, 0, 0, -1, -1, -1]
+    assert joined.method.tolist() == [GIBBS] * 3 + [OWN] * 3
+    np.testing.assert_array_equal(joined.posterior.probability[:3], right.posterior.probability[:3])
+    assert joined.posterior.possible.all()
 
 
 def test_a_contradiction_that_only_an_area_shows_drops_its_family() -> None:
@@ -508,10 +508,10 @@ def test_ages_by_sex_are_near_long_chains(children: int, base: int, families: in
 def test_claims_about_linked_areas_are_as_often_right_as_they_say(children: int, base: int, families: int) -> None:
     from bench.linked import calibration
 
-    found = calibration(children, base, shapes.examples(families))
-    assert found.wrong == 0
-    assert found.linked > 1.1 * found.alone
-    assert abs(found.right - found.said) < 0.02 + 2 * (0.16 / found.claims) ** 0.5
+    measured = calibration(children, base, shapes.examples(families))
+    assert measured.wrong == 0
+    assert measured.linked > 1.1 * measured.alone
+    assert abs(measured.right - measured.said) < 0.02 + 2 * (0.16 / measured.claims) ** 0.5
 
 
 def test_messages_settle_within_a_few_rounds() -> None:

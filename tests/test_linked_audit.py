@@ -339,8 +339,8 @@ def test_the_explorer_shows_linked_areas(linked: AuditFolder) -> None:
             key = line if sex == "total" else f"{line}/{sex}"
             shown = client.get(f"/area/{row['region']}/{key}")
             assert shown.status_code == 200
-            told = client.get(f"/area/{row['region']}/{key}.json").json()
-            assert told["probability"] == pytest.approx(row["probability"])
+            page_data = client.get(f"/area/{row['region']}/{key}.json").json()
+            assert page_data["probability"] == pytest.approx(row["probability"])
             needs = str(row["route"]).startswith("areas ")
             assert ("Other areas" in shown.text) >= needs
             assert client.get(f"/area/{row['region']}").status_code == 200

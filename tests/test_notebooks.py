@@ -14,14 +14,14 @@ import unround
 
 def shown(notebook: Notebook) -> list[list[str]]:
     """Return what every cell of code shows, as far as it is ours: prints and cards."""
-    found = []
+    outputs = []
     for cell in notebook["cells"]:
         if cell["cell_type"] != "code":
             continue
-        found.append(
+        outputs.append(
             ["".join(output.get("data", {}).get("text/html") or output.get("text") or []) for output in cell["outputs"]]
         )
-    return found
+    return outputs
 
 
 def test_all_notebooks_are_known() -> None:

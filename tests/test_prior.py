@@ -835,8 +835,8 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
 def damaged(prior: Prior, path: Path, **changes: NDArray[np.generic] | None) -> None:
     """Write a prior with other arrays, or without some."""
     prior.save(path)
-    with np.load(path) as found:
-        kept = {name: found[name] for name in found.files} | changes
+    with np.load(path) as cases:
+        kept = {name: cases[name] for name in cases.files} | changes
     np.savez(path, **{name: array for name, array in kept.items() if array is not None})
 
 

@@ -71,7 +71,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(files: Path) -> dict[str, Any]:
+def tried(files: Path) -> dict[str, Any]:
     return rate_steps(read(files / "true.toml"), ["all"], FLAT, truth=read(files / "truth.toml")).to_json()
 
 
@@ -79,58 +79,58 @@ def claims(row: dict[str, Any]) -> int:
     return sum(row["newly"].values())
 
 
-def test_fine_steps_add_claims_and_coarse_ones_none(told: dict[str, Any]) -> None:
-    assert [row["step"] for row in told["steps"]] == [0.1, 0.2, 0.5, 1, 2, 5, 10]
-    assert claims(told["steps"][0]) > 10
-    assert told["steps"][0]["newly"]["proved"] == 0  # nothing that rests on a rate is proved
-    fine = told["adds_nothing_from"]
+def test_fine_steps_add_claims_and_coarse_ones_none(tried: dict[str, Any]) -> None:
+    assert [row["step"] for row in tried["steps"]] == [0.1, 0.2, 0.5, 1, 2, 5, 10]
+    assert claims(tried["steps"][0]) > 10
+    assert tried["steps"][0]["newly"]["proved"] == 0  # nothing that rests on a rate is proved
+    fine = tried["adds_nothing_from"]
     assert 0.1 < fine <= 10
-    assert all(claims(row) == 0 for row in told["steps"] if row["step"] >= fine)
-    assert claims(next(row for row in reversed(told["steps"]) if row["step"] < fine)) > 0
+    assert all(claims(row) == 0 for row in tried["steps"] if row["step"] >= fine)
+    assert claims(next(row for row in reversed(tried["steps"]) if row["step"] < fine)) > 0
     # Each was used, though coarse ones look as if they could have been computed from anything.
-    assert all(row["figures_used"] == 1 for row in told["steps"])
+    assert all(row["figures_used"] == 1 for row in tried["steps"])
 
 
-def test_no_step_gives_wrong_claims(told: dict[str, Any]) -> None:
-    for row in told["steps"]:
+def test_no_step_gives_wrong_claims(tried: dict[str, Any]) -> None:
+    for row in tried["steps"]:
         assert row["truth"]["wrong"]["proved"] == row["truth"]["wrong"]["conditional"] == 0
-    assert told["steps"][0]["truth"]["checked"]["conditional"] > 0
+    assert tried["steps"][0]["truth"]["checked"]["conditional"] > 0
 
 
-def test_the_rate_as_printed_is_the_finest_step(told: dict[str, Any]) -> None:
+def test_the_rate_as_printed_is_the_finest_step(tried: dict[str, Any]) -> None:
     # The same numbers, computed here and by the fixture.
-    assert told["as_printed"]["newly"] == told["steps"][0]["newly"]
-    (rate,) = told["rates"]
+    assert tried["as_printed"]["newly"] == tried["steps"][0]["newly"]
+    (rate,) = tried["rates"]
     assert (rate["name"], rate["numerator"], rate["universe"], rate["verdict"]) == ("share", "poor", "all", "evidence")
 
 
-def test_rates_from_rounded_counts_add_nothing(told: dict[str, Any], files: Path) -> None:
-    rounded = told["from_published_counts"]
+def test_rates_from_rounded_counts_add_nothing(tried: dict[str, Any], files: Path) -> None:
+    rounded = tried["from_published_counts"]
     assert rounded["computed_from"] == "published"
     assert claims(rounded) == rounded["figures_used"] == 0
     with pytest.raises(InputError, match=r"no rate of .* is computed from true counts, as far as the data show"):
         choose_rates(read(files / "published.toml"), ["all"])
 
 
-def test_errors_are_a_quarter_of_a_step(told: dict[str, Any]) -> None:
-    for row in told["steps"][:5]:
+def test_errors_are_a_quarter_of_a_step(tried: dict[str, Any]) -> None:
+    for row in tried["steps"][:5]:
         assert 0.7 < row["mean_error"] / (row["step"] / 4) < 1.3
-    assert told["from_published_counts"]["mean_error"] > 5 * told["steps"][0]["mean_error"]
+    assert tried["from_published_counts"]["mean_error"] > 5 * tried["steps"][0]["mean_error"]
 
 
-def test_a_rate_that_is_not_printed_yet(files: Path, told: dict[str, Any]) -> None:
+def test_a_rate_that_is_not_printed_yet(files: Path, tried: dict[str, Any]) -> None:
     report = rate_steps(read(files / "plain.toml"), ["poor of all"], FLAT, truth=read(files / "truth.toml")).to_json()
     assert report["as_printed"] is None
     assert report["rates"][0]["verdict"] is None
-    assert [row["newly"] for row in report["steps"]] == [row["newly"] for row in told["steps"]]
+    assert [row["newly"] for row in report["steps"]] == [row["newly"] for row in tried["steps"]]
 
 
-def test_without_the_truth_plausible_counts_are_drawn(files: Path, told: dict[str, Any]) -> None:
+def test_without_the_truth_plausible_counts_are_drawn(files: Path, tried: dict[str, Any]) -> None:
     report = rate_steps(read(files / "true.toml"), ["share"], FLAT).to_json()
     assert report["method"] == "simulated"
     assert report["drawn"] == {"areas": AREAS, "times": 6}
-    assert report["as_printed"]["newly"] == told["as_printed"]["newly"]  # of the real areas
-    exact, drawn = claims(told["steps"][0]), claims(report["steps"][0])
+    assert report["as_printed"]["newly"] == tried["as_printed"]["newly"]  # of the real areas
+    exact, drawn = claims(tried["steps"][0]), claims(report["steps"][0])
     assert 0.5 * exact < drawn < 2 * exact
     assert not report["steps"][0]["adds_nothing"]
     assert claims(report["from_published_counts"]) == 0

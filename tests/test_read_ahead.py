@@ -42,9 +42,9 @@ def test_an_error_reaches_whoever_takes_the_items() -> None:
         yield 1
         raise InputError("the file ends here.")
 
-    found = []
+    taken = []
     with pytest.raises(InputError, match="the file ends here"):
-        found += list(ahead(items(), 5))
+        taken += list(ahead(items(), 5))
     assert not threads()
 
 

@@ -359,9 +359,9 @@ def column(key: str, sex: str, depth: int = 0, label: str = "") -> Column:
 def test_indentation_gives_sums_for_each_sex() -> None:
     lines = [("1", 0), ("2", 1), ("3", 2), ("4", 2), ("5", 1), ("6", 0), ("7", 3), ("8", 2)]
     columns = [column(key, sex, depth) for key, depth in lines for sex in ("total", "men")]
-    found = {(columns[sum_.total].key, *(columns[part].key for part in sum_.parts)) for sum_ in indented(columns)}
+    sums = {(columns[sum_.total].key, *(columns[part].key for part in sum_.parts)) for sum_ in indented(columns)}
     for sex in ("total", "men"):
-        assert {sum_ for sum_ in found if sum_[0].endswith(sex)} == {
+        assert {sum_ for sum_ in sums if sum_[0].endswith(sex)} == {
             (f"1/{sex}", f"2/{sex}", f"5/{sex}"), (f"2/{sex}", f"3/{sex}", f"4/{sex}"), (f"6/{sex}", f"7/{sex}", f"8/{sex}")
         }  # fmt: skip
 

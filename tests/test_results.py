@@ -96,10 +96,10 @@ def test_results_show_themselves(name: str, audited: unround.AuditFolder, soluti
 def test_a_card_says_what_the_terminal_says(run: Run, audited: unround.AuditFolder, solution: unround.Solution) -> None:
     shown = run("solve", "87! = men: 35 + women: 45").out
     assert "".join(str(solution).split()) == "".join(shown.split())
-    told = re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]+>", " ", audited._repr_html_()))
+    card = re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]+>", " ", audited._repr_html_()))
     headline = "20 counts can be proved; 11 more counts of one or two"
     for said in (headline, "all 20 0 63", "declared rounding (fits the data)", "65 more in .findings"):
-        assert said in told
+        assert said in card
     assert "38 or 39" in solution._repr_html_()
 
 

@@ -157,12 +157,12 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(place: Path) -> None:
         while process.poll() is None and _parts(job) < 1:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate()
+        _, printed = process.communicate()
         if process.returncode != 0 and _parts(job):
             break
         shutil.rmtree(out, ignore_errors=True)  # it was quicker; begin anew
     assert process.returncode == 130
-    assert b"run the same command again to continue" in told
+    assert b"run the same command again to continue" in printed
     assert _parts(job) >= 1
     assert not list((job / PARTS).glob(".half*"))
     assert run_in(place, *COMMAND) == 0

@@ -1355,8 +1355,8 @@ def with_dots(draft: pl.DataFrame, path: Path) -> Path:
 def sdmx(draft: pl.DataFrame, path: Path) -> Path:
     named = draft.rename({"region": "REF_AREA", "age": "AGE", "sex": "SEX", "published": "OBS_VALUE"})
     named = named.with_columns(pl.col("SEX").replace({"total": "_T", "men": "M", "women": "F"}))
-    told = named.with_columns(pl.lit("X:Y(1.0)").alias("DATAFLOW"), pl.lit("A").alias("OBS_STATUS"))
-    told.select("DATAFLOW", "REF_AREA", "AGE", "SEX", "OBS_VALUE", "OBS_STATUS").write_csv(path)
+    renamed = named.with_columns(pl.lit("X:Y(1.0)").alias("DATAFLOW"), pl.lit("A").alias("OBS_STATUS"))
+    renamed.select("DATAFLOW", "REF_AREA", "AGE", "SEX", "OBS_VALUE", "OBS_STATUS").write_csv(path)
     return path
 
 

@@ -107,11 +107,11 @@ def test_opendp_draws_the_same_noise() -> None:
         (Gaussian(2.5), dp.m.make_gaussian(space, dp.l2_distance(T=float), scale=2.5)),
     ):
         drawn = np.array(theirs([0] * n))
-        own = ours.publish(np.zeros(n, dtype=np.int64), np.random.default_rng(8))
+        ours_drawn = ours.publish(np.zeros(n, dtype=np.int64), np.random.default_rng(8))
         for k in range(-4, 5):
             p = float(ours.likelihood(k, np.array(0)))
             assert abs((drawn == k).mean() - p) < 10 * math.sqrt(p * (1 - p) / n)
-            assert abs((own == k).mean() - p) < 4.5 * math.sqrt(p * (1 - p) / n)
+            assert abs((ours_drawn == k).mean() - p) < 4.5 * math.sqrt(p * (1 - p) / n)
 
 
 # --- The system's generator -------------------------------------------------------------------------------
