@@ -698,6 +698,15 @@ def test_the_tables_of_ptable(m):
     assert last == last[::-1]
 
 
+@pytest.mark.parametrize("m", [CellKey(2, 1, js=1), CellKey(2, 2, js=2), CellKey(3, 2, js=2)])
+def test_counts_of_which_one_law_alone_is_allowed_have_no_bias(m):
+    """A count that is never published, and no more variance than it takes to change it without bias."""
+    for row in m.rows:
+        changes, p = np.array([v for v, _ in row]), np.array([float(share) for _, share in row])
+        assert p @ changes == pytest.approx(0, abs=1e-7)
+        assert p @ changes**2 < float(m.variance) + 1e-6
+
+
 def test_a_variance_that_cannot_be_held_is_stated():
     m = CellKey(2, 1)
     assert [round(float(p), 4) for _, p in m.rows[1]] == [0.3665, 0.3665, 0.1676, 0.0995]

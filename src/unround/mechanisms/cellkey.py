@@ -25,6 +25,9 @@ LEAST_CHANCE = 1e-8
 _DIGITS = 12
 _HELD = 5e-4  # A variance that differs by no more is held
 _STEP = Fraction(1, 20)
+_STEPS, _ZERO = 300, 1e-13  # of Newton's method, and what is no gain any more
+_RIDGE = 1e-10
+"""Added to the curvature: inequalities may say the same, and then steps along what they share would have no end."""
 
 
 def largest_variance(max_change: int) -> Fraction:
@@ -68,37 +71,47 @@ def _unbounded_law(changes: IntArray, given: FloatArray, variance: float, stay: 
 
 
 def _dual(features: FloatArray, limits: FloatArray) -> FloatArray:
-    """Return the law of largest entropy whose first feature has a given mean, and the others at most a given one."""
-    from scipy.optimize import minimize  # only here: it takes a while to import
+    """Return the law of largest entropy whose first feature has a given mean, and the others at most a given one.
 
-    def law(multipliers: FloatArray) -> tuple[float, FloatArray]:
+    Newton's steps move the active multipliers, as far as none falls below 0: it is active no longer. Where they gain nothing
+    more, the inequality that is violated most becomes active.
+    """
+    size = np.maximum(np.abs(features).max(axis=1), 1.0)
+    features, limits = features / size[:, None], limits / size
+
+    def goal(multipliers: FloatArray) -> tuple[float, FloatArray]:
         weights = -multipliers @ features
         top = weights.max()
         shares = np.exp(weights - top)
-        return float(top + np.log(shares.sum())), np.asarray(shares / shares.sum())
+        return float(top + np.log(shares.sum()) + multipliers @ limits), np.asarray(shares / shares.sum())
 
-    def target(multipliers: FloatArray) -> tuple[float, FloatArray]:
-        log_sum, p = law(multipliers)
-        return log_sum + float(multipliers @ limits), limits - features @ p
-
-    bounds = [(None, None), *[(0.0, None)] * (len(limits) - 1)]
-    start = np.zeros(len(limits))
-    start[1] = 0.1
-    multipliers = minimize(
-        target, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": 5_000, "ftol": 0, "gtol": 1e-10}
-    ).x
-    active = multipliers > 1e-7
-    active[0] = True
-    multipliers[~active] = 0.0
-    for _ in range(50):
-        p = law(multipliers)[1]
-        slope = (limits - features @ p)[active]
-        if np.abs(slope).max() < 1e-13:
-            break
-        part = features[active]
+    active, settled = np.arange(len(limits)) < 2, False
+    multipliers = np.zeros(len(limits))
+    multipliers[1] = 0.1
+    value, p = goal(multipliers)
+    for _ in range(_STEPS):
+        slope = limits - features @ p
+        if settled or np.abs(slope[active]).max() < _ZERO:
+            violated = np.where(active, 0.0, slope)
+            if violated.min() > -_ZERO:
+                break
+            active[violated.argmin()] = True
+        part, step = features[active], np.zeros(len(limits))
         curvature = (part * p) @ part.T - np.outer(part @ p, part @ p)
-        multipliers[active] -= np.linalg.lstsq(curvature, slope, rcond=None)[0]
-    return law(multipliers)[1]
+        step[active] = -np.linalg.solve(curvature + _RIDGE * np.eye(len(part)), slope[active])
+        falling = step < 0
+        falling[0] = False  # the mean is given: its multiplier may have any sign
+        room = np.where(falling, multipliers / np.where(falling, -step, 1.0), np.inf)
+        first, gain = int(room.argmin()), 1e-4 * float(slope @ step)
+        far = min(1.0, float(room[first]))
+        while far > _ZERO and goal(multipliers + far * step)[0] > value + far * gain + 1e-14 * abs(value):
+            far /= 2
+        multipliers = multipliers + far * step
+        if far == room[first]:
+            multipliers[first], active[first] = 0.0, False
+        settled = _ZERO >= far < room[first]
+        value, p = goal(multipliers)
+    return p
 
 
 @cache
