@@ -488,7 +488,7 @@ def test_another_policy_another_decision(sparse: Path, tmp_path: Path) -> None:
         ('[[limit]]\nclaims = ["proved"]\ninterval = 3\nat_most = 0', "give exactly one of claims, interval and dominance"),
         ("[[limit]]\ninterval = 1\nat_most = 0", "interval must be a whole number of 2 or more"),
         ("[[limit]]\ndominance = 90\nat_most = 0", "dominance must be a share from 0.5 to 1"),
-        ('[[limit]]\nclaims = ["range"]\nat_most = 0', "of which only the size is known: give counts"),
+        ('[[limit]]\nclaims = ["range"]\nat_most = 0', "whose size alone is known: give counts"),
         ('[[limit]]\nclaims = ["unrounded"]\nhidden = true\nat_most = 0', "a hidden count is not printed unrounded"),
         ('[[limit]]\nclaims = ["proved"]\nhidden = 1\nat_most = 0', "hidden must be true or false"),
         ('[[limit]]\nclaims = ["likely"]\nat_most = 0', "give a probability from 0.5 to 1"),
