@@ -174,7 +174,7 @@ def told_apart(grid: Grid) -> Grid:
     written = dict[str, str]()
     for digits in _DIGITS:
         written |= dict(zip(digits, "0123456789.,-%", strict=True))
-    foreign = [name for name in grid.cells.columns if grid.cells[name].str.contains("[０-９٠-٩۰-۹]").any()]
+    foreign = [cells.name for cells in grid.cells.select(pl.all().str.contains("[０-９٠-٩۰-۹]").any()) if cells.any()]
     grid = replace(grid, cells=grid.cells.with_columns(pl.col(foreign).str.replace_many(written)))
     return _shares_apart(_keys_apart(grid))
 
@@ -206,14 +206,15 @@ def _shares_apart(grid: Grid) -> Grid:
     used = [at for at, nothing in enumerate(empty) if not nothing]
     if not used or any(empty[used[0] : used[-1]]):
         return grid
-    for at, name in enumerate(cells.columns):
-        bare = cells[name].str.strip_chars(_PADDING)
-        both = bare.str.contains(_SHARED) & (bare.str.contains("%", literal=True) | bare.str.contains(r"[.,][0-9]+\)$"))
-        rows = both.fill_null(False).arg_true().to_list()
+    padded = pl.all().str.strip_chars(_PADDING)
+    percentages = padded.str.contains("%", literal=True) | padded.str.contains(r"[.,][0-9]+\)$")
+    for at, both in enumerate(cells.select((padded.str.contains(_SHARED) & percentages).fill_null(False))):
+        rows, name = both.arg_true().to_list(), both.name
         if len(rows) < _FEWEST_SHARED:
             continue
-        share = bare.str.extract(_SHARED, 2).zip_with(both.fill_null(False), pl.Series([None], dtype=pl.String)).to_list()
-        count = bare.str.extract(_SHARED, 1).zip_with(both.fill_null(False), cells[name]).to_list()
+        bare = cells[name].str.strip_chars(_PADDING)
+        share = bare.str.extract(_SHARED, 2).zip_with(both, pl.Series([None], dtype=pl.String)).to_list()
+        count = bare.str.extract(_SHARED, 1).zip_with(both, cells[name]).to_list()
         heads = [(row, text) for row in range(rows[0]) if (text := grid.heading(row, at))]
         for row, text in heads:
             said = _BOTH.sub("", text) or "n"

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import polars as pl
 
@@ -41,29 +42,41 @@ class Writing:
     blank: int = 0
 
 
-def bare_text(cells: pl.Series) -> pl.Series:
+# What is asked of every cell, as one expression each: asked a step at a time, each step would take as long as all of them.
+_BARE = pl.all().cast(pl.String).str.strip_chars(PADDING)
+_IS_FILLED = (pl.all() != "").fill_null(False)
+_IS_NUMBER = pl.all().str.contains(NUMBER).fill_null(False)
+_IS_COUNT = pl.all().str.contains(f"{NUMBER}|{FLAGGED}").fill_null(False)
+_IS_SYMBOL = (pl.all().str.to_lowercase().is_in([*SIGNS, ":", "."]) | pl.all().str.contains(RANGED)).fill_null(False)
+_STANDS_FOR_COUNT = _IS_SYMBOL & (pl.all().str.to_lowercase() != "none").fill_null(True)
+"""Where the header is still looked for: there "None" is a category, not an empty cell."""
+
+Cells = TypeVar("Cells", pl.Series, pl.DataFrame)
+"""A column, or several."""
+
+
+def _asked(cells: Cells, what: pl.Expr) -> Cells:
+    return cells.select(what) if isinstance(cells, pl.DataFrame) else cells.to_frame().select(what).to_series()
+
+
+def bare_text(cells: Cells) -> Cells:
     """Return the cells without what surrounds them."""
-    return cells.cast(pl.String).str.strip_chars(PADDING)
+    return _asked(cells, _BARE)
 
 
-def are_numbers(bare: pl.Series) -> pl.Series:
+def are_numbers(bare: Cells) -> Cells:
     """Return which cells may be numbers."""
-    return bare.str.contains(NUMBER).fill_null(False)
+    return _asked(bare, _IS_NUMBER)
 
 
-def are_counts(bare: pl.Series) -> pl.Series:
+def are_counts(bare: Cells) -> Cells:
     """Return which cells hold a number, perhaps with a flag."""
-    return bare.str.contains(f"{NUMBER}|{FLAGGED}").fill_null(False)
+    return _asked(bare, _IS_COUNT)
 
 
-def are_signs(bare: pl.Series) -> pl.Series:
+def are_signs(bare: Cells) -> Cells:
     """Return which cells hold a symbol or a range that stands in place of a count."""
-    return (bare.str.to_lowercase().is_in([*SIGNS, ":", "."]) | bare.str.contains(RANGED)).fill_null(False)
-
-
-def _stand_for_counts(bare: pl.Series) -> pl.Series:
-    """Return which cells hold a symbol while the header is looked for: there "None" is a category, not an empty cell."""
-    return are_signs(bare) & (bare.str.to_lowercase() != "none").fill_null(True)
+    return _asked(bare, _IS_SYMBOL)
 
 
 def find_writing(columns: Iterable[pl.Series]) -> Writing:
@@ -234,13 +247,12 @@ def _side_by_side(grid: Grid) -> list[tuple[int, int]] | list[None]:
     """Return the columns of each table, where several stand side by side: each begins with names of its own."""
     if grid.cells.height > MOST_ROWS or grid.cells.width < _NARROWEST:
         return [None]
-    bare = [bare_text(grid.cells[name]) for name in grid.cells.columns]
-    filled = [(cells.is_not_null() & (cells != "")).fill_null(False) for cells in bare]
-    counted = [are_counts(cells) for cells in bare]
+    bare = bare_text(grid.cells)
+    filled, counted = bare.select(_IS_FILLED).get_columns(), are_counts(bare).get_columns()
     first = next((at for at, cells in enumerate(filled) if cells.any()), 0)
     heads = grid.cells[str(first)].to_list()
     starts = [first]
-    for at in range(first + 2, len(bare) - 1):
+    for at in range(first + 2, bare.width - 1):
         body = counted[at + 1]
         names = int((filled[at] & ~counted[at] & body).sum())
         gap = not filled[at - 1].any()
@@ -248,7 +260,7 @@ def _side_by_side(grid: Grid) -> list[tuple[int, int]] | list[None]:
         held = int(body.sum())
         if (gap or again) and held > 1 and (names > held / 2 or (again and int((filled[at] & body).sum()) == held)):
             starts.append(at)
-    ends = [*(start - 1 for start in starts[1:]), len(bare) - 1]
+    ends = [*(start - 1 for start in starts[1:]), bare.width - 1]
     return list(zip(starts, ends, strict=True)) if len(starts) > 1 else [None]
 
 
@@ -256,10 +268,10 @@ def _headers_below(grid: Grid) -> list[int]:
     """Return the rows, from 0, with which a further table begins: its title, or the header itself."""
     if not 0 < grid.cells.height <= MOST_ROWS:
         return []
-    bare = [bare_text(grid.cells[name]) for name in grid.cells.columns]
-    filled = [(~cells.is_null() & (cells != "")).fill_null(False).to_list() for cells in bare]
+    bare = bare_text(grid.cells)
     # "0-14" may be a range in place of a count, or an age in a header.
-    counted = [(are_counts(cells) | (_stand_for_counts(cells) & ~cells.str.contains("^[0-9]"))).to_list() for cells in bare]
+    counts = _IS_COUNT | (_STANDS_FOR_COUNT & ~pl.all().str.contains("^[0-9]"))
+    filled, counted = ([cells.to_list() for cells in bare.select(what)] for what in (_IS_FILLED, counts))
     height, width = grid.cells.height, grid.cells.width
     stub = next((at for at in range(width) if any(filled[at])), 0)
     data = [
@@ -319,10 +331,10 @@ def _title(row: int, data: list[bool], filled: list[list[bool]]) -> int:
 def find_layout(grid: Grid, header: tuple[int, ...] | None = None, start: int = 0) -> Layout:
     """Find the header of a grid from a row on, counted from 0, and the end of its table."""
     head = grid.cells[start : start + HEAD]
-    bare = [bare_text(head[name]) for name in head.columns]
-    filled = [(~cells.is_null() & (cells != "")).fill_null(False).to_list() for cells in bare]
-    numbers = [are_counts(cells).to_list() for cells in bare]
-    signs = [_stand_for_counts(cells).to_list() for cells in bare]
+    bare = bare_text(head)
+    filled, numbers, signs = (
+        [cells.to_list() for cells in bare.select(what)] for what in (_IS_FILLED, _IS_COUNT, _STANDS_FOR_COUNT)
+    )
     values = _number_columns(filled, numbers, signs, head.height)
     if not values or _is_list([replace(grid, cells=head).row(row) for row in range(head.height)], values):
         other = (

@@ -281,15 +281,15 @@ def _is_numeric(cells: pl.Series, name: str) -> bool:
         return cells.dtype.is_numeric()
     bare = bare_text(cells).drop_nulls()
     bare = bare.filter(bare != "")
-    plain, counts = int(are_numbers(bare).sum()), int(are_counts(bare).sum())
-    signs = int((are_signs(bare) & ~are_counts(bare)).sum())
+    numbered, counted, signed = are_numbers(bare), are_counts(bare), are_signs(bare)
+    plain, counts, signs = int(numbered.sum()), int(counted.sum()), int((signed & ~counted).sum())
     if signs == len(bare) > 0:  # everything is hidden, or lost
         return not bool(bare.str.contains(RANGED).any()) and not about(name, "notes") and not about(name, "status")
     texts = len(bare) - counts - signs
-    others = bare.filter(~are_counts(bare) & ~are_signs(bare))
+    others = bare.filter(~counted & ~signed)
     if texts <= counts / 2 and others.n_unique() == 1 and len(others[0]) <= LONGEST_STATUS:
         texts = 0  # a symbol of this table's own
-    flags = bare.filter(are_counts(bare) & ~are_numbers(bare)).str.replace_all("[0-9]", "").n_unique()
+    flags = bare.filter(counted & ~numbered).str.replace_all("[0-9]", "").n_unique()
     return counts > 0 and (plain >= counts / 2 or flags == 1) and texts <= TEXT_SHARE * (counts + texts)
 
 

@@ -155,10 +155,11 @@ def plain_numbers(text: pl.Series, thousands: str = "", decimal: str = "") -> pl
 
 
 def _from_text(text: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    plain = text.cast(pl.Int32, strict=False)
     # Nearly every cell is a plain number or empty; only what is left over is looked at closely.
-    left = (plain.is_null() & (text != "").fill_null(False)) | _beyond(plain)
-    counts = plain.fill_null(blank).to_numpy(writable=True)
+    plain = text.to_frame("text").with_columns(number=pl.col("text").cast(pl.Int32, strict=False))
+    unread = pl.col("number").is_null() & (pl.col("text") != "").fill_null(False)
+    left, counts = plain.select(left=unread | _beyond(pl.col("number")), count=pl.col("number").fill_null(blank))
+    counts = counts.to_numpy(writable=True)
     decimals = np.zeros(len(text), dtype=bool)
     if left.any():
         at = left.arg_true()
@@ -173,45 +174,55 @@ def _from_text(text: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[
     return counts, decimals
 
 
-def _beyond(numbers: pl.Series) -> pl.Series:
-    """Return which whole numbers are too large for a count. The lowest ones have no absolute value."""
+def _beyond(numbers: pl.Expr) -> pl.Expr:
+    """Tell which whole numbers are too large for a count. The lowest ones have no absolute value."""
     return ((numbers > LARGEST) | (numbers < -LARGEST)).fill_null(False)
 
 
 def _closely(cells: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Read cells that are not plain numbers."""
-    bare = _bare(cells)
-    sign = bare.str.to_lowercase().replace_strict(dict(SIGNS), default=None, return_dtype=pl.Int32)
-    joined = joined_digits(bare)
+    bare, joined = pl.col("bare"), pl.col("joined")
+    exponent = joined.str.contains("(?i)e-")
+    told = _joined(cells).with_columns(
+        sign=bare.str.to_lowercase().replace_strict(dict(SIGNS), default=None, return_dtype=pl.Int32),
+        number=joined.str.contains(NUMBER),
+        value=joined.cast(pl.Float64, strict=False),
+        long=(joined.str.len_chars() > EXACT_DIGITS) | exponent,
+        point=bare.str.contains(".", literal=True) & ~bare.str.contains("(?i)e"),
+    )
+    number = told["number"].to_numpy()
     # A cast alone would take "inf" for a number.
-    number = joined.str.contains(NUMBER)
-    value = joined.cast(pl.Float64, strict=False).set(~number, None)
-    whole, fraction = _whole(value)
-    counts = whole.copy()
+    value = np.where(number, told["value"].to_numpy(), np.nan)
+    counts, fraction = _whole(value)
     # Floats keep sixteen digits and vanish below 1e-323: of what is written longer, a fraction would be lost.
-    for at in (number & ((joined.str.len_chars() > EXACT_DIGITS) | joined.str.contains("(?i)e-"))).arg_true():
-        if _has_fraction(joined[at]):
+    for at in np.flatnonzero(number & told["long"].to_numpy()).tolist():
+        if _has_fraction(told["joined"][at]):
             counts[at], fraction[at] = UNREADABLE, True
-    for at in value.is_null().arg_true():
-        flagged, ends = flagged_number(bare[at]), hidden_range(bare[at])
+    for at in np.flatnonzero(np.isnan(value)).tolist():
+        flagged, ends = flagged_number(told["bare"][at]), hidden_range(told["bare"][at])
         counts[at] = flagged.number if flagged else between(*ends) if ends else UNREADABLE
-    signs = sign.is_not_null().to_numpy()
-    counts[signs] = sign.drop_nulls().to_numpy()
-    counts[(bare == "").to_numpy()] = blank
-    point = (bare.str.contains(".", literal=True) & ~bare.str.contains("(?i)e")).to_numpy()
-    return counts, number.to_numpy() & (point | fraction)
+    sign = told["sign"]
+    counts[sign.is_not_null().to_numpy()] = sign.drop_nulls().to_numpy()
+    counts[(told["bare"] == "").to_numpy()] = blank
+    return counts, number & (told["point"].to_numpy() | fraction)
 
 
-def _bare(cells: pl.Series) -> pl.Series:
-    """Return cells without padding, and with a plain minus."""
-    return cells.str.replace_all("−", "-", literal=True).str.strip_chars(_PADDING)
+_BARE = pl.col("cell").str.replace_all("−", "-", literal=True).str.strip_chars(_PADDING)
+_JOINED = (
+    pl.when(pl.col("bare").str.contains(_GROUPED))
+    .then(pl.col("bare").str.replace_all("[, \u00a0\u202f\u2009'\u2019]", ""))
+    .otherwise(pl.col("bare"))
+)
+
+
+def _joined(cells: pl.Series) -> pl.DataFrame:
+    """Return cells without padding and with a plain minus, and these without signs between thousands."""
+    return cells.to_frame("cell").select(bare=_BARE).with_columns(joined=_JOINED)
 
 
 def joined_digits(cells: pl.Series) -> pl.Series:
     """Return cells without padding and without signs between thousands."""
-    bare = _bare(cells)
-    grouped = bare.str.contains(_GROUPED)
-    return bare.str.replace_all("[, \u00a0\u202f\u2009'\u2019]", "").zip_with(grouped.fill_null(False), bare)
+    return _joined(cells)["joined"]
 
 
 def _has_fraction(text: str) -> bool:
@@ -226,9 +237,9 @@ def _has_fraction(text: str) -> bool:
     return places > 0 and digits[max(0, len(digits) - places) :].strip("0") != ""
 
 
-def _whole(value: pl.Series) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return floating numbers as counts, UNREADABLE where they are none, and which have a fraction."""
-    numbers = value.fill_null(0.0).fill_nan(0.0).to_numpy()
+def _whole(value: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Return floating numbers as counts, UNREADABLE if they are none, and which have a fraction; what is missing is 0."""
+    numbers = np.where(np.isnan(value), 0.0, value)
     fraction = numbers != np.trunc(numbers)
     bad = fraction | (np.abs(numbers) > LARGEST)
     return np.where(bad, UNREADABLE, np.where(bad, 0, numbers).astype(np.int32)).astype(np.int32), fraction
@@ -239,12 +250,12 @@ def _from_numbers(numbers: pl.Series, blank: int) -> tuple[NDArray[np.int32], ND
         return np.full(len(numbers), blank, dtype=np.int32), np.zeros(len(numbers), dtype=bool)
     if numbers.dtype.is_integer():
         whole = numbers.cast(pl.Int64, strict=False)
-        beyond = (whole.is_null() & numbers.is_not_null()) | _beyond(whole)
+        beyond = (whole.is_null() & numbers.is_not_null()) | pl.select(_beyond(pl.lit(whole))).to_series()
         counts = whole.fill_null(blank).set(beyond, UNREADABLE).cast(pl.Int32).to_numpy(writable=True)
         return counts, np.zeros(len(numbers), dtype=bool)
-    value = numbers.cast(pl.Float64).fill_nan(None)
+    value = numbers.cast(pl.Float64).to_numpy()
     counts, fraction = _whole(value)
-    counts[value.is_null().to_numpy()] = blank
+    counts[np.isnan(value)] = blank
     return counts, fraction
 
 
