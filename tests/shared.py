@@ -1,14 +1,24 @@
-"""The audits that tests share: of a simulated census, of the documentation's example, and of one whose names are hostile."""
+"""What tests share: audits of a simulated census, of the documentation's example and of a hostile one; the explorer."""
 
 from __future__ import annotations
 
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import uvicorn
 
 import unround
 from unround import simulate
 from unround.job import audit
 from unround.options import AuditOptions
 from unround.tables import read
+from unround.web import serve
+from unround.web.app import explorer_app
+from unround.web.guard import hosts_for
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -57,3 +67,27 @@ def audit_mapped_census(folder: Path) -> None:
     """Audit the same census with boundaries."""
     made = simulate(folder / "census", areas=120, seed=3, boundaries=True)
     unround.audit(made.files[0], folder / "audit", boundaries=made.boundaries)
+
+
+@contextmanager
+def explorer(folder: Path) -> Iterator[Any]:
+    """Make the explorer of an audit, as an application."""
+    app = explorer_app(folder, hosts_for("127.0.0.1"))
+    try:
+        yield app
+    finally:
+        app.state.bench.close()
+
+
+@contextmanager
+def listening(folder: Path) -> Iterator[int]:
+    """Serve an audit as `serve` does; yield the port."""
+    with explorer(folder) as app, socket.create_server(("127.0.0.1", 0)) as here:
+        server = uvicorn.Server(uvicorn.Config(app, http=serve._patient_protocol(), lifespan="off", log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [here]})
+        thread.start()
+        try:
+            yield here.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(600)

@@ -6,8 +6,6 @@ import importlib
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.shared import FORMULA, IMAGE
+from tests.shared import FORMULA, IMAGE, listening
 from unround.web.page import area_address, cell_address
 
 CI = os.environ.get("CI", "").lower() in ("1", "true")
@@ -47,15 +45,8 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "unround", "serve", str(folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        match = re.search(r"http://\S+(?=/)", server.stdout.readline())
-        assert match is not None
-        try:
-            yield match[0]
-        finally:
-            server.terminate()
+    with listening(folder) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")

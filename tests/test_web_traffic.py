@@ -24,6 +24,7 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from tests.conftest import Run
+from tests.shared import explorer, listening
 from unround.errors import InputError
 from unround.explanation.cell import InferredArea
 from unround.job import AuditFolder
@@ -31,20 +32,9 @@ from unround.job.folder import seal_of
 from unround.web import app as web
 from unround.web import explorer as inferring
 from unround.web import serve, views
-from unround.web.app import explorer_app
-from unround.web.guard import hosts_for
 from unround.web.page import Asked, Page, area_address, cell_address
 
 HERE = "http://127.0.0.1"
-
-
-@contextmanager
-def explorer(folder: Path) -> Iterator[Any]:
-    app = explorer_app(folder, hosts_for("127.0.0.1"))
-    try:
-        yield app
-    finally:
-        app.state.bench.close()
 
 
 def answer_to(folder: Path, path: str, **headers: str) -> Any:
@@ -306,20 +296,6 @@ def test_nothing_waits_for_an_area_that_takes_long(monkeypatch: pytest.MonkeyPat
             anyio.run(story, app)
         finally:
             slow.go_on.set()
-
-
-@contextmanager
-def listening(folder: Path) -> Iterator[int]:
-    """Serve an audit as `serve` does; yield the port."""
-    with explorer(folder) as app, socket.create_server(("127.0.0.1", 0)) as here:
-        server = uvicorn.Server(uvicorn.Config(app, http=serve._patient_protocol(), lifespan="off", log_level="error"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [here]})
-        thread.start()
-        try:
-            yield here.getsockname()[1]
-        finally:
-            server.should_exit = True
-            thread.join(600)
 
 
 def test_areas_and_arguments_asked_for_at_once_are_as_those_asked_for_in_turn(hostile_audit: Path) -> None:
