@@ -158,8 +158,8 @@ def _from_text(text: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[
     # Nearly every cell is a plain number or empty; only what is left over is looked at closely.
     plain = text.to_frame("text").with_columns(number=pl.col("text").cast(pl.Int32, strict=False))
     unread = pl.col("number").is_null() & (pl.col("text") != "").fill_null(False)
-    left, counts = plain.select(left=unread | _beyond(pl.col("number")), count=pl.col("number").fill_null(blank))
-    counts = counts.to_numpy(writable=True)
+    left, told = plain.select(left=unread | _beyond(pl.col("number")), count=pl.col("number").fill_null(blank))
+    counts = told.to_numpy(writable=True)
     decimals = np.zeros(len(text), dtype=bool)
     if left.any():
         at = left.arg_true()
