@@ -38,7 +38,7 @@ KINDS = {"0": (0, 0), "1–2": (1, 2), "3+": (3, 1 << 30)}
 TRUTHS = Path(os.environ.get("UNROUND_TRUTHS", Path(__file__).parents[2] / "shared" / "truths")) / "foreign.py"
 OTHERWISE = {
     "rounding:3": ("households", "neighbourhoods", "mostly-empty", "deep-tree", "rare-languages"),
-    "rounding:10": ("institutions", "unlike-evenness"),
+    "rounding:10": ("institutions", "unlike-evenness", "neighbourhoods"),
     "sample:5": ("rare-languages", "deep-tree"),
 }
 """Worlds that are published in other ways besides."""

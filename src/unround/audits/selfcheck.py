@@ -70,9 +70,8 @@ HARMLESS_BY_SIZE = 0.01
 FEWER_ZEROS = 0.0015
 """By how much the log score of the prior with the fewest zeros may be better: beyond that, claims state too much."""
 
-DOUBT, CLEAR = -1.5, 3.0
-"""The same in standard errors: below the first there is doubt; from the second on, the best prior is clearly better, and
-what is off by size errs on the safe side."""
+DOUBT = -1.5
+"""The same in standard errors: below it there is doubt."""
 
 BELIEVED, DISBELIEVED = 1.0, 4.0
 """Standard errors by which the best prior predicts better than one with fewer zeros: up to the first that one is believed,
@@ -373,7 +372,7 @@ def _verdict(predictions: Sequence[Prediction]) -> tuple[str, str]:
     ahead = _standard_errors(gain)
     if gain.mean() < -FEWER_ZEROS and ahead < DOUBT:
         return FAILED, "a prior with fewer zeros predicts what was published better"
-    if ahead < CLEAR and _off_by_size(zeros) > HARMLESS_BY_SIZE:
+    if _off_by_size(zeros) > HARMLESS_BY_SIZE:
         return FAILED, "zeros were published more often than predicted in some sizes of areas, and less often in others"
     sure = [prediction for prediction in predictions if prediction.stated >= SURE]
     if len(sure) >= FEWEST:
