@@ -84,7 +84,7 @@ def _views(folder: Path) -> dict[str, list[str]]:
         "?q=men+65",
         "?area=10&sort=probability",
         "?sort=area",
-        "?area_size=100-499&route=prior",
+        "?area_size=100-499&route=weighed",
         ".json?size=0&sort=count",
     )
     return {
