@@ -324,14 +324,14 @@ def test_more_tables_tell_more() -> None:
     near = np.arange(95, 110)
     for tables, by_keys_, independent in ((2, 0.30, 0.30), (3, 0.38, 0.38), (8, 0.73, 0.61), (20, 0.97, 0.79)):
         right = 0
-        for _ in range(100):
+        for _ in range(25):
             constants = tuple(rng.random(tables).tolist())
             true, u = rng.integers(100, 105, 200), rng.random(200)
             rest = (true % 5)[:, None]
             shown = true[:, None] - rest + 5 * ((u[:, None] + np.array(constants)) % 1 < rest / 5)
             known = by_all_roundings(constants, shown)
             right += sum(low + int(weights.argmax()) == x for (low, weights), x in zip(known, true, strict=True))
-        assert right / 20_000 == pytest.approx(by_keys_, abs=0.03)
+        assert right / 5_000 == pytest.approx(by_keys_, abs=0.03)
         true = rng.integers(100, 105, 20_000)
         likely = np.ones((20_000, len(near)))
         for _ in range(tables):
