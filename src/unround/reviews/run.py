@@ -328,8 +328,11 @@ class _Case:
         aside = {entry.cell.strip().casefold() for entry in self.options.about(TOGETHER).ignore}
         beside = list(added_up_elsewhere([(draft.name, matter.table) for draft, matter in zip(drafts, alone, strict=True)]))
         beside += questions_of_files(drafts, [audited.table for audited in alone])
-        sumless = any(draft.release.sumless for draft in drafts)  # the sum of one may be the total that the other lacks
-        if apart and (sumless or not share_nothing(drafts)):
+        # The sum of one table may be the total that a table of one column lacks.
+        lacking = any(
+            draft.release.sumless and 1 in audited.table.counts.shape for draft, audited in zip(drafts, alone, strict=True)
+        )
+        if apart and (lacking or not share_nothing(drafts)):
             settle = "describe the tables with the same areas and axes"
             beside.append(Unsettled.asked("apart", f"{apart.rstrip('.')}; they may be about other people", settle))
         unsettled += [
