@@ -714,6 +714,15 @@ def test_a_row_that_may_be_a_sum_of_hidden_counts_is_asked_about(last: str, aske
     assert review.decision == ("undecided" if asked else "publish")
 
 
+@pytest.mark.parametrize(("name", "asked"), [("Check: all", True), ("Source: register", False)])
+def test_only_the_year_of_a_source_is_no_sum(name: str, asked: bool, tmp_path: Path) -> None:
+    rows = ["Aldham,41,300", "Brockley,57,280", "Cowden,33,350", "Densham,62,c", "Elmley,48,340", "Farnwell,75,360"]
+    lines = ["Parish,Cases,Controls", *rows, "Gosford,39,390", f"{name},,2023", "c = fewer than 5"]
+    (tmp_path / "draft.csv").write_text("\n".join(lines))
+    review = unround.review(tmp_path / "draft.csv", repairs=())
+    assert any("may be the sum of all others" in entry.why for entry in review.unsettled) == asked
+
+
 @pytest.mark.parametrize("remark", ["3", "was 3", "late"])
 def test_a_remark_beside_a_hidden_count_is_asked_about(remark: str, tmp_path: Path) -> None:
     rows = [

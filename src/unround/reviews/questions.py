@@ -210,14 +210,18 @@ def _left_out(counts: Counts, names: Sequence[str], nested: bool) -> list[Unsett
     return []
 
 
+_SOURCE = re.compile(r"\s*(?:sources?|quellen?|fontes?|fuentes?|fonti|bron|kilde|källa|lähde)\s*:", re.IGNORECASE)
+"""How a remark begins that says where a table comes from."""
+
+
 def _like_totals(table: ReviewedTable) -> list[Unsettled]:
     """Ask about a first or last row, where counts are hidden, that may sum up all others, or that alone has empty cells."""
     base = max((getattr(how, "base", 1) for how in table.mechanisms), default=1)
     asked, empty, likely = [], table.counts == NOT_AVAILABLE, like_totals(table.counts, base)
     for row in sorted({0, len(empty) - 1}) if len(empty) > 2 else ():
         numbers = [str(count) for count in table.counts[row][table.printed[row] >= 0].tolist()]
-        if ":" in table.area_name(row) and len(numbers) == 1 and is_time(numbers[0]):
-            continue  # "Source: County office, 2023" is a remark that was cut at its comma
+        if _SOURCE.match(table.area_name(row)) and len(numbers) == 1 and is_time(numbers[0]):
+            continue  # "Source: County office, 2023" was cut at its comma
         number = int((np.delete(table.hidden, row, axis=0) & (table.printed[row] >= 0)).sum())
         name = table.area_name(row)
         if row in likely and number:
